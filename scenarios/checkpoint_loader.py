@@ -26,7 +26,7 @@ from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
-from scenarios.user_code import SOURCE_HASHES, USER_NETWORKS, UserCode, build_model
+from scenarios.user_code import USER_NETWORKS, UserCode, build_model, source_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class CheckpointLoader:
             InputError: The user's code or the data have changed.
         """
         with self.user_code.opened(BUILT_IN):
-            if SOURCE_HASHES.get(f"network {self.network}") != self.code:
+            if source_of("network", self.network) != self.code:
                 raise InputError("your code has changed since the run started: run again")
             source = self.networks(device)
             if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
@@ -108,7 +108,7 @@ class CheckpointLoader:
         return NetworkSource(
             name=self.name,
             network_name=entry.name,
-            code=SOURCE_HASHES.get(f"network {entry.name}") or "",
+            code=source_of("network", entry.name) or "",
             weights=in_checkpoints(self.checkpoints, build, self.records, progress),
             model=model,
             scenario=scenario,

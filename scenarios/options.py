@@ -1,4 +1,4 @@
-"""The flags of the commands: one frozen object for each command.
+"""The flags of the commands that pass them on: one frozen object for each of these commands.
 
 Each field is a flag with its help; `scenarios.commands.parsing` makes the command line of it. An
 object is checked when it is made, so that later code never meets contradictory flags.
@@ -245,28 +245,6 @@ class LayersOptions:
     output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
     integers: bool = flag("All inputs are integers, such as tokens.", False)
     json: bool = flag("Print one JSON object.", False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeaturesOptions:
-    """The flags of `probe features`."""
-
-    network: str = flag("A classification network of torchvision.", MISSING)
-    out: Path = flag("The feature file to write.", MISSING, metavar="FILE.npz")
-    weights: str = flag(
-        "A state dict, torchvision's or untrained.", "default", "FILE|default|random"
-    )
-    device: str = flag("cpu, cuda or cuda:N.", "cpu")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RedundancyOptions:
-    """The flags of `probe redundancy`; None = not given."""
-
-    data: Path | None = flag("Data folder; PROBE_DATA by default.")
-    bins: int | None = flag("Number of bins of equal width, 2 to 256; MDL by default.")
-    out: Path = flag("Folder to write to.", Path("runs/redundancy"))
-    download: bool = flag("Download missing data.", False)
 
 
 def position(output: str | None) -> str | int | None:

@@ -195,6 +195,19 @@ def _short(target: str) -> str:
     return f"{stem}:{name}" if module else stem
 
 
+def source_of(kind: str, name: str) -> str | None:
+    """Return the hash of a registered object's code.
+
+    Args:
+        kind: The kind of object.
+        name: Its name.
+
+    Returns:
+        The hash, None if there is no such object.
+    """
+    return SOURCE_HASHES.get(f"{kind} {name}")
+
+
 def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
     """Return the error for a name that is neither built in nor registered.
 

@@ -26,7 +26,7 @@ from scenarios.data.feature_files import SUFFIX
 from scenarios.options import ModelOptions, names, position
 from scenarios.study.plan import BUILT_IN, Prepared
 from scenarios.study.study_file import read_toml
-from scenarios.user_code import SOURCE_HASHES, UserCode
+from scenarios.user_code import UserCode, source_of
 
 _ORDERS = TypeAdapter(dict[str, list[StrictInt]])
 
@@ -73,7 +73,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             tasks=None if tasks is None else as_tasks(tasks),
             orders=_orders(recording, options),
             options=options,
-            code=SOURCE_HASHES.get(f"network {network}"),
+            code=source_of("network", network),
             location=Location(),
         )
         prepare, show = partial(_prepare, loader), partial(show_outcome, trained=False)

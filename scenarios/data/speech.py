@@ -137,10 +137,9 @@ def _wrong(arrays: dict[str, Array]) -> str:
     audio, offsets, label, index = (arrays[n] for n in ("audio", "offsets", "label", "index"))
     if audio.ndim != 1 or audio.dtype != np.int16:
         return f"audio is {audio.dtype} of shape {audio.shape}, expected int16 samples"
-    if any(a.ndim != 1 or a.dtype.kind not in "iu" for a in (offsets, label, index)):
-        return "offsets, label and index must be vectors of whole numbers"
-    if not 0 < len(label) == len(index) == len(offsets) - 1:
-        return "label and index have one number per recording, offsets one more"
+    vectors = all(a.ndim == 1 and a.dtype.kind in "iu" for a in (offsets, label, index))
+    if not vectors or not 0 < len(label) == len(index) == len(offsets) - 1:
+        return "label and index have one whole number per recording, offsets one more"
     # Unsigned differences would hide offsets that go back.
     short = (np.diff(offsets.astype(np.int64)) < WINDOW).any()
     if short or offsets[0] != 0 or offsets[-1] != len(audio):

@@ -36,7 +36,7 @@ from scenarios.networks import ARCHITECTURES, bare, network_for
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.spec import Study
 from scenarios.study.training import StudyNetworks, network_of
-from scenarios.user_code import SOURCE_HASHES, USER_NETWORKS, Names, UserCode, build_model
+from scenarios.user_code import USER_NETWORKS, Names, UserCode, build_model, source_of
 
 # This package's own names, which no user-defined object may have.
 BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
@@ -194,14 +194,14 @@ def sources_of(study: Study) -> dict[str, str]:
     if entry is not None:
         model = build_model(entry.name, entry.build)
         classes = source_hash(*{type(module) for module in model.modules()})
-        parts = SOURCE_HASHES.get(f"network {entry.name}"), classes, tensor_hash(model.state_dict())
+        parts = source_of("network", entry.name), classes, tensor_hash(model.state_dict())
         sources[f"network {entry.name}"] = hashlib.sha256(repr(parts).encode()).hexdigest()
     return sources
 
 
 def _sources(kind: str, names: Iterable[str]) -> dict[str, str]:
     """Return hashes of the user-defined objects among those of a kind, by name."""
-    return {name: source for name in names if (source := SOURCE_HASHES.get(f"{kind} {name}"))}
+    return {name: source for name in names if (source := source_of(kind, name))}
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:

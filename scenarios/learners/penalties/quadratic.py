@@ -27,9 +27,17 @@ class PenalizedLearner(ContinualLearner):
     share = 1.0
     penalty: Quadratic | None = None
 
+    @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:
-        if self.penalty:
-            self.penalty.add_gradient(model, self.settings.strength * self.share)
+        """Add the penalty's gradient to that of each parameter that has one."""
+        if not self.penalty:
+            return
+        weights, anchor = self.penalty.importance, self.penalty.anchor
+        scale = 2 * self.settings.strength * self.share
+        for name, p in model.named_parameters():
+            if p.grad is not None and name in weights:
+                # In one pass, as it runs at every step.
+                p.grad.addcmul_(weights[name], p - anchor[name], value=scale)
 
     def carried(self) -> dict[str, Tensor]:
         if not self.penalty:
@@ -76,19 +84,6 @@ class Quadratic:
         """
         anchor = {n: p.detach().clone() for n, p in model.named_parameters() if n in importance}
         return cls(importance, anchor)
-
-    @torch.no_grad()
-    def add_gradient(self, model: nn.Module, scale: float) -> None:
-        """Add the gradient of the scaled penalty to that of each parameter that has one.
-
-        Args:
-            model: The model.
-            scale: The scale.
-        """
-        for name, p in model.named_parameters():
-            if p.grad is not None and name in self.importance:
-                # In one pass, as it runs at every step.
-                p.grad.addcmul_(self.importance[name], p - self.anchor[name], value=2 * scale)
 
     @torch.no_grad()
     def plus(self, other: Quadratic) -> Quadratic:

@@ -18,7 +18,6 @@ file of each task, numbered from 0 or 1, in that order.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from glob import escape, glob
 from os.path import expanduser
 from pathlib import Path
@@ -79,16 +78,15 @@ def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples
     Raises:
         InputError: The file is defective; the message names the file and the array.
     """
-    read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
-    return _features([_pair(read(file), file, checked) for file in files_of(path)], path)
+    arrays = {file: read_arrays(file, _REQUIRED, _OPTIONAL, checked) for file in files_of(path)}
+    return _features([_pair(array, file, checked) for file, array in arrays.items()], path)
 
 
 def files_of(path: Path) -> list[Path]:
     """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
         return [path]
-    matches = matching_files(path, ["task"])
-    files = sorted((int(fields["task"]), file) for file, fields in matches)
+    files = sorted((int(f["task"]), file) for file, f in matching_files(path, ["task"]))
     numbers, first = [number for number, _ in files], min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):
         expected = "expected 0, 1, ... or 1, 2, ...: rename them"

@@ -33,9 +33,10 @@ def stored(**exemplars: object) -> dict[str, object]:
 CASES: list[tuple[str, dict[str, Any]]] = [
     *((kind, {}) for kind in LEARNERS),
     *(("finetune", stored(total=30, sampling=strategy)) for strategy in get_args(Strategy)),
-    ("finetune", {"loss_classes": "seen", **stored(total=13, replay="joined")}),
+    ("finetune", {"loss_classes": "seen", **stored(total=13, replay="joined", balanced=True)}),
     ("finetune", {"loss_classes": "task", **stored(total=13)}),
-    *((kind, stored(total=12)) for kind in ("rwalk", "lwf")),
+    ("rwalk", stored(total=12)),
+    ("lwf", {"loss_classes": "task", **stored(per_class=3, balanced=True)}),
 ]
 
 

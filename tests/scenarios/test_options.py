@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from scenarios.options import shard_order
+from scenarios.options import JobOptions
 
 
 @given(st.integers(1, 12), st.integers(0, 40))
@@ -11,7 +11,7 @@ def test_a_shard_begins_with_its_own_jobs_and_ends_with_those_others_begin_with(
 ) -> None:
     """Each job is there once; of another's jobs the one that comes last there is taken up first."""
     for number in range(1, of + 1):
-        order = shard_order(range(size), number, of)
+        order = JobOptions(shard=f"{number}/{of}").ordered(range(size))
         own = [job for job in range(size) if job % of == number - 1]
         assert sorted(order) == list(range(size))
         assert order[: len(own)] == own

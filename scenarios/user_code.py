@@ -19,7 +19,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
@@ -244,8 +244,7 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
     if attribute not in functions:
         public = [n for n in functions if not n.startswith("_")]
         raise unknown(f"function in {name},", attribute, public)
-    function: Callable[..., Any] = functions[attribute]
-    return function
+    return cast(Callable[..., Any], functions[attribute])
 
 
 @contextmanager

@@ -102,8 +102,7 @@ def mel_bank() -> Array:
     low, center, high = edges[:-2], edges[1:-1], edges[2:]
     hertz = fft.rfftfreq(WINDOW, 1 / RATE)[:, None]
     rising, falling = (hertz - low) / (center - low), (high - hertz) / (high - center)
-    weights: Array = np.maximum(np.minimum(rising, falling), 0)
-    return weights
+    return np.asarray(np.maximum(np.minimum(rising, falling), 0))
 
 
 def _powers(audio: Array, starts: Array) -> Array:
@@ -128,8 +127,7 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
     before = np.minimum(moments.astype(np.int64), len(values) - 1)
     share = (moments - before)[:, :, None]
     integral = (1 - share) * sums[before] + share * sums[before + 1]
-    averages: Array = np.diff(integral, axis=1) * (PARTS / counts)[:, None, None]
-    return averages
+    return np.asarray(np.diff(integral, axis=1) * (PARTS / counts)[:, None, None])
 
 
 def _wrong(arrays: dict[str, Array]) -> str:

@@ -105,11 +105,6 @@ class Geppnet(FullRehearsalLearner):
         """The map, U units on D inputs."""
         return cast(SelfOrganizingMap, self.model.get_submodule("som"))
 
-    @property
-    def readout(self) -> nn.Linear:
-        """The readout, K outputs on the U activities."""
-        return cast(nn.Linear, self.model.get_submodule("output"))
-
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         self.meter, self.lattice, settings = meter, self.som.lattice(), self.settings
         session = self.later_session if self.learned else self._base_session
@@ -193,7 +188,8 @@ class Geppnet(FullRehearsalLearner):
         Returns:
             The number of novel examples.
         """
-        som, weight, bias, rate = self.som, *self.readout.parameters(), self.settings.readout_rate
+        som, (weight, bias) = self.som, self.model.get_submodule("output").parameters()
+        rate = self.settings.readout_rate
         steps, n_novel = MapSteps(som, x), 0
         targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
         for k, label in enumerate(y.tolist()):
@@ -226,7 +222,8 @@ class Geppnet(FullRehearsalLearner):
         Returns:
             The margins, negative where the prediction is wrong.
         """
-        self.meter.add(len(x) * (self.som.prototypes.numel() + self.readout.weight.numel()))
+        weights = self.som.prototypes, self.model.get_parameter("output.weight")
+        self.meter.add(len(x) * sum(p.numel() for p in weights))
         scores: Tensor = self.model(x)
         label_scores = scores.gather(1, y[:, None])
         return (label_scores - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)).squeeze(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -40,8 +41,7 @@ class PathLayer(nn.Module):
         """
         # All modules at once (B, M, W), times the gates (B, M, 1).
         outputs = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
-        summed: Tensor = (outputs * self.gates[task].unsqueeze(2)).sum(1)
-        return summed
+        return cast(Tensor, (outputs * self.gates[task].unsqueeze(2)).sum(1))
 
     def rows(self, modules: Sequence[int]) -> Tensor:
         """Return the rows of `dense` that hold these n modules: (n W,) int64."""
@@ -107,8 +107,8 @@ class PathNetwork(nn.Module):
         """Map inputs with the task's index (B, D + 1) to scores (B, K)."""
         # The index is an input, so that a batch, a prefix and a tail can mix tasks.
         task = x[:, -1].long() - 1
-        scores: Tensor = self.output(self.layer2(self.layer1(x[:, :-1], task), task), task)
-        return scores
+        features = self.layer2(self.layer1(x[:, :-1], task), task)
+        return cast(Tensor, self.output(features, task))
 
     @torch.no_grad()
     def keep(self, task: int, path: Tensor) -> None:
@@ -174,8 +174,7 @@ class LiftedPath(nn.Module):
         for layer in self.layers:
             parts = (functional.relu(rows(x)) for rows in layer.children())
             x = reduce(torch.add, (units.unflatten(1, (-1, self.width)).sum(1) for units in parts))
-        scores: Tensor = self.output(x)
-        return scores
+        return cast(Tensor, self.output(x))
 
     @torch.no_grad()
     def put_back(self) -> None:

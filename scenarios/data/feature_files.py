@@ -18,6 +18,7 @@ file of each task, numbered from 0 or 1, in that order.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from glob import escape, glob
 from os.path import expanduser
 from pathlib import Path
@@ -78,8 +79,8 @@ def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples
     Raises:
         InputError: The file is defective; the message names the file and the array.
     """
-    arrays = {file: read_arrays(file, _REQUIRED, _OPTIONAL, checked) for file in files_of(path)}
-    return _features([_pair(array, file, checked) for file, array in arrays.items()], path)
+    read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
+    return _features([_pair(read(file), file, checked) for file in files_of(path)], path)
 
 
 def files_of(path: Path) -> list[Path]:

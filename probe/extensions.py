@@ -56,7 +56,7 @@ class NetworkEntry(Entry):
         draws: Whether build() draws fresh weights, in place of a recipe's rule.
     """
 
-    build: Callable[[], nn.Module]
+    build: Callable[..., nn.Module]
     features: tuple[str, ...] | None = None
     output: Output = None
     call: Call | None = None

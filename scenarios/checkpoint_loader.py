@@ -25,7 +25,7 @@ from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
-from scenarios.user_code import REGISTRY, UserCode, build_model, source_of
+from scenarios.user_code import USER_NETWORKS, UserCode, build_model, source_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class CheckpointLoader:
         Returns:
             The networks.
         """
-        entry, options = REGISTRY.networks[self.network], self.options
+        entry, options = USER_NETWORKS[self.network], self.options
         records = self.recording.records if self.recording else {}
         build = partial(build_model, entry.name, entry.build)
         model = Model(

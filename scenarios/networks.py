@@ -5,9 +5,9 @@ those that a study names, or a chosen set.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -21,22 +21,10 @@ from probe.model import is_task_aware
 from probe.modules import restore
 from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import Fresh, Rule, fresh_state, initialize
-from scenarios.user_code import REGISTRY, build_model, unregistered
+from scenarios.user_code import USER_NETWORKS, build_model, unregistered
 
 
-@dataclass(frozen=True)
-class BuiltInNetwork:
-    """A network's builder, and its features in order of depth (the last is the output).
-
-    `build` takes the shape of one input and the number of classes K, and returns a chain of stages
-    that maps inputs (B, ...) to scores (B, K).
-    """
-
-    build: Callable[[Sequence[int], int], nn.Sequential]
-    features: tuple[str, ...]
-
-
-def network_entry(name: str) -> BuiltInNetwork | NetworkEntry:
+def network_entry(name: str) -> NetworkEntry:
     """Return a registered or built-in network by name.
 
     Args:
@@ -48,11 +36,10 @@ def network_entry(name: str) -> BuiltInNetwork | NetworkEntry:
     Raises:
         InputError: There is none; the message suggests the nearest names.
     """
-    if name in ARCHITECTURES:
-        return ARCHITECTURES[name]
-    if name in REGISTRY.networks:
-        return REGISTRY.networks[name]
-    raise unregistered("network", name, ARCHITECTURES, REGISTRY.networks)
+    entry = ARCHITECTURES.get(name) or USER_NETWORKS.get(name)
+    if entry is None:
+        raise unregistered("network", name, ARCHITECTURES, USER_NETWORKS)
+    return entry
 
 
 def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
@@ -87,7 +74,7 @@ def fresh_source(name: str, rule: Rule) -> Fresh:
     Returns:
         The rule, or for torch's rule the user's factory.
     """
-    entry = REGISTRY.networks.get(name)
+    entry = USER_NETWORKS.get(name)
     return entry.build if entry and entry.draws and rule == "torch" else rule
 
 
@@ -106,7 +93,7 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
         InputError: The name is unknown, or the network cannot take such inputs.
     """
     entry = network_entry(name)
-    if isinstance(entry, BuiltInNetwork):
+    if name in ARCHITECTURES:
         if not isinstance(x, Tensor):
             raise InputError(f"{name} takes one tensor, got several: register your own network")
         return build_network(name, x.shape[1:], classes)
@@ -139,7 +126,7 @@ def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequentia
         raise unknown("network", name, ARCHITECTURES)
     # torch's modules draw their first weights from the global generator.
     with global_stream(stream(0, "build")):
-        return ARCHITECTURES[name].build(shape, classes)
+        return cast(nn.Sequential, ARCHITECTURES[name].build(shape, classes))
 
 
 def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
@@ -280,14 +267,16 @@ def _image(shape: Sequence[int], side: int = 1) -> tuple[int, int, int]:
     return shape[0], shape[1], shape[2]
 
 
-_CONVS = ("conv1", "conv2", "conv3", "conv4")
-_LAYERS = ("layer1", "layer2", "layer3", "layer4")
 ARCHITECTURES = {
-    "mlp": BuiltInNetwork(mlp, ("hidden1", "hidden2", "output")),
-    "mlp400": BuiltInNetwork(partial(mlp, width=400), ("hidden1", "hidden2", "output")),
-    "mlp2000": BuiltInNetwork(partial(mlp, width=2000), ("hidden1", "hidden2", "output")),
-    "cnn3": BuiltInNetwork(cnn3, ("conv1", "conv2", "conv3", "output")),
-    "cnn4": BuiltInNetwork(cnn4, (*_CONVS, "output")),
-    "cnn6": BuiltInNetwork(partial(cnn4, hidden=512), (*_CONVS, "dense", "output")),
-    "reduced_resnet18": BuiltInNetwork(reduced_resnet18, ("stem", *_LAYERS, "output")),
+    name: NetworkEntry(name=name, build=build, features=(*stages.split(), "output"))
+    for name, build, stages in (
+        ("mlp", mlp, "hidden1 hidden2"),
+        ("mlp400", partial(mlp, width=400), "hidden1 hidden2"),
+        ("mlp2000", partial(mlp, width=2000), "hidden1 hidden2"),
+        ("cnn3", cnn3, "conv1 conv2 conv3"),
+        ("cnn4", cnn4, "conv1 conv2 conv3 conv4"),
+        ("cnn6", partial(cnn4, hidden=512), "conv1 conv2 conv3 conv4 dense"),
+        ("reduced_resnet18", reduced_resnet18, "stem layer1 layer2 layer3 layer4"),
+    )
 }
+"""The built-in networks: `build` takes the shape of one input and the number of classes K."""

@@ -1,4 +1,4 @@
-"""The flags of the commands: one frozen object for each command.
+"""The flags of the commands that pass them on: one frozen object for each of these commands.
 
 Each field is a flag with its help; `scenarios.commands.parsing` makes the command line of it. An
 object is checked when it is made, so that later code never meets contradictory flags.
@@ -37,29 +37,6 @@ def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
     return field(default=default, metadata={"help": text, "metavar": metavar})
 
 
-def shard_order(jobs: Sequence[_Item], number: int, shards: int) -> list[_Item]:
-    """Return all jobs: first this shard's, every n-th, then the others' from the end.
-
-    Shards are processes that share a run directory without communicating; locks prevent two of them
-    from running the same job. A shard thus helps where most jobs remain, and meets the others as
-    late as possible.
-
-    Args:
-        jobs: The jobs.
-        number: The number of the shard, from 1.
-        shards: The number of shards.
-
-    Returns:
-        The jobs in the order in which this shard begins them.
-
-    >>> shard_order("abcdefg", 2, 3)
-    ['b', 'e', 'f', 'c', 'g', 'd', 'a']
-    """
-    # Every n-th and not a block: slow and fast learners are shared out evenly.
-    first, *others = (jobs[(number - 1 + k) % shards :: shards] for k in range(shards))
-    return [*first, *(job for other in others for job in reversed(other))]
-
-
 @dataclass(frozen=True, kw_only=True)
 class JobOptions:
     """The flags of `probe run` and `probe model` alike: how and where jobs run.
@@ -88,13 +65,25 @@ class JobOptions:
         _ = self.ordered(()), self.cache_bytes
 
     def ordered(self, jobs: Sequence[_Item]) -> Sequence[_Item]:
-        """Return the jobs in the order in which this process begins them."""
+        """Return the jobs in the order in which this process begins them.
+
+        A shard begins with its own jobs, every n-th, and goes on with the others' from the end.
+        Shards are processes that share a run directory without communicating; locks prevent two of
+        them from running the same job. A shard thus helps where most jobs remain, and meets the
+        others as late as possible.
+
+        >>> JobOptions(shard="2/3").ordered("abcdefg")
+        ['b', 'e', 'f', 'c', 'g', 'd', 'a']
+        """
         if self.shard is None:
             return jobs
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", self.shard)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise InputError(f"--shard expects i/n with i from 1 to n, as 3/8, got {self.shard!r}")
-        return shard_order(jobs, int(match[1]), int(match[2]))
+        number, shards = int(match[1]), int(match[2])
+        # Every n-th and not a block: slow and fast learners are shared out evenly.
+        first, *others = (jobs[(number - 1 + k) % shards :: shards] for k in range(shards))
+        return [*first, *(job for other in others for job in reversed(other))]
 
     @property
     def cache_bytes(self) -> int | None:
@@ -245,28 +234,6 @@ class LayersOptions:
     output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
     integers: bool = flag("All inputs are integers, such as tokens.", False)
     json: bool = flag("Print one JSON object.", False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class FeaturesOptions:
-    """The flags of `probe features`."""
-
-    network: str = flag("A classification network of torchvision.", MISSING)
-    out: Path = flag("The feature file to write.", MISSING, metavar="FILE.npz")
-    weights: str = flag(
-        "A state dict, torchvision's or untrained.", "default", "FILE|default|random"
-    )
-    device: str = flag("cpu, cuda or cuda:N.", "cpu")
-
-
-@dataclass(frozen=True, kw_only=True)
-class RedundancyOptions:
-    """The flags of `probe redundancy`; None = not given."""
-
-    data: Path | None = flag("Data folder; PROBE_DATA by default.")
-    bins: int | None = flag("Number of bins of equal width, 2 to 256; MDL by default.")
-    out: Path = flag("Folder to write to.", Path("runs/redundancy"))
-    download: bool = flag("Download missing data.", False)
 
 
 def position(output: str | None) -> str | int | None:

@@ -60,10 +60,8 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
     """
     base = data.classes // 2 if base is None else base
     if not 1 <= base < data.classes:
-        raise InputError(
-            f"a base session of {base} of the {data.classes} classes of {data.name} leaves nothing "
-            f"to learn in it or after it: choose 1 to {data.classes - 1}"
-        )
+        got = f"a base session of {base} of the {data.classes} classes of {data.name}"
+        raise InputError(f"{got} leaves one session empty: choose 1 to {data.classes - 1}")
     groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
     return group_classes(data, "incremental", groups)
 

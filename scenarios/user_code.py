@@ -14,12 +14,12 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from torch import nn
 
@@ -36,27 +36,20 @@ Names = Mapping[str, Iterable[str]]
 """Built-in names by kind, which a user may not take."""
 
 
-@dataclass(frozen=True)
-class Registry:
-    """The registered objects by name; sources: hashes by kind and name, such as `network tiny`."""
-
-    networks: dict[str, marks.NetworkEntry] = field(default_factory=dict)
-    data: dict[str, marks.DataEntry] = field(default_factory=dict)
-    metrics: dict[str, marks.MetricEntry] = field(default_factory=dict)
-    learners: dict[str, marks.LearnerEntry] = field(default_factory=dict)
-    readouts: dict[str, marks.ReadoutEntry] = field(default_factory=lambda: READOUTS)
-    sources: dict[str, str] = field(default_factory=dict)
-
-
-REGISTRY = Registry()
-"""Everything that the open blocks have registered."""
+# Everything that the open blocks have registered, by name.
+USER_NETWORKS: dict[str, marks.NetworkEntry] = {}
+USER_DATA: dict[str, marks.DataEntry] = {}
+USER_METRICS: dict[str, marks.MetricEntry] = {}
+USER_LEARNERS: dict[str, marks.LearnerEntry] = {}
+SOURCE_HASHES: dict[str, str] = {}
+"""The hashes of their code, by kind and name, such as `network tiny`."""
 
 _TABLES: dict[type[marks.Entry], tuple[str, dict[str, Any]]] = {
-    marks.NetworkEntry: ("network", REGISTRY.networks),
-    marks.DataEntry: ("data set", REGISTRY.data),
-    marks.MetricEntry: ("metric", REGISTRY.metrics),
-    marks.LearnerEntry: ("learner", REGISTRY.learners),
-    marks.ReadoutEntry: ("readout", REGISTRY.readouts),
+    marks.NetworkEntry: ("network", USER_NETWORKS),
+    marks.DataEntry: ("data set", USER_DATA),
+    marks.MetricEntry: ("metric", USER_METRICS),
+    marks.LearnerEntry: ("learner", USER_LEARNERS),
+    marks.ReadoutEntry: ("readout", READOUTS),
 }
 
 
@@ -76,11 +69,11 @@ def registered(entry: marks.Entry, source: str, reserved: Names) -> Iterator[Non
     if entry.name in table or entry.name in reserved.get(kind, ()):
         raise InputError(f"there are two {kind}s {entry.name!r}: rename yours")
     key = f"{kind} {entry.name}"
-    table[entry.name], REGISTRY.sources[key] = entry, source
+    table[entry.name], SOURCE_HASHES[key] = entry, source
     try:
         yield
     finally:
-        del table[entry.name], REGISTRY.sources[key]
+        del table[entry.name], SOURCE_HASHES[key]
 
 
 @contextmanager
@@ -212,7 +205,7 @@ def source_of(kind: str, name: str) -> str | None:
     Returns:
         The hash, None if there is no such object.
     """
-    return REGISTRY.sources.get(f"{kind} {name}")
+    return SOURCE_HASHES.get(f"{kind} {name}")
 
 
 def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
@@ -251,8 +244,7 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
     if attribute not in functions:
         public = [n for n in functions if not n.startswith("_")]
         raise unknown(f"function in {name},", attribute, public)
-    function: Callable[..., Any] = functions[attribute]
-    return function
+    return cast(Callable[..., Any], functions[attribute])
 
 
 @contextmanager
@@ -298,13 +290,10 @@ def imported(name: str) -> ModuleType:
         # Absent is itself, or one of the packages that it lies in; or something that it imports.
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{name}.".startswith(f"{missing}."):
-            raise InputError(
-                f"there is no module {name!r}, neither in the current directory nor installed: "
-                f"give it as package.module, without .py"
-            ) from error
-        raise InputError(
-            f"importing {name} raised {described(error)}: correct it until `import {name}` works"
-        ) from error
+            what = f"there is no module {name!r}, neither in the current directory nor installed"
+            raise InputError(f"{what}: give it as package.module, without .py") from error
+        what = f"importing {name} raised {described(error)}"
+        raise InputError(f"{what}: correct it until `import {name}` works") from error
     note_imports(module, before)
     return module
 

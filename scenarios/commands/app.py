@@ -173,9 +173,20 @@ def layers(model: str, options: flags.LayersOptions) -> None:
     show_layers(model, options)
 
 
+_FOLDER = typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
+_WEIGHTS = typer.Option(
+    metavar="FILE|default|random", help="A state dict, torchvision's or untrained."
+)
+
+
 @app.command()
-@with_options("FOLDER", "Images as train/CLASS/* and test/CLASS/*.")
-def features(folder: Path, options: flags.FeaturesOptions) -> None:
+def features(
+    folder: Annotated[Path, _FOLDER],
+    network: Annotated[str, typer.Option(help="A classification network of torchvision.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.npz", help="The feature file to write.")],
+    weights: Annotated[str, _WEIGHTS] = "default",
+    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+) -> None:
     """Write a feature file from images, by the last hidden layer of a pretrained network.
 
     A study takes the file instead of a data set. torchvision downloads its weights if needed.
@@ -183,13 +194,21 @@ def features(folder: Path, options: flags.FeaturesOptions) -> None:
     from scenarios.data.image_features import write_features_of_images
     from scenarios.execution.devices import device_named
 
-    device = device_named(options.device)
-    write_features_of_images(folder, options.network, options.weights, options.out, device)
+    write_features_of_images(folder, network, weights, out, device_named(device))
+
+
+_DATA_SETS = typer.Argument(metavar="DATASET|FILE.npz...", help="Data sets or feature files.")
+_BINS = typer.Option(help="Number of bins of equal width, 2 to 256; MDL by default.")
 
 
 @app.command()
-@with_options("DATASET|FILE.npz...", "Data sets or feature files.")
-def redundancy(data_sets: list[str], options: flags.RedundancyOptions) -> None:
+def redundancy(
+    data_sets: Annotated[list[str], _DATA_SETS],
+    data: Annotated[Path | None, typer.Option(help="Data folder; PROBE_DATA by default.")] = None,
+    bins: Annotated[int | None, _BINS] = None,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/redundancy"),
+    download: Annotated[bool, typer.Option("--download", help="Download missing data.")] = False,
+) -> None:
     """Count the non-redundant features of data sets by FCBF, and plot their dependence.
 
     Continuous features of the training data are discretized by minimum description length (MDL), or
@@ -197,7 +216,7 @@ def redundancy(data_sets: list[str], options: flags.RedundancyOptions) -> None:
     """
     from scenarios.commands.redundancy import show_redundancy
 
-    show_redundancy(data_sets, options)
+    show_redundancy(data_sets, data, bins, out, download)
 
 
 @app.command("list")

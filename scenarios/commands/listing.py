@@ -66,7 +66,7 @@ def _names() -> dict[str, list[dict[str, Any]]]:
     return {
         "presets": _entries(presets),
         "data_sets": _entries(data),
-        "networks": [{"name": n, "features": list(a.features)} for n, a in ARCHITECTURES.items()],
+        "networks": [{"name": n, "features": a.features} for n, a in ARCHITECTURES.items()],
         "learners": _entries(LEARNERS),
         "readouts": _entries({name: entry.readout for name, entry in READOUTS.items()}),
         "metrics": papers,

@@ -6,6 +6,7 @@ count the non-redundant ones by FCBF (Yu and Liu 2003). `probe.redundancy` has t
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -20,27 +21,31 @@ from probe.redundancy.table import Redundancy, write_redundancy
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.data.datasets import Dataset, Location, load
-from scenarios.options import RedundancyOptions
 
 
-def show_redundancy(names: Sequence[str], options: RedundancyOptions) -> None:
+def show_redundancy(
+    names: Sequence[str], folder: Path | None, bins: int | None, out: Path, download: bool
+) -> None:
     """Print the number of non-redundant features of each data set; write tables and a figure.
 
     Writes DATA.csv for each, redundancy.png and .svg.
 
     Args:
         names: Names of data sets, or feature files.
-        options: The flags.
+        folder: The data folder, None = that of the variable PROBE_DATA.
+        bins: The number of equal bins, None = minimum description length.
+        out: The folder to write to.
+        download: Whether missing data are downloaded.
 
     Raises:
         InputError: Data cannot be loaded, files cannot be written, or data sets have the same name.
     """
-    location, out = Location.of(options.data, options.download), options.out
+    location = Location.of(folder, download)
     data_sets = {data.name: data for data in (load(name, location) for name in names)}
     # One table would replace the other.
     if len(data_sets) < len(names):
         raise InputError(f"data sets of one name among {', '.join(names)}: name each once")
-    results = [measure(data, options.bins) for data in data_sets.values()]
+    results = [measure(data, bins) for data in data_sets.values()]
     make_folder(out)
     tables = [write_redundancy(out, result) for result in results]
     pictures = style.save(draw(results), out, "redundancy")

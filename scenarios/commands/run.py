@@ -38,7 +38,7 @@ from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
 from scenarios.study.plan import BUILT_IN, Loader, Prepared, Sizes, prepared
 from scenarios.study.study_file import check_study, overridden, read_study
-from scenarios.user_code import REGISTRY, UserCode
+from scenarios.user_code import USER_METRICS, UserCode
 
 
 def run_study(source: str, options: RunOptions) -> bool:
@@ -208,7 +208,7 @@ def _write_results(work: Work) -> list[run_directory.JobState]:
         # Before the tables: what is finished meanwhile may be in them, and then they are made anew.
         states = run_directory.survey(work.plan, work.root)
         run_directory.remove_locks(work.root, states)
-        write_tables(work.plan, work.root, REGISTRY.metrics.values())
+        write_tables(work.plan, work.root, USER_METRICS.values())
         # Another process may have described its own study there since this one started.
         run_directory.describe(work.root, work.plan, run_directory.results_hash(states))
         build(work.root)

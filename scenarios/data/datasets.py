@@ -26,9 +26,7 @@ from probe.tasked_examples import as_examples
 from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
 from scenarios.data.image_sets import IMAGE_SETS, read_image_set
 from scenarios.data.npz import Array
-from scenarios.user_code import REGISTRY, unregistered
-
-_SPOKEN = "fsdd.npz"
+from scenarios.user_code import USER_DATA, unregistered
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -133,12 +131,12 @@ def load(name: str, location: Location | None = None) -> Dataset:
         train, test, classes = read_features(path, location.checked)
         title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
         return Dataset(name=title, classes=classes, train=train, test=test)
-    if name in REGISTRY.data:
-        train, test = read_user_data(REGISTRY.data[name])
+    if name in USER_DATA:
+        train, test = read_user_data(USER_DATA[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))
         return Dataset(name=name, classes=classes, train=train, test=test)
     if name not in LOADERS:
-        raise unregistered("data set", name, LOADERS, REGISTRY.data)
+        raise unregistered("data set", name, LOADERS, USER_DATA)
     return LOADERS[name](location)
 
 
@@ -246,18 +244,15 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        raise InputError(
-            f"{entry.name} raised {described(error)}: give a function without arguments that "
-            f"returns (train, test)"
-        ) from error
+        remedy = "give a function without arguments that returns (train, test)"
+        raise InputError(f"{entry.name} raised {described(error)}: {remedy}") from error
     by_task = isinstance(data, list) and len(data) > 0 and all(map(_is_pair, data))
     # Of two tasks only the brackets tell (train, test) from a list of such pairs.
     unclear = isinstance(data, list) and any(isinstance(part, list) for part in data)
     if not by_task and (unclear or not isinstance(data, tuple | list) or len(data) != 2):
-        raise InputError(
-            f"{entry.name} must return (train, test), or a list of tuples (train, test), one a task"
-            f", each of (x, y), Examples, a Dataset or a list of these, got {type(data).__name__}"
-        )
+        parts = "each of (x, y), Examples, a Dataset or a list of these"
+        expected = f"(train, test), or a list of tuples (train, test), one a task, {parts}"
+        raise InputError(f"{entry.name} must return {expected}, got {type(data).__name__}")
     with located(entry.name):
         splits = []
         for index, name in enumerate(("train", "test")):
@@ -352,11 +347,9 @@ def _spoken_digits(location: Location) -> Dataset:
     from scenarios.data.speech import spoken_digits
 
     if location.folder is None:
-        raise InputError(
-            f"spoken_digits needs a data folder: pass --data DIR (or set PROBE_DATA) that holds "
-            f"{_SPOKEN}, the Free Spoken Digit Dataset"
-        )
-    train, test = spoken_digits(location.folder / _SPOKEN)
+        remedy = "pass --data DIR (or set PROBE_DATA) with fsdd.npz, the Free Spoken Digit Dataset"
+        raise InputError(f"spoken_digits needs a data folder: {remedy}")
+    train, test = spoken_digits(location.folder / "fsdd.npz")
     return Dataset(name="spoken_digits", classes=10, train=train, test=test)
 
 

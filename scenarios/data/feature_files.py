@@ -87,8 +87,7 @@ def files_of(path: Path) -> list[Path]:
     """Return the files of all tasks in order, where a path has {task} in it, else that file."""
     if TASK not in str(path):
         return [path]
-    matches = matching_files(path, ["task"])
-    files = sorted((int(fields["task"]), file) for file, fields in matches)
+    files = sorted((int(f["task"]), file) for file, f in matching_files(path, ["task"]))
     numbers, first = [number for number, _ in files], min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):
         expected = "expected 0, 1, ... or 1, 2, ...: rename them"
@@ -152,10 +151,9 @@ def _features(
             labels = split.y.unique()
             # Not one by one: a wild label may leave a billion.
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
-                raise InputError(
-                    f"y_{name} has {len(labels)} classes from {int(labels[0])}, expected 0 to "
-                    f"{max(count - 1, 1)}, two or more: give all of them training and test examples"
-                )
+                got = f"y_{name} has {len(labels)} classes from {int(labels[0])}"
+                remedy = "give all of them training and test examples"
+                raise InputError(f"{got}, expected 0 to {max(count - 1, 1)}: {remedy}")
             check_examples(split, range(count), f"x_{name}")
             if isinstance(split.x, FileRows):
                 split.x.finite = True
@@ -166,9 +164,8 @@ def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
     """Return the examples of a split; raises InputError for other arrays than are expected."""
     x = arrays[f"x_{split}"]
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
-        raise InputError(
-            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers, one row per example"
-        )
+        got = f"x_{split} is {x.dtype} of shape {x.shape}"
+        raise InputError(f"{got}, expected real numbers, one row per example")
     labels = {name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays}
     for name, array in labels.items():
         if array.dtype.kind not in "iu":

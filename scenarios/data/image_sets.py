@@ -45,10 +45,9 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
         InputError: There is no folder, or files are missing or damaged.
     """
     if folder is None:
-        raise InputError(
-            f"{name} needs a data folder: pass --data DIR (or set PROBE_DATA) where DIR holds "
-            f"{_files(name)[0]} and so on, as torchvision lays them out; --download fetches them"
-        )
+        layout = f"with {_files(name)[0]} and so on, as torchvision lays them out"
+        remedy = f"pass --data DIR (or set PROBE_DATA) {layout}; --download fetches them"
+        raise InputError(f"{name} needs a data folder: {remedy}")
     try:
         return {split: _read(name, folder, split, download) for split in _SPLITS}
     except _BROKEN as error:
@@ -59,10 +58,8 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
     if missing := [file for file in files if not (folder / file).is_file()]:
         remedy = "put them there" if download else "point --data at their folder, or add --download"
         raise InputError(f"{name} in {folder} lacks {', '.join(missing)} ({reason}): {remedy}")
-    raise InputError(
-        f"{name} cannot be read from {folder} ({reason}): one of {', '.join(files)} is damaged; "
-        f"remove it and add --download"
-    )
+    damaged = f"one of {', '.join(files)} is damaged; remove it and add --download"
+    raise InputError(f"{name} cannot be read from {folder} ({reason}): {damaged}")
 
 
 def _read(name: str, folder: Path, split: str, download: bool) -> Examples:

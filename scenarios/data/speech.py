@@ -102,8 +102,7 @@ def mel_bank() -> Array:
     low, center, high = edges[:-2], edges[1:-1], edges[2:]
     hertz = fft.rfftfreq(WINDOW, 1 / RATE)[:, None]
     rising, falling = (hertz - low) / (center - low), (high - hertz) / (high - center)
-    weights: Array = np.maximum(np.minimum(rising, falling), 0)
-    return weights
+    return np.asarray(np.maximum(np.minimum(rising, falling), 0))
 
 
 def _powers(audio: Array, starts: Array) -> Array:
@@ -128,8 +127,7 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
     before = np.minimum(moments.astype(np.int64), len(values) - 1)
     share = (moments - before)[:, :, None]
     integral = (1 - share) * sums[before] + share * sums[before + 1]
-    averages: Array = np.diff(integral, axis=1) * (PARTS / counts)[:, None, None]
-    return averages
+    return np.asarray(np.diff(integral, axis=1) * (PARTS / counts)[:, None, None])
 
 
 def _wrong(arrays: dict[str, Array]) -> str:
@@ -137,10 +135,9 @@ def _wrong(arrays: dict[str, Array]) -> str:
     audio, offsets, label, index = (arrays[n] for n in ("audio", "offsets", "label", "index"))
     if audio.ndim != 1 or audio.dtype != np.int16:
         return f"audio is {audio.dtype} of shape {audio.shape}, expected int16 samples"
-    if any(a.ndim != 1 or a.dtype.kind not in "iu" for a in (offsets, label, index)):
-        return "offsets, label and index must be vectors of whole numbers"
-    if not 0 < len(label) == len(index) == len(offsets) - 1:
-        return "label and index have one number per recording, offsets one more"
+    vectors = all(a.ndim == 1 and a.dtype.kind in "iu" for a in (offsets, label, index))
+    if not vectors or not 0 < len(label) == len(index) == len(offsets) - 1:
+        return "label and index have one whole number per recording, offsets one more"
     # Unsigned differences would hide offsets that go back.
     short = (np.diff(offsets.astype(np.int64)) < WINDOW).any()
     if short or offsets[0] != 0 or offsets[-1] != len(audio):

@@ -7,6 +7,7 @@ and known while their file is loaded (`scenarios.user_code`).
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from itertools import chain
 from types import MappingProxyType
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from pydantic import PlainValidator, SerializeAsAny
 from probe.by_layer.sources import SOURCES
 from probe.extensions import LearnerEntry, marked_in
 from scenarios.learners.base import Learner, Settings
-from scenarios.user_code import REGISTRY, unregistered
+from scenarios.user_code import USER_LEARNERS, unregistered
 
 _MARKED = re.compile(rb'^@learner\("([\w:-]+)"\)$', re.MULTILINE)
 # Found in the text, as most of these modules load torch.
@@ -40,22 +41,21 @@ class Catalog(Mapping[str, type[Learner]]):
     """
 
     def __getitem__(self, kind: str) -> type[Learner]:
-        if kind in REGISTRY.learners:
-            return REGISTRY.learners[kind].learner
+        if kind in USER_LEARNERS:
+            return USER_LEARNERS[kind].learner
         # Python keeps imported modules: the second time costs nothing.
         names = vars(import_module(MODULES[kind]))
         return next(e.learner for e in marked_in(names, LearnerEntry) if e.name == kind)
 
     def __iter__(self) -> Iterator[str]:
-        yield from MODULES
-        yield from REGISTRY.learners
+        return chain(MODULES, USER_LEARNERS)
 
     def __len__(self) -> int:
-        return len(MODULES) + len(REGISTRY.learners)
+        return len(MODULES) + len(USER_LEARNERS)
 
     def __contains__(self, kind: object) -> bool:
         # Mapping's own would import the learner's module.
-        return kind in MODULES or kind in REGISTRY.learners
+        return kind in MODULES or kind in USER_LEARNERS
 
 
 LEARNERS = Catalog()
@@ -85,7 +85,7 @@ def settings_of(table: object) -> Settings:
         return Settings.model_validate(table)  # which says what is wrong with it
     kind = str(table.get("kind", ""))
     if kind not in LEARNERS:
-        raise unregistered("learner", kind, MODULES, REGISTRY.learners)
+        raise unregistered("learner", kind, MODULES, USER_LEARNERS)
     return LEARNERS[kind].settings_class.model_validate(table)
 
 

@@ -127,7 +127,14 @@ class ContinualLearner(base.Learner):
                 in_loss = own_task(self._tasks, K) if by_task else [seen_classes] * K
                 self._barred = barred_but(in_loss, K, scores.device)
             scores = scores.masked_fill(self._barred[y], -torch.inf)
-        return functional.cross_entropy(scores, y, weight=self._class_weights(scores, y))
+        weight = None
+        # A single example, as where a Fisher is taken, weighs 1.
+        if self.exemplars and self._stored and self.exemplars.settings.balanced and len(y) > 1:
+            # torch divides by the sum of the weights: so the loss is the mean of the classes'
+            # means. `bincount` would wait for a GPU.
+            counts = y.new_zeros(scores.shape[1]).scatter_add_(0, y, torch.ones_like(y))
+            weight = counts.clamp(min=1).reciprocal().to(scores.dtype)
+        return functional.cross_entropy(scores, y, weight=weight)
 
     def end(self, task: Task) -> None:
         if self.exemplars:
@@ -148,17 +155,6 @@ class ContinualLearner(base.Learner):
         if self.exemplars:
             self.exemplars.restore(state, past)
         self.take_over({k: v for k, v in state.items() if not k.startswith("memory.")})
-
-    def _class_weights(self, scores: Tensor, y: Tensor) -> Tensor | None:
-        """Return (K,) one over each class's count in the batch, None for equal weights."""
-        balanced = self.exemplars and self._stored and self.exemplars.settings.balanced
-        # A single example, as where a Fisher is taken, weighs 1.
-        if not balanced or len(y) == 1:
-            return None
-        # torch divides by the sum of the weights: so the loss is the mean of the classes' means.
-        # `bincount` would wait for a GPU.
-        counts = y.new_zeros(scores.shape[1]).scatter_add_(0, y, torch.ones_like(y))
-        return counts.clamp(min=1).reciprocal().to(scores.dtype)
 
 
 @learner("er")

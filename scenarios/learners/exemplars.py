@@ -29,6 +29,13 @@ def choose(
 ) -> Tensor:
     """Return the chosen numbers (m,), int64 on the CPU, m = min(n, count).
 
+    `entropy` draws with q ~ the entropy of the softmax over all outputs, so that the unsure are
+    likely. `plane_distance` draws with q ~ 1 / d, so that examples near their class's plane
+    phi . w + b = 0 are likely. The paper has d = phi(x) . w and does not say what q is where d is
+    not positive. Deviations: d is the absolute logit, bias included, so that both sides of the
+    plane count equally; no example counts as nearer than 1 % of the mean distance, so that one on
+    the plane is likely, not certain. Where all q are 0 or infinite, all are equally likely.
+
     Args:
         strategy: How to choose.
         model: After the task; it runs, in eval mode, only for strategies that need its features or
@@ -47,45 +54,16 @@ def choose(
         return torch.arange(len(pool) - 1, -1, -1)[:count]
     if strategy == "mean_of_features":
         return mean_of_features(penultimate_of(model, pool), count)
-    logits = in_batches(model, model, pool)
+    logits = in_batches(model, model, pool).double()
     if strategy == "entropy":
-        return entropy(logits, count, generator)
-    return plane_distance(logits[:, int(pool.y[0])], count, generator)
-
-
-def plane_distance(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Draw with q ~ 1 / d, so that examples near their class's plane phi . w + b = 0 are likely.
-
-    The paper has d = phi(x) . w and does not say what q is where d is not positive. Deviations: d
-    is the absolute logit, bias included, so that both sides of the plane count equally; no example
-    counts as nearer than 1 % of the mean distance, so that one on the plane is likely, not certain.
-
-    Args:
-        logits: (n,), the true class's.
-        count: The most to draw.
-        generator: A CPU generator.
-
-    Returns:
-        The numbers.
-    """
-    distance = logits.double().abs()
-    return _draw(1 / distance.clamp(min=_NEAREST * float(distance.mean())), count, generator)
-
-
-def entropy(logits: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Draw with q ~ the entropy of the softmax over all outputs: the unsure are likely.
-
-    Source: Chaudhry 2018, section 4.2.
-
-    Args:
-        logits: (n, K).
-        count: The most to draw.
-        generator: A CPU generator.
-
-    Returns:
-        The numbers.
-    """
-    return _draw(torch.special.entr(logits.double().softmax(1)).sum(1), count, generator)
+        weights = torch.special.entr(logits.softmax(1)).sum(1)
+    else:
+        distance = logits[:, int(pool.y[0])].abs()
+        weights = 1 / distance.clamp(min=_NEAREST * float(distance.mean()))
+    largest = float(weights.max())
+    drawable = 0 < largest < torch.inf
+    usable = weights.clamp(min=_LAST * largest) if drawable else torch.ones_like(weights)
+    return torch.multinomial(usable.cpu(), min(count, len(weights)), generator=generator)
 
 
 def mean_of_features(features: Tensor, count: int) -> Tensor:
@@ -113,17 +91,6 @@ def mean_of_features(features: Tensor, count: int) -> Tensor:
         squares[best] = torch.inf
         chosen.append(best)
     return torch.stack(chosen).cpu()
-
-
-def _draw(weights: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """Draw numbers one after the other, by their weight among the rest.
-
-    weights: (n,), 0 or more; all 0 or infinite, all are equally likely.
-    """
-    largest = float(weights.max())
-    drawable = 0 < largest < torch.inf
-    usable = weights.clamp(min=_LAST * largest) if drawable else torch.ones_like(weights)
-    return torch.multinomial(usable.cpu(), min(count, len(weights)), generator=generator)
 
 
 ReplayMode = Literal["batch", "joined"]

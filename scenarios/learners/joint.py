@@ -1,6 +1,7 @@
 """The controls of every comparison: `untrained`, `offline` and `cumulative`."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,6 @@ from probe.extensions import learner
 from probe.modules import named_state
 from probe.tasks import Task
 from probe.training.costs import bytes_of
-from probe.training.recipe import Recipe
 from scenarios.learners import base
 
 
@@ -60,10 +60,8 @@ class Cumulative(FullRehearsalLearner):
 
     by_scores = True
 
-    def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: base.Settings, seed: int
-    ) -> None:
-        super().__init__(model, recipe, settings, seed)
+    def __init__(self, model: nn.Module, *arguments: Any) -> None:
+        super().__init__(model, *arguments)
         self._first = {n: tensor.detach().clone() for n, tensor in named_state(model).items()}
 
     @torch.no_grad()

@@ -36,7 +36,7 @@ from scenarios.networks import ARCHITECTURES, bare, network_for
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.spec import Study
 from scenarios.study.training import StudyNetworks, network_of
-from scenarios.user_code import REGISTRY, Names, UserCode, build_model, source_of
+from scenarios.user_code import USER_NETWORKS, Names, UserCode, build_model, source_of
 
 # This package's own names, which no user-defined object may have.
 BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
@@ -101,7 +101,7 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
         InputError: As `probe.by_layer.features.features_of`.
     """
     update: dict[str, object] = {}
-    data, entry = scenario.tasks[0], REGISTRY.networks.get(study.network.name)
+    data, entry = scenario.tasks[0], USER_NETWORKS.get(study.network.name)
     if entry is not None:
         x = first(data.test.x, SAMPLE)
         with located(f"network {entry.name}"):
@@ -189,7 +189,7 @@ def network_source_of(study: Study) -> str | None:
     A factory may load weights, or import a class by a computed name: the hash covers the weights
     that it draws from a fixed seed, and the classes of its modules.
     """
-    entry = REGISTRY.networks.get(study.network.name)
+    entry = USER_NETWORKS.get(study.network.name)
     if entry is None:
         return None
     model = build_model(entry.name, entry.build)

@@ -17,7 +17,7 @@ from probe.tasked_examples import check_tasks
 from probe.tasks import MOST, Scenario
 from scenarios import streams
 from scenarios.data import datasets
-from scenarios.user_code import REGISTRY, unregistered
+from scenarios.user_code import USER_DATA, unregistered
 
 _VAN_DE_VEN = Literal["class-incremental", "task-incremental", "domain-incremental"]
 _KEMKER = Literal["permutation", "incremental", "multimodal"]
@@ -42,8 +42,8 @@ def _data_sets(data: object) -> object:
     """Return one or several names as a list; raises InputError for unknown data sets."""
     data = data if isinstance(data, list | tuple) else (data,)
     for name in (name for name in data if isinstance(name, str) and not name.endswith(".npz")):
-        if name not in datasets.LOADERS and name not in REGISTRY.data:
-            raise unregistered("data set", name, datasets.LOADERS, REGISTRY.data)
+        if name not in datasets.LOADERS and name not in USER_DATA:
+            raise unregistered("data set", name, datasets.LOADERS, USER_DATA)
     return data
 
 

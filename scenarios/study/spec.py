@@ -24,7 +24,7 @@ from probe.validation import shown
 from probe.values.allocation import Storage
 from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
-from scenarios.networks import BuiltInNetwork, network_entry
+from scenarios.networks import ARCHITECTURES, network_entry
 from scenarios.study.scenario_spec import ScenarioSpec
 
 LONGEST = 80  # characters of a name: a job's folder has two names, and at most 255 in all
@@ -172,9 +172,8 @@ class Study(StrictModel):
         if settings and LEARNERS[settings.kind].own_features:
             return LEARNERS[settings.kind].own_features
         entry = network_entry(self.network.name)
-        if isinstance(entry, BuiltInNetwork):
-            return entry.features
-        return self.network.features or entry.features or ("output",)
+        chosen = None if entry.name in ARCHITECTURES else self.network.features
+        return chosen or entry.features or ("output",)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

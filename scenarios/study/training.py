@@ -42,7 +42,7 @@ from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import bare, draw_weights, fresh_source, network_for
 from scenarios.study.spec import Study
-from scenarios.user_code import REGISTRY
+from scenarios.user_code import USER_NETWORKS
 
 _LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
 
@@ -355,7 +355,7 @@ class StudyNetworks:
         study, network = self.study, self.study.network.name
         # First the order, then the view: a learner's view may depend on which task comes first.
         view = scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        entry, call, fresh = REGISTRY.networks.get(network), ModelCall(), None
+        entry, call, fresh = USER_NETWORKS.get(network), ModelCall(), None
         if not job.own_network:
             fresh = fresh_source(network, study.retraining_recipe.init)
             call = ModelCall(call=entry.call, output=entry.output) if entry else call

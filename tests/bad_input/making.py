@@ -91,22 +91,6 @@ def idx(array) -> bytes:
     return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
 
 
-def cifar_batch(images, labels, key: bytes = b"labels") -> bytes:
-    """Return a batch as Python 2 pickled the published ones."""
-    shape = b"".join(b"M" + struct.pack("<H", size) for size in images.shape)
-    array = b"".join(
-        (
-            b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR",
-            b"(K\x01(" + shape + b"tcnumpy\ndtype\n(U\x02u1K\x00K\x01tR",
-            b"(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89",
-            b"T" + struct.pack("<i", images.size) + images.tobytes() + b"tb",
-        )
-    )
-    numbers = b"](" + b"".join(b"K" + bytes([label]) for label in labels) + b"e"
-    named = b"U" + bytes([len(key)]) + key + numbers
-    return b"\x80\x02}(U\x04data" + array + named + b"u."
-
-
 def picture(size: int = 8, kind: str = "png") -> bytes:
     buffer = io.BytesIO()
     pixels = np.random.default_rng(0).integers(0, 256, (size, size, 3), np.uint8)

@@ -15,8 +15,9 @@ from probe.modules import copied
 from probe.seeding import stream
 from probe.training.costs import OpsMeter
 from probe.training.fresh_weights import initialize
+from probe.training.recipe import Recipe
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
-from scenarios.learners.kemker.som import OnlineMap, longest_block
+from scenarios.learners.kemker.som import longest_block
 from tests.bench.timing import Rows, interleaved
 from tests.laws.plain_map import ByUnit, Whole
 
@@ -49,15 +50,15 @@ def phases(repeats: int) -> Rows:
 
 def _ours(phase: str, model: nn.Module, data: Examples) -> int:
     """Run a phase on a copy of the model and return how many examples were learned."""
-    network = OnlineMap(copied(model), READOUT, OpsMeter())
-    shares, learned = network.shares(RATE, RADIUS), 0
+    network = _learner(copied(model), READOUT)
+    shares, learned = network.som.shares(RATE, RADIUS), 0
     block = longest_block(RATE)
     for x, y in zip(data.x.split(block), data.y.split(block), strict=True):
         if phase == "base, map alone":
             network.organize(x, [RATE] * len(x), [RADIUS] * len(x))
             learned += len(x)
         else:
-            learned += network.learn(x, y, shares, PHASES[phase])
+            learned += network.learn_online(x, y, shares, PHASES[phase])
     return learned
 
 
@@ -75,11 +76,18 @@ def _trained() -> nn.Module:
     model = Geppnet.network(SETTINGS, (784,), 10, 2)
     initialize(model, "murata", stream(0, "init"))
     data = _images(4096, 0)
-    network = OnlineMap(model, 2e-3, OpsMeter())
+    network = _learner(model, 2e-3)
     for radius in (3.0, 1.0, RADIUS):
         for x, y in zip(data.x.split(64), data.y.split(64), strict=True):
-            network.learn(x, y, network.shares(0.1, radius))
+            network.learn_online(x, y, network.som.shares(0.1, radius))
     return model
+
+
+def _learner(model: nn.Module, readout_rate: float) -> Geppnet:
+    """Return a learner of the model that is ready for blocks of examples."""
+    own = Geppnet(model, Recipe(), MapSettings(readout_rate=readout_rate), 0)
+    own.meter, own.lattice = OpsMeter(), own.som.lattice()
+    return own
 
 
 def _images(count: int, seed: int, wrong: float = 0.0) -> Examples:

@@ -16,7 +16,7 @@ from torch.nn.utils import parameters_to_vector
 from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import Recipe
-from scenarios.learners.penalties.quadratic import PenalizedSettings
+from scenarios.learners.continual import ContinualSettings
 
 
 def weights(model: nn.Module) -> Tensor:
@@ -47,7 +47,7 @@ def fisher_by_loop(
 class Plain:
     """Each method by its formulas, after one another."""
 
-    def __init__(self, chosen: PenalizedSettings, model: nn.Module) -> None:
+    def __init__(self, chosen: ContinualSettings, model: nn.Module) -> None:
         self.chosen, self.model = chosen, model
         self.terms: list[tuple[Tensor, Tensor]] = []
         zero = torch.zeros_like(weights(model))

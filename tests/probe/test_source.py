@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from probe.source import source_hash, syntax_hash
-from scenarios.user_code import REGISTRY, loaded
+from scenarios.user_code import SOURCE_HASHES, loaded
 
 ROOT = Path(__file__).parents[2]
 
@@ -127,7 +127,7 @@ def _forget(folder: Path) -> None:
 def _hash(project: Path) -> str:
     _forget(project)
     with loaded([str(project / "mine/nets.py")], {}):
-        return REGISTRY.sources["network tiny"]
+        return SOURCE_HASHES["network tiny"]
 
 
 def _edit(project: Path, file: str, old: str, new: str) -> None:
@@ -148,9 +148,9 @@ def test_another_process_comes_to_the_same_hash_whatever_it_imported_before(proj
     program = (
         f"import sys; sys.path[:0] = {sys.path[:3]!r} + [{str(project / 'mine')!r}]\n"
         "import helper, pack.b, elsewhere, sklearn\n"
-        "from scenarios.user_code import REGISTRY, loaded\n"
+        "from scenarios.user_code import SOURCE_HASHES, loaded\n"
         f"with loaded([{str(project / 'mine/nets.py')!r}], {{}}):\n"
-        "    print(REGISTRY.sources['network tiny'])"
+        "    print(SOURCE_HASHES['network tiny'])"
     )
     command = [sys.executable, "-B", "-c", program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

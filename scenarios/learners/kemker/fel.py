@@ -52,10 +52,9 @@ class FelSettings(ContinualSettings):
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
-        if self.joined < 2:
-            raise ValueError(f"connected x hidden is {self.joined}, expected 2 or more: raise one")
-        if self.fired < 2:
-            raise ValueError(f"firing x units is {self.fired}, expected 2 or more: raise one")
+        for product, count in (("connected x hidden", self.joined), ("firing x units", self.fired)):
+            if count < 2:
+                raise ValueError(f"{product} is {count}, expected 2 or more: raise one")
         return self
 
 

@@ -3,9 +3,10 @@
 GeppNet+STM adds a short-term memory of novel examples, replayed in sleep phases.
 """
 
+import math
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import torch
 from pydantic import Field
@@ -18,7 +19,7 @@ from probe.tasks import Task
 from probe.training.costs import OpsMeter
 from scenarios.learners import base
 from scenarios.learners.joint import FullRehearsalLearner
-from scenarios.learners.kemker.som import OnlineMap, SelfOrganizingMap, decayed, longest_block
+from scenarios.learners.kemker.som import MapSteps, SelfOrganizingMap, decayed, longest_block
 
 
 class MapSettings(base.Settings):
@@ -77,6 +78,16 @@ class Geppnet(FullRehearsalLearner):
     wrong prediction, a base session that learns every example, and the mixing of stored and new
     ones. Storing all data agrees with table 2: 190.08 MB on MNIST are 60,000 images and labels, the
     map and the readout at 4 bytes a number; our labels take 8 bytes.
+
+    The readout is a linear regression of the one-hot label t on the activity z: after each example
+    W <- W + rate (t - y) z^T and b <- b + rate (t - y), with y = W z + b, a step down the gradient
+    of |t - y|^2 / 2 (least mean squares). Both layers step from their state before the example. The
+    meter counts U D multiply-adds for distances, as many for moving the prototypes, and K U each
+    for the scores and for moving the readout.
+
+    Attributes:
+        meter: Counts the multiply-adds of the task.
+        lattice: (U, U) squared distances between units on the lattice.
     """
 
     settings_class: ClassVar[type[base.Settings]] = MapSettings
@@ -89,30 +100,32 @@ class Geppnet(FullRehearsalLearner):
         som = SelfOrganizingMap(inputs, rows, columns, settings.width)
         return nn.Sequential(OrderedDict(som=som, output=nn.Linear(rows * columns, classes)))
 
+    @property
+    def som(self) -> SelfOrganizingMap:
+        """The map, U units on D inputs."""
+        return cast(SelfOrganizingMap, self.model.get_submodule("som"))
+
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        settings, network = self.settings, OnlineMap(self.model, self.settings.readout_rate, meter)
+        self.meter, self.lattice, settings = meter, self.som.lattice(), self.settings
         session = self.later_session if self.learned else self._base_session
         # Rate and radius decay in the base session, and stay.
-        session(network, data, network.shares(settings.final_som_rate, settings.final_radius))
+        session(data, self.som.shares(settings.final_som_rate, settings.final_radius))
         # Once a session, as NaN and Inf stay.
         if not all(torch.isfinite(p).all() for p in self.model.parameters()):
-            raise InputError(
-                f"training diverged: the map or its readout is not finite; raise final_radius "
-                f"({settings.final_radius:g}) or width ({settings.width:g}), lower readout_rate "
-                f"({settings.readout_rate:g}), or scale the inputs down, whichever is extreme"
-            )
+            raised = f"final_radius ({settings.final_radius:g}) or width ({settings.width:g})"
+            remedy = f"raise {raised}, lower readout_rate ({settings.readout_rate:g})"
+            raise InputError(f"training diverged: {remedy}, or scale the inputs down")
 
-    def later_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
+    def later_session(self, data: Examples, shares: Tensor) -> None:
         """Learn the novel ones among draws from the stored and the session's examples.
 
         Args:
-            network: Trains map and readout.
             data: The session's examples.
-            shares: The shares by winner, (U, U), see `OnlineMap.shares`.
+            shares: The shares by winner, (U, U), see `SelfOrganizingMap.shares`.
         """
         settings = self.settings
         for x, y in self.draws(data, settings.iterations, longest_block(settings.final_som_rate)):
-            network.learn(x, y, shares, settings.threshold)
+            self.learn_online(x, y, shares, settings.threshold)
 
     def draws(self, data: Examples, iterations: int, block: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs (B, D) and labels (B,) drawn from the stored and the new examples.
@@ -127,7 +140,7 @@ class Geppnet(FullRehearsalLearner):
         for drawn in map(examples.take, indices.to(data.y.device).split(block)):
             yield drawn.x.flatten(1), drawn.y
 
-    def _base_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
+    def _base_session(self, data: Examples, shares: Tensor) -> None:
         settings, n_seen = self.settings, 0
         n_map_only = max(1, round(settings.map_share * settings.base_iterations))
         radius = max(settings.rows, settings.columns) / 2
@@ -138,9 +151,82 @@ class Geppnet(FullRehearsalLearner):
             parts = [k / n_map_only for k in range(n_seen, n_seen + first)]
             rates = [decayed(settings.som_rate, settings.final_som_rate, part) for part in parts]
             radii = [decayed(radius, settings.final_radius, part) for part in parts]
-            network.organize(x[:first], rates, radii)
-            network.learn(x[first:], y[first:], shares)
+            self.organize(x[:first], rates, radii)
+            self.learn_online(x[first:], y[first:], shares)
             n_seen += len(y)
+
+    @torch.no_grad()
+    def organize(self, x: Tensor, rates: Sequence[float], radii: Sequence[float]) -> None:
+        """Train the map only.
+
+        Args:
+            x: The examples, (B, D).
+            rates: The learning rate for each example.
+            radii: The neighborhood radius for each example.
+        """
+        steps, share = MapSteps(self.som, x), torch.empty_like(self.lattice[0])
+        for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
+            winner = int(steps.squared_distances(k).argmin())
+            torch.mul(self.lattice[winner], -0.5 / radius**2, out=share).exp_().mul_(rate)
+            steps.move(k, share)
+        steps.write()
+        self.meter.add(2 * len(x) * self.som.prototypes.numel())
+
+    @torch.no_grad()
+    def learn_online(
+        self, x: Tensor, y: Tensor, shares: Tensor, threshold: float | None = None
+    ) -> int:
+        """Train both layers on the examples that are novel in their turn.
+
+        Args:
+            x: The examples, (B, D).
+            y: Their labels, (B,).
+            shares: The shares by winner, (U, U).
+            threshold: Examples with a smaller margin (see `margins`) are novel, all if it is None;
+                others change nothing.
+
+        Returns:
+            The number of novel examples.
+        """
+        som, (weight, bias) = self.som, self.model.get_submodule("output").parameters()
+        rate = self.settings.readout_rate
+        steps, n_novel = MapSteps(som, x), 0
+        targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
+        for k, label in enumerate(y.tolist()):
+            squared = steps.squared_distances(k)
+            activity = som.activity(squared)
+            scores = torch.addmv(bias, weight, activity)
+            if threshold is not None:
+                others = scores.tolist()
+                if others.pop(label) - max(others, default=-math.inf) >= threshold:
+                    continue
+            n_novel += 1
+            # t - y
+            error = scores.neg_().add_(targets[label])
+            weight.addr_(error, activity, alpha=rate)
+            bias.add_(error, alpha=rate)
+            steps.move(k, shares[int(squared.argmin())])
+        steps.write()
+        # Distances and scores of each example, and the steps of the novel ones.
+        self.meter.add((len(x) + n_novel) * (som.prototypes.numel() + weight.numel()))
+        return n_novel
+
+    @torch.no_grad()
+    def margins(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return (B,) by how much the label's output exceeds the largest other one.
+
+        Args:
+            x: The examples, (B, D).
+            y: Their labels, (B,).
+
+        Returns:
+            The margins, negative where the prediction is wrong.
+        """
+        weights = self.som.prototypes, self.model.get_parameter("output.weight")
+        self.meter.add(len(x) * sum(p.numel() for p in weights))
+        scores: Tensor = self.model(x)
+        label_scores = scores.gather(1, y[:, None])
+        return (label_scores - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)).squeeze(1)
 
 
 class GeppnetStmSettings(MapSettings):
@@ -179,12 +265,12 @@ class GeppnetStm(Geppnet):
     settings_class = GeppnetStmSettings
     settings: GeppnetStmSettings
 
-    def later_session(self, network: OnlineMap, data: Examples, shares: Tensor) -> None:
+    def later_session(self, data: Examples, shares: Tensor) -> None:
         settings, block = self.settings, longest_block(self.settings.final_som_rate)
         memory = deque[tuple[bytes, Tensor, int]](maxlen=settings.memory)
         for x, y in self.draws(data, settings.iterations, settings.sleep_interval):
             # Awake nothing is learned: novelty is found for the whole block at once.
-            novel = (network.margins(x, y) < settings.threshold).nonzero().squeeze(1)
+            novel = (self.margins(x, y) < settings.threshold).nonzero().squeeze(1)
             for example, label in zip(x[novel], y[novel].tolist(), strict=True):
                 key = example.cpu().numpy().tobytes()
                 # Exactly this input, whose latest label is the memory's answer.
@@ -194,7 +280,7 @@ class GeppnetStm(Geppnet):
                 _, inputs, labels = zip(*memory, strict=True)
                 stored = Examples(torch.stack(inputs), torch.tensor(labels, device=y.device))
                 for replayed in zip(stored.x.split(block), stored.y.split(block), strict=True):
-                    network.learn(*replayed, shares)
+                    self.learn_online(*replayed, shares)
 
     def stored_bytes(self) -> int:
         # Full or not; the memory has no part in the first session.

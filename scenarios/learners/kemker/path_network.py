@@ -41,8 +41,7 @@ class PathLayer(nn.Module):
         """
         # All modules at once (B, M, W), times the gates (B, M, 1).
         outputs = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
-        summed: Tensor = (outputs * self.gates[task].unsqueeze(2)).sum(1)
-        return summed
+        return cast(Tensor, (outputs * self.gates[task].unsqueeze(2)).sum(1))
 
     def rows(self, modules: Sequence[int]) -> Tensor:
         """Return the rows of `dense` that hold these n modules: (n W,) int64."""
@@ -108,8 +107,8 @@ class PathNetwork(nn.Module):
         """Map inputs with the task's index (B, D + 1) to scores (B, K)."""
         # The index is an input, so that a batch, a prefix and a tail can mix tasks.
         task = x[:, -1].long() - 1
-        scores: Tensor = self.output(self.layer2(self.layer1(x[:, :-1], task), task), task)
-        return scores
+        features = self.layer2(self.layer1(x[:, :-1], task), task)
+        return cast(Tensor, self.output(features, task))
 
     @torch.no_grad()
     def keep(self, task: int, path: Tensor) -> None:
@@ -157,16 +156,17 @@ class LiftedPath(nn.Module):
     ) -> None:
         super().__init__()
         _, self.width = network.layer1.modules_width
+        self.originals: list[tuple[nn.Linear, nn.Linear, Tensor]] = []
         # Of each layer those that learn, and the frozen ones.
         self.layers = nn.ModuleList()
         for layer, modules in zip(network.layers, path.tolist(), strict=True):
             frozen, chosen = layer.frozen.tolist(), sorted(set(modules))
             parts = {on: [m for m in chosen if frozen[m] != on] for on in (True, False)}
-            rows = (_Rows(layer.dense, layer.rows(ms), on) for on, ms in parts.items() if ms)
+            rows = (self._copied(layer.dense, layer.rows(ms), on) for on, ms in parts.items() if ms)
             self.layers.append(nn.ModuleList(rows))
         dense, (_, outputs) = network.output.dense, network.output.tasks_classes
         rows_of_task = torch.tensor(classes, dtype=torch.int64, device=dense.weight.device)
-        self.output = _Rows(dense, task * outputs + rows_of_task, learns=True)
+        self.output = self._copied(dense, task * outputs + rows_of_task, learns=True)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs with a task's index (B, D + 1) to scores (B, C)."""
@@ -174,30 +174,18 @@ class LiftedPath(nn.Module):
         for layer in self.layers:
             parts = (functional.relu(rows(x)) for rows in layer.children())
             x = reduce(torch.add, (units.unflatten(1, (-1, self.width)).sum(1) for units in parts))
-        scores: Tensor = self.output(x)
-        return scores
-
-    def put_back(self, network: PathNetwork) -> None:
-        """Write the learned weights back into the network."""
-        for parts, layer in zip(self.layers, network.layers, strict=True):
-            for rows in parts.children():
-                cast(_Rows, rows).put_back(layer.dense)
-        self.output.put_back(network.output.dense)
-
-
-class _Rows(nn.Module):
-    """A dense layer of copied rows of a larger one."""
-
-    def __init__(self, dense: nn.Linear, rows: Tensor, learns: bool) -> None:
-        super().__init__()
-        self.rows = rows
-        self.weight = nn.Parameter(dense.weight.detach()[rows], requires_grad=learns)
-        self.bias = nn.Parameter(dense.bias.detach()[rows], requires_grad=learns)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return functional.linear(x, self.weight, self.bias)
+        return cast(Tensor, self.output(x))
 
     @torch.no_grad()
-    def put_back(self, dense: nn.Linear) -> None:
-        dense.weight[self.rows] = self.weight
-        dense.bias[self.rows] = self.bias
+    def put_back(self) -> None:
+        """Write the learned weights back into the network."""
+        for dense, copied, rows in self.originals:
+            dense.weight[rows], dense.bias[rows] = copied.weight, copied.bias
+
+    def _copied(self, dense: nn.Linear, rows: Tensor, learns: bool) -> nn.Linear:
+        """Return a dense layer of copied rows of a larger one."""
+        copied = nn.Linear(dense.in_features, len(rows), device="meta")
+        copied.weight = nn.Parameter(dense.weight.detach()[rows], requires_grad=learns)
+        copied.bias = nn.Parameter(dense.bias.detach()[rows], requires_grad=learns)
+        self.originals.append((dense, copied, rows))
+        return copied

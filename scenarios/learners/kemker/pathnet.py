@@ -138,7 +138,7 @@ class PathNet(base.Learner):
         path_meter = self._meters.setdefault(shape, OpsMeter())
         total, steps, recorder = path_meter.total, path_meter.steps, HistoryRecorder()
         fit(lifted, data, recipe, draw, objective=recorder, meter=path_meter)
-        lifted.put_back(self.model)
+        lifted.put_back()
         trained = sum(p.numel() for p in lifted.parameters() if p.requires_grad)
         update_ops = (path_meter.steps - steps) * trained * optimizer_ops(recipe)
         self._meter.add(path_meter.total - total + update_ops)

@@ -1,13 +1,9 @@
-"""A self-organizing map, and the online training of it and of a linear readout on its activity."""
+"""A self-organizing map, and its steps through a block of examples."""
 
 import math
-from collections.abc import Sequence
-from typing import cast
 
 import torch
 from torch import Tensor, nn
-
-from probe.training.costs import OpsMeter
 
 
 class SelfOrganizingMap(nn.Module):
@@ -63,6 +59,18 @@ class SelfOrganizingMap(nn.Module):
         rows_columns = torch.stack([unit // self.columns, unit % self.columns], 1)
         between = rows_columns[:, None] - rows_columns
         return between.square().sum(2).to(self.prototypes.dtype)
+
+    def shares(self, rate: float, radius: float) -> Tensor:
+        """Return (U, U), by winner the share of the way that each prototype moves.
+
+        Args:
+            rate: The share of the winner, 0 to 1.
+            radius: The radius of the neighbourhood on the lattice, above 0.
+
+        Returns:
+            The shares.
+        """
+        return (self.lattice() * (-0.5 / radius**2)).exp_().mul_(rate)
 
 
 class MapSteps:
@@ -124,110 +132,6 @@ class MapSteps:
         # Without a move, rounding must not change a bit.
         if self._moved:
             self._prototypes.addmm_(self._ct, self._x).mul_(self._s[:, None])
-
-
-class OnlineMap:
-    """A trainer of a map and its readout, in blocks of examples (B, D) in their order.
-
-    The readout is a linear regression of the one-hot label t on the activity z: after each example
-    W <- W + rate (t - y) z^T and b <- b + rate (t - y), with y = W z + b, a step down the gradient
-    of |t - y|^2 / 2 (least mean squares). Both layers step from their state before the example. The
-    meter counts U D multiply-adds for distances, as many for moving the prototypes, and K U each
-    for the scores and for moving the readout.
-
-    Args:
-        model: Its `som` has U units on D inputs, its `output` K outputs on the U activities.
-        readout_rate: The learning rate of the readout, above 0.
-        meter: Counts the multiply-adds.
-    """
-
-    def __init__(self, model: nn.Module, readout_rate: float, meter: OpsMeter) -> None:
-        self._som = cast(SelfOrganizingMap, model.get_submodule("som"))
-        self._output = cast(nn.Linear, model.get_submodule("output"))
-        self._rate, self._meter = readout_rate, meter
-        self._lattice = self._som.lattice()
-
-    def shares(self, rate: float, radius: float) -> Tensor:
-        """Return (U, U), by winner the share of the way that each prototype moves.
-
-        Args:
-            rate: The share of the winner, 0 to 1.
-            radius: The radius of the neighbourhood on the lattice, above 0.
-
-        Returns:
-            The shares.
-        """
-        return (self._lattice * (-0.5 / radius**2)).exp_().mul_(rate)
-
-    @torch.no_grad()
-    def organize(self, x: Tensor, rates: Sequence[float], radii: Sequence[float]) -> None:
-        """Train the map only.
-
-        Args:
-            x: The examples, (B, D).
-            rates: The learning rate for each example.
-            radii: The neighborhood radius for each example.
-        """
-        steps, share = MapSteps(self._som, x), torch.empty_like(self._lattice[0])
-        for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
-            winner = int(steps.squared_distances(k).argmin())
-            torch.mul(self._lattice[winner], -0.5 / radius**2, out=share).exp_().mul_(rate)
-            steps.move(k, share)
-        steps.write()
-        self._meter.add(2 * len(x) * self._som.prototypes.numel())
-
-    @torch.no_grad()
-    def learn(self, x: Tensor, y: Tensor, shares: Tensor, threshold: float | None = None) -> int:
-        """Train both layers on the examples that are novel in their turn.
-
-        Args:
-            x: The examples, (B, D).
-            y: Their labels, (B,).
-            shares: The shares by winner, (U, U).
-            threshold: Examples with a smaller margin (see `margins`) are novel, all if it is None;
-                others change nothing.
-
-        Returns:
-            The number of novel examples.
-        """
-        weight, bias = self._output.weight, self._output.bias
-        steps, n_novel = MapSteps(self._som, x), 0
-        targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
-        for k, label in enumerate(y.tolist()):
-            squared = steps.squared_distances(k)
-            activity = self._som.activity(squared)
-            scores = torch.addmv(bias, weight, activity)
-            if threshold is not None:
-                others = scores.tolist()
-                if others.pop(label) - max(others, default=-math.inf) >= threshold:
-                    continue
-            n_novel += 1
-            # t - y
-            error = scores.neg_().add_(targets[label])
-            weight.addr_(error, activity, alpha=self._rate)
-            bias.add_(error, alpha=self._rate)
-            steps.move(k, shares[int(squared.argmin())])
-        steps.write()
-        # Distances and scores of each example, and the steps of the novel ones.
-        spent = self._som.prototypes.numel() + weight.numel()
-        self._meter.add((len(x) + n_novel) * spent)
-        return n_novel
-
-    @torch.no_grad()
-    def margins(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return (B,) by how much the label's output exceeds the largest other one.
-
-        Args:
-            x: The examples, (B, D).
-            y: Their labels, (B,).
-
-        Returns:
-            The margins, negative where the prediction is wrong.
-        """
-        self._meter.add(len(x) * (self._som.prototypes.numel() + self._output.weight.numel()))
-        scores: Tensor = self._output(self._som(x))
-        label_scores = scores.gather(1, y[:, None])
-        return (label_scores - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)).squeeze(1)
 
 
 def decayed(first: float, last: float, part: float) -> float:

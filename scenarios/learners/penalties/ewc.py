@@ -15,7 +15,8 @@ from probe.extensions import learner
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream
 from probe.tasks import Task
-from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
+from scenarios.learners.continual import ContinualSettings
+from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """A function of scores (B, K) and labels (B,): the mean of -log p(y|x)."""
@@ -25,7 +26,7 @@ _LARGEST_CHUNK = 512  # examples
 _NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
 
 
-class EwcSettings(PenalizedSettings):
+class EwcSettings(ContinualSettings):
     """The settings of EWC.
 
     Attributes:

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
-from scenarios.learners.continual import ContinualLearner, ContinualSettings
-
-
-class PenalizedSettings(ContinualSettings):
-    """The settings that all learners with a penalty share.
-
-    Attributes:
-        strength: Factor of the penalty, lambda or c; 0 is fine-tuning.
-    """
-
-    strength: float = Field(ge=0, allow_inf_nan=False)
+from scenarios.learners.continual import ContinualLearner
 
 
 class PenalizedLearner(ContinualLearner):
@@ -32,19 +22,33 @@ class PenalizedLearner(ContinualLearner):
         penalty: The penalty; None before the first task is learned.
     """
 
-    settings: PenalizedSettings
+    # With `strength`, the factor of the penalty: lambda or c; 0 is fine-tuning.
+    settings: Any
     share = 1.0
     penalty: Quadratic | None = None
 
+    @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:
-        if self.penalty:
-            self.penalty.add_gradient(model, self.settings.strength * self.share)
+        """Add the penalty's gradient to that of each parameter that has one."""
+        if not self.penalty:
+            return
+        weights, anchor = self.penalty.importance, self.penalty.anchor
+        scale = 2 * self.settings.strength * self.share
+        for name, p in model.named_parameters():
+            if p.grad is not None and name in weights:
+                # In one pass, as it runs at every step.
+                p.grad.addcmul_(weights[name], p - anchor[name], value=scale)
 
     def carried(self) -> dict[str, Tensor]:
-        return self.penalty.to_tensors() if self.penalty else {}
+        if not self.penalty:
+            return {}
+        kinds = by_kind(importance=self.penalty.importance, anchor=self.penalty.anchor)
+        return {**kinds, "constant": torch.tensor(self.penalty.constant, dtype=torch.float64)}
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
-        self.penalty = Quadratic.of_tensors(carried)
+        if carried:
+            importance, anchor = of_kind(carried, "importance"), of_kind(carried, "anchor")
+            self.penalty = Quadratic(importance, anchor, float(carried["constant"]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,19 +86,6 @@ class Quadratic:
         return cls(importance, anchor)
 
     @torch.no_grad()
-    def add_gradient(self, model: nn.Module, scale: float) -> None:
-        """Add the gradient of the scaled penalty to that of each parameter that has one.
-
-        Args:
-            model: The model.
-            scale: The scale.
-        """
-        for name, p in model.named_parameters():
-            if p.grad is not None and name in self.importance:
-                # In one pass, as it runs at every step.
-                p.grad.addcmul_(self.importance[name], p - self.anchor[name], value=2 * scale)
-
-    @torch.no_grad()
     def plus(self, other: Quadratic) -> Quadratic:
         """Return the exact sum of two penalties on the same parameters.
 
@@ -110,19 +101,6 @@ class Quadratic:
             importance[name], anchor[name] = both, torch.lerp(a, b, share)
             constant += float(((v * share).double() * (a.double() - b.double()).square()).sum())
         return Quadratic(importance, anchor, constant)
-
-    def to_tensors(self) -> dict[str, Tensor]:
-        """Return `importance.NAME` and `anchor.NAME` by parameter, and `constant` ()."""
-        constant = torch.tensor(self.constant, dtype=torch.float64)
-        return {**by_kind(importance=self.importance, anchor=self.anchor), "constant": constant}
-
-    @classmethod
-    def of_tensors(cls, tensors: Mapping[str, Tensor]) -> Quadratic | None:
-        """Return the penalty that `to_tensors` wrote, None if there is none."""
-        if "constant" not in tensors:
-            return None
-        importance, anchor = of_kind(tensors, "importance"), of_kind(tensors, "anchor")
-        return cls(importance, anchor, float(tensors["constant"]))
 
 
 def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:

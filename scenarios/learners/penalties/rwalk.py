@@ -10,17 +10,12 @@ from torch import Tensor, nn
 
 from probe.extensions import learner
 from probe.tasks import Task
-from scenarios.learners.penalties.quadratic import (
-    PenalizedLearner,
-    PenalizedSettings,
-    Quadratic,
-    by_kind,
-    of_kind,
-)
+from scenarios.learners.continual import ContinualSettings
+from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic, by_kind, of_kind
 from scenarios.learners.penalties.si import PathIntegralLearner
 
 
-class OnlineSettings(PenalizedSettings):
+class OnlineSettings(ContinualSettings):
     """The settings of EWC++.
 
     Attributes:
@@ -62,10 +57,10 @@ class EwcOnline(PenalizedLearner):
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
-        before = self.fisher or {n: torch.zeros_like(p) for n, p in trained.items()}
+        parameters = self.model.named_parameters()
+        zeros = {n: torch.zeros_like(p) for n, p in parameters if p.requires_grad}
         # A copy: the Fisher of the penalty must not move.
-        self.fisher = {n: fisher.clone() for n, fisher in before.items()}
+        self.fisher = {n: fisher.clone() for n, fisher in (self.fisher or zeros).items()}
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         # Replayed examples included.

@@ -6,10 +6,11 @@ from torch import Tensor, nn
 
 from probe.extensions import learner
 from probe.tasks import Task
-from scenarios.learners.penalties.quadratic import PenalizedLearner, PenalizedSettings, Quadratic
+from scenarios.learners.continual import ContinualSettings
+from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic
 
 
-class SiSettings(PenalizedSettings):
+class SiSettings(ContinualSettings):
     """The settings of synaptic intelligence.
 
     Attributes:

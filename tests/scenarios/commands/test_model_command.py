@@ -11,7 +11,7 @@ import pytest
 from scenarios.commands.figures import draw_requested
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
-from scenarios.user_code import REGISTRY
+from scenarios.user_code import USER_NETWORKS
 from tests.scenarios.own_run import SAME, Own, folders, metrics, tables
 
 
@@ -81,4 +81,4 @@ def test_status_and_figures_need_none_of_the_users_code(
     asked = FigureOptions(only="depth", format="svg", learners="finetune", out=tmp_path / "drawn")
     draw_requested(copy, asked)
     assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]
-    assert not REGISTRY.networks
+    assert not USER_NETWORKS

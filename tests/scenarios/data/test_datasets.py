@@ -15,7 +15,7 @@ from torchvision import datasets
 
 from probe.errors import InputError
 from scenarios.data.datasets import BUNDLED, Location, load
-from tests.bad_input.making import cifar_batch, idx
+from tests.bad_input.making import idx
 
 RANDOM = np.random.default_rng(0)
 LABELS = {"train": np.array([3, 0, 9, 3, 1], np.uint8), "test": np.array([7, 0, 2], np.uint8)}
@@ -35,21 +35,19 @@ def write_idx(folder, cls, monkeypatch=None):
 
 def write_cifar(folder, cls, monkeypatch):
     """Write a tiny data set in the layout of CIFAR10 or CIFAR100, as `cls` then expects it."""
-    fine = b"fine_labels" if cls.__name__ == "CIFAR100" else b"labels"
-    (folder / cls.base_folder).mkdir()
-    images = {}
+    base, images = folder / cls.base_folder, {}
+    base.mkdir()
     for half, files in (("train", cls.train_list), ("test", cls.test_list)):
-        each = []
-        for name, _ in files:
-            batch = RANDOM.integers(0, 256, (len(LABELS[half]), 3072), np.uint8)
-            content = cifar_batch(batch, LABELS[half], fine)
-            each.append((name, write(folder / cls.base_folder / name, content)))
-            images.setdefault(half, []).append(batch.reshape(-1, 3, 32, 32))
-        monkeypatch.setattr(cls, f"{half}_list", each)
+        shape = len(files), len(LABELS[half]), 3072
+        batches = RANDOM.integers(0, 256, shape, np.uint8)
+        contents = [{"data": batch, "labels": LABELS[half].tolist()} for batch in batches]
+        names = [name for name, _ in files]
+        written = [write(base / n, pickle.dumps(c)) for n, c in zip(names, contents, strict=True)]
+        monkeypatch.setattr(cls, f"{half}_list", list(zip(names, written, strict=True)))
+        images[half] = batches.reshape(-1, 3, 32, 32)
     meta = pickle.dumps({cls.meta["key"]: []})
-    checksum = write(folder / cls.base_folder / cls.meta["filename"], meta)
-    monkeypatch.setitem(cls.meta, "md5", checksum)
-    return {half: np.concatenate(batches) for half, batches in images.items()}
+    monkeypatch.setitem(cls.meta, "md5", write(base / cls.meta["filename"], meta))
+    return images
 
 
 def write_svhn(folder, cls, monkeypatch):

@@ -1,7 +1,6 @@
 """`probe features`: real images through torchvision networks, against a plain forward pass."""
 
 import numpy as np
-import pytest
 import torch
 from PIL import Image
 from sklearn.datasets import load_digits, load_sample_images
@@ -12,10 +11,8 @@ from scenarios.data.feature_files import read_features
 COUNTS = {"train": 2, "test": 1}
 
 
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
+def write_pictures(folder):
     """Write crops of two photographs, and digits: three classes, in three formats and two modes."""
-    folder = tmp_path_factory.mktemp("pictures")
     china, flower = (np.asarray(image) for image in load_sample_images().images)
     digits = (load_digits().images * 255 / 16).astype(np.uint8)
     for half, start in (("train", 0), ("test", 2)):
@@ -29,12 +26,10 @@ def pictures(tmp_path_factory):
                 path = folder / half / name.format(number)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 Image.fromarray(pixels).save(path)
-    return folder
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Return a ShuffleNet of 5 classes with weights of its own, and the file of its state dict."""
+def trained():
+    """Return a ShuffleNet of 5 classes whose batch norm has seen inputs."""
     with torch.random.fork_rng():
         torch.manual_seed(3)
         model = models.shufflenet_v2_x0_5(num_classes=5).eval()
@@ -42,10 +37,7 @@ def trained(tmp_path_factory):
         for layer in model.modules():
             layer.momentum = 1.0
         model.train()(torch.randn(4, 3, 64, 64))
-        model.eval()
-    path = tmp_path_factory.mktemp("weights") / "mine.pt"
-    torch.save(model.state_dict(), path)
-    return model, path
+    return model.eval()
 
 
 def plain(model, folder, half):
@@ -63,10 +55,11 @@ def plain(model, folder, half):
     return torch.cat(seen), labels
 
 
-def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(
-    pictures, trained, tmp_path, probe
-):
-    (model, path), out, before = trained, tmp_path / "out.npz", torch.get_rng_state()
+def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(tmp_path, probe):
+    model, pictures, path, out = trained(), *map(tmp_path.joinpath, ("images", "w.pt", "out.npz"))
+    write_pictures(pictures)
+    torch.save(model.state_dict(), path)
+    before = torch.get_rng_state()
     said = f"{out}: 1024 features of 6 training and 3 test images of 3 classes\n"
     call = f"features {pictures} --network shufflenet_v2_x0_5 --weights {path} --out {out}"
     assert probe(call) == (0, said, "")

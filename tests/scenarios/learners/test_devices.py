@@ -17,8 +17,8 @@ from probe.modules import mode
 from probe.tasks import Scenario
 from probe.training import loop
 from scenarios.learners.base import Learner
-from scenarios.learners.catalog import LEARNERS
 from tests.laws.other_device import Held, OtherDevice
+from tests.scenarios.learners.test_learners import CASES
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     by_head,
@@ -31,13 +31,7 @@ from tests.scenarios.learners.tiny_learners import (
 
 # What a learner can be given that takes it another way.
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
-    *((kind, {}) for kind in LEARNERS),
-    *(
-        ("finetune", {"loss_classes": "task", "exemplars": {"per_class": 3, "sampling": each}})
-        for each in ("fifo", "plane_distance", "entropy")
-    ),
-    ("finetune", {"exemplars": {"total": 9, "replay": "joined", "balanced": True}}),
-    ("lwf", {"loss_classes": "task", "exemplars": {"per_class": 3, "balanced": True}}),
+    *CASES,
     ("ewc", {"fisher_examples": 5, "loss_classes": "task"}),
     ("rwalk", {"distance": "euclidean", "interval": 1}),
 ]

@@ -18,6 +18,7 @@ from tests.scenarios.learners.tiny_learners import (
     equal,
     learn,
     learner,
+    noisy_network,
     resumed,
     same,
     with_norm,
@@ -32,9 +33,10 @@ def stored(**exemplars: object) -> dict[str, object]:
 CASES: list[tuple[str, dict[str, Any]]] = [
     *((kind, {}) for kind in LEARNERS),
     *(("finetune", stored(total=30, sampling=strategy)) for strategy in get_args(Strategy)),
-    ("finetune", {"loss_classes": "seen", **stored(total=13, replay="joined")}),
+    ("finetune", {"loss_classes": "seen", **stored(total=13, replay="joined", balanced=True)}),
     ("finetune", {"loss_classes": "task", **stored(total=13)}),
-    *((kind, stored(total=12)) for kind in ("rwalk", "lwf")),
+    ("rwalk", stored(total=12)),
+    ("lwf", {"loss_classes": "task", **stored(per_class=3, balanced=True)}),
 ]
 
 
@@ -60,6 +62,17 @@ def test_a_learner_continued_from_its_state_is_the_learner(
             assert torch.equal(whole.scores(x), other.scores(x))
     assert torch.equal(torch.get_rng_state(), before)
     assert all(torch.isfinite(each).all() for each in whole.model.state_dict().values())
+
+
+def test_lwf_with_nothing_to_remember_is_finetuning_bit_for_bit() -> None:
+    """In the first task, and with strength 0 in all, also where networks draw at random."""
+    kinds = ("finetune", {}), ("lwf", {"strength": 0.0}), ("lwf", {})
+    plain, none, own = (learner(kind, model=noisy_network(), **given) for kind, given in kinds)
+    for done, task in enumerate(digits(20).tasks[:3]):
+        for each in (plain, none, own):
+            each.learn(task)
+        assert same(none, plain)
+        assert same(own, plain) == (done == 0)
 
 
 def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None:

@@ -85,7 +85,6 @@ def test_the_sizes_are_table_2_s() -> None:
     ("change", "scale", "said"),
     [
         ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"readout_rate \(50\)"),
-        ({"width": 1e-30}, 1, r"width \(1e-30\)"),
         ({"final_radius": 1e-30}, 1, r"final_radius \(1e-30\)"),
         ({}, 1e30, "scale the inputs down"),
     ],

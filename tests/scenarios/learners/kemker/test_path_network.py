@@ -75,7 +75,7 @@ def test_a_lifted_path_computes_the_same_and_moves_only_what_is_free(
         torch.testing.assert_close(lifted(data.x), shown(data.x)[:, CLASSES])
     fit(lifted, data, Recipe(epochs=3, batch_size=8, learning_rate=0.01), stream(0, "fit"))
     assert all(map(torch.equal, net.parameters(), before.parameters()))
-    lifted.put_back(net)
+    lifted.put_back()
     for at, (layer, old) in enumerate(zip(net.layers, before.layers, strict=True)):
         free = set(PATH[at].tolist()) - set(frozen[at])
         moved = (layer.dense.weight != old.dense.weight).any(1).unflatten(0, (M, WIDE)).any(1)

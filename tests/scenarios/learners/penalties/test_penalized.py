@@ -4,21 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
 from probe.seeding import stream
-from probe.training.loop import Recipe
 from scenarios.learners.penalties.quadratic import Quadratic, of_kind
-from tests.scenarios.learners.tiny_learners import (
-    RECIPE,
-    chain,
-    digits,
-    learn,
-    learner,
-    points,
-    with_norm,
-)
+from tests.scenarios.learners.tiny_learners import RECIPE, digits, learn, learner, with_norm
 
 TASKS = digits(10).tasks[:3]
 
@@ -37,19 +27,6 @@ def test_carries_copies_of_trained_parameters_in_float32(kind: str) -> None:
         assert {n: t.shape for n, t in of_kind(carried, of).items()} == trained
     assert {t.dtype for t in carried.values()} == {torch.float32}
     assert all(torch.isfinite(t).all() for t in carried.values())
-
-
-def test_over_small_steps_the_path_integral_sums_to_the_drop_of_the_loss() -> None:
-    """Also in a second task, where the penalty pulls at the parameters too."""
-    model = chain(lambda: nn.Linear(6, 8), nn.Tanh, lambda: nn.Linear(8, 4)).double()
-    recipe = Recipe(epochs=200, batch_size=32, optimizer="sgd", learning_rate=2e-3)
-    own = learner("si", recipe=recipe, model=model, strength=1.0)
-    for data in (points(index, 32, apart=1.0) for index in range(2)):
-        before = functional.cross_entropy(model(data.train.x), data.train.y).item()
-        own.learn(data)
-        fall = before - functional.cross_entropy(model(data.train.x), data.train.y).item()
-        assert fall > 0.2
-        assert sum(float(drop.sum()) for drop in own.drop.values()) == pytest.approx(fall, rel=0.01)
 
 
 def numbers(seed: int) -> Tensor:

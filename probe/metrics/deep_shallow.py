@@ -32,7 +32,9 @@ def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
     >>> task_deep_forgetting(AccuracyMatrix.square([[0.75, 0.0], [0.5, 1.0]])).tolist()
     [0.25]
     """
-    return _since_learned(A_star)
+    # Not the last task: nothing was learned after it.
+    j = np.arange(1, A_star.tasks)
+    return A_star.measured(j, j) - A_star.measured(A_star.tasks, j)
 
 
 @metric(scorecard=False)
@@ -48,7 +50,8 @@ def deep_forgetting(A_star: AccuracyMatrix) -> float:
     Raises:
         NotMeasured: A cell is missing, or T = 1.
     """
-    return _mean_since_learned(A_star)
+    j = np.arange(1, A_star.tasks)
+    return A_star.mean(j, j) - A_star.mean(A_star.tasks, j)
 
 
 @metric(scorecard=False)
@@ -64,7 +67,7 @@ def task_shallow_forgetting(A: AccuracyMatrix) -> NDArray[np.float64]:
     Raises:
         NotMeasured: A cell is missing.
     """
-    return _since_learned(A)
+    return task_deep_forgetting(A)  # the same difference, of the network's own output
 
 
 @metric(scorecard=False)
@@ -80,7 +83,7 @@ def shallow_forgetting(A: AccuracyMatrix) -> float:
     Raises:
         NotMeasured: A cell is missing, or T = 1.
     """
-    return _mean_since_learned(A)
+    return deep_forgetting(A)
 
 
 @metric(scorecard=False)
@@ -106,14 +109,3 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     if A.tasks != A_star.tasks:
         raise InputError(f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same networks'")
     return shallow_forgetting(A) - deep_forgetting(A_star)
-
-
-def _since_learned(R: AccuracyMatrix) -> NDArray[np.float64]:
-    # Not the last task: nothing was learned after it.
-    j = np.arange(1, R.tasks)
-    return R.measured(j, j) - R.measured(R.tasks, j)
-
-
-def _mean_since_learned(R: AccuracyMatrix) -> float:
-    j = np.arange(1, R.tasks)
-    return R.mean(j, j) - R.mean(R.tasks, j)

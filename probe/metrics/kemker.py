@@ -33,8 +33,7 @@ def alpha_base(R: AccuracyMatrix, i: int) -> float:
 
     Source: Kemker 2018, eq. 2.
     """
-    R.check_task(i, "i")
-    return R.cell(i, 1)
+    return R.cell(R.check_task(i, "i"), 1)
 
 
 @metric(after="i")
@@ -53,8 +52,7 @@ def alpha_new(R: AccuracyMatrix, i: int) -> float:
 
     Source: Kemker 2018, eq. 3.
     """
-    R.check_task(i, "i")
-    return R.cell(i, i)
+    return R.cell(R.check_task(i, "i"), i)
 
 
 @metric(after="i", needs=["test_sizes"])
@@ -106,7 +104,7 @@ def omega_base(R: AccuracyMatrix, ideal: float) -> float:
     0.5
     """
     _check_ideal(ideal)
-    return fmean(alpha_base(R, i) for i in _later(R)) / ideal
+    return fmean(R.measured(_later(R), 1)) / ideal
 
 
 @metric()
@@ -124,7 +122,8 @@ def omega_new(R: AccuracyMatrix) -> float:
 
     Source: Kemker 2018, eq. 3.
     """
-    return fmean(alpha_new(R, i) for i in _later(R))
+    i = _later(R)
+    return fmean(R.measured(i, i))
 
 
 @metric(needs=["ideal", "test_sizes"])

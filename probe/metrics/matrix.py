@@ -60,7 +60,8 @@ class AccuracyMatrix:
         try:
             table = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"R has rows of T fractions or NaN, got {values!r:.60}") from None
+            got = f"got {values!r:.60}: give NaN for what was not measured"
+            raise InputError(f"R has rows of T fractions, {got}") from None
         square = table.ndim == 2 and len(table) == table.shape[1]
         return cls.square(table) if square else cls(table)
 
@@ -120,7 +121,7 @@ class AccuracyMatrix:
             flat = np.ravel_multi_index((np.asarray(i), np.subtract(j, 1)), self.values.shape)
         except ValueError:
             raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}") from None
-        cells = np.asarray(self.values.flat[flat])
+        cells = np.asarray(self.values.take(flat))
         if (missing := np.isnan(cells)).any():
             row, column = divmod(int(np.asarray(flat)[missing][0]), self.tasks)
             when = f"after task {row}" if row else "before any training"

@@ -14,6 +14,7 @@ from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+First = TypeVar("First", AccuracyMatrix, Counts)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -35,13 +36,8 @@ class _Decorator(Protocol):
 
     @overload
     def __call__(
-        self, function: Callable[Concatenate[AccuracyMatrix, P], T], /
-    ) -> Callable[Concatenate[AccuracyMatrix | ArrayLike, P], T]: ...
-
-    @overload
-    def __call__(
-        self, function: Callable[Concatenate[Counts, P], T], /
-    ) -> Callable[Concatenate[Counts | ArrayLike, P], T]: ...
+        self, function: Callable[Concatenate[First, P], T], /
+    ) -> Callable[Concatenate[First | ArrayLike, P], T]: ...
 
     @overload
     def __call__(self, function: Function, /) -> Function: ...
@@ -85,14 +81,14 @@ def metric(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signed = signature(function)
         first, *others = signed.parameters.values()
-        kind = next((kind for kind in _CONVERSIONS if kind in str(first.annotation)), None)
+        kind = next((kind for kind in _CONVERSIONS if kind in str(first.annotation)), "")
+        convert = _CONVERSIONS.get(kind, lambda value: value)
 
         @wraps(function)
         def converted(*args: Any, **kwargs: Any) -> Any:
-            bound = signed.bind(*args, **kwargs)
-            if kind:
-                bound.arguments[first.name] = _CONVERSIONS[kind](bound.arguments[first.name])
-            return function(*bound.args, **bound.kwargs)
+            if args:
+                return function(convert(args[0]), *args[1:], **kwargs)
+            return function(**{n: convert(x) if n == first.name else x for n, x in kwargs.items()})
 
         if kind:
             parameters = [first.replace(annotation=f"{kind} | ArrayLike"), *others]

@@ -87,7 +87,8 @@ def scorecard(
     matrix = AccuracyMatrix.of(R)
     # Checked once here: wrong sizes are the caller's mistake, and no reason for a gap.
     task_sizes(matrix, test_sizes)
-    inputs = {"reference": reference, "ideal": ideal, "test_sizes": test_sizes}
+    ceiling = None if reference is None else AccuracyMatrix.of(reference)
+    inputs = {"reference": ceiling, "ideal": ideal, "test_sizes": test_sizes}
     values: defaultdict[str, dict[str, Number | list[Number]]] = defaultdict(dict)
     reasons: dict[str, str] = {}
 

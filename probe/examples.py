@@ -158,8 +158,7 @@ def join(parts: Sequence[Examples[X]]) -> Examples[X]:
     >>> len(join([Examples(torch.zeros(n, 8), torch.zeros(n).long()) for n in (2, 3)]))
     5
     """
-    columns = zip(*(tensors(part.x) for part in parts), strict=True)
-    x = like(parts[0].x, map(torch.cat, columns))
+    x = like(parts[0].x, map(torch.cat, zip(*(tensors(part.x) for part in parts), strict=True)))
     return parts[0].changed(x=x, y=torch.cat([part.y for part in parts]), task=None)
 
 
@@ -180,12 +179,11 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         if isinstance(tensor, FileRows) and tensor.finite:
             continue
         # Piece by piece: the data may be a file larger than the memory.
-        start = 0
-        for piece in pieces(tensor):
-            if len(odd := (~piece.isfinite()).view(len(piece), -1).any(1).nonzero()):
-                row = start + int(odd[0])
-                raise InputError(f"{name} has NaN or Inf in example {row}: clean the data first")
-            start += len(piece)
+        finite = [piece.isfinite().view(len(piece), -1).all(1) for piece in pieces(tensor)]
+        if len(odd := (~torch.cat(finite)).nonzero()):
+            raise InputError(
+                f"{name} has NaN or Inf in example {int(odd[0])}: clean the data first"
+            )
     if strange := sorted(set(examples.y.unique().tolist()) - set(classes)):
         raise InputError(f"{name} has labels {strange}, which are in no task: add or remove them")
 

@@ -139,9 +139,8 @@ class Scenario:
 
     def to(self, device: torch.device) -> Self:
         """Return the scenario with all its data on `device`; data already there are shared."""
-        halves = [(task.train.to(device), task.test.to(device)) for task in self.tasks]
-        pairs = zip(self.tasks, halves, strict=True)
-        return replace(self, tasks=tuple(replace(t, train=a, test=b) for t, (a, b) in pairs))
+        tasks = (replace(t, train=t.train.to(device), test=t.test.to(device)) for t in self.tasks)
+        return replace(self, tasks=tuple(tasks))
 
     @cached_property
     def test(self) -> Examples:

@@ -62,8 +62,7 @@ class AccuracyMatrix:
         except (TypeError, ValueError):
             got = f"got {values!r:.60}: give NaN for what was not measured"
             raise InputError(f"R has rows of T fractions, {got}") from None
-        square = table.ndim == 2 and len(table) == table.shape[1]
-        return cls.square(table) if square else cls(table)
+        return cls.square(table) if table.ndim == 2 and len(table) == table.shape[1] else cls(table)
 
     @classmethod
     def square(cls, values: ArrayLike) -> AccuracyMatrix:

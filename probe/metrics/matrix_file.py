@@ -137,9 +137,8 @@ def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
     R = np.full((len(rows), len(rows)), np.nan)
     for at, row in enumerate(rows):
         if not at < len(row) <= len(rows):
-            raise InputError(
-                f"{path} has {len(row)} accuracies after {at + 1} tasks: give one each"
-            )
+            remedy = "give a log of one evaluation after each task"
+            raise InputError(f"{path} has {len(row)} accuracies after {at + 1} tasks: {remedy}")
         R[at, : len(row)] = row
     if not rows or not ((R >= 0) & (R <= 1) | np.isnan(R)).all():
         raise InputError(f"{path} holds no accuracies in percent: give the log of a whole run")

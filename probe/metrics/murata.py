@@ -88,9 +88,8 @@ def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float6
     scores, table = [], counts.table
     for position, classes in enumerate(map(sorted, map(set, tasks)), 1):
         if any(not 0 <= label < len(table) for label in classes):
-            raise InputError(
-                f"task {position} has classes {classes}, expected some of 0..{len(table) - 1}"
-            )
+            last = len(table) - 1
+            raise InputError(f"task {position} has classes {classes}, expected some of 0..{last}")
         true, predicted = int(table[classes].sum()), int(table[:, classes].sum())
         if not true:
             raise NotMeasured(f"task {position} (classes {classes}) has no test examples")

@@ -188,12 +188,11 @@ def check_labels(y: object) -> None:
     Raises:
         InputError: They are not.
     """
-    if isinstance(y, Tensor) and y.ndim == 1 and y.dtype == torch.int64:
-        return
+    got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
     if isinstance(y, Tensor):
+        if y.ndim == 1 and y.dtype == torch.int64:
+            return
         got, remedy = kinds(y), remedy_for(y)
-    else:
-        got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
     raise InputError(f"labels must be an int64 vector (N,), got {got}: {remedy}")
 
 

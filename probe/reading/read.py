@@ -148,8 +148,7 @@ def _gathered(
                     f"{many} examples of {show_size(size)} exceed {show_size(budget)}: give "
                     f"scratch=, a folder on a disk with space, a larger budget=, or a limit="
                 )
-            folder = scratch if capacity * size > budget else None
-            larger = _allocated(batch, capacity, folder)
+            larger = _allocated(batch, capacity, scratch if capacity * size > budget else None)
             _copy([column[:n] for column in rows], larger[0], [*files, *larger[1]])
             rows, files = larger
         for column, tensor in zip(rows, batch, strict=True):
@@ -174,8 +173,7 @@ def _allocated(
     if folder is None:
         return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in forms], []
     files = [MappedRows(folder, n, shape.numel(), dtype) for shape, dtype in forms]
-    files_and_forms = zip(files, forms, strict=True)
-    return [file.rows.view(n, *shape) for file, (shape, _) in files_and_forms], files
+    return [f.rows.view(n, *shape) for f, (shape, _) in zip(files, forms, strict=True)], files
 
 
 def _copy(before: Sequence[Tensor], rows: Sequence[Tensor], files: Sequence[MappedRows]) -> None:

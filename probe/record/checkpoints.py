@@ -46,18 +46,19 @@ class Checkpoints:
     offline: Mapping[int, Path]
 
     def __post_init__(self) -> None:
-        if not self.runs:
-            raise InputError("there are no checkpoints: name the files of one run or more")
         grid = product(*map(dict.fromkeys, zip(*self.runs, strict=True)))
         if absent := [run for run in starmap(Run, grid) if run not in self.runs]:
-            raise InputError(f"there are no checkpoints of {listed(absent)}: add them")
+            what = "though others have this learner, order and seed"
+            raise InputError(f"there are no checkpoints of {listed(absent)}, {what}: add them")
         every = set().union(*self.runs.values())
         for run, files in self.runs.items():
             if lacking := sorted(every - files.keys()):
-                raise InputError(f"{run} has no checkpoint after {listed(lacking)} tasks: add it")
+                what = f"no checkpoint after {listed(lacking)} tasks, as others have"
+                raise InputError(f"{run} has {what}: add it, or move the others away")
         missing = sorted({run.seed for run in self.runs} - self.offline.keys())
         if self.offline and missing:
-            raise InputError(f"there is no offline network of seed {listed(missing)}: add it")
+            what = f"no offline network of seed {listed(missing)}"
+            raise InputError(f"there is {what}, but of {listed(sorted(self.offline))}: add it")
 
     @classmethod
     def find(
@@ -121,8 +122,7 @@ def matching_files(
     if needed and len(set(needed).intersection(names)) != 1:
         lacks = "has both {task} and {index}" if set(needed) <= set(names) else "lacks {task}"
         raise InputError(f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)")
-    plain = re.escape(str(path))
-    regex = re.sub(r"\\{(\w+)\\}", lambda field: f"({_FIELDS[field[1]]})", plain)
+    regex = re.sub(r"\\{(\w+)\\}", lambda m: f"({_FIELDS[m[1]]})", re.escape(str(path)))
     files = []
     for file in _glob(path):
         if not (match := re.fullmatch(regex, str(file))) or not file.is_file():
@@ -146,19 +146,20 @@ def _nothing_fits(path: Path, quoted: str) -> InputError:
     if not folders:
         folders, content = [path.parent], "which is not a folder"
     more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
-    return InputError(f"no file fits {quoted}: looked in {folders[0]}{more}, {content}")
+    where = f"looked in {folders[0]}{more}, {content}"
+    return InputError(f"no file fits {quoted}: {where}; correct the pattern")
 
 
 def _glob(pattern: Path) -> list[Path]:
     """Return the paths that a pattern fits with anything in place of its fields, sorted."""
-    globbed = _FIELD.sub("*", escape(str(pattern)))
-    return sorted(map(Path, glob(globbed, include_hidden=True)))
+    return sorted(map(Path, glob(_FIELD.sub("*", escape(str(pattern))), include_hidden=True)))
 
 
 def _put(files: dict[int, Path], number: int, path: Path) -> None:
     """Add a file; raises InputError if another one has its number."""
     if (other := files.setdefault(number, path)) != path:
-        raise InputError(f"{other} and {path} are of the same run and task: remove one of them")
+        remedy = "remove one, or tell them apart with {learner}, {order} or {seed}"
+        raise InputError(f"{other} and {path} are of the same run and task: {remedy}")
 
 
 def sorting_key(run: Run) -> tuple[str, bool, int, str, int]:

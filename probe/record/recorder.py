@@ -1,7 +1,5 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
-from __future__ import annotations
-
 import filecmp
 import re
 from collections.abc import Mapping
@@ -267,7 +265,8 @@ def _run(learner: str, order: str | int, seed: int) -> Run:
     for kind, name in (("learner", run.learner), ("order", run.order)):
         if not isinstance(name, str) or name in CONTROLS or not re.fullmatch(FOLDER_NAME, name):
             raise InputError(
-                f"{kind} is up to 80 letters, digits, _, -, not reserved, got {name!r:.60}"
+                f"{kind} must be up to 80 letters, digits, _ and -, and no reserved name, got "
+                f"{name!r:.60}: choose another"
             )
     return run
 

@@ -141,7 +141,8 @@ def read_run(folder: Path) -> RunRecord | None:
     except OSError as error:
         raise unreadable(path, error, "allow reading it, or choose another folder") from None
     except Exception:  # zipfile and NumPy raise almost anything
-        raise InputError(f"{path} is damaged or of another version: remove {path.parent}") from None
+        remedy = f"remove {path.parent}, and record again"
+        raise InputError(f"{path} is damaged or of another version: {remedy}") from None
     if folder.parts[-3:] != Path(str(record.run)).parts:
         raise InputError(f"{path} is of the run {record.run}: give the folder its name back")
     return record
@@ -182,13 +183,12 @@ def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
     if content["version"] != _VERSION:
         raise ValueError
     tasks, numbers = as_tasks(content["tasks"]), content["numbers"]
-    rows = zip(arrays["tasks_seen"].tolist(), arrays["predicted"], strict=True)
     return RunRecord(
         run=Run(*(content[name] for name in Run._fields)),
         tasks=tasks,
         numbers=None if numbers is None else tuple(numbers),
         test=TestExamples(labels=arrays["label"], tasks=arrays["task"]),
-        rows=dict(rows),
+        rows=dict(zip(arrays["tasks_seen"].tolist(), arrays["predicted"], strict=True)),
         hashes={int(tasks_seen): str(sha) for tasks_seen, sha in content["hashes"].items()},
         **{name: content[name] for name in ("output", "head", "called")},
     )
@@ -253,7 +253,8 @@ def read_recording(folder: str | Path) -> Recording:
         check_tasks_of(record, [*records.values()][:number])
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
-            raise InputError(f"{record.run} has {settings}, {first.run} {expected}: give one")
+            what = f"{record.run} has {settings}, {first.run} {expected}"
+            raise InputError(f"{what}: record all runs with the same")
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}
     offline = {seed: offline_file(root, seed) for seed in sorted({run.seed for run in records})}

@@ -93,16 +93,15 @@ class Chain:
 
     def spared(self) -> int:
         """Return the multiply-adds, all zero, that the last step was spared."""
-        passes = enumerate(zip(self._layers, self._last, strict=False))
+        links = [link for link, _ in self._last]
         return sum(
             link.spared * (1 + (layer.weight in self._places) + (at > self._first))
-            for at, (layer, (link, _)) in passes
+            for at, (layer, link) in enumerate(zip(self._layers, links, strict=False))
             if link.spared
         )
 
     def _backward(self, links: list[tuple[Link, Tensor]], dy: Tensor) -> None:
-        trained = links[self._first :]
-        for at, (link, x) in reversed(list(enumerate(trained))):
+        for at, (link, x) in reversed(list(enumerate(links[self._first :]))):
             dy = link.backward(x, dy, at > 0)
         for p, place in self._places.items():
             if p.grad is not None and p.grad is not place:  # a penalty's, or a second call's

@@ -113,8 +113,7 @@ def rate_at(recipe: Recipe, step: int, steps: int) -> float:
         return recipe.learning_rate * (step + 1) / (warm + 1)
     if recipe.schedule == "constant":
         return recipe.learning_rate
-    part = (step - warm) / (steps - warm)
-    return recipe.learning_rate * (1 + math.cos(math.pi * part)) / 2
+    return recipe.learning_rate * (1 + math.cos(math.pi * ((step - warm) / (steps - warm)))) / 2
 
 
 def optimizer_ops(recipe: Recipe) -> int:

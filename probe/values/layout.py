@@ -1,5 +1,6 @@
 """Memory layouts of inputs and values: a row of bytes for each example."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ class TensorLayout:
     @property
     def width(self) -> int:
         """D, the number of elements per example."""
-        return int(torch.Size(self.shape).numel())
+        return math.prod(self.shape)
 
     def shaped(self, rows: Tensor) -> Tensor:
         """Return rows (N, D) as (N, *shape), a view of the same memory."""

@@ -1,7 +1,5 @@
 """Streams: examples with tasks, lists of examples, heads told the task, labels by output."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """A plugin for Avalanche's strategies that records the network after each experience."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """A callback for Lightning's Trainer that records the network after each `fit()`."""
 
-from __future__ import annotations
-
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from probe.errors import InputError
@@ -38,4 +36,5 @@ class ForgettingProbe(TaskCounter, Callback):
         """Raise InputError if nothing was trained."""
         trained, self._trains = self._trains, False
         if not trained:
-            raise InputError("this fit() trained nothing: give each task batches and a new Trainer")
+            why = "it has no batches, or its Trainer had reached max_epochs or max_steps"
+            raise InputError(f"this fit() trained nothing, {why}: make a new Trainer for each task")

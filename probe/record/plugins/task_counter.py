@@ -1,7 +1,5 @@
 """A count of the tasks that a framework's loop has learned, for its recorder."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from probe.errors import InputError

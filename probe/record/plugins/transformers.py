@@ -1,7 +1,5 @@
 """A callback for Hugging Face's Trainer that records the network after each `train()`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from transformers import TrainerCallback

@@ -1,7 +1,5 @@
 """Studies made up with a known truth: seeds and test examples both random, as in real ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

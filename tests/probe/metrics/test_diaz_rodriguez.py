@@ -25,9 +25,7 @@ def test_cl_score_gives_table_3_to_four_decimals(strategy):
 
 
 COSTS = {
-    "ms: three copies from the second of ten tasks on, as in table 1": (ms([7] + 9 * [21]), 0.4),
     "ms: capped for one that shrinks": (ms([5, 1, 1]), 1),
-    "sss: all ten tasks are kept, as in table 1": (sss([30 * i for i in range(10)], 300), 0.55),
     "sss: more than the lifetime data": (sss([20, 20, 20], 10), 0),
     "ce: passes": (ce([6, 6], [60, 30]), (0.1 + 0.2) / 2),
     "ce: scaled up to one": (ce([6, 6], [60, 30], epsilon=100), 1),

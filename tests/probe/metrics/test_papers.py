@@ -5,9 +5,7 @@ import pytest
 
 from probe.errors import InputError, NotMeasured
 from probe.metrics import chaudhry, deep_shallow, kemker
-from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_predictions import TaskPredictions
 
 R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
 ONE = AccuracyMatrix.square([[0.75]])
@@ -17,10 +15,6 @@ CHAUDHRY = AccuracyMatrix.square(
 # In tenths; what neither reads is above the diagonal, and row 2 below it.
 A = AccuracyMatrix.square(np.array([[10, 3, 1], [4, 9, 2], [2, 5, 10]]) / 10)
 A_STAR = AccuracyMatrix.square(np.array([[9, 7, 6], [9, 10, 7], [8, 7, 9]]) / 10)
-
-
-def test_chaudhrys_worked_example_a_task_seen_at_7_8_6_5_tenths_has_forgotten_3():
-    assert chaudhry.task_forgetting(CHAUDHRY, 4) == pytest.approx([0.3, 0, 0])
 
 
 def test_intransigence_is_against_the_diagonal_of_the_reference():
@@ -49,16 +43,3 @@ def test_an_alpha_exists_after_each_session_and_no_other(alpha):
     for i in (0, 4):
         with pytest.raises(InputError, match=rf"i = {i} .* tasks 1\.\.3"):
             alpha(R, i)
-
-
-def test_omega_all_with_test_sizes_is_accuracy_on_the_pooled_test_data():
-    rng, true = np.random.default_rng(0), np.repeat([0, 1, 2, 3], [150, 250, 30, 70])
-    tasks, positions = ((0, 1), (2,), (3,)), np.repeat([0, 1, 2], [400, 30, 70])
-    drawn = [rng.integers(0, 4, true.size) for _ in range(4)]
-    pooled = [
-        Counts.of(true, drawn[2], 4).accuracy([0, 1, 2]),
-        Counts.of(true, drawn[3], 4).accuracy(),
-    ]
-    runs = [TaskPredictions.of(true, predicted, positions, tasks) for predicted in drawn]
-    matrix = AccuracyMatrix.of_predictions(runs)
-    assert kemker.omega_all(matrix, 0.9, [400, 30, 70]) == pytest.approx(np.mean(pooled) / 0.9)

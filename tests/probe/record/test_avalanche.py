@@ -1,7 +1,5 @@
 """The Avalanche plugin in a real strategy: R, networks, and a training that does not notice it."""
 
-from __future__ import annotations
-
 import re
 import struct
 from functools import partial

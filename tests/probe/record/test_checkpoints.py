@@ -1,7 +1,5 @@
 """Patterns find what a plain search finds, and states go into a network and back unchanged."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import sys

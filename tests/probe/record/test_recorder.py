@@ -1,7 +1,5 @@
 """The recorder: what it keeps is right, and it leaves everything else as it was."""
 
-from __future__ import annotations
-
 import copy
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context

@@ -1,7 +1,5 @@
 """The Trainer callback in real trainers: R, networks, and a training that does not notice it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """Three small tasks, a network for them, and an evaluation that knows nothing of the recorder."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Statistics of batch norm taken anew: torch's own, a closed form, and what stays as it was."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import pytest

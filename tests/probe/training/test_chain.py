@@ -1,7 +1,5 @@
 """Chains: the passes written out are those of autograd, and are left where they would not be."""
 
-from __future__ import annotations
-
 import copy
 from contextlib import nullcontext
 from functools import partial

@@ -1,7 +1,5 @@
 """Initialization writes every parameter that is not kept, and no other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

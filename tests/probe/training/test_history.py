@@ -1,7 +1,5 @@
 """A training's history against its steps, and the notes on it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

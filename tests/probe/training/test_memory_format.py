@@ -1,7 +1,5 @@
 """Which layout a network's images get, that it changes nothing but speed, and is borrowed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """fp32 means fp32: products are not rounded to TF32 unless asked for, wherever a network runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

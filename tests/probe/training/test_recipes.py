@@ -1,7 +1,5 @@
 """What a recipe does to a training, against torch's optimizers in a plain loop; its batches."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Multiply-adds against closed forms, and a meter that changes nothing that it measures."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """The plan: never more than allowed or free, and first to what saves most."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The cache: the same values wherever they live, none kept twice, never more than allowed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Retraining with a cache: results depend neither on where values live nor on the device."""
 
-from __future__ import annotations
-
 import copy
 import weakref
 from pathlib import Path

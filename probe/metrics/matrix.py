@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -101,6 +102,10 @@ class AccuracyMatrix:
         """T, the number of tasks."""
         return int(self.values.shape[1])
 
+    @cached_property
+    def _has_gaps(self) -> bool:
+        return bool(np.isnan(self.values).any())
+
     def measured(self, i: ArrayLike, j: ArrayLike) -> NDArray[np.float64]:
         """Return cells of R.
 
@@ -121,7 +126,7 @@ class AccuracyMatrix:
         except ValueError:
             raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}") from None
         cells = np.asarray(self.values.take(flat))
-        if (missing := np.isnan(cells)).any():
+        if self._has_gaps and (missing := np.isnan(cells)).any():
             row, column = divmod(int(np.asarray(flat)[missing][0]), self.tasks)
             when = f"after task {row}" if row else "before any training"
             raise NotMeasured(f"R[{row},{column + 1}] (task {column + 1} {when}) was not measured")

@@ -85,10 +85,10 @@ def scorecard(
     'R[0,2] (task 2 before any training) was not measured'
     """
     matrix = AccuracyMatrix.of(R)
-    # Checked once here: wrong sizes are the caller's mistake, and no reason for a gap.
-    task_sizes(matrix, test_sizes)
     ceiling = None if reference is None else AccuracyMatrix.of(reference)
-    inputs = {"reference": ceiling, "ideal": ideal, "test_sizes": test_sizes}
+    # Checked once here: wrong sizes are the caller's mistake, and no reason for a gap.
+    sizes = task_sizes(matrix, test_sizes)
+    inputs = {"reference": ceiling, "ideal": ideal, "test_sizes": sizes}
     values: defaultdict[str, dict[str, Number | list[Number]]] = defaultdict(dict)
     reasons: dict[str, str] = {}
 

@@ -233,7 +233,10 @@ def _complete(
 def _as_recorded(model: Model, recording: Recording) -> Model:
     """Return the model as a recording says that it is called."""
     if recording.called and model.call is None:
-        raise InputError("the recorded network was called by a function: give Model(rec, call=...)")
+        raise InputError(
+            "the recorded network was called by a function: give that function again, as "
+            "Model(rec, call=...)"
+        )
     orders = {name: [task + 1 for task in tasks] for name, tasks in recording.orders.items()}
     output = recording.output if model.output is None else model.output
     head = model.head or (None if model.call_is_task_aware else recording.head)

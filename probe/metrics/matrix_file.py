@@ -48,10 +48,9 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
         raise unreadable(path, error, "give the path of a .csv or .npy file") from None
     except Exception as error:
         # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
-        raise InputError(
-            f"{path} cannot be read as numbers ({described(error)}): separate them by commas, "
-            f"without a header, empty where not measured, or write them with numpy.save"
-        ) from None
+        what = f"{path} cannot be read as numbers ({described(error)})"
+        remedy = "use numpy.save, or separate them by commas, no header, empty where not measured"
+        raise InputError(f"{what}: {remedy}") from None
     with located(f"{path}, {'in percent' if percent else 'in fractions as without --percent'}"):
         return AccuracyMatrix.of(values / 100 if percent else values)
 
@@ -187,10 +186,9 @@ def _pycil(path: Path, text: str) -> AccuracyMatrix:
     rows = []
     for at, groups in enumerate(tables, 1):
         if [int(first) for first, _ in groups] != begins[:at]:
-            raise InputError(
-                f"{path} has accuracies from {', '.join(g[0] for g in groups)}, tasks from class "
-                f"{', '.join(map(str, begins[:at]))}: PyCIL groups classes by ten, so give a .csv"
-            )
+            firsts, classes = ", ".join(g[0] for g in groups), ", ".join(map(str, begins[:at]))
+            what = f"{path} has accuracies from {firsts}, tasks from class {classes}"
+            raise InputError(f"{what}: PyCIL groups classes by ten, so give a .csv")
         rows.append([float(value) / 100 for _, value in groups])
     return learned(rows, path)
 

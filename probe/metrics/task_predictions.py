@@ -88,9 +88,8 @@ class TaskPredictions:
             return _ratio(self._by_task(self.correct), self.test_sizes())
         T, K = len(self.tasks), _classes(self.tasks)
         cells = self.positions * K + self.labels
-        sizes, correct = (
-            np.bincount(x, minlength=T * K).reshape(T, K) for x in (cells, cells[self.correct])
-        )
+        counted = cells, cells[self.correct]
+        sizes, correct = (np.bincount(x, minlength=T * K).reshape(T, K) for x in counted)
         by_class = (_ratio(correct, sizes)[t, list(task)] for t, task in enumerate(self.tasks))
         present = (values[~np.isnan(values)] for values in by_class)
         return np.array([values.mean() if values.size else np.nan for values in present])

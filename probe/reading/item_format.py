@@ -15,9 +15,7 @@ Batch = tuple[Value, Tensor]
 
 _LABELS = ("label", "labels")
 _NUMBERS = "biufc"  # numpy's kinds of types that torch has too
-_ONE = (
-    "one class of each example can be measured, no multi-label, regression or segmentation targets"
-)
+_ONE = "examples must have one class each, no multi-label, regression or segmentation targets"
 
 
 def as_batch(
@@ -77,10 +75,9 @@ def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, obj
     if isinstance(item, tuple | list) and (len(item) == 2 or (has_tasks and len(item) > 2)):
         return item[0], item[1]
     many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
-    raise InputError(
-        f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a label: wrap "
-        f"the data so that they give pairs, several inputs as ((a, b), y)"
-    )
+    what = f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a label"
+    remedy = "wrap the data so that they give pairs, several inputs as ((a, b), y)"
+    raise InputError(f"{what}: {remedy}")
 
 
 def pair(x: object, y: Any) -> tuple[Value, Any]:
@@ -131,10 +128,8 @@ def _value(x: object) -> Value:
         strange = {name: type(value).__name__ for name, value in x.items() if not _is_array(value)}
         if strange:
             listed = ", ".join(f"{name!r} ({kind})" for name, kind in strange.items())
-            raise InputError(
-                f"columns of x hold no tensors, {listed}: choose others with columns=, or let the "
-                f"data give tensors, as dataset.set_format('torch') does"
-            )
+            remedy = "choose others with columns=, or make tensors by dataset.set_format('torch')"
+            raise InputError(f"columns of x hold no tensors, {listed}: {remedy}")
         value: Value = {name: _tensor(column) for name, column in x.items()}
     elif isinstance(x, tuple | list):
         value = tuple(map(_tensor, x))

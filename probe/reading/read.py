@@ -144,10 +144,9 @@ def _gathered(
                 capacity = max(end, expected)
             if capacity * size > budget and scratch is None:
                 many = f"more than {n:,}" if expected is None else f"{capacity:,}"
-                raise InputError(
-                    f"{many} examples of {show_size(size)} exceed {show_size(budget)}: give "
-                    f"scratch=, a folder on a disk with space, a larger budget=, or a limit="
-                )
+                what = f"{many} examples of {show_size(size)} exceed {show_size(budget)}"
+                remedy = "scratch=, a folder on a disk with space, a larger budget=, or a limit="
+                raise InputError(f"{what}: give {remedy}")
             larger = _allocated(batch, capacity, scratch if capacity * size > budget else None)
             _copy([column[:n] for column in rows], larger[0], [*files, *larger[1]])
             rows, files = larger

@@ -226,10 +226,8 @@ class Recorder:
             if (stored.hashes if stored else {}) == self._record.hashes:
                 self._lock = self._lock or locks.pop_all()
                 return
-        raise InputError(
-            f"another recorder has recorded {folder} since this one was made: give each run its "
-            f"own seed=, order= or learner=, or end the other and make a new one"
-        )
+        remedy = "give each run its own seed=, order= or learner=, or end the other, make a new one"
+        raise InputError(f"another recorder has recorded {folder} since this was made: {remedy}")
 
     def _keep(self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]) -> None:
         """Set the rows, in the file first."""
@@ -264,10 +262,8 @@ def _run(learner: str, order: str | int, seed: int) -> Run:
     run = Run(learner, str(order), _whole(seed, "seed", 0))
     for kind, name in (("learner", run.learner), ("order", run.order)):
         if not isinstance(name, str) or name in CONTROLS or not re.fullmatch(FOLDER_NAME, name):
-            raise InputError(
-                f"{kind} must be up to 80 letters, digits, _ and -, and no reserved name, got "
-                f"{name!r:.60}: choose another"
-            )
+            expected = "up to 80 letters, digits, _ and -, and no reserved name"
+            raise InputError(f"{kind} must be {expected}, got {name!r:.60}: choose another")
     return run
 
 

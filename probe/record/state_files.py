@@ -50,9 +50,8 @@ def load_state(path: Path) -> dict[str, Tensor]:
         content = inner[0]
     for name, value in content.items():
         if not isinstance(name, str) or not _is_plain(value):
-            raise InputError(
-                f"{path} has {type(value).__name__} at {name!r:.60}, not a plain tensor: {_REMEDY}"
-            )
+            what = f"{type(value).__name__} at {name!r:.60}, not a plain tensor"
+            raise InputError(f"{path} has {what}: {_REMEDY}")
     return {bare: content[name] for bare, name in _bare(content).items()}
 
 

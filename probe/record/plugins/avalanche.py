@@ -66,10 +66,9 @@ def data_of(benchmark: Any) -> Data:
     learned_in = torch.zeros(1 + int(torch.cat([train.y, test.y]).max()), sizes[0])
     learned_in[train.y, train.task] = 1
     if (learned_in.sum(1)[test.y] != 1).any():
-        raise InputError(
-            f"the benchmark has {sizes[0]} experiences to train on, {sizes[1]} to test on, which "
-            f"share classes: use benchmark_from_datasets(train=[...], test=[...])"
-        )
+        what = f"{sizes[0]} experiences to train on, {sizes[1]} to test on, which share classes"
+        remedy = "use benchmark_from_datasets(train=[...], test=[...])"
+        raise InputError(f"the benchmark has {what}: {remedy}")
     return Data(train, test.changed(task=learned_in.argmax(1)[test.y]))
 
 

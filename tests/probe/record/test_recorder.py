@@ -126,7 +126,7 @@ def test_two_recorders_of_one_run_do_not_mix(tmp_path):
     first.after_task(0)
     assert not left.exists()
     assert own.exists()
-    said = r"another recorder has recorded .*seed-0 since this one was made: give each run its"
+    said = r"another recorder has recorded .*seed-0 since this was made: give each run its"
     with pytest.raises(InputError, match=said):
         second.after_task(0)
     # One made since goes on, as after a failed cell of a notebook, and the first no more.

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from probe.locks import is_locked
+from scenarios.commands.run import run_study
+from scenarios.options import RunOptions
 from tests.scenarios.execution.helpers import (
+    TINY,
     child,
     exit_code,
     fork,
@@ -58,3 +61,11 @@ def test_a_shard_is_killed(tmp_path: Path, finished: Path) -> None:
     assert tables(moved) == tables(finished)
     assert measured(moved).items() > before.items()
     assert not out.exists()
+
+
+def test_half_figures_do_not_stay(out: Path) -> None:
+    inline = RunOptions(out=out, executor="inline", learners="finetune")
+    killed_at("depth.png", lambda: run_study(str(TINY), inline))
+    assert list(out.glob("figures/*.tmp"))
+    assert run_study(str(TINY), inline)
+    assert not list(out.rglob("*.tmp"))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from probe.by_layer.jobs import Job
 from scenarios.execution.pool import pool
 from scenarios.execution.schedule import Take, execute, inline
 from scenarios.execution.work import Ended, Event, Work
@@ -24,6 +27,7 @@ from tests.scenarios.execution.helpers import (
     until,
     waiting,
     work_of,
+    workers_of,
 )
 from tests.scenarios.tiny_run import Stored, measured
 from tests.slow.helpers import killer, parent_of
@@ -69,6 +73,29 @@ def test_killed_workers_cost_their_own_job_a_measurement(tmp_path: Path, finishe
     assert tables(work.root) == tables(finished)
     assert all(measured(work.root).items() >= before.items() for before in kept)
     assert max(map(len, kept)) > 6
+
+
+def test_a_worker_killed_between_two_jobs_is_replaced(tmp_path, monkeypatch) -> None:
+    """Its next job has lost no attempt."""
+    work, pools = work_of(tmp_path / "run"), list[ProcessPoolExecutor]()
+    remaining = jobs_in(work)[:2]
+
+    def new_pool(*arguments: Any, **flags: Any) -> ProcessPoolExecutor:
+        pools.append(ProcessPoolExecutor(*arguments, **flags))
+        return pools[-1]
+
+    def take() -> Job | None:
+        if len(remaining) == 1:
+            [worker] = workers_of(os.getpid())
+            os.kill(worker, signal.SIGKILL)
+            # Its pool knows that it is gone before it is given the next job.
+            until(lambda: pools[-1]._broken)
+        return remaining.pop(0) if remaining else None
+
+    monkeypatch.setattr("scenarios.execution.pool.ProcessPoolExecutor", new_pool)
+    ends = [event for event in pool(["cpu"], work, take) if isinstance(event, Ended)]
+    assert [end.how for end in ends] == ["finished"] * 2
+    assert len(pools) == 2
 
 
 def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) -> None:

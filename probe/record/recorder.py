@@ -113,7 +113,7 @@ class Recorder:
         if data is not None and train is None:
             raise InputError("data= names what gives train= and test=: give train=, too")
         check_model(model)
-        self.run, self.folder, self.model = run, Path(folder), unwrapped(model)
+        self.folder, self.model = Path(folder), unwrapped(model)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         splits = {"test": as_examples(test, "test")}
         if train is not None:
@@ -157,6 +157,11 @@ class Recorder:
             DataReference.to(name, train, test).keep(reference_path)
         else:
             keep_data(data_path, train, test)
+
+    @property
+    def run(self) -> Run:
+        """The learner, order and seed of this run."""
+        return self._record.run
 
     @property
     def tasks(self) -> tuple[tuple[int, ...], ...]:

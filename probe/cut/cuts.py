@@ -91,6 +91,8 @@ class Cuts:
         Raises:
             NotKept: A batch takes another path through the model.
         """
+        if not self.each:
+            return
         if any(cut.plan for cut in self._planned) and self._trace.is_faster_pixelwise:
             batches = map(channels_last, batches)
         names = {name for cut in self._planned if cut.plan for name in cut.plan.kept}

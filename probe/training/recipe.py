@@ -1,5 +1,7 @@
 """Recipes: the configuration of one training, as one frozen object."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, replace
 from typing import Literal
 

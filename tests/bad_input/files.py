@@ -101,7 +101,7 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     "metrics R.csv --reference three.csv": ("R.csv", "three.csv"),
     "metrics R.csv --test-sizes 10,x": ("'10,x'",),
     "redundancy mnist": ("mnist", "--data"),
-    "figures absent": ("absent/measurements.csv",),
+    "figures absent": ("absent", "measurements.csv"),
     **{f"status {x}": (f"{x}/study.json",) for x in ("other", "deep", "hostile-study")},
     "status older": ("older",),
     "run tiny.toml --out older": ("older", "--out"),

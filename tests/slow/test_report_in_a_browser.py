@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from figures.report.page import report
-from tests.figures.report.hand_made import layer_rows, rows, stated, tables
+from tests.figures.report.hand_made import stated, tables, with_layers
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -29,11 +29,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
-    found = tables(
-        layers,
-        {"conv1": -0.02, "conv2": 0.3, "output": 0.6},
-        measurements=[*rows(orders=1), *layer_rows()],
-    )
+    missing = {"conv1": -0.02, "conv2": 0.3, "output": 0.6}
+    found = tables(layers, missing, measurements=with_layers())
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(report({"first": found, "second": found}, {}))
     return path

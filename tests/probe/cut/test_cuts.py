@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,3 +77,10 @@ def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
         assert len(planned) == times
         with torch.no_grad():
             assert torch.equal(split.tail.eval()(split.prefix(x)), model.eval()(x))
+
+
+def test_the_facts_of_a_cut_pickle() -> None:
+    x = torch.randn(4, 3, 32, 32, generator=stream(0, "x"))
+    for cut in cut_each(reduced_resnet18((3, 32, 32), 10).eval(), ["layer1", "layer4"], x).each:
+        again = pickle.loads(pickle.dumps(cut.facts))
+        assert replace(again, inputs=cut.facts.inputs) == cut.facts

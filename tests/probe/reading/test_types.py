@@ -65,3 +65,10 @@ def test_refused_with_a_remedy_that_works(monkeypatch, says):
             retrained(build(), feature, data)
     retrained(build(), feature, data, lambda model, x: model(remedy(x)))
     retrained(build(), feature, Examples(mapped(data.x, remedy), data.y))
+
+
+def test_columns_go_by_their_names_whatever_their_order_in_an_item():
+    items = [({"a": torch.tensor([1.0]), "b": torch.tensor([2.0])}, 0)]
+    items.append(({"b": torch.tensor([4.0]), "a": torch.tensor([3.0])}, 1))
+    x = Examples.of(items).x
+    assert (x["a"].tolist(), x["b"].tolist()) == ([[1.0], [3.0]], [[2.0], [4.0]])

@@ -183,3 +183,21 @@ def test_a_network_is_kept_before_it_is_tested_and_no_accuracy_is_of_another(tmp
     found = read_recording(tmp_path)
     assert found.R[rec.run].values[:2].tolist() == rec.R.values[:2].tolist()
     assert load_state(tmp_path / "runs/model/order-0/seed-0/task-2.pt")["4.bias"].isnan().all()
+
+
+class Counting(nn.Linear):
+    """A layer that writes into a buffer in eval mode, too."""
+
+    def __init__(self):
+        super().__init__(8, 6)
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        self.calls += 1
+        return super().forward(x)
+
+
+def test_buffers_that_a_test_writes_are_as_before(tmp_path):
+    model = Counting()
+    Recorder(tmp_path, model, examples(60, 1), TASKS).after_task(0)
+    assert model.calls.tolist() == [0]

@@ -3,9 +3,11 @@
 import re
 
 import pytest
+import torch
 
 import probe
 from probe.errors import InputError
+from probe.examples import Examples
 from probe.record.recorder import Recorder
 from scenarios.commands.model import probe_model
 from scenarios.options import ModelOptions
@@ -75,3 +77,13 @@ def test_the_command_runs_no_code_that_the_folder_names(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=OTHERS):
         run(named, data="own_nets:other")
     assert run(named, data="own_nets:load") == run(kept)
+
+
+def test_other_tasks_of_the_same_examples_are_other_data(tmp_path):
+    def tasked(own, shift=0):
+        return Examples(own.x, own.y, (torch.arange(len(own)) // 6 + shift) % 3)
+
+    test, named = tasked(examples(60, 1)), {"data": "own_nets:load"}
+    Recorder(tmp_path, network(), test, train=tasked(examples()), **named).after_task(3)
+    with pytest.raises(InputError, match=OTHERS):
+        Recorder(tmp_path, network(), test, train=tasked(examples(), 1), **named, seed=1)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, strategies as st
 
 from probe.errors import InputError
@@ -42,3 +43,9 @@ def test_no_plan_takes_more_than_it_may_and_memory_goes_to_what_saves_most_work_
 def test_settings_that_cannot_be_are_refused(name: str, value: object) -> None:
     with pytest.raises(InputError, match=f"^{name}: "):
         CacheSettings(**{name: value})  # type: ignore[arg-type]
+
+
+def test_processes_share_memory_and_disk_alike() -> None:
+    settings = CacheSettings(budget=100, scratch=Path(), room=60)
+    share = settings.settled(torch.device("cpu"), processes=4)
+    assert (share.budget, share.room) == (25, 15)

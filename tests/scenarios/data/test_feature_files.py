@@ -7,7 +7,7 @@ import torch
 from probe.errors import InputError
 from probe.examples import Examples
 from scenarios.data.datasets import Location, load
-from scenarios.data.feature_files import read_features, write_features
+from scenarios.data.feature_files import files_of, read_features, write_features
 
 GOOD = {
     "x_train": np.array([[0.5, -2, 3], [1, 0, 0], [4, 5, 6]]),
@@ -81,3 +81,10 @@ def test_nothing_is_written_that_could_not_be_read(tmp_path):
     with pytest.raises(InputError, match=r"cannot write .*out\.npz"):
         write_features(tmp_path / "no" / "out.npz", good, good)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_tasks_are_in_the_order_of_their_numbers(tmp_path):
+    files = [tmp_path / f"task-{k}.npz" for k in range(1, 12)]
+    for file in reversed(files):
+        file.touch()
+    assert files_of(tmp_path / "task-{task}.npz") == files

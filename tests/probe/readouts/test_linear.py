@@ -13,6 +13,8 @@ from torch import Tensor
 
 from probe.readouts import linear
 from probe.readouts.linear import fit_linear
+from probe.readouts.pooling import Pooling
+from probe.readouts.readout import Linear
 from probe.readouts.standardization import standardization
 
 
@@ -151,3 +153,8 @@ def test_standardised_as_scikit_learn_does():
     ours = standardization(x)
     np.testing.assert_allclose(ours(x).numpy(), expected.transform(x.double().numpy()), atol=1e-4)
     assert float(ours(x)[:, 1].abs().max()) == 0
+
+
+def test_its_settings_of_wide_features_are_those_of_the_pooling():
+    settings = {"pool": "mean", "width": 7, "channels": "last"}
+    assert Linear(**settings).pooling == Pooling(**settings)

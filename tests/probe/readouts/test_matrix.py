@@ -95,6 +95,10 @@ def test_values_of_several_tensors_are_side_by_side():
     with torch.no_grad():
         torch.testing.assert_close(found[0], torch.cat(model.two(model.first(x)), 1))
     assert found[1] == "flattened, 2 values + flattened, 3 values"
+    # Together they are as wide as one may be.
+    narrow = Pooling(pool="projection", width=2)
+    cuts = cut_each(model, ["two"], x).each
+    assert feature_matrices(cuts, x, pooling=narrow)["two"][0].shape == (6, 2)
 
 
 def test_a_value_without_a_row_for_each_example_is_refused():

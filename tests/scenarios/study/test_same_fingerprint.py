@@ -47,6 +47,9 @@ def results(raw, learner, root: Path, *, called="", cache=None):
         named = tuple(replace(task, name=f"{called} {task.name}") for task in scenario.tasks)
         scenario = Scenario(name=called, kind="permutation", tasks=named)
     plan = made_plan(study, scenario)
+    # An edit of the training of studies, or of the learner, is other code.
+    kind = LEARNERS[plan.learners[learner].kind]
+    assert {"scenarios.study.training", kind.__module__} <= {*plan.learners[learner].modules}
     own = [job for job in jobs_of(plan) if (job.learner, job.seed) == (learner, 0)]
     [job] = [job for job in own if job.offline or job.tasks == (1, 0)]
     root.mkdir()

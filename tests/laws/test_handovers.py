@@ -1,0 +1,168 @@
+"""What one module hands to another arrives: settings, orders, codes, states, one law for each."""
+
+import copy
+from typing import Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+import figures
+from figures.report.questions import _accuracy
+from figures.tables import StudyTables
+from probe.analysis.statements import UNFINISHED
+from probe.by_layer.jobs import jobs_of, keys_of
+from probe.by_layer.store import Store
+from probe.cut import planned_cut
+from probe.cut.checks import ReferenceValues
+from probe.cut.cuts import cut_each, split
+from probe.examples import Examples
+from probe.model import Model
+from probe.record.recorder import Recorder
+from probe.record.recording import read_recording
+from probe.results import run_directory
+from probe.results.job import is_finished
+from probe.tables.layer_text import budget_sheets
+from probe.tables.table_file import new_table
+from probe.task_aware import make_task_aware
+from probe.tasked_examples import assign_tasks
+from probe.training.evaluation import barred_but, predict_each
+from probe.values.cache import RecomputedRows
+from probe.values.layout import Inputs, value_layout
+from tests.figures import invented
+from tests.figures.kinds.test_time import COURSES, LEVELS
+from tests.laws.zoo.written import Written
+from tests.probe.results.test_run_directory import TINY, keep
+
+LAYERS = {"a": (6, 6), "b": (6, 6), "c": (6, 3), "mix": nn.Identity}
+CPU = torch.device("cpu")
+
+
+def network() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
+
+
+def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
+    def run(m: Any, x: Tensor) -> Tensor:
+        h, on = torch.zeros(len(x), 6), x[:, 0] > 0
+        h[on] = m.a(x[on])
+        if bool((~on).any()):
+            h[~on] = m.b(x[~on])
+        return m.c(m.mix(h))
+
+    x = torch.randn(600, 6)
+    x[:, 0] = torch.arange(600.0).flip(0) - 200
+    cut = cut_each(Written(run, LAYERS), ["mix"], x[:8]).each[0].again(x, "so", whole=True)
+    assert "b.weight" in cut.split().frozen
+
+
+def test_shared_cuts_train_what_each_network_has_not_frozen(monkeypatch):
+    other, x = network(), torch.randn(8, 6)
+    cuts = cut_each(network(), ["0"], x, trainable="as given")
+    other[2].bias.requires_grad_(False)
+    assert cuts.of(other).each[0].facts.trained == {"2.weight"}
+    monkeypatch.setattr(ReferenceValues, "is_same", lambda *_: False)
+    assert cuts.of(other).each[0].facts.trained == {"2.weight"}  # cut anew
+
+
+def test_a_copied_tail_computes_what_its_original_does(monkeypatch):
+    monkeypatch.setattr(planned_cut, "_chain_end", lambda *_: None)
+    cut, x = split(network(), "1", torch.randn(8, 6)), torch.randn(8, 6)
+    value = cut.prefix(x)
+    expected = cut.tail.eval()(value)
+    assert torch.equal(copy.deepcopy(cut.tail)(value), expected)
+
+
+def test_a_pass_for_values_leaves_the_global_generator():
+    model = Written(lambda m, x: (torch.rand(3), m.c(m.b(m.a(x))))[1], LAYERS)
+    x = torch.randn(8, 6)
+    cuts, before = cut_each(model, ["a"], x), torch.get_rng_state()
+    list(cuts.values([x]))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_recomputed_values_are_in_fp32_whoever_has_autocast():
+    prefix, x = nn.Linear(64, 32).requires_grad_(False), torch.randn(40, 64)
+    layout = value_layout(prefix(x[:16]), [None], "fp32")
+    rows, at = RecomputedRows(layout, prefix, Inputs(x), 16), torch.arange(16)
+    plain = rows[at]
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(rows[at], plain)
+
+
+def test_a_checkpoint_keeps_its_code_when_its_learner_is_dropped(tmp_path):
+    state = {"w": torch.ones(1)}
+    Store(tmp_path, "a", {}, "old").save_checkpoint(1, state, state)
+    today = Store(tmp_path, "a", {}, "new")
+    today.drop_checkpoint(1, model=False)
+    assert today.load_checkpoint(1).code == "old"
+
+
+def test_one_of_those_that_compete_is_predicted_also_where_all_are_minus_infinity():
+    data = Examples(torch.tensor([[0.0, -torch.inf, -torch.inf]]), torch.tensor([1]))
+    barred = {"multi": barred_but([[1, 2]], 3, CPU)}
+    predicted, _ = predict_each(nn.Identity(), data, 3, barred, rows=torch.tensor([0]))
+    assert int(predicted["multi"]) in (1, 2)
+
+
+def test_the_task_in_the_input_is_its_number_in_the_data():
+    data = Examples(torch.randn(6, 2), torch.arange(6), torch.arange(6) // 2)
+    examples = assign_tasks({"train": data, "test": data}, [2, 0, 1])
+    _, aware = make_task_aware(Model(nn.Linear(2, 6), head="multi"), examples, lambda: None)
+    assert aware.splits["test"].x[-1].tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_recorded_orders_are_the_numbers_given(tmp_path):
+    test = Examples(torch.randn(12, 8), torch.arange(12) % 2, torch.arange(12) // 4)
+    for order, numbers in (("a", [2, 0, 1]), ("b", [0, 2, 1])):
+        Recorder(tmp_path, nn.Linear(8, 2), test, numbers, order=order).after_task(3)
+    assert read_recording(tmp_path).orders == {"a": (2, 0, 1), "b": (0, 2, 1)}
+
+
+def test_a_job_in_several_files_is_not_finished(tmp_path):
+    job = jobs_of(TINY)[0]
+    keep(TINY, tmp_path, job, *keys_of(TINY, job))
+    store = run_directory.store_of(TINY, tmp_path, job)
+    assert not is_finished(TINY, store, job)
+    store.finish()
+    assert is_finished(TINY, store, job)
+
+
+def test_tables_of_results_of_other_code_are_outdated(tmp_path, monkeypatch):
+    job, hashes = jobs_of(TINY)[0], set()
+    for code in ("this", "other"):
+        monkeypatch.setattr(run_directory, "code_hash", lambda _, code=code: code)
+        run_directory.store_of(TINY, tmp_path, job).clear()
+        keep(TINY, tmp_path, job, *keys_of(TINY, job))
+        hashes.add(run_directory.results_hash(run_directory.survey(TINY, tmp_path)))
+    assert len(hashes) == 2
+
+
+def test_a_star_on_a_control_is_of_the_training_of_that_control():
+    row = {"learner": "er", "feature": "conv1", "depth": 1, "value": 0.5, "seeds": 3}
+    layers = [
+        {**row, "readout": readout, "quantity": quantity}
+        for readout in ("retrain", "retrain@2")
+        for quantity in ("accuracy", "floor", "ceiling")
+    ]
+    run = {"learner": "er", "order": "0", "seed": 0, "tasks_seen": 1, "feature": "conv1"}
+    notes = [{**run, "readout": "retrain", "note": UNFINISHED}]
+    [sheet] = budget_sheets(new_table("layers", layers), new_table("notes", notes))
+    stars = [cell.endswith("*") for cell in sheet.lines[0][2:]]
+    assert stars == [column == "accuracy" for column in sheet.columns[2:]]
+
+
+def test_deviations_include_the_task_just_learned_and_only_later_ones_are_pale():
+    rows = invented.rows(["er"], ["output"], tasks=2, orders=1)
+    assert len(StudyTables(measurements=rows).seed_deviations) == 3
+    assert [_accuracy(2, j, 0.5).weak for j in (1, 2, 3)] == [False, False, True]
+
+
+def test_the_ceiling_is_the_last_row_of_the_offline_network():
+    low = LEVELS[LEVELS["learner"] == "offline"].assign(tasks_seen=0, value=0.1)
+
+    def dashed(*rows: pd.DataFrame) -> list[list[float]]:
+        figure = figures.time(StudyTables(measurements=pd.concat(rows)))
+        return [x.get_ydata().tolist() for a in figure.axes for x in a.lines if x.is_dashed()]
+
+    assert dashed(COURSES, LEVELS, low) == dashed(COURSES, LEVELS) != []

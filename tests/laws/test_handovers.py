@@ -1,6 +1,7 @@
 """What one module hands to another arrives: settings, orders, codes, states, one law for each."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -8,16 +9,19 @@ import torch
 from torch import Tensor, nn
 
 import figures
+import probe
 from figures.report.questions import _accuracy
 from figures.tables import StudyTables
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.store import Store
+from probe.by_layer.trained_networks import _with_controls
 from probe.cut import planned_cut
 from probe.cut.checks import ReferenceValues
 from probe.cut.cuts import cut_each, split
 from probe.examples import Examples
 from probe.model import Model
+from probe.record.checkpoints import Run
 from probe.record.recorder import Recorder
 from probe.record.recording import read_recording
 from probe.results import run_directory
@@ -136,6 +140,34 @@ def test_tables_of_results_of_other_code_are_outdated(tmp_path, monkeypatch):
         keep(TINY, tmp_path, job, *keys_of(TINY, job))
         hashes.add(run_directory.results_hash(run_directory.survey(TINY, tmp_path)))
     assert len(hashes) == 2
+
+
+def test_each_seed_permutes_labels_and_trains_offline_by_itself():
+    x, y = torch.randn(200, 6), torch.arange(200) % 3
+    result = probe.analyze(
+        {2: network()}, (x, y), (x, y), [[0, 1], [2]], ["0"], offline="train",
+        readouts=probe.Measure(readouts=["ncm"], seeds=2, controls=["labels"]),
+        recipe=probe.Recipe(epochs=1),
+    )  # fmt: skip
+    stored = [m for job in result.records.measurements.values() for m in job.values()]
+    assert len({m.values["control"] for m in stored if "control" in m.values}) > 1
+    rows = result.to_pandas("diagnostics").query("learner == 'model' and metric == 'cka.offline'")
+    assert rows["value"].nunique() == rows["seed"].nunique() == 2
+
+
+def test_results_of_other_trained_parameters_are_not_taken(tmp_path):
+    data, net = (torch.randn(12, 6), torch.arange(12) % 3), network()
+    for trainable in ("tail", "as given"):
+        model = Model({2: net}, trainable=trainable)
+        how = {"readouts": ["ncm"], "out": tmp_path / "run"}
+        probe.analyze(model, data, data, [[0, 1], [2]], ["0"], **how)
+    assert len(list(tmp_path.glob("run/jobs/model*/*/predictions.npz"))) == 2
+
+
+def test_the_floor_of_a_seed_is_the_first_network_of_its_first_run():
+    first, second = Path("a-0.pt"), Path("b-0.pt")
+    runs = {Run("a", "0", 0): {0: first}, Run("b", "0", 0): {0: second}}
+    assert _with_controls(runs, {})[Run("untrained", "", 0)] == {0: first}
 
 
 def test_a_star_on_a_control_is_of_the_training_of_that_control():

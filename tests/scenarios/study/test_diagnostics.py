@@ -94,6 +94,8 @@ def test_rows_of_reestimated_statistics_say_so_and_differ(
     for tiny, found in ((kept, readouts), (both, readouts | {f"{r}+bn" for r in readouts})):
         assert {r["readout"] for r in rows(tiny, "measurements") if r["readout"]} == found
         assert {r["readout"] for r in rows(tiny, "layers")} == found
+        longest = {readout for readout in found if readout.startswith("retrain@2")}
+        assert {r["readout"] for r in rows(tiny, "retraining")} == longest
     # The kept ones are there beside them, bit for bit.
     for job, own in names(kept).items():
         for name in own:

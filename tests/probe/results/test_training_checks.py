@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+import probe
 from probe.analysis.statements import STATEMENTS
 from probe.results.run_directory import read_plan
 from probe.results.tables import read_results
@@ -51,6 +52,18 @@ def test_an_offline_network_below_the_learner_is_no_ceiling() -> None:
     assert "it is less accurate than model, and no ceiling" in found
     assert "no ceiling" not in notes({3: finetuned()}, offline())
     assert "on all tasks is near" in notes({3: offline()}, fresh(1))
+
+
+def test_chance_of_a_multi_head_run_is_among_the_classes_of_the_task() -> None:
+    """Two classes of six compete: an accuracy of 1/2 is chance, also on the last task."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        nets = {t: nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 6)) for t in STEPS}
+        x, y = torch.randn(600, 4), torch.arange(600) % 6
+    model, tasks = probe.Model(nets, head="multi"), [[0, 1], [2, 3], [4, 5]]
+    table = probe.analyze(model, (x, y), (x, y), tasks, ["0"], readouts=["ncm"]).to_pandas("notes")
+    near = table[table["note"].str.contains("near chance") & (table["learner"] == "model")]
+    assert sorted(near["tasks_seen"]) == [1, 2, 3]
 
 
 def test_outputs_that_are_probabilities_are_noted() -> None:

@@ -7,11 +7,14 @@ from collections import OrderedDict
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
 import probe
-from probe.analysis.statements import STATEMENTS
+from probe.analysis.statements import STATEMENTS, UNFINISHED
+from probe.results.layers import layers_of
+from probe.results.result import JobResult
 from probe.results.run_directory import read_plan
 from probe.results.tables import read_results
 from probe.results.training_checks import check_trainings
@@ -90,6 +93,22 @@ def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
         ]
 
     assert (collapsed(), collapsed(0.7), collapsed(0.3)) == ([], [], [results[0].job.learner])
+
+
+@pytest.mark.parametrize("control", ["untrained", "offline"])
+def test_a_control_that_has_not_converged_counts_for_every_layer_it_is_of(study, control) -> None:
+    results = list(read_results(read_plan(study.root), study.root))
+
+    def unfinished(result: JobResult) -> JobResult:
+        scores = {key: replace(s, notes=(UNFINISHED,)) for key, s in result.downstream.items()}
+        return replace(result, downstream=scores) if result.job.kind == control else result
+
+    def converged(results: list[JobResult]) -> list[bool]:
+        output, layers = results[0].features[-1], layers_of(results)
+        return [x.converged for x in layers if x.readout == "linear" and x.feature != output]
+
+    assert all(converged(results))
+    assert not any(converged([unfinished(result) for result in results]))
 
 
 def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(study: Tiny) -> None:

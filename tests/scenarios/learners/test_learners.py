@@ -4,6 +4,7 @@ from typing import Any, get_args
 
 import pytest
 import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from probe.examples import join
 from probe.modules import mode
@@ -83,3 +84,14 @@ def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None
         batches = stream(0, "batches", len(tasks) - 1)
         fit(scratch, join([t.train for t in tasks]), RECIPE, batches)
         assert all(map(torch.equal, own.model.parameters(), scratch.parameters()))
+
+
+def test_a_class_met_again_learns_from_its_labels_only() -> None:
+    task = digits(12).tasks[0]
+    own = learn(learner("icarl", exemplars={"total": 12}), [task])
+    own.begin(task)
+    x, y = task.train.x, task.train.y
+    scores = own.model(x)[:, list(task.classes)]
+    targets = (y[:, None] == torch.tensor(task.classes)).float()
+    expected = binary_cross_entropy_with_logits(scores, targets, reduction="sum") / len(x)
+    torch.testing.assert_close(own.loss(own.model, x, y), expected)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from probe.errors import InputError
 from probe.results.tables import write_tables
@@ -75,3 +78,28 @@ def test_damage_after_the_check_is_no_hole_in_the_tables(
         patch.setattr("probe.results.tables.write_tables", spoil_and_write)
         assert run(out) == (times == 1)
     assert (tables(out) == tables(finished)) == (times == 1)
+
+
+class Touches:
+    """A pickle that creates a file where it is loaded."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Callable[[Path], None], tuple[Path]]:
+        return Path.touch, (self.path,)
+
+
+def test_hostile_files_in_a_run_directory(tmp_path: Path, out: Path, finished: Path) -> None:
+    """Pickles in the place of every file of the jobs, and of the tables."""
+    touched = tmp_path / "touched"
+    torch.save({"weight": Touches(touched)}, tmp_path / "hostile.pt")
+    for path in (*out.rglob("*.json"), *out.rglob("*.npz"), *out.glob("*.csv")):
+        path.write_bytes(pickle.dumps({"weight": Touches(touched)}))
+    for path in out.rglob("*.pt"):
+        shutil.copy(tmp_path / "hostile.pt", path)
+    assert run(out)
+    assert not touched.exists()
+    assert tables(out) == tables(finished)
+    torch.load(tmp_path / "hostile.pt", weights_only=False)
+    assert touched.exists()

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.errors import InputError, described, unknown
-from probe.modules import check_values, named_state, unwrapped
+from probe.modules import check_values, copied, named_state, unwrapped
 from probe.seeding import every_global_stream, stream
 
 Rule = Literal["torch", "murata"]
@@ -57,6 +57,14 @@ def initialize(
     [0.0, 0.0]
     """
     state = named_state(model)
+    if not all(tensor.is_cpu for tensor in state.values()):
+        # Drawn on the CPU: a seed gives the same weights on every device.
+        on_cpu = copied(model).cpu()
+        initialize(on_cpu, rule, generator, keep, unread)
+        with torch.no_grad():
+            for name, value in named_state(on_cpu).items():
+                state[name].copy_(value)
+        return
     # By identity: a parameter that two modules share is kept under either name.
     held = {id(state[name]): state[name] for name in keep}
     fresh = {n: p for n, p in model.named_parameters() if id(p) not in held}

@@ -29,6 +29,7 @@ import probe
 from probe.analysis.similarity import Compared
 from probe.analysis.units import effective_rank
 from probe.readouts.linear import fit_linear
+from probe.training.fresh_weights import initialize
 from probe.values.allocation import CacheSettings
 
 TASKS = [[0, 1], [2, 3], [4, 5]]
@@ -130,7 +131,10 @@ def name_device(settings: Settings) -> str:
 
 
 def compare_with_cpu(settings: Settings) -> str:
-    """All readouts give the CPU's accuracies but for 3 points, retraining but for 15."""
+    """All readouts give the CPU's accuracies but for 3 points, retraining but for 15.
+
+    Retraining starts from the same weights; its dropout draws on the device.
+    """
     here, cpu = analysis(settings.device), analysis(torch.device("cpu"))
     largest = dict.fromkeys(READOUTS, 0.0)
     for readout in READOUTS:
@@ -139,6 +143,16 @@ def compare_with_cpu(settings: Settings) -> str:
             largest[readout] = max(largest[readout], float(np.nanmax(abs(change))))
     assert all(x <= (0.15 if name == "retrain" else 0.03) for name, x in largest.items()), largest
     return f"largest differences { ({name: round(x, 3) for name, x in largest.items()}) }"
+
+
+def draw_weights(settings: Settings) -> str:
+    """A seed gives the same fresh weights on every device."""
+    networks = [settings.to_device(cnn()), cnn()]
+    for network in networks:
+        initialize(network, "torch", torch.Generator().manual_seed(3))
+    here, cpu = (list(network.state_dict().values()) for network in networks)
+    assert all(map(torch.equal, (x.cpu() for x in here), cpu))
+    return "bit for bit the CPU's"
 
 
 def repeat(settings: Settings) -> str:
@@ -340,7 +354,7 @@ def read_checkpoints(settings: Settings) -> str:
 
 
 CHECKS: Sequence[Callable[[Settings], str]] = (
-    *(name_device, compare_with_cpu, repeat, mix_devices, use_precisions, use_caches),
+    *(name_device, draw_weights, compare_with_cpu, repeat, mix_devices, use_precisions, use_caches),
     *(count_waits, measure_memory, fit_and_compare, probe_resnet, probe_transformer),
     *(run_two_workers, read_checkpoints, run_ray),
 )

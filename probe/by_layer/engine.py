@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
 from probe.batch import Value, first
-from probe.by_layer.heads import Head
+from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, peers_of, permutes_labels, readout_keys
 from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.networks import Networks, Source, TrainedNetwork

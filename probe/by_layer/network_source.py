@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, first, tensors
-from probe.by_layer.features import features_of
+from probe.by_layer.feature_selection import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import TrainingCost

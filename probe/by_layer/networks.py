@@ -11,7 +11,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.by_layer.heads import Head, predictions_by_head
+from probe.by_layer.head_predictions import Head, predictions_by_head
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement, TrainingCost
 from probe.by_layer.plan import Plan

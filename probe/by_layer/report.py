@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, Strict
 
-from probe.by_layer.heads import Head
+from probe.by_layer.head_predictions import Head
 from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
 from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion

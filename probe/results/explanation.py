@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from probe.analysis.statements import STATEMENTS
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.errors import InputError, unknown
@@ -37,7 +38,8 @@ _SHOWN = {1: "{}", 2: "{} - {}", 3: "({0} - {1}) / ({2} - {1})"}  # by the numbe
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. T-1; b: of "
     "the untrained network; C: of the offline-trained network. Cells are averaged over the orders "
-    "of a seed, then over seeds; for all tasks see `probe.analysis.layers.quantities`"
+    "of a seed, then over seeds. Over all tasks each test example weighs the same, and forgotten is "
+    "the mean over j < T"
 )
 
 
@@ -58,7 +60,7 @@ def explain(
         learner: The name of a learner of the study.
         readout: The readout downstream of the feature.
         feature: The layer.
-        quantity: A quantity of layers.csv, one of `FORMULAS`.
+        quantity: A quantity of layers.csv, one of `FORMULAS`, or a statement that one decides.
 
     Returns:
         The accuracies, the notes on them, and the files with their predictions.
@@ -66,7 +68,7 @@ def explain(
     Raises:
         InputError: The directory holds no study, or a name is not in it.
     """
-    plan = read_plan(root)
+    plan, quantity = read_plan(root), STATEMENTS.get(quantity, quantity)
     learners = {n: s.features for n, s in plan.learners.items() if s.kind not in CONTROLS}
     for kind, name, names in (
         ("quantity", quantity, FORMULAS),
@@ -141,4 +143,4 @@ def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Ite
         if row.quantity == quantity and layer.items() <= row._asdict().items():
             where = "all tasks" if row.task_position is None else f"j = {row.task_position}"
             interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
-            yield f"layers.csv, {where}: {row.value:.4f}{interval}, {row.seeds} seeds"
+            yield f"layers.csv, {where}: {row.value:.4f}{interval}, seeds: {row.seeds}"

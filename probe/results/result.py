@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.statements import UNFINISHED
-from probe.by_layer.heads import Head
+from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, readout_keys
 from probe.by_layer.measurement import REESTIMATED, Key, Measurement, Measurements, TrainingCost
 from probe.by_layer.plan import Plan

@@ -163,7 +163,7 @@ def _metrics_of(
     yield from _of_outputs(result, cumulative, offline, report, metrics)
     if job.offline or job.own_network:
         untrained = offline = None
-    yield from _of_layers(result, untrained, offline)
+    yield from _of_layers(result, untrained, offline, metrics)
     yield from _of_costs(result)
 
 
@@ -217,7 +217,10 @@ def _of_card(card: Scorecard, head: str = "", feature: str = "", readout: str = 
 
 
 def _of_layers(
-    result: JobResult, untrained: JobResult | None, offline: JobResult | None
+    result: JobResult,
+    untrained: JobResult | None,
+    offline: JobResult | None,
+    metrics: Iterable[MetricEntry],
 ) -> _Values:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
@@ -236,6 +239,8 @@ def _of_layers(
         ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
         yield from _of_card(card, feature=feature, readout=readout)
+        for metric, value in user_scores(A, metrics)[0].items():
+            yield _Name("", "own", metric, feature, readout), value
         at_output = R
         if readout in result.task_aware_readouts:
             at_output = result.matrix(result.features[-1], readout, untrained=untrained)

@@ -12,7 +12,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.by_layer.heads import own_task
+from probe.by_layer.head_predictions import own_task
 from probe.examples import Examples, join
 from probe.extensions import learner
 from probe.tasks import Task

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from probe.batch import first
-from probe.by_layer.features import features_of
+from probe.by_layer.feature_selection import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, probing_fields
@@ -98,7 +98,7 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
         The study.
 
     Raises:
-        InputError: As `probe.by_layer.features.features_of`.
+        InputError: As `probe.by_layer.feature_selection.features_of`.
     """
     update: dict[str, object] = {}
     data, entry = scenario.tasks[0], USER_NETWORKS.get(study.network.name)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from probe import Examples, Model, Recipe, Recorder, analyze, partial_retrain
-from probe.by_layer.heads import predictions_by_head
+from probe.by_layer.head_predictions import predictions_by_head
 from probe.errors import InputError
 from probe.record.recording import read_recording
 from probe.task_aware import make_task_aware

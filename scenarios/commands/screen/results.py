@@ -234,7 +234,7 @@ def _main_head(metrics: pd.DataFrame) -> str:
 def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None:
     """Print the layers of a run over all tasks, a table for each learner and readout.
 
-    The readouts are those of `_READOUTS`; the controls are left out. Numbers are in %, missing in
+    The controls are left out. Numbers are in %, missing in
     points of accuracy; brackets hold 95 % intervals, of several seeds.
 
     Args:
@@ -244,10 +244,11 @@ def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None
     """
     layers = tables["layers"]
     layers = layers[~layers["learner"].isin(CONTROLS)]
-    for readout, title in _READOUTS.items():
+    for readout in dict.fromkeys([*_READOUTS, *layers["readout"]]):
         sheets = layer_sheets({**tables, "layers": where(layers, readout=readout)})
         if sheets:
-            console.print(title, markup=False, highlight=False)
+            title = _READOUTS.get(readout, f"Accuracy missing in each layer (readout {readout})")
+            console.print(printable(title), markup=False, highlight=False)
         for sheet in sheets:
             show_sheet(console, sheet)
     for sheet in (*budget_sheets(layers, tables["notes"]), *control_sheets(tables["controls"])):

@@ -28,6 +28,11 @@ def test_cells_average_to_the_number_of_the_table(study, quantity):
     assert all(path.is_file() for path in paths)
 
 
+def test_a_statement_is_explained_by_the_quantity_that_decides_it(study):
+    layer = study.root, "finetune", "linear", "hidden1"
+    assert explain(*layer, "forgets") == explain(*layer, "forgotten")
+
+
 def test_an_unknown_name_is_refused(study):
     with pytest.raises(InputError, match="'hidden9'"):
         explain(study.root, "finetune", "linear", "hidden9", "forgotten")

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy, one_hot
 
 import probe
-from probe.by_layer.heads import predictions_by_head
+from probe.by_layer.head_predictions import predictions_by_head
 from probe.examples import Examples
 from probe.tasks import Scenario
 from scenarios.data.datasets import Dataset, limited, load

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from probe.by_layer.heads import predictions_by_head
+from probe.by_layer.head_predictions import predictions_by_head
 from probe.examples import Examples
 from probe.modules import mode
 from probe.seeding import stream

@@ -100,6 +100,8 @@ def test_an_edited_metric_costs_new_tables_and_no_training(tmp_path):
     before = results(root := own.run(**few))
     own.written(NETWORK + METRIC.replace("0.25", "0.5 + 0"))
     assert results(own.run(**few)) == before
-    assert {row["mean"] for row in metrics(root) if row["metric"] == "mine"} == {"0.5"}
+    rows = [row for row in metrics(root) if row["metric"] == "mine"]
+    assert {row["mean"] for row in rows} == {"0.5"}
+    assert {row["feature"] for row in rows} > {""}  # of R, and of the matrix of each feature
     own.written(NETWORK.replace("nn.ReLU()", "nn.ELU()") + METRIC)
     assert {len(each) for each in folders(own.run(**few)).values()} == {2}

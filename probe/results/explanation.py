@@ -38,8 +38,8 @@ _SHOWN = {1: "{}", 2: "{} - {}", 3: "({0} - {1}) / ({2} - {1})"}  # by the numbe
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. T-1; b: of "
     "the untrained network; C: of the offline-trained network. Cells are averaged over the orders "
-    "of a seed, then over seeds. Over all tasks each test example weighs the same, and forgotten is "
-    "the mean over j < T"
+    "of a seed, then over seeds. Over all tasks each test example weighs the same, and forgotten "
+    "is the mean over j < T"
 )
 
 

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any, get_args
 
+import pandas as pd
 import pytest
 import torch
 
@@ -16,6 +17,7 @@ from probe.training.costs import OpsMeter
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
+from scenarios.study import training
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.table_names import TIMES
 from tests.scenarios.tiny_run import Tiny
@@ -186,3 +188,17 @@ def test_a_run_that_goes_on_with_another_setting_is_as_one_begun_with_it(
     fresh = run(tmp_path / "fresh", study)
     assert fresh != tables
     assert grown == fresh
+
+
+def test_a_task_aware_network_is_cut_with_the_call_of_its_own_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = changed(BASE, "scenario.kind", "task-incremental")
+    study |= {"network": {"name": "mlp", "features": ["hidden1"]}, "learners": {"finetune": {}}}
+    orders, rows = {"base": [1, 2], "swapped": [2, 1]}, {}
+    for name, chosen in {"both": orders, **{n: {n: order} for n, order in orders.items()}}.items():
+        monkeypatch.setattr(training, "_LAST", {})
+        run(tmp_path / name, study | {"orders": chosen})
+        rows[name] = pd.read_csv(tmp_path / name / "run/measurements.csv").set_index("order")
+    for name in orders:
+        pd.testing.assert_frame_equal(rows[name].loc[name], rows["both"].loc[name])

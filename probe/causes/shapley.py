@@ -1,0 +1,115 @@
+"""Shapley values: what is gained by all players together, divided among them.
+
+A coalition is a set of players, here a bit mask: player k has the bit 2^k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from math import factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_FEWEST = 2  # pairs of orders, from which a standard error can be estimated
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coalitions:
+    """The coalitions of m players that are evaluated, and what follows from their values.
+
+    Up to `limit` coalitions in all, every one is evaluated, and the values are exact. Beyond, they
+    are means over random orders in pairs, an order and its reverse; the coalitions that `alone` and
+    `last` need come first, and two pairs at least follow.
+
+    Source: Shapley 1953; pairs as in Mitchell et al., JMLR 2022.
+
+    >>> design = Coalitions(players=2)
+    >>> v = {0: [0.0], 1: [1.0], 2: [2.0], 3: [5.0]}
+    >>> design.attributed({mask: np.array(x) for mask, x in v.items()}).tolist()
+    [[2.0], [3.0]]
+
+    Args:
+        players: m.
+        limit: The number of coalitions to evaluate.
+        seed: The seed of the orders.
+    """
+
+    players: int
+    limit: int = 64
+    seed: int = 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether every coalition is evaluated."""
+        return 1 << self.players <= self.limit
+
+    @cached_property
+    def orders(self) -> NDArray[np.int64]:
+        """The random orders, (2 P, m), each followed by its reverse."""
+        m = self.players
+        pairs = (self.limit - 2 - 2 * m) // (2 * m - 6) if m > 3 else 0
+        generator = np.random.default_rng(self.seed)
+        drawn = [generator.permutation(m) for _ in range(max(pairs, _FEWEST))]
+        return np.array([order for one in drawn for order in (one, one[::-1])])
+
+    @cached_property
+    def masks(self) -> list[int]:
+        """The coalitions to evaluate, ascending."""
+        m, every = self.players, 2**self.players - 1
+        if self.exact:
+            return list(range(every + 1))
+        ends = {0, every, *(1 << k for k in range(m)), *(every ^ (1 << k) for k in range(m))}
+        return sorted(ends.union(*map(_chain, self.orders)))
+
+    def attributed(self, values: Mapping[int, Floats]) -> Floats:
+        """Return the share of each player, (m, n); they add up to what all gain together.
+
+        Args:
+            values: By coalition, (n,).
+        """
+        if not self.exact:
+            return np.asarray(self._by_pair(values).mean(axis=0))
+        m, total = self.players, []
+        for k in range(m):
+            others = (mask for mask in self.masks if not mask >> k & 1)
+            gains = ((mask.bit_count(), values[mask | 1 << k] - values[mask]) for mask in others)
+            # Whole numbers of 0 or 1 stay whole until the one division.
+            total.append(sum(factorial(s) * factorial(m - s - 1) * gain for s, gain in gains))
+        return np.array(total).reshape(m, len(values[0])) / factorial(m)
+
+    def error(self, values: Mapping[int, Floats]) -> Floats:
+        """Return the standard error that drawing orders adds to each player's mean share, (m,)."""
+        if self.exact:
+            return np.zeros(self.players)
+        means = self._by_pair(values).mean(axis=2)
+        error: Floats = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+        return error
+
+    def alone(self, values: Mapping[int, Floats]) -> Floats:
+        """Return what each player gains without the others, (m, n)."""
+        return np.array([values[1 << k] - values[0] for k in range(self.players)])
+
+    def last(self, values: Mapping[int, Floats]) -> Floats:
+        """Return what is lost without each player, all others being there, (m, n)."""
+        every = 2**self.players - 1
+        return np.array([values[every] - values[every ^ (1 << k)] for k in range(self.players)])
+
+    def _by_pair(self, values: Mapping[int, Floats]) -> Floats:
+        """Return the mean share of each player in each pair of orders, (P, m, n)."""
+        shares = []
+        for order in self.orders:
+            chain = np.array([values[mask] for mask in (0, *_chain(order))])
+            shares.append(np.diff(chain, axis=0)[np.argsort(order)])
+        pairs = np.array(shares).reshape(len(self.orders) // 2, 2, self.players, -1)
+        return np.asarray(pairs.mean(axis=1))
+
+
+def _chain(order: Sequence[int] | NDArray[np.int64]) -> list[int]:
+    """Return the coalitions as players join in an order, from the first player's own to all."""
+    return list(accumulate((1 << int(k) for k in order), int.__or__))

@@ -1,0 +1,136 @@
+"""Rewinding against networks put together apart, on chains, residuals, ties and batch norm."""
+
+from copy import deepcopy
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import nn
+
+from probe.causes.blocks import blocks_of, changed_blocks, rewound
+from probe.causes.rewinding import rewind
+from probe.cut.cuts import cut_each
+from probe.errors import InputError
+from probe.modules import named_state
+
+D, K = 6, 4
+
+
+class Net(nn.Module):
+    """Three layers of width D, perhaps with a residual, a tied weight, or batch norm."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.first, self.second = nn.Linear(D, D), nn.Linear(D, D)
+        self.norm = nn.BatchNorm1d(D) if kind == "norm" else nn.ReLU()
+        self.last = nn.Linear(D, K)
+        if kind == "tied":
+            self.second.weight = self.first.weight
+
+    def forward(self, x):
+        h = self.norm(self.first(x))
+        h = self.second(h).relu() + (h if self.kind == "residual" else 0)
+        return self.last(h)
+
+
+def network(kind: str, seed: int) -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        net = Net(kind)
+        for buffer in net.buffers():
+            buffer.copy_(torch.rand(buffer.shape) + 1)
+    return net.eval()
+
+
+def blocks(net: nn.Module):
+    x = torch.randn(8, D, generator=torch.Generator().manual_seed(0))
+    cuts = cut_each(net, ["norm", "second"], x)
+    return blocks_of(net, [cut.facts for cut in cuts.each], "last")
+
+
+X = torch.randn(40, D, generator=torch.Generator().manual_seed(1))
+Y = torch.arange(40) % K
+
+
+@torch.no_grad()
+def score(net: nn.Module, everywhere: bool) -> np.ndarray:
+    n = 40 if everywhere else 10
+    return (net(X[:n]).argmax(1) == Y[:n]).double().numpy()
+
+
+@pytest.mark.parametrize("kind", ["chain", "residual", "tied", "norm"])
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**16), same=st.sets(st.sampled_from(["norm", "second", "last"])))
+def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
+    before, now = network(kind, seed), network(kind, seed + 1)
+    parts = blocks(now)
+    with torch.no_grad():
+        for name in (name for block in same for name in parts[block]):
+            named_state(now)[name].copy_(named_state(before)[name])
+    kept = deepcopy(now.state_dict())
+    result = rewind(now, named_state(before), parts, score)
+    assert set(result.blocks) == set(parts) - same
+    for mask, scores in result.scores.items():
+        hybrid = deepcopy(now)
+        state = named_state(hybrid)
+        with torch.no_grad():
+            for k, block in enumerate(result.blocks):
+                for name in parts[block] if mask >> k & 1 else ():
+                    state[name].copy_(named_state(before)[name])
+        assert (scores == score(hybrid, False)).all()
+        if mask.bit_count() == 1:
+            change = score(hybrid, True) - score(now, True)
+            assert (result.others[mask.bit_length() - 1] == change).all()
+    assert result.lost == pytest.approx(score(before, False) - score(now, False))
+    assert result.attributed.sum(0) == pytest.approx(result.lost, abs=1e-12)
+    if len(result.blocks) == 1:
+        assert (result.attributed == result.restored).all()
+        assert (result.attributed == result.broken).all()
+    assert all(torch.equal(value, kept[name]) for name, value in now.state_dict().items())
+
+
+def test_a_block_has_what_its_feature_depends_on_and_no_earlier_one_does():
+    assert blocks(network("chain", 0)) == {
+        "norm": ("first.weight", "first.bias"),
+        "second": ("second.weight", "second.bias"),
+        "last": ("last.weight", "last.bias"),
+    }
+    tied = blocks(network("tied", 0))
+    assert tied["norm"] == ("first.weight", "first.bias")
+    assert tied["second"] == ("second.bias",)
+    norm = blocks(network("norm", 0))["norm"]
+    assert {"norm.running_mean", "norm.running_var", "norm.weight"} <= set(norm)
+    assert not any("num_batches" in name for block in norm for name in block)
+
+
+def test_a_head_that_has_grown_gets_its_earlier_rows_back():
+    before, now = nn.Linear(3, 2), nn.Linear(3, 5)
+    state = {name: tensor.clone() for name, tensor in named_state(now).items()}
+    with rewound(now, ["weight", "bias"], named_state(before)):
+        assert torch.equal(now.weight[:2], before.weight)
+        assert torch.equal(now.weight[2:], state["weight"][2:])
+    assert all(torch.equal(tensor, state[name]) for name, tensor in named_state(now).items())
+    with (
+        pytest.raises(InputError, match="'weight' has shape"),
+        rewound(before, ["weight"], named_state(now)),
+    ):
+        pass
+
+
+def test_a_network_is_as_before_after_a_failure_too():
+    before, now = network("norm", 0), network("norm", 1)
+    kept = deepcopy(now.state_dict())
+
+    def failing(calls: list[int], net: nn.Module, everywhere: bool) -> np.ndarray:
+        calls.append(0)
+        if len(calls) == 3:
+            raise RuntimeError("stop")
+        return score(net, everywhere)
+
+    with pytest.raises(RuntimeError, match="stop"):
+        rewind(now, named_state(before), blocks(now), partial(failing, []))
+    assert all(torch.equal(value, kept[name]) for name, value in now.state_dict().items())
+    assert set(changed_blocks(blocks(now), named_state(before), now)) == set(blocks(now))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from probe.results.analyze import analyze as analyze
     from probe.results.load import load as load, predictions as predictions
     from probe.retrain import cache_plan as cache_plan, partial_retrain as partial_retrain
+    from probe.rewinding.causes import causes as causes
     from probe.training.recipe import Recipe as Recipe
     from probe.values.allocation import CacheSettings as CacheSettings
 
@@ -55,6 +56,7 @@ _HOMES = {
     "analyze": "probe.results.analyze",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",
+    "causes": "probe.rewinding.causes",
     "cut_each": "probe.cut.cuts",
     "data": "probe.extensions",
     "learner": "probe.extensions",

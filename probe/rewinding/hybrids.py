@@ -4,7 +4,7 @@ theta_t is the network after t tasks, T the last, H_j(S) is theta_T with the blo
 theta_j, and v_j(S) the score of H_j(S) on the test examples of task j. For j < T:
 
 - lost = v_j(all) - v_j(none); attributed to block l: its Shapley value in v_j, see
-  `probe.causes.shapley`; over the blocks they add up to lost;
+  `probe.rewinding.shapley`; over the blocks they add up to lost;
 - restored by block l = v_j({l}) - v_j(none); broken by it = v_j(all) - v_j(all but l);
 - net of block l = the mean over all T tasks of the score of H_j({l}) minus that of theta_T.
 """
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probe.causes.blocks import Blocks, changed_blocks, rewound
-from probe.causes.shapley import Coalitions, Floats
+from probe.rewinding.blocks import Blocks, changed_blocks, rewound
+from probe.rewinding.shapley import Coalitions, Floats
 
 Scores = Callable[[nn.Module, bool], Floats]
 """Test a network on the examples of the earlier task or, if the flag is set, of all, (n,)."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from probe.causes.shapley import Coalitions
+from probe.rewinding.shapley import Coalitions
 
 
 def game(players: int, seed: int, n: int = 3) -> dict[int, np.ndarray]:

@@ -1,0 +1,167 @@
+"""Causes for networks in memory and any score: no training data, no classes, no readout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from probe.batch import Value, first, gather, mapped, tensors
+from probe.cut.candidates import candidates
+from probe.cut.cuts import find_each
+from probe.errors import InputError
+from probe.model import Model
+from probe.modules import check_model, check_values, copied, mode, named_state, unwrapped
+from probe.rewinding.blocks import blocks_of
+from probe.rewinding.hybrids import Rewinding, rewind
+from probe.rewinding.shapley import Floats
+from probe.seeding import every_global_stream, stream
+from probe.training.evaluation import batch_size_on
+from probe.training.precision import products
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Score = Callable[[nn.Module, Any, Any], Tensor] | Literal["accuracy", "loss"]
+"""`score(model, x, y)` returns a number for each of the B examples of a batch, higher is better."""
+
+OUTPUT = "output"
+_SAMPLE = 8
+
+
+def causes(
+    models: Model | Mapping[int, nn.Module],
+    test: Sequence[tuple[Value, Value]],
+    score: Score = "accuracy",
+    features: Sequence[str] | None = None,
+    hybrids: int = 64,
+    batch_size: int | None = None,
+) -> pd.DataFrame:
+    """Measure whose change cost the last network what it lost of each earlier task.
+
+    Blocks of the network after task j are put back into the last network, alone and together, and
+    the result is tested on task j; nothing is trained. `probe.rewinding.hybrids` has the formulas.
+
+    >>> import probe, torch
+    >>> net = lambda: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
+    >>> nets = {1: net(), 2: net()}  # as you have trained them
+    >>> test = [(torch.randn(8, 4), torch.arange(8) % 2) for _ in range(2)]
+    >>> table = probe.causes(nets, test, features=["0"])
+    >>> table[table["quantity"] == "attributed"]["feature"].tolist()
+    ['0', 'output']
+
+    Args:
+        models: Networks of one architecture by number of tasks learned, 1 to T; the last is needed.
+            A `Model` says how to call them, for the default score.
+        test: The test examples of each of T tasks, (x, y): tensors, tuples or mappings of tensors.
+        score: `accuracy` is 1 where the largest logit is that of the class, else 0; `loss` is minus
+            the cross-entropy in nats; or a function.
+        features: Dotted module names that part the network into blocks; None = a suggested set.
+        hybrids: Up to so many sets of blocks all are tested, beyond it random orders.
+        batch_size: Examples at a time; None = a size that is fast on the device.
+
+    Returns:
+        A row for each task position j < T, feature and quantity: `score` of the last network and
+        `lost` (feature empty), `attributed`, `restored`, `broken` and `net` of each block, in units
+        of the score; `sampling_error` is the standard error that random orders add.
+
+    Raises:
+        InputError: Networks, data and features do not fit each other, or a score is not a finite
+            number for each example.
+    """
+    import pandas as pd
+
+    model = Model.coerce(models)
+    networks = _checked(model.network, len(test))
+    T = max(networks)
+    last = copied(unwrapped(networks[T])).eval()
+    x = first(test[0][0], _SAMPLE)
+    if features is None:
+        suggested = candidates(last, x, model.output, model.call)
+        features = [c.feature for c in suggested if c.suggested and c.left]
+    facts = [cut.facts for cut in find_each(last, list(features), x, model.model_call)]
+    blocks = blocks_of(last, facts, OUTPUT)
+    size = batch_size or batch_size_on(tensors(x)[0].device)
+    rows: list[dict[str, object]] = []
+    for j in sorted(networks.keys() - {T}):
+
+        def scores(network: nn.Module, everywhere: bool, j: int = j) -> Floats:
+            tasks = test if everywhere else test[j - 1 : j]
+            return np.concatenate([_scores(model, score, network, *task, size) for task in tasks])
+
+        before = {name: t.detach() for name, t in named_state(unwrapped(networks[j])).items()}
+        result = rewind(last, before, blocks, scores, hybrids)
+        sizes = [len(tensors(x)[0]) for x, _ in test]
+        rows += ({"task_position": j, **row} for row in _rows(result, blocks, sizes))
+    return pd.DataFrame(rows)
+
+
+def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
+    """Return networks by number of tasks learned, without that before any task."""
+    if not isinstance(networks, Mapping) or not {tasks} < set(networks) <= set(range(tasks + 1)):
+        got = sorted(networks) if isinstance(networks, Mapping) else type(networks).__name__
+        raise InputError(
+            f"models must map numbers of tasks learned to networks, {tasks} and some earlier ones "
+            f"for {tasks} tasks of test data, got {got}"
+        )
+    for network in networks.values():
+        check_model(network)
+        check_values(network)
+    return {learned: network for learned, network in networks.items() if learned}
+
+
+@torch.no_grad()
+def _scores(
+    model: Model, score: Score, network: nn.Module, x: Value, y: Value, batch_size: int
+) -> Floats:
+    """Return the score of each example, (n,); what the network draws is the same in every call."""
+    device = next((p.device for p in network.parameters()), tensors(x)[0].device)
+    parts = []
+    with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
+        for indices in torch.arange(len(tensors(x)[0])).split(batch_size):
+            batch, labels = (mapped(gather(v, indices), lambda t: t.to(device)) for v in (x, y))
+            if callable(score):
+                values = score(network, batch, labels)
+            else:
+                logits, true = model.class_call(network, batch), cast(Tensor, labels)
+                loss = cross_entropy(logits, true, reduction="none")
+                values = -loss if score == "loss" else logits.argmax(1).eq(true)
+            if values.shape != indices.shape or not values.isfinite().all():
+                raise InputError(
+                    f"a score must be a finite number for each of {len(indices)} examples, got "
+                    f"shape {tuple(values.shape)}: return one value for each example"
+                )
+            parts.append(values.double().cpu().numpy())
+    return np.concatenate(parts)
+
+
+def _rows(
+    result: Rewinding, blocks: Iterable[str], sizes: Sequence[int]
+) -> Iterator[dict[str, object]]:
+    """Yield the means over the examples, of the network and of each block."""
+    yield {"feature": "", "quantity": "score", "value": result.scores[0].mean()}
+    yield {"feature": "", "quantity": "lost", "value": result.lost.mean()}
+    # Each task weighs the same.
+    by_task = np.split(result.others, np.cumsum(sizes)[:-1], axis=1)
+    values = {
+        "attributed": result.attributed.mean(1),
+        "restored": result.restored.mean(1),
+        "broken": result.broken.mean(1),
+        "net": np.mean([task.mean(1) for task in by_task], axis=0),
+    }
+    errors = result.coalitions.error(result.scores)
+    for quantity, means in values.items():
+        for feature in blocks:
+            k = result.blocks.index(feature) if feature in result.blocks else None
+            row = {
+                "feature": feature,
+                "quantity": quantity,
+                "value": 0.0 if k is None else means[k],
+            }
+            yield row | (
+                {"sampling_error": errors[k]} if quantity == "attributed" and k is not None else {}
+            )

@@ -9,11 +9,11 @@ import torch
 from hypothesis import given, settings, strategies as st
 from torch import nn
 
-from probe.rewinding.blocks import blocks_of, changed_blocks, rewound
-from probe.rewinding.hybrids import rewind
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import named_state
+from probe.rewinding.blocks import blocks_of, changed_blocks, rewound
+from probe.rewinding.hybrids import rewind
 
 D, K = 6, 4
 

@@ -24,8 +24,8 @@ from probe.analysis.similarity import Compared
 from probe.analysis.units import dead_units, effective_rank
 from probe.batch import Value, first
 from probe.by_layer.head_predictions import Head
-from probe.by_layer.jobs import Job, peers_of, permutes_labels, readout_keys
-from probe.by_layer.measurement import Key, Measurement
+from probe.by_layer.jobs import Job, keys_of, peers_of, permutes_labels
+from probe.by_layer.measurement import REWOUND, Key, Measurement
 from probe.by_layer.networks import Networks, Source, TrainedNetwork
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import DIAGNOSTICS
@@ -34,13 +34,14 @@ from probe.cut.cuts import Cuts
 from probe.errors import located
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
-from probe.modules import copied
+from probe.modules import copied, unwrapped
 from probe.notes import of_classes, of_predictions
 from probe.readouts.matrix import Matrices, feature_matrices
 from probe.readouts.pooling import Pooling
 from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
+from probe.rewinding.blocks import blocks_of
 from probe.seeding import stream
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
@@ -80,11 +81,10 @@ def measure(
     with located(str(job)), one_thread():
         plan = source.plan
         probe = LayerProbe(plan=plan, job=job, networks=networks, cache=cache, offline=offline)
-        keys, finished = readout_keys(plan, job), set(results.measurements())
+        keys, finished = keys_of(plan, job), set(results.measurements())
         start = time.perf_counter()
         for tasks_seen in job.steps:
-            wanted = (Key(tasks_seen), *(key for key in keys if key.tasks_seen == tasks_seen))
-            missing = [key for key in wanted if key not in finished]
+            missing = [k for k in keys if k.tasks_seen == tasks_seen and k not in finished]
             if not missing:
                 continue
             network = networks.after(tasks_seen)
@@ -154,15 +154,27 @@ class LayerProbe:
             Each key with its measurement.
         """
         heads: dict[str, Head | None] = {"": None, self._features[-1]: "multi"}
-        outputs = [key for key in keys if key.feature in heads]
+        rewound = [key for key in keys if key.readout_name == REWOUND]
+        outputs = [key for key in keys if key.feature in heads and key not in rewound]
         inner = [key for key in keys if key.feature not in heads]
         yield from ((key, network.evaluate(heads[key.feature])) for key in outputs)
+        if rewound:
+            yield from self._rewind(network, rewound)
         yield from self._measure(network.model, [key for key in inner if not key.reestimates])
         if mixed := [key for key in inner if key.reestimates]:
             train = self.networks.scenario.merged.train.x
             model = copied(network.model)
             reestimate(model, train, self.networks.call)
             yield from self._measure(model, mixed)
+
+    def _rewind(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
+        """Yield the predictions of the network with blocks of each earlier one put back."""
+        *features, output = self._features
+        facts = [cut.facts for cut in self._cuts(network.model, features).each]
+        blocks = blocks_of(unwrapped(network.model), facts, output)
+        for key in keys:
+            before = unwrapped(self.networks.compared_with(f"step-{key.variant}"))
+            yield key, network.rewound(before, blocks, key.variant, self.plan.hybrids)
 
     @property
     def _features(self) -> tuple[str, ...]:
@@ -201,12 +213,12 @@ class LayerProbe:
         """Yield partial retrainings: all features share one pass, all budgets one training."""
         scenario = self.networks.scenario
         data = scenario.merged
-        key_of_tail = {(key.feature, key.epoch_multiple): key for key in keys}
+        key_of_tail = {(key.feature, key.variant): key for key in keys}
         settings = RetrainSettings(
             recipe=self.plan.retraining,
             seed=self.job.seed,
             cache=self.cache,
-            multiples=tuple(sorted({key.epoch_multiple for key in keys})),
+            multiples=tuple(sorted({key.variant for key in keys})),
         )
         cuts = self._cuts(model, {key.feature for key in keys})
         called = Model(model, fresh=self.networks.fresh)

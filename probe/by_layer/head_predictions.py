@@ -14,9 +14,14 @@ Head = Literal["single", "multi", "all"]
 
 
 def predictions_by_head(
-    logits: Logits, scenario: Scenario, classes_seen: Sequence[int], *, task_aware: bool = False
+    logits: Logits,
+    scenario: Scenario,
+    classes_seen: Sequence[int],
+    *,
+    task_aware: bool = False,
+    position: int | None = None,
 ) -> tuple[dict[str, Tensor], Tensor]:
-    """Predict the classes of all tasks' test data under every head in one pass.
+    """Predict the classes of the test data under every head in one pass.
 
     Source: Chaudhry 2018, section 2.1.
 
@@ -25,10 +30,11 @@ def predictions_by_head(
         scenario: The tasks as the learner sees them, perhaps with tasks not yet learned.
         classes_seen: The classes learned so far; single-head, all outputs compete before any was.
         task_aware: Whether the learner receives the task id, which leaves only the head `multi`.
+        position: The position of the task whose data are tested, None for all tasks.
 
     Returns:
         The predictions (N,) by head, and the loss of each example under the main head, (N,) float32
-        in nats.
+        in nats; K and NaN for examples that are not tested.
     """
     test, classes = scenario.test, scenario.classes
     device = test.y.device
@@ -40,7 +46,17 @@ def predictions_by_head(
     sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
     task_of_example = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
     main = "multi" if task_aware else "single"
-    return predict_each(logits, test, classes, barred, rows=task_of_example, loss_of=main)
+    if position is None:
+        return predict_each(logits, test, classes, barred, rows=task_of_example, loss_of=main)
+    tested, of_task = scenario.tasks[position - 1].test, task_of_example == position - 1
+    by_head, losses = predict_each(
+        logits, tested, classes, barred, rows=task_of_example[of_task], loss_of=main
+    )
+    every = torch.full_like(of_task, torch.nan, dtype=losses.dtype).masked_scatter(of_task, losses)
+    return {
+        head: torch.full_like(test.y, classes).masked_scatter(of_task, predicted)
+        for head, predicted in by_head.items()
+    }, every
 
 
 def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]]:

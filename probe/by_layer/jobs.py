@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.measurement import Key
+from probe.by_layer.measurement import REWOUND, Key
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
 from probe.by_layer.probing import DIAGNOSTICS, recipe_record
 from probe.errors import InputError
@@ -126,7 +126,8 @@ def jobs_of(plan: Plan) -> list[Job]:
 def keys_of(plan: Plan, job: Job) -> list[Key]:
     """List the keys of a job's measurements, in the order in which they are made.
 
-    The output of each network comes first, then its readouts, see `readout_keys`.
+    The output of each network comes first, then its readouts, see `readout_keys`, and last the last
+    network with blocks of earlier ones.
 
     Args:
         plan: The plan.
@@ -135,7 +136,8 @@ def keys_of(plan: Plan, job: Job) -> list[Key]:
     Returns:
         The keys.
     """
-    return sorted([*map(Key, job.steps), *readout_keys(plan, job)], key=itemgetter(0))
+    keys = [*map(Key, job.steps), *readout_keys(plan, job), *rewound_keys(plan, job)]
+    return sorted(keys, key=itemgetter(0))
 
 
 def is_retraining(key: Key) -> bool:
@@ -181,6 +183,24 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
         digest = fingerprint(_similarity_record(plan, job))[:8]
         keys += [Key(job.last, feature, DIAGNOSTICS, digest) for feature in features]
     return keys
+
+
+def rewound_keys(plan: Plan, job: Job) -> list[Key]:
+    """List the keys of a job's last network with blocks of an earlier one put back.
+
+    Args:
+        plan: The plan.
+        job: A job of the plan.
+
+    Returns:
+        A key for each earlier network, ten at most.
+    """
+    if not plan.hybrids or job.offline or job.without or job.last < len(plan.tasks):
+        return []
+    earlier = [tasks_seen for tasks_seen in job.steps[:-1] if tasks_seen]
+    record = {REWOUND: plan.hybrids, "blocks": plan.learners[job.learner].features}
+    digest = fingerprint(record)[:8]
+    return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(earlier)]
 
 
 def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,6 +27,26 @@ Arrays = Mapping[str, NDArray[Any]]
 
 REESTIMATED = "+bn"
 """Suffix of a readout's name: with batch norm's statistics estimated on all tasks."""
+
+REWOUND = "rewound"
+"""The name of the last network with blocks of an earlier one put back, `rewound@j` of theta_j."""
+
+_JOIN = " + "
+
+
+def put_back(blocks: Iterable[str]) -> str:
+    """Return the name of a set of blocks that is put back, by depth; empty for none.
+
+    >>> put_back(["conv1", "output"])
+    'conv1 + output'
+    """
+    return _JOIN.join(blocks)
+
+
+def blocks_put_back(name: str) -> list[str]:
+    """Return the blocks of a name by `put_back`."""
+    return name.split(_JOIN) if name else []
+
 
 _COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside the learner's state
 
@@ -53,8 +73,8 @@ class Key(NamedTuple):
         return self.readout.removesuffix(REESTIMATED).partition("@")[0]
 
     @property
-    def epoch_multiple(self) -> int:
-        """The multiple of the retraining's epochs."""
+    def variant(self) -> int:
+        """The multiple of a retraining's epochs, or the tasks learned by what is put back."""
         return int(self.readout.removesuffix(REESTIMATED).partition("@")[2] or 1)
 
     @property
@@ -105,9 +125,11 @@ class Measurement:
         test: The test examples.
         predicted: The class predicted for each test example, (N,), by head. A readout of all
             classes has only the head `single`, one of each task's classes only `multi`; a
-            task-aware learner has only `multi`, any other all three; diagnostics have none.
-        loss: The cross-entropy of each test example in nats, (N,) float16, of a network's own
-            output under its main head; infinite for a label that does not compete.
+            task-aware learner has only `multi`, any other all three; diagnostics have none. Of
+            rewound networks by the blocks put back, see `put_back`, K for examples not tested.
+        loss: The cross-entropy of each test example in nats, (N,) float16, by head: of a network's
+            own output under its main head, and of rewound networks; infinite for a label that does
+            not compete.
         cost: The cost of the last task, None where no task was learned for the measurement.
         history: The history of the retraining, None where nothing was retrained.
         values: Diagnostics by name; for a readout `control`, its accuracy on permuted training
@@ -119,7 +141,7 @@ class Measurement:
 
     test: TestExamples
     predicted: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    loss: NDArray[np.float16] | None = None
+    loss: Mapping[str, NDArray[np.float16]] = field(default_factory=dict)
     cost: TrainingCost | None = None
     history: History | None = None
     values: Mapping[str, float] = field(default_factory=dict)
@@ -138,12 +160,12 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
     - label, task: (N,), of each test example, the task in base order from 0;
     - tasks_seen, feature, readout, settings, code, details: (M,), `details` as JSON;
     - measurement, head: (P,), of each row of `predicted`, (P, N) of the smallest unsigned integers;
-    - loss_of: (Q,), of each row of `loss`, (Q, N) float16.
+    - loss_of, loss_head: (Q,), the same of each row of `loss`, (Q, N) float16.
     """
     values = list(measurements.values())
     test = values[0].test
     predicted = [(i, head, p) for i, m in enumerate(values) for head, p in m.predicted.items()]
-    losses = [(i, m.loss) for i, m in enumerate(values) if m.loss is not None]
+    losses = [(i, head, x) for i, m in enumerate(values) for head, x in m.loss.items()]
     most = max((int(p.max(initial=0)) for *_, p in predicted), default=0)
     tasks_seen, *texts = zip(*measurements, strict=True)
     N = len(test.labels)
@@ -157,8 +179,9 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
         "measurement": np.array([i for i, *_ in predicted], dtype=np.int32),
         "head": np.array([head for _, head, _ in predicted], dtype=np.str_),
         "predicted": _by_example([p for *_, p in predicted], np.min_scalar_type(most), N),
-        "loss_of": np.array([i for i, _ in losses], dtype=np.int32),
-        "loss": _by_example([loss for _, loss in losses], np.dtype(np.float16), N),
+        "loss_of": np.array([i for i, *_ in losses], dtype=np.int32),
+        "loss_head": np.array([head for _, head, _ in losses], dtype=np.str_),
+        "loss": _by_example([loss for *_, loss in losses], np.dtype(np.float16), N),
     }
 
 
@@ -172,20 +195,26 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
     """Return what `to_arrays` gave; raises KeyError, ValueError, TypeError or IndexError else."""
     labels, tasks = (arrays[name].astype(np.int64) for name in ("label", "task"))
     test = TestExamples(labels=labels, tasks=tasks)
-    predicted: list[dict[str, NDArray[Any]]] = [{} for _ in arrays["code"]]
-    rows, losses = map(np.ascontiguousarray, (arrays["predicted"], arrays["loss"]))
-    if rows.shape[1:] != labels.shape or tasks.shape != labels.shape:
+    predicted = _by_head(arrays, "measurement", "head", "predicted")
+    losses = _by_head(arrays, "loss_of", "loss_head", "loss")
+    if arrays["predicted"].shape[1:] != labels.shape or tasks.shape != labels.shape:
         raise ValueError("predictions and labels are of different test examples")
-    for i, head, row in zip(arrays["measurement"], arrays["head"].tolist(), rows, strict=True):
-        predicted[i][head] = row
-    loss = dict(zip(arrays["loss_of"].tolist(), losses, strict=True))
-    columns = keys_of(arrays), predicted, arrays["code"].tolist(), arrays["details"].tolist()
+    columns = arrays["code"].tolist(), arrays["details"].tolist()
     return {
-        key: Measurement(
-            test=test, predicted=by_head, loss=loss.get(i), code=code, **_from_details(details)
+        key: Measurement(test=test, predicted=p, loss=loss, code=code, **_from_details(details))
+        for key, p, loss, code, details in zip(
+            keys_of(arrays), predicted, losses, *columns, strict=True
         )
-        for i, (key, by_head, code, details) in enumerate(zip(*columns, strict=True))
     }
+
+
+def _by_head(arrays: Arrays, of: str, head: str, rows: str) -> list[dict[str, NDArray[Any]]]:
+    """Return the rows of each measurement by head."""
+    by_head: list[dict[str, NDArray[Any]]] = [{} for _ in arrays["code"]]
+    values = np.ascontiguousarray(arrays[rows])
+    for i, name, row in zip(arrays[of], arrays[head].tolist(), values, strict=True):
+        by_head[i][name] = row
+    return by_head
 
 
 def _by_example(rows: Sequence[NDArray[Any]], dtype: np.dtype[Any], N: int) -> NDArray[Any]:

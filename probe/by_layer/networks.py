@@ -6,21 +6,25 @@ networks trained elsewhere, in files or in memory (`probe.by_layer.network_sourc
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from probe.batch import Value
 from probe.by_layer.head_predictions import Head, predictions_by_head
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Measurement, TrainingCost
+from probe.by_layer.measurement import Measurement, TrainingCost, put_back
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.model_call import ModelCall
 from probe.metrics.task_predictions import TaskPredictions
-from probe.modules import mode
+from probe.modules import mode, named_state, unwrapped
 from probe.notes import of_outputs, of_recorded
+from probe.rewinding.blocks import Blocks
+from probe.rewinding.hybrids import rewind
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh
@@ -65,7 +69,7 @@ class TrainedNetwork:
             by_head, losses = predictions_by_head(
                 logits_of, scenario, self.classes_seen, task_aware=self.task_aware
             )
-        test = scenario.test_examples
+        test, main = scenario.test_examples, "multi" if self.task_aware else "single"
         heads = [head] if head else list(by_head)
         predicted = {name: scenario.in_callers_order(by_head[name]) for name in heads}
         if self.recorded and not head:
@@ -75,9 +79,44 @@ class TrainedNetwork:
         return Measurement(
             test=test,
             predicted=predicted,
-            loss=None if head else scenario.in_callers_order(losses.half()),
+            loss={} if head else {main: scenario.in_callers_order(losses.half())},
             cost=self.cost,
             notes=tuple(notes),
+        )
+
+    def rewound(self, before: nn.Module, blocks: Blocks, position: int, limit: int) -> Measurement:
+        """Test it with sets of its blocks put back to those of an earlier network.
+
+        Args:
+            before: The network after the task at a position.
+            blocks: The blocks of the network.
+            position: The position; the test data of the other tasks are used only where one block
+                is put back, or none.
+            limit: The number of sets up to which all are tested, see `probe.rewinding.shapley`.
+
+        Returns:
+            The predictions and losses under the main head, by set.
+        """
+        scenario, main = self.scenario, "multi" if self.task_aware else "single"
+
+        def test(everywhere: bool) -> tuple[NDArray[Any], NDArray[np.float16]]:
+            by_head, losses = predictions_by_head(
+                # What never was a network need not be stable.
+                lambda x: self.logits(x).nan_to_num(),
+                scenario,
+                self.classes_seen,
+                task_aware=self.task_aware,
+                position=None if everywhere else position,
+            )
+            values = by_head[main], losses.half()
+            return tuple(map(scenario.in_callers_order, values))
+
+        with mode(self.model, training=False):
+            tested = rewind(unwrapped(self.model), named_state(before), blocks, test, limit)
+        return Measurement(
+            test=scenario.test_examples,
+            predicted={put_back(names): predicted for names, (predicted, _) in tested.items()},
+            loss={put_back(names): loss for names, (_, loss) in tested.items()},
         )
 
 

@@ -135,6 +135,8 @@ class ProbingSpec(StrictModel):
             training inputs, which shows how much accuracy is missing only because of them.
         checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured.
         diagnostics: Whether to measure dead units, rank and similarity.
+        hybrids: The most sets of blocks that are put back to measure causes, see
+            `probe.rewinding.hybrids`; 0 = none.
         controls: `exclusion` trains networks that never saw a task, `labels` also fits each readout
             to permuted labels; see `probe.results.controls`.
     """
@@ -146,6 +148,7 @@ class ProbingSpec(StrictModel):
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
     diagnostics: StrictBool = True
+    hybrids: Annotated[StrictInt, Field(ge=0, le=100_000)] = 64
     controls: tuple[Literal["exclusion", "labels"], ...] = ()
 
     @property
@@ -187,6 +190,8 @@ class Measure:
         budget: Multiples of the recipe's epochs after which a retrained network is tested,
             ascending.
         controls: `labels` also fits each readout to permuted labels, after all tasks.
+        hybrids: The most sets of blocks that are put back for each earlier task, to measure whose
+            change cost what; 0 = none. Up to it all sets are tested, else random ones.
         cache: Memory and disk for features' values.
     """
 
@@ -195,6 +200,7 @@ class Measure:
     seeds: int = 1
     budget: Sequence[int] = (1,)
     controls: Sequence[str] = ()
+    hybrids: int = 64
     cache: CacheSettings | None = None
 
     @classmethod
@@ -218,6 +224,7 @@ class Measure:
                 raise unknown("readout of this measure", name, tables)
             tables[name]["steps"] = steps
         settings = {"readouts": tables, "budget": self.budget, "controls": self.controls}
+        settings["hybrids"] = self.hybrids
         try:
             probing = ProbingSpec.model_validate(settings)
         except ValidationError as error:

@@ -95,6 +95,7 @@ class CutFacts:
     Attributes:
         name: Name of the feature.
         position: Its position among all runs of modules, in the order in which they end.
+        frozen: Names of the parameters and buffers that the feature's value depends on.
         trained: Names of the parameters downstream that the logits depend on and that are trained.
         slow: Why the whole model has to be run, empty if its prefix is cached.
         around: Why the code around the feature is kept in eval mode, empty if it is not.
@@ -110,6 +111,7 @@ class CutFacts:
 
     name: str
     position: int
+    frozen: frozenset[str]
     trained: frozenset[str]
     slow: str
     around: str

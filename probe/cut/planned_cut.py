@@ -61,6 +61,7 @@ class PlannedCut:
         return CutFacts(
             name=feature.name,
             position=feature.position,
+            frozen=frozenset(feature.frozen),
             trained=trace.trained(self.held),
             slow=self.slow,
             around=feature.around,

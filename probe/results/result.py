@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.head_predictions import Head
-from probe.by_layer.jobs import Job, readout_keys
+from probe.by_layer.jobs import Job, readout_keys, rewound_keys
 from probe.by_layer.measurement import REESTIMATED, Key, Measurement, Measurements, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS
@@ -77,6 +77,8 @@ class JobResult:
         downstream: The scores downstream of the other features and, for task-aware readouts, of the
             output under the head `multi`.
         task_aware_readouts: The names of the task-aware readouts.
+        rewound: The rewound networks by the task position of the earlier one.
+        tested: The tests of the unchanged networks by number of tasks learned.
         diagnostics: Numbers by name, as in diagnostics.csv.
         test: The test examples, None if no measurement is finished.
         costs: The cost of learning each task, by its position in the executed order, from 1.
@@ -89,6 +91,8 @@ class JobResult:
     outputs: Mapping[str, Mapping[int, Scores]]
     downstream: Mapping[Key, Scores]
     task_aware_readouts: frozenset[str]
+    rewound: Mapping[int, Measurement]
+    tested: Mapping[int, Measurement]
     diagnostics: Mapping[Key, Mapping[str, float]]
     test: TestExamples | None
     costs: Mapping[int, TrainingCost]
@@ -248,6 +252,10 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         outputs=outputs,
         downstream=_with_notes_on_slow(downstream, size),
         task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
+        tested=finished,
+        rewound={
+            key.variant: measurements[key] for key in rewound_keys(plan, job) if key in measurements
+        },
         diagnostics={k: measurements[k].values for k in keys if k.readout == DIAGNOSTICS},
         test=test,
         costs={t: m.cost for t, m in finished.items() if t and m.cost},

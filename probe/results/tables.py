@@ -24,6 +24,7 @@ from probe.extensions import MetricEntry
 from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.notes import constant
+from probe.results.causes import cause_rows
 from probe.results.controls import control_rows
 from probe.results.layers import first_layers, layers_of
 from probe.results.result import JobResult, job_result, main_head
@@ -129,6 +130,7 @@ def tables_of(
             *(row for result in results for row in _notes_on_spread(plan, result.job)),
         ],
         "controls": controls,
+        "causes": cause_rows(results, plan.hybrids),
     }
     measured = [(row, r.job.last) for r in results for row in measured_rows(plan, r)]
     measurements = new_table("measurements", (row for row, _ in measured))

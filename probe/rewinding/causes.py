@@ -83,18 +83,25 @@ def causes(
     if features is None:
         suggested = candidates(last, x, model.output, model.call)
         features = [c.feature for c in suggested if c.suggested and c.left]
-    facts = [cut.facts for cut in find_each(last, list(features), x, model.model_call)]
+    facts = [cut.facts for cut in find_each(last, list(features), x, model.model_call, "tail")]
     blocks = blocks_of(last, facts, OUTPUT)
     size = batch_size or batch_size_on(tensors(x)[0].device)
     rows: list[dict[str, object]] = []
     for j in sorted(networks.keys() - {T}):
 
-        def scores(network: nn.Module, everywhere: bool, j: int = j) -> Floats:
+        def tested(everywhere: bool, j: int = j) -> list[Floats]:
             tasks = test if everywhere else test[j - 1 : j]
-            return np.concatenate([_scores(model, score, network, *task, size) for task in tasks])
+            return [_scores(model, score, last, *task, size) for task in tasks]
 
         before = {name: t.detach() for name, t in named_state(unwrapped(networks[j])).items()}
-        result = rewind(last, before, blocks, scores, hybrids)
+        by_set = rewind(last, before, blocks, tested, hybrids)
+        alone = {names: parts for names, parts in by_set.items() if len(names) < 2}
+        result = Rewinding(
+            blocks=max(by_set, key=len),
+            scores={n: parts[j - 1 if n in alone else 0] for n, parts in by_set.items()},
+            everywhere={names: np.concatenate(parts) for names, parts in alone.items()},
+            limit=hybrids,
+        )
         sizes = [len(tensors(x)[0]) for x, _ in test]
         rows += ({"task_position": j, **row} for row in _rows(result, blocks, sizes))
     return pd.DataFrame(rows)
@@ -143,17 +150,17 @@ def _rows(
     result: Rewinding, blocks: Iterable[str], sizes: Sequence[int]
 ) -> Iterator[dict[str, object]]:
     """Yield the means over the examples, of the network and of each block."""
-    yield {"feature": "", "quantity": "score", "value": result.scores[0].mean()}
+    yield {"feature": "", "quantity": "score", "value": result.scores[()].mean()}
     yield {"feature": "", "quantity": "lost", "value": result.lost.mean()}
     # Each task weighs the same.
-    by_task = np.split(result.others, np.cumsum(sizes)[:-1], axis=1)
+    by_task = np.split(result.net, np.cumsum(sizes)[:-1], axis=1)
     values = {
         "attributed": result.attributed.mean(1),
         "restored": result.restored.mean(1),
         "broken": result.broken.mean(1),
         "net": np.mean([task.mean(1) for task in by_task], axis=0),
     }
-    errors = result.coalitions.error(result.scores)
+    errors = result.sampling_error
     for quantity, means in values.items():
         for feature in blocks:
             k = result.blocks.index(feature) if feature in result.blocks else None

@@ -13,16 +13,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from probe.rewinding.blocks import Blocks, changed_blocks, rewound
 from probe.rewinding.shapley import Coalitions, Floats
 
-Scores = Callable[[nn.Module, bool], Floats]
-"""Test a network on the examples of the earlier task or, if the flag is set, of all, (n,)."""
+Tested = TypeVar("Tested")
+Names = tuple[str, ...]
+"""A set of blocks, by depth."""
+
+
+def rewind(
+    model: nn.Module,
+    before: Mapping[str, Tensor],
+    blocks: Blocks,
+    test: Callable[[bool], Tested],
+    limit: int = 64,
+) -> dict[Names, Tested]:
+    """Test a network with sets of its blocks put back to an earlier network's.
+
+    Args:
+        model: The last network, which is as before afterwards.
+        before: The tensors of the earlier network, by name.
+        blocks: The blocks of the network.
+        test: Tests the network on the examples of the earlier task or, if the flag is set, of all.
+            It is set where one block is put back, or none.
+        limit: The number of sets up to which all are tested, see `Coalitions`.
+
+    Returns:
+        The results by set of blocks, of those that have changed.
+    """
+    changed = changed_blocks(blocks, before, model)
+    results = {}
+    for mask in Coalitions(players=len(changed), limit=limit).masks:
+        names = tuple(name for k, name in enumerate(changed) if mask >> k & 1)
+        with rewound(model, [tensor for name in names for tensor in changed[name]], before):
+            results[names] = test(len(names) < 2)
+    return results
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,67 +61,53 @@ class Rewinding:
 
     Attributes:
         blocks: The m blocks that have changed since, by depth; the others have no part in it.
-        coalitions: The sets of blocks that were put back, as bit masks.
         scores: v_j(S) for each example of the task, (n,), by set of blocks.
-        others: (m, N), what putting back each block alone adds to the score of every example of all
-            tasks.
+        everywhere: The same for the examples of all tasks, (N,), of sets of one block, or none.
+        limit: See `rewind`.
     """
 
-    blocks: tuple[str, ...]
-    coalitions: Coalitions
-    scores: Mapping[int, Floats]
-    others: Floats
+    blocks: Names
+    scores: Mapping[Names, Floats]
+    everywhere: Mapping[Names, Floats]
+    limit: int = 64
 
     @property
     def lost(self) -> Floats:
         """What all blocks together cost, (n,)."""
-        return self.scores[max(self.scores)] - self.scores[0]
+        return self.scores[self.blocks] - self.scores[()]
 
     @property
     def attributed(self) -> Floats:
         """What each block's change cost, (m, n)."""
-        return self.coalitions.attributed(self.scores)
+        return self._coalitions.attributed(self._by_mask)
+
+    @property
+    def sampling_error(self) -> Floats:
+        """The standard error that drawing orders adds to the mean of what is attributed, (m,)."""
+        return self._coalitions.error(self._by_mask)
 
     @property
     def restored(self) -> Floats:
         """What putting back only this block returns, (m, n)."""
-        return self.coalitions.alone(self.scores)
+        return self._coalitions.alone(self._by_mask)
 
     @property
     def broken(self) -> Floats:
         """What the change of only this block breaks, (m, n)."""
-        return self.coalitions.last(self.scores)
+        return self._coalitions.last(self._by_mask)
 
+    @property
+    def net(self) -> Floats:
+        """What putting back only this block adds to the score of every example, (m, N)."""
+        present = self.everywhere[()]
+        added = [self.everywhere[name,] - present for name in self.blocks]
+        return np.array(added).reshape(len(added), len(present))
 
-def rewind(
-    model: nn.Module, before: Mapping[str, Tensor], blocks: Blocks, score: Scores, limit: int = 64
-) -> Rewinding:
-    """Test a network with every set of its blocks put back to an earlier network's.
+    @property
+    def _coalitions(self) -> Coalitions:
+        return Coalitions(players=len(self.blocks), limit=self.limit)
 
-    Args:
-        model: The last network, a private copy; it is as before afterwards.
-        before: The tensors of the earlier network, by name.
-        blocks: The blocks of the network.
-        score: Tests a network, higher is better.
-        limit: The number of sets up to which all are tested, see `Coalitions`.
-
-    Returns:
-        The scores.
-    """
-    changed = changed_blocks(blocks, before, model)
-    names = tuple(changed)
-    coalitions = Coalitions(players=len(names), limit=limit)
-
-    def scored(mask: int, everywhere: bool) -> Floats:
-        tensors = [n for k, name in enumerate(names) if mask >> k & 1 for n in changed[name]]
-        with rewound(model, tensors, before):
-            return score(model, everywhere)
-
-    present = scored(0, everywhere=True)
-    others: list[NDArray[np.float64]] = [scored(1 << k, True) - present for k in range(len(names))]
-    return Rewinding(
-        blocks=names,
-        coalitions=coalitions,
-        scores={mask: scored(mask, everywhere=False) for mask in coalitions.masks},
-        others=np.array(others).reshape(len(names), len(present)),
-    )
+    @property
+    def _by_mask(self) -> dict[int, Floats]:
+        bit = {name: 1 << k for k, name in enumerate(self.blocks)}
+        return {sum(map(bit.__getitem__, names)): x for names, x in self.scores.items()}

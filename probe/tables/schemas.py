@@ -23,6 +23,11 @@ their number.
 - `metrics`: one metric of one paper for one learner. head: empty if it makes no difference.
   feature, readout: of the matrix A that it is computed from, empty for R.
 - `layers`: a quantity of a layer, see `probe.analysis.layers.quantities`; NaN = not identifiable.
+- `causes`: whose change cost what the network forgot of a task, see `probe.rewinding.hybrids`.
+  score: `accuracy`, or `loss` in nats, minus it. feature: the block that ends at it, absent for the
+  quantities of the whole network. quantity: `forgotten` = `competition` + `lost`, and of each block
+  `attributed`, whose sum is `lost`, `restored`, `broken` and `net`. sampling_error: the standard
+  error of `attributed` where only some orders of the blocks were drawn.
 - `controls`: an accuracy after all tasks minus that of a control. quantity:
   `exclusion_difference` or `selectivity`, see `probe.results.controls`. accuracy, control: the two.
 - `statements`: a statement on a layer with the interval that decides it. statement:
@@ -137,6 +142,11 @@ SCHEMAS: Mapping[str, Schema] = {
     "diagnostics": {
         **_STEP,
         **{"feature": TEXT, "depth": _FROM_1, "metric": TEXT, "value": NUMBER},
+    },
+    "causes": {
+        **{"learner": TEXT, "score": TEXT, "feature": TEXT, "depth": _FROM_1_OR_NONE},
+        **{"task_position": _FROM_1_OR_NONE, "quantity": TEXT, **_INTERVAL},
+        "sampling_error": NUMBER,
     },
     "controls": {**_QUANTITY, "accuracy": NUMBER, "control": NUMBER},
 }

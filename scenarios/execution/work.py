@@ -23,7 +23,7 @@ from typing import Literal, cast
 import torch
 
 from probe.by_layer.jobs import Job, is_retraining, keys_of
-from probe.by_layer.measurement import Key
+from probe.by_layer.measurement import REWOUND, Key
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten, described, no_exit
@@ -179,7 +179,7 @@ def effort(job: Job, key: Key) -> float:
     """
     if is_retraining(key):
         return len(job.tasks)
-    if key.feature or job.provided or not key.tasks_seen:
+    if key.readout or job.provided or not key.tasks_seen:
         return 0.1
     if job.offline or job.without:
         return len(job.tasks)
@@ -248,4 +248,6 @@ def shown_time(seconds: float) -> str:
 
 def _kind(key: Key) -> str:
     """Return the kind of a measurement; for the same effort a kind takes the same time."""
+    if key.readout_name == REWOUND:
+        return REWOUND
     return "retraining" if is_retraining(key) else "readout" if key.feature else "output"

@@ -308,7 +308,8 @@ class LearnedNetworks:
         self.store.save_checkpoint(self._steps[done], learner.model.state_dict(), state)
         if self.source.study.probing.checkpoints == "needed":
             # A resumed run goes on from the one just saved; only diagnostics read earlier models.
-            compared = self.source.study.probing.diagnostics and not self.job.without
+            probing = self.source.study.probing
+            compared = (probing.diagnostics or probing.hybrids) and not self.job.without
             self.store.drop_checkpoint(self._steps[done - 1], model=not compared)
         return cost
 

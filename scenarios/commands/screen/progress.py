@@ -183,7 +183,7 @@ def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
         start = 0 if job.offline or job.kind == "cumulative" else i - 1
         steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
     # Of the keys of one training the longest comes last.
-    trainings = sorted(filter(is_retraining, keys), key=lambda key: key.epoch_multiple)
-    longest = {(k.tasks_seen, k.feature, k.reestimates): k.epoch_multiple for k in trainings}
+    trainings = sorted(filter(is_retraining, keys), key=lambda key: key.variant)
+    longest = {(k.tasks_seen, k.feature, k.reestimates): k.variant for k in trainings}
     epoch = ceil(sum(sizes) / retraining.batch_size)
     return steps + sum(longest.values()) * retraining.epochs * epoch

@@ -13,7 +13,7 @@ from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import named_state
 from probe.rewinding.blocks import blocks_of, changed_blocks, rewound
-from probe.rewinding.hybrids import rewind
+from probe.rewinding.hybrids import Rewinding, rewind
 
 D, K = 6, 4
 
@@ -71,19 +71,20 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
         for name in (name for block in same for name in parts[block]):
             named_state(now)[name].copy_(named_state(before)[name])
     kept = deepcopy(now.state_dict())
-    result = rewind(now, named_state(before), parts, score)
-    assert set(result.blocks) == set(parts) - same
-    for mask, scores in result.scores.items():
+    tested = rewind(now, named_state(before), parts, partial(score, now))
+    for names, scores in tested.items():
         hybrid = deepcopy(now)
         state = named_state(hybrid)
         with torch.no_grad():
-            for k, block in enumerate(result.blocks):
-                for name in parts[block] if mask >> k & 1 else ():
-                    state[name].copy_(named_state(before)[name])
-        assert (scores == score(hybrid, False)).all()
-        if mask.bit_count() == 1:
-            change = score(hybrid, True) - score(now, True)
-            assert (result.others[mask.bit_length() - 1] == change).all()
+            for name in (name for block in names for name in parts[block]):
+                state[name].copy_(named_state(before)[name])
+        assert (scores == score(hybrid, len(names) < 2)).all()
+    alone = {names: scores for names, scores in tested.items() if len(names) < 2}
+    scores = {names: scores[:10] for names, scores in tested.items()}
+    result = Rewinding(blocks=max(tested, key=len), scores=scores, everywhere=alone)
+    assert set(result.blocks) == set(parts) - same
+    for name, change in zip(result.blocks, result.net, strict=True):
+        assert (change == alone[name,] - alone[()]).all()
     assert result.lost == pytest.approx(score(before, False) - score(now, False))
     assert result.attributed.sum(0) == pytest.approx(result.lost, abs=1e-12)
     if len(result.blocks) == 1:
@@ -124,11 +125,11 @@ def test_a_network_is_as_before_after_a_failure_too():
     before, now = network("norm", 0), network("norm", 1)
     kept = deepcopy(now.state_dict())
 
-    def failing(calls: list[int], net: nn.Module, everywhere: bool) -> np.ndarray:
+    def failing(calls: list[int], everywhere: bool) -> np.ndarray:
         calls.append(0)
         if len(calls) == 3:
             raise RuntimeError("stop")
-        return score(net, everywhere)
+        return score(now, everywhere)
 
     with pytest.raises(RuntimeError, match="stop"):
         rewind(now, named_state(before), blocks(now), partial(failing, []))

@@ -121,7 +121,7 @@ _MOST = typer.Option(min=0, max=1, help="Accuracy that a layer of the second run
 def compare(
     first: Directory, second: Directory, max_forgetting: Annotated[float | None, _MOST] = None
 ) -> int:
-    """Show how much more or less each layer of a second run forgets than in the first.
+    """Show how much more or less each layer forgets in a second run than in the first.
 
     The exit code is 1 if a layer of the second run forgets more than --max-forgetting.
     """
@@ -138,7 +138,7 @@ def explain(
     feature: Annotated[str, typer.Option(help="The layer.")],
     quantity: Annotated[str, typer.Option(help="A quantity of layers.csv.")] = "forgotten",
 ) -> None:
-    """Show the accuracies that a number of layers.csv is made of, and the files they come from.
+    """Show the accuracies behind a number in layers.csv, and the files they come from.
 
     Each accuracy is shown by seed, order and task position, with the formula and the notes.
     """
@@ -152,8 +152,9 @@ def explain(
 def metrics(file: Path, options: flags.MetricsOptions) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
-    Each row of FILE holds the accuracy on all T tasks after one more task has been learned. A first
-    row with the accuracy before any training is optional. Leave unmeasured cells empty or nan.
+    Each row of FILE holds the accuracy on all T tasks, after one more task than the row above. A
+    first row with the accuracy before any training is optional. Leave unmeasured cells empty or
+    nan.
     """
     from scenarios.commands.metrics import score_file
 
@@ -166,7 +167,7 @@ def layers(model: str, options: flags.LayersOptions) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 
     The model is called on random inputs: normal values, or zeros and ones for integers. The columns
-    frozen and left count parameters up to the cut and downstream of it.
+    frozen and left count the parameters upstream and downstream of the cut.
     """
     from scenarios.commands.layers import show_layers
 
@@ -187,7 +188,7 @@ def features(
     weights: Annotated[str, _WEIGHTS] = "default",
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
 ) -> None:
-    """Write a feature file from images, by the last hidden layer of a pretrained network.
+    """Write a feature file from images, using the last hidden layer of a pretrained network.
 
     A study takes the file instead of a data set. torchvision downloads its weights if needed.
     """

@@ -33,14 +33,14 @@ _INPUT = r"(?:([^\W\d]\w*)=)?([1-9]\d{0,9}(?:x[1-9]\d{0,9})*)(:int)?"
 
 
 def show_layers(target: str, options: LayersOptions) -> None:
-    """Print every module of a model that can be a feature, and a good set of them.
+    """Print the modules of a model that can be features, and a suggested set of them.
 
     Args:
-        target: MODULE:FACTORY, or the name of a network of this package.
-        options: The flags.
+        target: The model, MODULE:FACTORY or the name of a network of this package.
+        options: The flags of `probe layers`.
 
     Raises:
-        InputError: Flags are unusable, or the model fails on such inputs.
+        InputError: A flag is invalid, or the model fails on the random inputs.
     """
     with importing(target):
         try:
@@ -62,7 +62,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
 
 
 def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
-    """Return the table as values that JSON has; docs/tables.md lists the keys."""
+    """Return the table as JSON values; docs/tables.md lists the keys."""
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
     features = []
     for module in modules:
@@ -73,7 +73,7 @@ def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
 
 
 def _model(target: str, sample: Value) -> nn.Module:
-    """Return the model of that name, a network of this package or the user's own."""
+    """Return the model of that name, a network of this package or a user-defined one."""
     # A dotted name without a factory is refused by `load_callable`.
     if ":" in target or "." in target:
         factory = load_callable(target, "a callable that returns a model")
@@ -86,8 +86,8 @@ def _model(target: str, sample: Value) -> nn.Module:
 def _print(modules: Sequence[Candidate]) -> None:
     """Print a table of the features, the reasons against caching some, and the suggested set.
 
-    modules: in the order in which the model computes them. Lines to a file or a pipe are not cut
-    off.
+    The modules are in the order in which the model computes them. Lines to a file or a pipe are not
+    truncated.
     """
     console = Console()
     console = console if console.is_terminal else Console(width=200)
@@ -111,17 +111,18 @@ def _print(modules: Sequence[Candidate]) -> None:
 
 
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
-    """Return a batch of three: one tensor, a tuple of several, or a mapping of named ones.
+    """Return a batch of three random examples: a tensor, a tuple of tensors, or a mapping by name.
 
     Args:
-        texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int.
+        texts: The shapes of the inputs, [NAME=]SHAPE[:int], such as 3x32x32 or mask=16:int.
         integers: Whether all inputs are integers.
 
     Returns:
-        Normal values, or zeros and ones, which any embedding takes; the same every time.
+        Normal values, or zeros and ones for integers, which any embedding accepts; the same at
+        every call.
 
     Raises:
-        InputError: A text has another form, or some inputs lack a name or share one.
+        InputError: A shape is malformed, or some inputs lack a name or share one.
     """
     generator = stream(0, "sample")
     names, inputs = zip(*(_draw(text, integers, generator) for text in texts), strict=True)
@@ -133,7 +134,7 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
 
 
 def _draw(text: str, integers: bool, generator: torch.Generator) -> tuple[str, Tensor]:
-    """Return the name of an --input ("" without one), and such inputs."""
+    """Return the name of an --input ("" if it has none), and random inputs of its shape."""
     match = re.fullmatch(_INPUT, text)
     if match is None:
         raise InputError(f"--input expects 3x32x32, NAME=16 or NAME=16:int, got {text!r}")

@@ -34,15 +34,14 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     """Measure how much each layer of a user's networks retains.
 
     Args:
-        target: MODULE:FACTORY of the network, or the folder of a recorder, with `--network`.
-        options: The flags.
+        target: The network, MODULE:FACTORY; or the folder of a recorder, with `--network`.
+        options: The flags of `probe model`.
 
     Returns:
         Whether no job failed.
 
     Raises:
-        InputError: As `scenarios.commands.run.carry_through`, and for flags and files that do not
-            fit.
+        InputError: Flags, files, data or networks cannot be used; nothing is written then.
     """
     runs = _runs(target, options)
     recording = runs if isinstance(runs, Recording) else None
@@ -84,7 +83,7 @@ def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:
 
 
 def _runs(target: str, options: ModelOptions) -> Recording | ForeignRuns | None:
-    """Return a recording or the runs of another framework, None for files named by a pattern."""
+    """Return a recording or another framework's runs, None if a pattern names the files."""
     if options.from_ is None:
         folders = [folder for folder in (target, options.checkpoints) if folder]
         return next((read_recording(f) for f in folders if Path(f).is_dir()), None)
@@ -126,7 +125,7 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
 def _checkpoints(
     runs: Recording | ForeignRuns | None, folder: Path, options: ModelOptions
 ) -> Checkpoints:
-    """Return the files of all networks; those of another framework are written to a folder."""
+    """Return the files of all networks; those of another framework are converted into a folder."""
     if runs is None and options.checkpoints:
         return Checkpoints.find(options.checkpoints, options.offline, options.learner)
     if runs is None:

@@ -28,11 +28,11 @@ def show_redundancy(
 ) -> None:
     """Print the number of non-redundant features of each data set; write tables and a figure.
 
-    Writes DATA.csv for each, redundancy.png and .svg.
+    It writes redundancy.png, redundancy.svg and a DATA.csv for each data set.
 
     Args:
         names: Names of data sets, or feature files.
-        folder: The data folder, None = that of the variable PROBE_DATA.
+        folder: The data folder, None = the one in the variable PROBE_DATA.
         bins: The number of equal bins, None = minimum description length.
         out: The folder to write to.
         download: Whether missing data are downloaded.
@@ -68,10 +68,11 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
     Source: Kemker 2018, table S9, which states neither the discretization nor the data.
 
     Args:
-        data: Every element of an input is a feature: N inputs of any shape are (N, D).
-        bins: The number of equal bins of each feature. None: `minimum_description`, which has no
-            setting to choose and gives the paper's 39 features of MNIST's 60,000 training examples
-            (37 to 42 on parts of them).
+        data: The data set; every element of an input is a feature: N inputs of any shape become
+            (N, D).
+        bins: The number of equal bins of each feature. None = `minimum_description`, which has no
+            setting and gives the paper's 39 features of MNIST's 60,000 training examples (37 to 42
+            on parts of them).
 
     Returns:
         The redundancy.

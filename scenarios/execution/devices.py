@@ -1,6 +1,6 @@
 """The executor of a study and its devices, from the flags.
 
-Without `--executor` it is this process for one worker, and a pool for more.
+Without `--executor`, one worker runs in this process, and several run in a pool.
 """
 
 import os
@@ -17,17 +17,17 @@ from scenarios.options import RunOptions
 
 
 def device_named(name: str, here: bool = True) -> torch.device:
-    """Return the device of that name.
+    """Return a device by name.
 
     Args:
-        name: cpu, cuda or cuda:N.
-        here: Whether this machine must have it, or only those that will compute.
+        name: The name, cpu, cuda or cuda:N.
+        here: Whether this machine must have the device, or only the machines that compute.
 
     Returns:
         The device.
 
     Raises:
-        InputError: It is unknown or missing.
+        InputError: The device is unknown or missing.
 
     Example:
         >>> device_named("cpu")
@@ -45,8 +45,8 @@ def device_named(name: str, here: bool = True) -> torch.device:
 def side_by_side(options: RunOptions, device: torch.device) -> int:
     """Return the number of jobs that share the memory of this machine.
 
-    It is `--workers`. By default there is one job for each core that this process may use or, on
-    GPUs, as many as fit on all of them.
+    The number is `--workers`; by default it is one job for each core that this process may use or,
+    on GPUs, as many as fit on all of them.
 
     Args:
         options: The flags of `probe run`.
@@ -65,7 +65,7 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:
-    """Return the executor.
+    """Return the executor that the flags ask for.
 
     The workers of a pool take the GPUs in turn, and share them if there are more workers.
 
@@ -77,7 +77,7 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
         The executor.
 
     Raises:
-        InputError: The executor is not available, or not with this device.
+        InputError: The executor is not available, or cannot use this device.
     """
     if options.executor == "ray":
         if device.type == "cuda" and device.index is not None:

@@ -91,7 +91,7 @@ class _Stop:
     def watch(self, signals: socket.socket) -> None:
         """Wait for a signal to stop, and end the process after the grace period.
 
-        signals: gives a byte for each signal, its number; nothing more when the other end closes.
+        signals: sends one byte for each signal, its number; ends when the other end closes.
         """
         with signals:
             while number := signals.recv(1):

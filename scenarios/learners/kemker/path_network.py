@@ -17,7 +17,7 @@ class PathLayer(nn.Module):
     Training and re-initialization do not change the two buffers.
 
     Attributes:
-        dense: All modules on the same D inputs; rows m W to (m + 1) W are module m, from 0.
+        dense: The modules, all on the same D inputs; rows m W to (m + 1) W are module m, from 0.
         gates: A buffer, (T, M), 1 for the modules on the path of each task.
         frozen: A buffer, (M,), true for the modules of a learned task.
     """

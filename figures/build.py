@@ -99,7 +99,7 @@ def build_asked(
                 raise unknown(what, name, existing)
     if (folder / RECORD).exists():
         raise InputError(
-            f"{folder} holds the figures that a run draws, and removes: choose another --out"
+            f"{folder} is where runs draw and remove their figures: choose another --out"
         )
     # All are drawn before the first is written.
     figures = draw_kinds(list(dict.fromkeys(kinds)), read_source(run_directory), options)

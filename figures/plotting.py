@@ -62,10 +62,10 @@ class Drawing:
         """
         settings = Options(**{**options, "labels": options.get("labels") or {}})
         if ax is None and settings.panel is not None:
-            raise InputError("panel says which one is drawn into given axes: give ax=, too")
+            raise InputError("panel chooses what is drawn into your axes: give ax=, too")
         if ax is not None and (settings.width or settings.font_size or settings.font):
             raise InputError(
-                "width, font_size and font are those of your own figure where ax is given: set "
+                "with ax, width, font_size and font belong to your own figure: set "
                 "them there, by figsize and matplotlib's rcParams"
             )
         figure, _ = draw_kinds([self.kind], source, settings, ax)[self.kind]
@@ -140,7 +140,7 @@ def _check_formulas(labels: Iterable[str]) -> None:
             MathTextParser("path").parse(label if is_math_text(label) else "")
         except ValueError:
             raise InputError(
-                f"no formula can be set of the label {label!r}: write \\$ for a dollar sign"
+                f"the label {label!r} holds no valid formula: write \\$ for a dollar sign"
             ) from None
 
 
@@ -150,7 +150,7 @@ def _nothing(kind: str, module: ModuleType, tables: StudyTables, options: Option
         return InputError(f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too")
     if tables.crowded:
         return InputError(
-            f"figures.{kind} has more learners than there are colors and markers to tell them "
+            f"figures.{kind} has more learners than colors and markers can tell "
             f"apart: name those to draw by learners=[...]"
         )
     if missing := [name for name in module.TABLES if getattr(tables, name).empty]:

@@ -94,7 +94,7 @@ def _font(font: str) -> dict[Any, Any]:
         findfont(FontProperties(family=[font]), fallback_to_default=False)
     except ValueError:
         raise InputError(
-            f"the font {font!r} is not installed: install it, or take one of {', '.join(_FAMILIES)}"
+            f"the font {font!r} is not installed: install it, or use one of {', '.join(_FAMILIES)}"
         ) from None
     return {"font.family": [font], "mathtext.fontset": "stix"}
 

@@ -78,7 +78,7 @@ class CheckpointLoader:
                 raise InputError("your code has changed since the run started: run again")
             source = self.networks(device)
             if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
-                raise InputError(f"the data {self.data} have changed: run again")
+                raise InputError(f"the data {self.data} have changed during the run: run again")
             source.plan = plan
             yield source
 
@@ -137,7 +137,7 @@ def _loaded(
     if class_order and not loader.user_code.data:
         splits = {name: in_order(split, class_order) for name, split in splits.items()}
     if (tasks is None) != data.has_tasks:
-        raise InputError(f"give the tasks once: as --tasks 0-1,2-3, or in the data {data.name}")
+        raise InputError(f"{data.name}: give either --tasks 0-1,2-3 or data with tasks, not both")
     if tasks is not None:
         check_tasks(tasks, len(class_order) or data.classes)
     orders = {run.order for run in loader.checkpoints.runs}

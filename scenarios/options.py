@@ -53,7 +53,7 @@ class JobOptions:
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
     controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
-    cache_budget: str | None = flag("Memory for cached activations, as 4GB; else half the free.")
+    cache_budget: str | None = flag("Activation cache, as 4GB; half of the free memory by default.")
     dry_run: bool = flag("Show the jobs, training steps and memory needed; write nothing.", False)
 
     def __post_init__(self) -> None:
@@ -127,14 +127,14 @@ class RunOptions(JobOptions):
         if self.executor == "inline" and self.workers not in (None, 1):
             raise InputError(f"--executor inline has 1 worker, got {self.workers}: use pool")
         if for_ray and self.shard is not None:
-            raise InputError("--shard is for processes without Ray: leave it or --executor ray out")
+            raise InputError("Ray distributes the jobs itself: leave out --shard or --executor ray")
         if not for_ray and (self.ray_address, share) != (None, None):
-            raise InputError("--ray-address, --gpus-per-job are for Ray: add --executor ray")
+            raise InputError("add --executor ray, or leave out --ray-address and --gpus-per-job")
         if self.ray_address is not None and not re.fullmatch(_ADDRESS, self.ray_address):
             expected = "--ray-address expects HOST:PORT, ray://HOST:PORT or auto"
             raise InputError(f"{expected}, got {self.ray_address!r}")
         if share is not None and not _LEAST_SHARE <= share <= 1:
-            raise InputError(f"--gpus-per-job is a share of a GPU, {_LEAST_SHARE} to 1: {share}")
+            raise InputError(f"--gpus-per-job must be {_LEAST_SHARE} to 1 GPU, got {share}")
 
     @property
     def remote(self) -> bool:

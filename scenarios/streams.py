@@ -98,7 +98,7 @@ def dataset_tasks(data: Dataset, kind: str) -> Scenario:
     """
     if not data.has_tasks:
         how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
-        raise InputError(f"{data.name} brings no tasks: {how}")
+        raise InputError(f"{data.name} has no tasks: {how}")
     return group_classes(data, kind, None)
 
 
@@ -120,7 +120,7 @@ def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
     """
     x = data.train.x
     if not isinstance(x, Tensor) or x.ndim != 4 or not x.is_floating_point():
-        raise InputError(f"{data.name} has no images (N, C, H, W) of floats: choose another shift")
+        raise InputError(f"{data.name} has no float images (N, C, H, W): choose another shift")
     rotations = [(f"{angle:g}°", partial(rotate, angle=angle)) for angle in angles]
     return _transformed(data, "domain-incremental", rotations)
 
@@ -256,7 +256,7 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
         InputError: Both data sets have the same name.
     """
     if first.name == second.name:
-        raise InputError(f"both data sets have the file name {first.name}: rename one of them")
+        raise InputError(f"both data sets are named {first.name}: choose two, or rename a file")
     width, start, tasks = max(d.train.x[0].numel() for d in (first, second)), 0, []
     for index, data in enumerate((first, second), 1):
         train, test = (_padded(split, width, start) for split in (data.train, data.test))

@@ -127,7 +127,7 @@ def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axe
     if page.axes is not None:
         if page.axes.name != "polar":
             raise InputError(
-                "figures.spider is drawn into polar axes: make them by "
+                "figures.spider needs polar axes: make them with "
                 "plt.subplots(subplot_kw={'projection': 'polar'})"
             )
         (large,) = page.panels([""])

@@ -43,7 +43,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
 
 
 def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigure]:
-    """Return the figures of all runs, grouped by readout within each learner."""
+    """Return the figures of all runs, ordered by readout, then by learner."""
     several = len(figures) > 1
     of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
     readouts = [views.FIRST, *(figure.readout for figure in of_runs)]

@@ -103,7 +103,9 @@ def report(
         list[Path], typer.Argument(metavar="DIR...", help="Run directories, or saved results.")
     ],
     out: Annotated[Path | None, typer.Option(help="The file; DIR/report.html by default.")] = None,
-    learners: Annotated[str | None, typer.Option(help="Such as er,si; 12 by default.")] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="Learners, such as er,si; 12 by default.")
+    ] = None,
 ) -> None:
     """Write one HTML page that says which layer forgot what, with figures and tables.
 
@@ -162,7 +164,7 @@ def metrics(file: Path, options: flags.MetricsOptions) -> None:
 
 
 @app.command()
-@with_options("MODULE:FACTORY|NETWORK", "A model, its function, or a network of `probe list`.")
+@with_options("MODULE:FACTORY|NETWORK", "A model or its factory, or a network of `probe list`.")
 def layers(model: str, options: flags.LayersOptions) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 
@@ -176,7 +178,7 @@ def layers(model: str, options: flags.LayersOptions) -> None:
 
 _FOLDER = typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
 _WEIGHTS = typer.Option(
-    metavar="FILE|default|random", help="A state dict, torchvision's or untrained."
+    metavar="FILE|default|random", help="A state dict, torchvision's weights or untrained ones."
 )
 
 

@@ -53,7 +53,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
             raised = error.__cause__ or error if isinstance(error, ModelRaised) else error
             if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(raised):
                 raise
-            shape = f"{', '.join(options.input)}: check --input, and --integers for words"
+            shape = f"{', '.join(options.input)}: check --input, and --integers for tokens"
             raise InputError(f"the model raised {described(raised)} on {shape}") from error
     if options.json:
         print_json(_record(modules))
@@ -79,7 +79,7 @@ def _model(target: str, sample: Value) -> nn.Module:
         factory = load_callable(target, "a callable that returns a model")
         return factory if isinstance(factory, nn.Module) else build_model(target, factory)
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
-        raise InputError(f"{target} takes one input without a name: give --input once, as 3x32x32")
+        raise InputError(f"{target} takes one input without a name: give one --input, as 3x32x32")
     return build_network(target, tensors(sample)[0].shape[1:], classes=10)
 
 
@@ -127,7 +127,7 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     generator = stream(0, "sample")
     names, inputs = zip(*(_draw(text, integers, generator) for text in texts), strict=True)
     if any(names) and len(set(filter(None, names))) < len(inputs):
-        raise InputError(f"--input: name every input once, or none, got {', '.join(texts)}")
+        raise InputError(f"--input: name all inputs differently, or none, got {', '.join(texts)}")
     if any(names):
         return dict(zip(names, inputs, strict=True))
     return inputs if len(inputs) > 1 else inputs[0]
@@ -137,7 +137,7 @@ def _draw(text: str, integers: bool, generator: torch.Generator) -> tuple[str, T
     """Return the name of an --input ("" if it has none), and random inputs of its shape."""
     match = re.fullmatch(_INPUT, text)
     if match is None:
-        raise InputError(f"--input expects 3x32x32, NAME=16 or NAME=16:int, got {text!r}")
+        raise InputError(f"--input expects a shape, 3x32x32, NAME=16 or NAME=16:int, got {text!r}")
     name, shape, is_integer = match.groups()
     draw = partial(torch.randint, 2) if integers or is_integer else torch.randn
     return name or "", draw((_EXAMPLES, *map(int, shape.split("x"))), generator=generator)

@@ -59,4 +59,4 @@ def _sizes(text: str | None) -> list[int] | None:
     try:
         return None if text is None else [int(cell) for cell in names(text)]
     except ValueError:
-        raise InputError(f"--test-sizes expects numbers as 10,20,..., got {shown(text)}") from None
+        raise InputError(f"--test-sizes expects integers as 10,20,..., got {shown(text)}") from None

@@ -99,7 +99,7 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
     is_folder = bool(target) and Path(target).is_dir()
     if is_folder != (options.network is not None):
         got = f"got {target}, --network {options.network or 'left out'}"
-        raise InputError(f"name the network once: MODULE:FACTORY, or DIR --network m:build; {got}")
+        raise InputError(f"give the network once: MODULE:FACTORY, or DIR --network m:build; {got}")
     if is_folder and options.checkpoints is not None:
         raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
     data, output = options.data, position(options.output)
@@ -107,12 +107,12 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
         output = output if options.output else recording.output
         data = data or (str(recording.data.absolute()) if recording.data else None)
         if recording.called and options.call is None:
-            raise InputError("the recorded network was called by a function: name it, --call m:f")
+            raise InputError("the recorded network was called by a function: give --call m:f")
     if data is None:
         # What a recording names may be code, and only what the user types is imported.
         reference = recording.reference if recording else None
         function = f"{reference.name if reference else 'MODULE:LOAD'}, which returns (train, test)"
-        raise InputError(f"give the data: --data {function}, or --data FILE.npz")
+        raise InputError(f"there are no data: give --data {function}, or FILE.npz")
     return UserCode(
         loads=options.load or (),
         network=options.network or target,
@@ -130,9 +130,9 @@ def _checkpoints(
         return Checkpoints.find(options.checkpoints, options.offline, options.learner)
     if runs is None:
         example = "--checkpoints 'ckpt/seed{seed}-task{task}.pt', as your files are named"
-        raise InputError(f"give the networks: {example}, or the folder of a probe.Recorder")
+        raise InputError(f"there are no networks: give {example}, or a recorder's folder")
     if options.offline is not None:
-        raise InputError("--offline is for files that --checkpoints names: leave it out")
+        raise InputError("--offline is only for a pattern in --checkpoints: leave it out")
     if isinstance(runs, Recording):
         return runs.checkpoints
     if runs.class_order is None:

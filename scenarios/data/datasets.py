@@ -162,8 +162,8 @@ def held_out(data: Dataset, count: int) -> Dataset:
     """
     for group in _groups(data.train):
         if len(group) <= count:
-            has = f"{len(group)} examples of class {int(data.train.y[group[0]])}"
-            raise InputError(f"{data.name} has {has}, not {count}: lower it")
+            has = f"only {len(group)} training examples of class {int(data.train.y[group[0]])}"
+            raise InputError(f"{data.name} has {has}, too few to hold out {count}: lower it")
     train, test = (_of_each(data.train, part) for part in (slice(-count), slice(-count, None)))
     return replace(data, train=train, test=test)
 
@@ -261,7 +261,7 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
             tasks = [as_examples(task[index], name) for task in data] if by_task else data[index]
             splits.append(as_examples(tasks, name))
         if not all(map(len, splits)):
-            raise InputError("train or test holds no examples")
+            raise InputError("train or test holds no examples: return some of each")
         if entry.class_order:
             splits = [in_order(split, entry.class_order) for split in splits]
         return match_inputs(*splits)

@@ -63,7 +63,7 @@ def find(name: str, folder: Path | None) -> Path:
         if path.is_file() or (TASK in name and glob(escape(str(path)).replace(TASK, "*"))):
             return path
     shown = " or ".join(str(path.absolute()) for path in paths)
-    raise InputError(f"no feature file {shown}: give its path, or its folder by --data")
+    raise InputError(f"there is no feature file {shown}: give its path, or its folder by --data")
 
 
 def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples, int]:
@@ -153,7 +153,7 @@ def _features(
             # Not one by one: a wild label may leave a billion.
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
                 got = f"y_{name} has {len(labels)} classes from {int(labels[0])}"
-                remedy = "give all of them training and test examples"
+                remedy = "number them without gaps, each in train and test"
                 raise InputError(f"{got}, expected 0 to {max(count - 1, 1)}: {remedy}")
             check_examples(split, range(count), f"x_{name}")
             if isinstance(split.x, FileRows):
@@ -170,7 +170,7 @@ def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
     labels = {name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays}
     for name, array in labels.items():
         if array.dtype.kind not in "iu":
-            raise InputError(f"{name} is {array.dtype}, expected int64 numbers from 0")
+            raise InputError(f"{name} is {array.dtype}, expected int64 numbers from 0: convert it")
     numbers = [torch.from_numpy(array.astype(np.int64)) for array in labels.values()]
     if isinstance(x, np.memmap):
         return Examples(FileRows([x], finite=checked), *numbers)

@@ -117,7 +117,7 @@ def _images(root: Path, network: str) -> Any:
         return datasets.ImageFolder(str(root), prepare, loader=_picture)
     except OSError as error:
         reason = error.strerror or str(error).partition(". ")[0].rstrip(".")
-        remedy = "give a folder of train/CLASS/* and test/CLASS/*"
+        remedy = "give a folder with train/CLASS/* and test/CLASS/*"
         raise InputError(f"{root} has no images by class ({reason}): {remedy}") from None
 
 

@@ -58,7 +58,7 @@ def read_arrays(
         raise InputError(f"{what} ({reason}): write it again") from None
     if lacking := ", ".join(name for name in required if name not in arrays):
         present = ", ".join(names) or "no names"
-        raise InputError(f"{path} lacks {lacking} (it holds {present}): write it again with all")
+        raise InputError(f"{path} lacks {lacking} (it holds {present}): save it with all arrays")
     return arrays
 
 

@@ -49,7 +49,7 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
         InputError: There is no file, or its arrays are not these.
     """
     if not path.is_file():
-        raise InputError(f"there is no {path}: put the Free Spoken Digit Dataset there")
+        raise InputError(f"there is no {path}: put the Free Spoken Digit Dataset there as one file")
     arrays = read_arrays(path, ("audio", "offsets", "label", "index", "sample_rate"))
     if wrong := _wrong(arrays):
         raise InputError(f"{path} is not the Free Spoken Digit Dataset ({wrong}): replace it")

@@ -59,7 +59,7 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
             is none.
     """
     if importlib.util.find_spec("ray") is None:
-        raise InputError("--executor ray needs pip install 'forgetting-probe[ray]'")
+        raise InputError("--executor ray needs Ray: pip install 'forgetting-probe[ray]'")
     # Ray itself tries for minutes, but finds at once a cluster without a host and port.
     endpoint = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
     host, _, port = endpoint.removeprefix("ray://").rpartition(":")
@@ -162,6 +162,6 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     # Ray raises almost anything here.
     except Exception as error:
         where = f"connect to Ray at {address}" if address else "start Ray on this machine"
-        raise InputError(f"cannot {where} ({error}): check --ray-address, --executor") from None
+        raise InputError(f"cannot {where} ({error}): check --ray-address and --executor") from None
     finally:
         signal.signal(signal.SIGTERM, stopping)

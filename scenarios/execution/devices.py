@@ -38,7 +38,7 @@ def device_named(name: str, here: bool = True) -> torch.device:
     device = torch.device(name)
     if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         count = torch.cuda.device_count()
-        raise InputError(f"there is no device {name!r}: torch sees {count} CUDA devices here")
+        raise InputError(f"torch sees {count} CUDA devices, but no {name!r}: use another, or cpu")
     return device
 
 
@@ -83,7 +83,7 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
         if device.type == "cuda" and device.index is not None:
             raise InputError(f"Ray assigns the GPUs: use --device cuda, not {device}")
         if device.type == "cpu" and options.gpus_per_job is not None:
-            raise InputError("--gpus-per-job is for jobs on GPUs: add --device cuda")
+            raise InputError("--gpus-per-job is for GPUs: add --device cuda, or leave it out")
         share = 0.0 if device.type == "cpu" else options.gpus_per_job or 1.0
         return cluster(options.ray_address, options.workers, share)
     workers = side_by_side(options, device)

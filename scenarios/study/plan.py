@@ -224,7 +224,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         if settings.budget:
             settings.budget.quota(sum(len(task.classes) for task in scenario.tasks))
             if not isinstance(sample.tasks[0].train.x, Tensor):
-                raise InputError(f"learners.{name}: exemplars need inputs of a single tensor")
+                raise InputError(f"learners.{name}: exemplars need one input tensor: leave it out")
     examples = sum(len(task.train) for task in scenario.tasks)
     knn = study.probing.readouts.get("knn")
     if knn and knn.settings["k"] > examples:

@@ -99,7 +99,7 @@ class ScenarioSpec(StrictModel):
         if unsuitable := sorted(other - keys):
             raise InputError(f"{self._variant} has no {', '.join(unsuitable)}: leave it out")
         if len(self.data) != (names := 2 if self.kind == "multimodal" else 1):
-            raise InputError(f"data: expected {names} for {self.kind}, got {len(self.data)}")
+            raise InputError(f"data: {self.kind} needs exactly {names}, got {', '.join(self.data)}")
         if self.shift == "rotate" and not self.angles:
             raise InputError("angles: expected 1 or more entries, got none")
         if self.shift == "classes" and self.classes_per_task == 1:
@@ -159,7 +159,7 @@ class ScenarioSpec(StrictModel):
                 return streams.dataset_tasks(first, self.kind)
         if first.has_tasks:
             if self.classes_per_task is not None or self.tasks is not None:
-                raise InputError(f"{first.name} has its tasks: leave out classes_per_task, tasks")
+                raise InputError(f"{first.name} has tasks: leave out classes_per_task and tasks")
             return streams.dataset_tasks(first, "class-incremental")
         if self.tasks is None:
             return streams.split_by_class(first, self.classes_per_task or 2)
@@ -171,7 +171,7 @@ class ScenarioSpec(StrictModel):
         data = datasets.load(name, location)
         if data.has_tasks and not (self.source or self.kind.startswith(("class", "task"))):
             kinds = 'kind = "class-incremental", or "domain-incremental" with source = "dataset"'
-            raise InputError(f"{name} brings its tasks: use {kinds}")
+            raise InputError(f"{name} has its own tasks: use {kinds}")
         if self.validation is not None:
             data = datasets.held_out(data, self.validation)
         data = datasets.limited(data, self.train_limit, self.test_limit)

@@ -193,20 +193,20 @@ class Study(StrictModel):
             # Tables and figures know the controls by their names.
             if name != settings.kind and {name, settings.kind} & {*CONTROLS}:
                 problem = f"{name!r} has kind {settings.kind!r}"
-                raise InputError(f"learners: {problem}: a control has the name of its kind")
+                raise InputError(f"learners: {problem}: a control is named after its kind")
             kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
             is_set = "loss_classes" in settings.model_fields_set
             if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):
                 if loss is None or "task" not in get_args(loss.annotation):
-                    problem = 'has no loss_classes = "task", so it cannot learn such a scenario'
-                    raise InputError(f"learners.{name}: {name} {problem}: leave it out")
+                    problem = 'has no loss_classes = "task", which task-incremental needs'
+                    raise InputError(f"learners.{name} {problem}: leave it out or change the kind")
                 self.learners[name] = settings.model_copy(update={"loss_classes": "task"})
             if kind.task_aware or self.scenario.task_aware:
                 needs = f"learners.{name}: only the task's classes compete, so it needs the task id"
                 if self.scenario.has_single_classes:
                     raise InputError(f"{needs}, which gives away single classes: leave it out")
                 if "multi" not in self.report.heads:
-                    raise InputError(f'{needs}, as for report heads = ["multi"]')
+                    raise InputError(f'{needs}: report heads = ["multi"], or leave it out')
             with located(f"learners.{name}.training"):
                 self.recipe_of(name)
         return self

@@ -42,7 +42,7 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
     except RuntimeError as error:
         here.close()
         there.close()
-        raise InputError(f"{error}: end other processes, or raise their limit") from None
+        raise InputError(f"{error}: end other processes, or raise the process limit") from None
     before = [(number, signal.signal(number, stop.request)) for number in _SIGNALS]
     woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
     try:

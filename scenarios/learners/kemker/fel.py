@@ -55,7 +55,7 @@ class FelSettings(ContinualSettings):
     def _enough(self) -> Self:
         for product, count in (("connected x hidden", self.joined), ("firing x units", self.fired)):
             if count < 2:
-                raise ValueError(f"{product} is {count}, expected 2 or more: raise one")
+                raise ValueError(f"{product} is {count}, expected 2 or more: raise one of them")
         return self
 
 

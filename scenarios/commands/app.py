@@ -103,9 +103,7 @@ def report(
         list[Path], typer.Argument(metavar="DIR...", help="Run directories, or saved results.")
     ],
     out: Annotated[Path | None, typer.Option(help="The file; DIR/report.html by default.")] = None,
-    learners: Annotated[
-        str | None, typer.Option(help="Learners, such as er,si; 12 by default.")
-    ] = None,
+    learners: Annotated[str | None, typer.Option(help="Learners, as er,si; 12 by default.")] = None,
 ) -> None:
     """Write one HTML page that says which layer forgot what, with figures and tables.
 
@@ -155,8 +153,7 @@ def metrics(file: Path, options: flags.MetricsOptions) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
     Each row of FILE holds the accuracy on all T tasks, after one more task than the row above. A
-    first row with the accuracy before any training is optional. Leave unmeasured cells empty or
-    nan.
+    first row of accuracies before any training is optional. Leave unmeasured cells empty or nan.
     """
     from scenarios.commands.metrics import score_file
 
@@ -178,7 +175,7 @@ def layers(model: str, options: flags.LayersOptions) -> None:
 
 _FOLDER = typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
 _WEIGHTS = typer.Option(
-    metavar="FILE|default|random", help="A state dict, torchvision's weights or untrained ones."
+    metavar="FILE|default|random", help="A state dict, torchvision's, or untrained."
 )
 
 

@@ -44,9 +44,7 @@ def show_redundancy(
     data_sets = {data.name: data for data in (load(name, location) for name in names)}
     # One table would replace the other.
     if len(data_sets) < len(names):
-        raise InputError(
-            f"two of {', '.join(names)} share a name: list each once, or rename a file"
-        )
+        raise InputError(f"two of {', '.join(names)} share a name: list each once or rename a file")
     results = [measure(data, bins) for data in data_sets.values()]
     make_folder(out)
     tables = [write_redundancy(out, result) for result in results]

@@ -30,7 +30,7 @@ _HEADS = {
 
 
 def shortened(names: Sequence[str], width: int = 24) -> list[str]:
-    """Shorten long dotted names by their first parts, if they stay unique.
+    """Shorten long dotted names by cutting off their first parts, if they stay unique.
 
     The last parts tell layers apart; the modules around them are mostly the same.
 

@@ -26,7 +26,10 @@ _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 
 
 def defaults(tables: StudyTables) -> list[str]:
-    """Return the names of a study's figures, the most telling first, drawable or not."""
+    """Return the names of the figures for a study, the most telling first.
+
+    A named figure may have nothing to draw.
+    """
     deep = any(table["feature"].nunique() > 1 for table in (tables.summary, tables.layers))
     shared = not deep and len(tables.metric("kemker", "omega_all")) > 0
     of_output = "matrix"

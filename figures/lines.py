@@ -182,7 +182,7 @@ IN_POINTS = f"its scale is linear up to about {LINEAR:g} points, then logarithmi
 
 
 def widen(grid: Sequence[Axes]) -> None:
-    """Give the shared y axis of accuracies in percent the scale of `WIDENED`."""
+    """Give the shared y axis of accuracies in percent the scale that `WIDENED` describes."""
     if max(axes.dataLim.y1 for axes in grid) > 90:
         grid[0].set_yscale("function", functions=(_widened, _narrowed))
         grid[0].yaxis.set_major_locator(FixedLocator([20, 50, 80, 90, 95, 98, 100]))

@@ -295,7 +295,7 @@ class Page:
             grid: The axes of the panels.
             layers: The appearance of each layer, by depth.
             title: The title of the legend.
-            more: Further keys of the legend.
+            more: The further keys of the legend.
         """
         labeled = all(look.label for look in layers.values())
         self.legend([*(layers.values() if labeled else ()), *more], title)

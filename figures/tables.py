@@ -77,7 +77,7 @@ class StudyTables:
 
     @cached_property
     def unjudged(self) -> set[tuple[str, str, str]]:
-        """Learner, readout and feature of the layers left unjudged, except for too few seeds."""
+        """Learner, readout and feature of the layers in doubt for more than too few seeds."""
         return unjudged(self.statements)
 
     @cached_property
@@ -183,7 +183,7 @@ class StudyTables:
 
 
 def unjudged(statements: pd.DataFrame) -> set[tuple[str, str, str]]:
-    """Return learner, readout and feature of layers in doubt, except for too few seeds."""
+    """Return learner, readout and feature of layers in doubt for more than too few seeds."""
     rows = where(statements, verdict=["not converged", "near chance", "no ceiling"])
     return set(zip(rows["learner"], rows["readout"], rows["feature"], strict=True))
 

@@ -129,7 +129,7 @@ def rotate(x: Tensor, angle: float) -> Tensor:
     """Return images rotated counterclockwise.
 
     Args:
-        x: Images, (N, C, H, W).
+        x: The images, (N, C, H, W).
         angle: The angle in degrees.
 
     Returns:
@@ -188,7 +188,7 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
         The sessions.
 
     Raises:
-        InputError: Inputs have a single element.
+        InputError: The inputs have a single element.
     """
     size = data.train.x[0].numel()
     if size < 2:

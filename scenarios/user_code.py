@@ -115,7 +115,7 @@ class UserCode:
     """The user's code that a study needs, as typed, so that any process can load it.
 
     Attributes:
-        loads: Files or modules that register objects.
+        loads: The files or modules that register objects.
         network: The network, MODULE:FACTORY.
         output: The key or index of the logits, see `probe.cut.model_call.ModelCall`.
         call: The function that calls the network on a batch, MODULE:FUNCTION.
@@ -214,7 +214,7 @@ def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
     Args:
         kind: The kind of object.
         name: The unknown name.
-        names: The known names.
+        names: The known names, in groups.
 
     Returns:
         The error.
@@ -227,14 +227,14 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
     """Return the function or class that a target names.
 
     Args:
-        target: MODULE:NAME or FILE.py:NAME.
+        target: The name of the callable, MODULE:NAME or FILE.py:NAME.
         what: A description of what is expected, for the message.
 
     Returns:
         The function or class.
 
     Raises:
-        InputError: It cannot be imported, does not exist, or cannot be called.
+        InputError: The callable cannot be imported, does not exist, or cannot be called.
     """
     name, _, attribute = target.rpartition(":")
     if not name or not attribute:

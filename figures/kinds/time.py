@@ -1,7 +1,7 @@
 """PRA by layer as tasks are learned: when each layer starts to forget.
 
-x: the number of tasks learned, 0 = the network before any training; y: accuracy on all tasks in %,
-from measurements.csv, by a readout trained downstream of the layer; a panel for each learner, a
+x: the number of tasks learned, 0 for the network before any training; y: accuracy on all tasks in
+%, from measurements.csv, by a readout trained downstream of the layer; a panel for each learner, a
 line for each layer, dark for the first by depth and light for the last.
 
 A falling line shows a layer that forgets, a rising one a layer that still learns. The dashed

@@ -229,7 +229,7 @@ def _settings(directory: Path) -> Sheet | None:
 
 
 def _named_settings(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield each setting within a value by its dotted name, without those that are not set."""
+    """Yield each setting within a value by its dotted name, skipping those that are not set."""
     if isinstance(value, dict):
         for key, setting in value.items():
             yield from _named_settings(f"{name}.{key}".lstrip("."), setting)

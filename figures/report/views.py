@@ -205,7 +205,7 @@ def _round_up(least: float) -> float:
 
 
 def tone(value: float) -> int | None:
-    """Return the tone of a difference in accuracy, a fraction: the borders it exceeds, signed.
+    """Return the tone of a difference in accuracy, a fraction: the borders it reaches, signed.
 
     >>> tone(0.03), tone(-0.3), tone(0.001), tone(float("nan"))
     (3, -6, 0, None)
@@ -222,7 +222,7 @@ def label(learner: str) -> str:
 
 
 def short(names: Sequence[str]) -> list[str]:
-    """Return names with the first parts of long ones cut off if all names stay different."""
+    """Return names with the first parts of long ones cut off, if all names stay different."""
     shorter = (shortened(names, width) for width in _WIDTHS)
     return next((short for short in shorter if short != list(names)), list(names))
 

@@ -1,7 +1,7 @@
-"""`probe layers`: the modules at which a user's model can be cut, and a good set of them.
+"""`probe layers`: the modules at which a user's model can be cut, and a suggested set of them.
 
-Each module is tried on a batch of three random inputs (`probe.cut.candidates`, which also chooses
-the good set); here the model is loaded and the table printed.
+`probe.cut.candidates` tries each module on a batch of three random inputs and suggests a set; this
+module loads the model and prints the table.
 """
 
 import re

@@ -1,6 +1,6 @@
 """`probe list`: everything that a study or a command can name.
 
-The lists are those that the package itself uses; a learner or readout is described by the first
+The lists are the ones that the package itself uses; a learner or readout is described by the first
 line of its class's docstring.
 """
 

@@ -31,7 +31,7 @@ def show_redundancy(
     It writes redundancy.png, redundancy.svg and a DATA.csv for each data set.
 
     Args:
-        names: Names of data sets, or feature files.
+        names: The names of data sets, or the paths of feature files.
         folder: The data folder, None = the one in the variable PROBE_DATA.
         bins: The number of equal bins, None = minimum description length.
         out: The folder to write to.

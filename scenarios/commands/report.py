@@ -23,7 +23,7 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     """Write the page of one or several run directories, and print its path.
 
     Args:
-        directories: Run directories.
+        directories: The run directories.
         out: The file to write; None for the page in the first directory.
         learners: The learners to show, separated by commas; None = the first 12.
 
@@ -40,8 +40,8 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     """Print how much more or less each layer forgets in a second run than in the first.
 
     Args:
-        first: Directory of the first run.
-        second: Directory of the second run.
+        first: The directory of the first run.
+        second: The directory of the second run.
         most: The most accuracy that a layer of the second run may forget, a fraction; None = no
             limit.
 

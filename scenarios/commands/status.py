@@ -100,7 +100,7 @@ def _state(root: Path, state: JobState) -> str:
 
 
 def _time_left(status: Mapping[str, Any]) -> list[str]:
-    """Return a sentence on the time left; none if all is finished."""
+    """Return a sentence on the time left; no sentence if all is finished."""
     if all(row["finished"] == row["jobs"] for row in status["learners"]):
         return []
     if status["seconds_left"] is None:

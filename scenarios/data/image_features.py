@@ -72,7 +72,7 @@ def load_network(name: str, weights: str) -> nn.Module:
 
     Args:
         name: The name of the network in torchvision.
-        weights: `default` for torchvision's weights, downloaded if missing; `random` for fresh
+        weights: The weights: `default` for torchvision's, downloaded if missing; `random` for fresh
             weights from a fixed seed; or a file with a state dict of the network, with any number
             of classes.
 

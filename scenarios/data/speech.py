@@ -46,7 +46,7 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
         The training data and the test data.
 
     Raises:
-        InputError: There is no file, or its arrays are not these.
+        InputError: The file is missing, or its arrays differ from these.
     """
     if not path.is_file():
         raise InputError(f"there is no {path}: put the Free Spoken Digit Dataset there as one file")
@@ -117,7 +117,7 @@ def _powers(audio: Array, starts: Array) -> Array:
 
 
 def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
-    """Return the means (N, 24 parts, 24) over parts of each recording, of its frames (F, 24).
+    """Return the means (N, 24 parts, 24) of each recording's frames (F, 24) over its 24 parts.
 
     firsts, counts: the first frame of each recording, and its number of frames, (N,).
     """

@@ -47,7 +47,8 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
     connection to Ray is used and kept.
 
     Args:
-        address: Address of a cluster (`auto`: this machine's), None = a temporary cluster here.
+        address: The address of a cluster (`auto` for this machine's), None = a temporary cluster
+            here.
         workers: The largest number of jobs in parallel, None = as many as fit.
         gpus: The share of a GPU for each job, 0 to 1.
 

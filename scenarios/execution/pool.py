@@ -39,7 +39,7 @@ def pool(devices: Sequence[str], work: Work, take: Take) -> Generator[Event]:
     A worker is started with its first job, so there are never more workers than jobs.
 
     Args:
-        devices: One device for each process, as torch names them; several may share a GPU.
+        devices: The device of each process, as torch names it; several processes may share a GPU.
         work: The plan and its run directory.
         take: A function that returns the next job.
 

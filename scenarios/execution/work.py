@@ -95,9 +95,9 @@ class Ended:
 
     Attributes:
         job: The job.
-        how: `finished`: all of its measurements are stored; `locked`: another process is doing it;
-            `killed`: its process is gone, or ran out of memory, so it may be retried; `failed`: a
-            retry would fail, too.
+        how: The outcome: `finished`, all of its measurements are stored; `locked`, another process
+            is doing it; `killed`, its process is gone or ran out of memory, so it may be retried;
+            `failed`, a retry would fail, too.
         reason: The reason in one sentence, "" for a finished job.
         trace: The traceback of an unforeseen error, else "".
     """
@@ -167,7 +167,7 @@ def carried_out(work: Work, job: Job) -> Ended:
 
 
 def effort(job: Job, key: Key) -> float:
-    """Return the rough effort of a measurement, in tasks trained on.
+    """Return the rough effort of a measurement, as a number of tasks to train on.
 
     Retraining and offline training count as T tasks, and step i of the cumulative learner as i.
     Evaluations, readouts without epochs and networks from files count as a tenth of a task.

@@ -60,8 +60,8 @@ class Learner(Objective):
     Attributes:
         settings_class: The class that checks the learner's table in a study.
         offline: Whether it learns all tasks at once.
-        elementwise: Multiply-adds of elementwise work per trained parameter and step, such as a
-            penalty's gradient (matrix products are counted as they run).
+        elementwise: The multiply-adds of elementwise work per trained parameter and step, such as
+            for a penalty's gradient (matrix products are counted as they run).
         own_features: The features of the learner's own network, by depth, with `output` last; empty
             if it learns the study's network.
         task_aware: Whether it needs the task id of each example, so that it has the multi-head

@@ -65,8 +65,8 @@ def settings_of(table: object) -> Settings:
     """Return the settings that a table describes, checked by the class of its learner.
 
     Args:
-        table: Maps `kind` to a name of `LEARNERS` and other keys to that learner's settings;
-            checked settings are returned as they are.
+        table: A mapping of `kind` to a name of `LEARNERS` and of other keys to that learner's
+            settings; checked settings are returned as they are.
 
     Returns:
         The settings.

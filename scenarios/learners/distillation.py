@@ -43,7 +43,8 @@ class LwfSettings(ContinualSettings):
 
     Attributes:
         strength: The weight of the distillation; 0 is fine-tuning (Murata 2020: 1.0).
-        temperature: T, by which scores are divided before they are compared (Li and Hoiem 2016: 2).
+        temperature: The temperature T, which divides scores before they are compared (Li and Hoiem
+            2016: 2).
     """
 
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
@@ -123,8 +124,8 @@ class HerdingSettings(ContinualSettings):
     Attributes:
         exemplars: The exemplars, by default those of Rebuffi et al. 2017 on CIFAR-100, 2000 in
             total.
-        loss_classes: Only `seen`: the loss is of sigmoids, in which classes do not compete, and
-            classes not yet seen are left out.
+        loss_classes: The classes in the loss; only `seen`, as sigmoids do not compete and classes
+            not yet seen are left out.
     """
 
     loss_classes: Literal["seen"] = "seen"

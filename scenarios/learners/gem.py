@@ -26,7 +26,7 @@ class GemSettings(ClassMemorySettings):
     """The settings of GEM.
 
     Attributes:
-        margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
+        margin: The memory strength gamma (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
     """
 
     margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)

@@ -69,7 +69,7 @@ def prepared(
         The networks with a few examples, their loader, and the sizes of the tasks.
 
     Raises:
-        InputError: Settings do not fit the data, see `plan_of` and `refuse_misfits`.
+        InputError: The settings do not fit the data, see `plan_of` and `refuse_misfits`.
     """
     # Before they are read: a file that changes meanwhile has another one.
     stamped = Location(location.folder, files=location.stamps(study.scenario.data))

@@ -71,7 +71,7 @@ class ScenarioSpec(StrictModel):
             elements of the inputs.
         permutation_seed: The seed of the permutations, not of a run: all runs of a study have the
             same sessions.
-        source: `dataset` if the tasks of the data set are the domains.
+        source: The origin of the tasks: `dataset` if the tasks of the data set are the domains.
     """
 
     kind: Literal[_VAN_DE_VEN, _KEMKER] = "class-incremental"

@@ -190,7 +190,8 @@ class LearnedNetworks:
         source: The source of the networks of all jobs.
         job: The job.
         view: The tasks in executed order, as the learner sees them.
-        scenario: These tasks as readouts see them, with the task id if the learner receives it.
+        scenario: The tasks in executed order as readouts see them, with the task id if the learner
+            receives it.
         call: The call of the network itself, which a learner calls as `model(x)`.
         fresh: The source of fresh weights, None = the recipe's rule.
         store: The store of the job's results.
@@ -240,7 +241,7 @@ class LearnedNetworks:
         Args:
             model: The network.
             features: The features to cut at.
-            sample: Real inputs, on which the cuts are checked.
+            sample: The real inputs on which the cuts are checked.
 
         Returns:
             The cuts.

@@ -74,7 +74,7 @@ def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool
     Args:
         root: The run directory.
         ends: The ends of the jobs.
-        remarks: Sentences to print first.
+        remarks: The sentences to print first.
 
     Returns:
         Whether no job failed.

@@ -66,7 +66,7 @@ class _Stop:
 
     Attributes:
         code: The exit code once requested, None before.
-        block_ended: Set when the block is over.
+        block_ended: The event that the block is over.
     """
 
     def __init__(self, grace: float) -> None:
@@ -77,7 +77,7 @@ class _Stop:
     def request(self, number: int, frame: FrameType | None) -> None:
         """Interrupt the block, the first time; end the process at once if it is importing.
 
-        An import may swallow whatever is raised within it, and then nothing would stop.
+        An import may swallow any exception raised within it, and the process would not stop.
         """
         if self.code is None:
             self.code = 128 + number

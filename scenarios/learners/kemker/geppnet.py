@@ -29,7 +29,7 @@ class MapSettings(base.Settings):
     four, which were chosen here on held-out training data of MNIST.
 
     Attributes:
-        training: Always None: GeppNet has no recipe.
+        training: No recipe (None): the settings below replace it.
         rows: The number of rows of the map.
         columns: The number of columns of the map.
         base_iterations: The number of examples learned one by one in the base session.

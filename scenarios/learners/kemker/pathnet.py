@@ -207,7 +207,7 @@ def mutated(path: Tensor, modules: int, generator: torch.Generator) -> Tensor:
     Args:
         path: The path, (L, N).
         modules: The number of modules per layer, M.
-        generator: Source of randomness.
+        generator: The source of randomness.
 
     Returns:
         The mutated copy.

@@ -30,12 +30,12 @@ class EwcSettings(ContinualSettings):
     """The settings of EWC.
 
     Attributes:
-        strength: lambda; by default Chaudhry 2018's for EWC++ on MNIST, as none of these papers
-            gives one for this form of EWC.
+        strength: The weight of the penalty, lambda; by default Chaudhry 2018's for EWC++ on MNIST,
+            as none of these papers gives one for this form of EWC.
         fisher_examples: The number of random examples of the task that the Fisher is averaged over,
             None for all.
-        anchors: `each` = a term for every past task; `last` = only for the last one, with one
-            Fisher and one anchor, as in Kemker 2018's equation 1.
+        anchors: The terms of the penalty: `each` for one per past task, `last` for only one, with
+            the last task's Fisher and anchor, as in Kemker 2018's equation 1.
     """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)

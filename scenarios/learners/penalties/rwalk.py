@@ -19,7 +19,8 @@ class OnlineSettings(ContinualSettings):
     """The settings of EWC++.
 
     Attributes:
-        strength: lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on CIFAR-100, 1.5e6 with samples).
+        strength: The weight of the penalty, lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on
+            CIFAR-100, 1.5e6 with samples).
         alpha: The weight of the newest batch in the running Fisher (the paper gives no value).
     """
 
@@ -43,7 +44,7 @@ class EwcOnline(PenalizedLearner):
     say how a batch gives its Fisher; g^2 by itself would be B times too small.
 
     Attributes:
-        fisher: F by parameter name, of the parameter's shape.
+        fisher: The running Fisher F by parameter name, of the parameter's shape.
     """
 
     by_scores = True
@@ -92,8 +93,9 @@ class RWalkSettings(OnlineSettings):
     """The settings of RWalk.
 
     Attributes:
-        strength: lambda (Chaudhry 2018: 1000 on MNIST and CIFAR-100, 500 there single-head).
-        interval: Delta t, the number of steps over which a distance is measured (the paper gives no
+        strength: The weight of the penalty, lambda (Chaudhry 2018: 1000 on MNIST and CIFAR-100; 500
+            on CIFAR-100 with a single head).
+        interval: The number of steps over which a distance is measured, Delta t (the paper gives no
             value).
         epsilon: The number added to the distance (the paper gives no value).
         distance: The distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2.

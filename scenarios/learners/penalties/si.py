@@ -14,9 +14,10 @@ class SiSettings(ContinualSettings):
     """The settings of synaptic intelligence.
 
     Attributes:
-        strength: c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on CIFAR-100).
-        damping: xi, which keeps the importance of parameters that did not move finite (no paper
-            gives a value).
+        strength: The weight of the penalty, c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on
+            CIFAR-100).
+        damping: The constant xi, which keeps the importance finite for parameters that did not move
+            (no paper gives a value).
     """
 
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)

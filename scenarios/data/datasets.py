@@ -162,8 +162,8 @@ def held_out(data: Dataset, count: int) -> Dataset:
     """
     for group in _groups(data.train):
         if len(group) <= count:
-            has = f"only {len(group)} training examples of class {int(data.train.y[group[0]])}"
-            raise InputError(f"{data.name} has {has}, too few to hold out {count}: lower it")
+            has = f"{len(group)} examples of class {int(data.train.y[group[0]])}"
+            raise InputError(f"{data.name} has {has}, not {count} held out and one left: lower it")
     train, test = (_of_each(data.train, part) for part in (slice(-count), slice(-count, None)))
     return replace(data, train=train, test=test)
 

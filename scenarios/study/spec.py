@@ -198,8 +198,8 @@ class Study(StrictModel):
             is_set = "loss_classes" in settings.model_fields_set
             if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):
                 if loss is None or "task" not in get_args(loss.annotation):
-                    problem = 'has no loss_classes = "task", which task-incremental needs'
-                    raise InputError(f"learners.{name} {problem}: leave it out or change the kind")
+                    problem = 'it has no loss_classes = "task", which task-incremental needs'
+                    raise InputError(f"learners.{name}: {problem}: leave it out or change the kind")
                 self.learners[name] = settings.model_copy(update={"loss_classes": "task"})
             if kind.task_aware or self.scenario.task_aware:
                 needs = f"learners.{name}: only the task's classes compete, so it needs the task id"

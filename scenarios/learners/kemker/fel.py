@@ -67,7 +67,7 @@ class FixedExpansion(ContinualLearner):
     """Fixed expansion layer (Coop, Mishtal and Arel 2013).
 
     The network has a dense, an expansion and an output layer, and is fine-tuned on each task. Few
-    expansion units fire in an example, so that few of the weights around them learn from it (see
+    expansion units fire for an example, so that few of the weights around them learn from it (see
     `Expansion`).
 
     Features: `hidden`, the dense layer's units after their activation; `fel`, the expansion layer's

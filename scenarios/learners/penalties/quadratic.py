@@ -56,7 +56,7 @@ class PenalizedLearner(ContinualLearner):
 class Quadratic:
     """A penalty sum_i w_i (theta_i - a_i)^2 + c on parameters theta, given by name.
 
-    Parameters that are not named are free.
+    Parameters that are not named are not penalized.
 
     Attributes:
         importance: The weights w by parameter name, 0 or more.

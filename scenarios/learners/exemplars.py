@@ -106,9 +106,9 @@ class ExemplarSettings(BaseModel):
         total: The number of exemplars for all classes of the tasks learned, shared equally and
             rounded down, so that earlier classes give some up as new ones come.
         sampling: The strategy that chooses them, see `scenarios.learners.exemplars`.
-        replay: How exemplars are replayed: `batch` appends as many exemplars as a batch has new
-            examples; `joined` adds all exemplars to the task's training data, each visited once per
-            epoch (as iCaRL does).
+        replay: The mode of replay: `batch` appends as many exemplars as a batch has new examples;
+            `joined` adds all exemplars to the task's training data, each visited once per epoch (as
+            iCaRL does).
         balanced: Whether every class has the same weight in the cross-entropy of a batch with
             exemplars; otherwise every example has the same weight, and a new class outweighs an old
             one.

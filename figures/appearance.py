@@ -1,4 +1,4 @@
-"""Appearance of learners in every figure: name in print, color, marker and line style."""
+"""Appearance of learners in every figure: printed name, color, marker and line style."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,10 +13,14 @@ LineStyle = str | tuple[float, tuple[float, ...]]
 
 @dataclass(frozen=True)
 class Appearance:
-    """Appearance of a learner, or of a strategy, in all figures.
+    """The appearance of a learner, or of a sampling strategy, in all figures.
 
-    `label` is the name in print, `color` that of line and marker; a marker that is not `filled` is
-    white with an edge of that color.
+    Attributes:
+        label: The printed name.
+        color: The color of line and marker.
+        marker: The marker, as matplotlib names it.
+        line: The line style, as matplotlib names it.
+        filled: Whether the marker is filled; otherwise it is white with an edge of that color.
     """
 
     label: str
@@ -33,14 +37,15 @@ Appearances = Mapping[str, Appearance]
 def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
     """Return the appearance of each learner, by name.
 
-    Learners of this package have a fixed one. Others get a spare one in alphabetical order, so that
-    it does not depend on their order in the table; after 14 the spare ones repeat.
+    Learners of this package have a fixed appearance. Others get spare ones in alphabetical order,
+    whatever their order in the table; after 14 learners the spare ones repeat.
 
     The colors are Okabe and Ito's without the yellow, which is too faint on paper, an indigo and a
-    brown of Tol's, and a violet, a navy, a cyan and a magenta that color-blind readers too tell
-    from all of these. If one color serves twice, line style and marker differ; in black and
+    brown of Tol's, and a violet, a navy, a cyan and a magenta that color-blind readers can also
+    tell from all of these. If a color is used twice, line style and marker differ; in black and
     white only the marker tells learners apart. A learner with stored samples (`ewc-s`) has the
-    color and the marker of the same learner without, but open, and another line style.
+    color and marker of the same learner without them, but the marker is open and the line style
+    differs.
 
     >>> learner_appearances(["er", "mine"])["er"]
     Appearance(label='ER', color='#0072B2', marker='s', line='-', filled=True)
@@ -51,7 +56,7 @@ def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
 
 
 def distinct(learners: Iterable[str]) -> bool:
-    """Return whether no two of these learners look the same; up to 14 may be user-defined.
+    """Return whether all of these learners look different; up to 14 user-defined ones do.
 
     >>> distinct(["er", "mine"]), distinct(f"mine-{k}" for k in range(15))
     (True, False)
@@ -60,7 +65,7 @@ def distinct(learners: Iterable[str]) -> bool:
 
 
 def strategy_appearances(strategies: Iterable[str]) -> dict[str, Appearance]:
-    """Return the appearance of each strategy that chooses which samples are stored, by name.
+    """Return the appearance of each strategy for choosing stored samples, by name.
 
     >>> strategy_appearances(["mean_of_features"])["mean_of_features"].label
     'Mean of features'

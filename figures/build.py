@@ -1,7 +1,7 @@
 """Figures of a run directory, drawn from its tables.
 
-The tables are read once, each figure is drawn by a module of `figures.kinds`, and `drawn.json`
-keeps the hashes of the tables: the figures are drawn again only if these change.
+The tables are read once, and each figure is drawn by a module of `figures.kinds`. `drawn.json`
+keeps the hashes of the tables: the figures are redrawn only if these change.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ RECORD = "drawn.json"
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
 
-    Those of `figures.defaults` as .png and .svg, each file complete or not at all; the same tables
-    give the same bytes. Beside each figure NAME.txt is a caption, with the data that were measured.
-    A figure with nothing to draw is left out, and older ones of other names are removed. With more
-    user-defined learners than spare appearances, as in a sweep, figures in which a legend tells the
-    learners apart are left out, too.
+    The figures of `figures.defaults` are written as .png and .svg, each file complete or not at
+    all; the same tables give the same bytes. Beside each figure, NAME.txt holds a caption with the
+    data that were measured. A figure with nothing to draw is left out, and older figures of other
+    names are removed. If there are more user-defined learners than spare appearances, as in a
+    sweep, figures whose legend tells learners apart are left out, too.
 
     Args:
-        run_directory: Of a study.
-        changed_only: Leave the figures as they are if all are there, drawn from the same tables.
+        run_directory: The run directory of a study.
+        changed_only: Whether to keep the figures if all of them are there, drawn from the same
+            tables.
 
     Raises:
-        InputError: Before anything is written, if a table is missing or cannot be read.
+        InputError: A table is missing or cannot be read; nothing is written then.
     """
     folder = run_directory / "figures"
     # Before the tables are read: one that is replaced meanwhile is drawn again the next time.
@@ -77,16 +78,16 @@ def build_asked(
     """Draw figures on request; return the files' paths.
 
     Args:
-        run_directory: Of a study.
-        options: For all of them.
-        kinds: None = those of `figures.defaults`.
-        formats: Of the files.
-        folder: Where NAME.FORMAT and the caption, NAME.txt, are written; None = the folder `asked`
+        run_directory: The run directory of a study.
+        options: The options of all figures.
+        kinds: The names of the figures; () for those of `figures.defaults`.
+        formats: The file formats, such as pdf.
+        folder: The folder for NAME.FORMAT and the caption, NAME.txt; None = the folder `asked`
             beside the figures of `build`.
 
     Raises:
-        InputError: Before anything is written, for an unknown kind, format, learner or readout, a
-            table that cannot be read, a kind with nothing to draw, and a folder of `build`.
+        InputError: A kind, format, learner or readout is unknown, a table cannot be read, a kind
+            has nothing to draw, or the folder is one of `build`; nothing is written then.
     """
     from figures.plotting import draw_kinds
     from figures.sources import read_source
@@ -98,7 +99,7 @@ def build_asked(
                 raise unknown(what, name, existing)
     if (folder / RECORD).exists():
         raise InputError(
-            f"{folder} holds the figures that a run draws, and removes: choose another --out"
+            f"{folder} is where runs draw and remove their figures: choose another --out"
         )
     # All are drawn before the first is written.
     figures = draw_kinds(list(dict.fromkeys(kinds)), read_source(run_directory), options)
@@ -108,7 +109,7 @@ def build_asked(
 
 
 class Plot:
-    """Figures of a source, see `figures.sources`, a method for each, as `result.plot.depth()`."""
+    """Figures of a source, see `figures.sources`: one method for each, as `result.plot.depth()`."""
 
     def __init__(self, source: object) -> None:
         self._source = source
@@ -123,7 +124,7 @@ class Plot:
         return update_wrapper(draw, drawing, assigned=("__name__", "__doc__"), updated=())
 
     def write(self, run_directory: Path) -> None:
-        """Draw the default figures of a run directory whose tables have changed into its folder."""
+        """Draw the default figures into a run directory where its tables have changed."""
         build(run_directory, changed_only=True)
 
     def __dir__(self) -> Iterable[str]:

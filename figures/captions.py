@@ -30,16 +30,16 @@ _HEADS = {
 
 
 def shortened(names: Sequence[str], width: int = 24) -> list[str]:
-    """Shorten long dotted names by their first parts, if they stay unique.
+    """Shorten long dotted names by cutting off their first parts, if they stay unique.
 
     The last parts tell layers apart; the modules around them are mostly the same.
 
     Args:
         names: The names.
-        width: Names with more characters are shortened.
+        width: The largest number of characters of a name that is not shortened.
 
     Returns:
-        The names, shortened or not.
+        The names, shortened if they are long.
 
     >>> shortened(["stem", "backbone.features.denseblock1.denselayer2.conv1"])
     ['stem', '…denselayer2.conv1']
@@ -49,14 +49,14 @@ def shortened(names: Sequence[str], width: int = 24) -> list[str]:
 
 
 def _end(name: str, width: int) -> str:
-    """Return the longest end of a dotted name that fits, else its last part, after `…`."""
+    """Return the longest end of a dotted name that fits, or else its last part, after `…`."""
     parts = name.split(".")
     ends = ["…" + ".".join(parts[k:]) for k in range(1, len(parts))]
     return next((end for end in ends if len(end) <= width), (ends or [name])[-1])
 
 
 def folded(name: str, width: int = 22) -> str:
-    """Break a name after one of `._- ` where a line would grow longer than `width` characters.
+    """Break a name after one of `._- ` where a line would be longer than `width` characters.
 
     >>> folded("features.denseblock3.conv2")
     'features.denseblock3.\\nconv2'
@@ -70,7 +70,7 @@ def folded(name: str, width: int = 22) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names in one line; of more than three the first two, and the number of the others.
+    """Return names in one line: up to three, or the first two and the number of the others.
 
     >>> listed(["Finetune", "EWC"]), listed(["Finetune", "EWC", "SI", "GEM"])
     ('Finetune, EWC', 'Finetune, EWC and 2 more')
@@ -91,7 +91,7 @@ def together(names: Iterable[str]) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """Return a number and a noun, in the plural unless it is one.
+    """Return a number and a noun, in the plural unless the number is 1.
 
     Args:
         count: The number.
@@ -124,7 +124,7 @@ def with_head(text: str, rows: pd.DataFrame) -> str:
 
 
 def mean_over(rows: pd.DataFrame) -> str:
-    """Name the number of seeds over which rows are means; the least and the most if they differ."""
+    """Name the number of seeds that rows are means over; the least and the most if they differ."""
     least, most = min(rows["seeds"]), max(rows["seeds"])
     if most == 1:
         return "One seed"
@@ -147,11 +147,11 @@ def over_seeds(rows: pd.DataFrame) -> str:
 
 
 def means_are(rows: pd.DataFrame, what: str = "Points") -> str:
-    """Say in a sentence over how many seeds points are means.
+    """Return a sentence that says how many seeds the points are means over.
 
     Args:
         rows: The means that are shown.
-        what: What the points are called.
+        what: The word for the points.
 
     Returns:
         The sentence.
@@ -166,7 +166,7 @@ def points_are(rows: pd.DataFrame, what: str = "Points") -> str:
 
     Args:
         rows: The means that are shown.
-        what: What the points are called.
+        what: The word for the points.
 
     Returns:
         The sentence.
@@ -179,7 +179,7 @@ def points_are(rows: pd.DataFrame, what: str = "Points") -> str:
 
 
 def study(measurements: pd.DataFrame) -> str:
-    """Name the study in one short line: data, network, orders and seeds; "" of no rows.
+    """Name the study in one short line: data, network, orders and seeds; "" if there are no rows.
 
     >>> columns = ["scenario", "network", "order", "seed"]
     >>> study(pd.DataFrame([("digits", "cnn3", "0", 0)], columns=columns))
@@ -193,11 +193,11 @@ def study(measurements: pd.DataFrame) -> str:
 
 
 def caption(sentences: Iterable[str], learners: Sequence[str], measurements: pd.DataFrame) -> str:
-    """Return a paragraph of sentences, then the learners and the data; names are as they were.
+    """Return a paragraph: the sentences, the learners and the data, with names unescaped.
 
     Args:
-        sentences: What is drawn; empty ones are left out.
-        learners: The names in print of the learners that are drawn.
+        sentences: The sentences on what is drawn; empty ones are left out.
+        learners: The printed names of the learners that are drawn.
         measurements: The measurements of the study.
 
     >>> caption(["Accuracy", ""], [r"my\\$er"], pd.DataFrame())
@@ -220,7 +220,7 @@ def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
 
     Args:
         tables: The tables of the study.
-        what: What the points are called.
+        what: The word for the points.
 
     Yields:
         The sentences.
@@ -248,8 +248,8 @@ def doubts(
 
     Args:
         notes: The notes of a study.
-        learners: The learners that are drawn: names in print, by name.
-        readouts: The readouts downstream of their layers that are drawn.
+        learners: The printed name of each learner that is drawn, by its name.
+        readouts: The readouts downstream of the learners' layers that are drawn.
     """
     names = {**learners, **{name: name.capitalize() for name in CONTROLS}}
     on_layer = notes["feature"] != ""

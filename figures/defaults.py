@@ -1,16 +1,16 @@
-"""The figures that are drawn of a study unless others are asked for.
+"""The figures that are drawn for a study unless others are requested.
 
-Of a study's list, the first `MOST` figures that have something to draw are drawn; the others by
-`probe figures --only NAME` and `figures.NAME`. There are three lists:
+The first `MOST` figures of the study's list that have something to draw are drawn; `probe figures
+--only NAME` and `figures.NAME` draw the others. There are three lists:
 
 - if layers were measured: which layers lack accuracy on which task, what retraining reaches, when
-  it was lost, how many stored samples save them, whether more retraining or another readout changes
-  that, the output, and the features without a readout;
+  accuracy was lost, how many stored samples prevent that, whether more retraining or another
+  readout changes the picture, the output, and the features without a readout;
 - if only outputs were measured, with an offline network: Kemker's sessions, Omegas and costs;
 - if only outputs were measured, without one: the output, forgetting against intransigence, the
   exemplars, criteria and scores.
 
-The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either and
+The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either, and
 for Kemker's studies.
 """
 
@@ -26,7 +26,10 @@ _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 
 
 def defaults(tables: StudyTables) -> list[str]:
-    """Return the figures of a study, the most telling first, whether there is something to draw."""
+    """Return the names of the figures for a study, the most telling first.
+
+    A named figure may have nothing to draw.
+    """
     deep = any(table["feature"].nunique() > 1 for table in (tables.summary, tables.layers))
     shared = not deep and len(tables.metric("kemker", "omega_all")) > 0
     of_output = "matrix"

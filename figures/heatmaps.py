@@ -1,4 +1,4 @@
-"""Heat maps: their cells, undivided or in halves, and the panels of `layers`."""
+"""Heat maps: their cells, whole or in halves, and the panels of `layers`."""
 
 import math
 from collections.abc import Sequence
@@ -35,11 +35,12 @@ _ROWS = 13  # more are so thin that the one of all tasks is made higher
 
 
 class LayerCell(NamedTuple):
-    """A cell of the map of a layer's missing accuracy, in points, by its left and upper end.
+    """A cell of the map of a layer's missing accuracy, in points.
 
-    It is 1 wide and `high` high. `total` is the number in the middle; `values` are those side by
-    side that add up to it, or only it. A `weak` number has an interval that holds 0; `below` means
-    that the layer is surely less accurate than untrained.
+    `x` and `y` are its left and upper edges; it is 1 wide and `high` high. `total` is the number in
+    the middle; `values` are the one or two numbers, side by side, that add up to it. The number is
+    `weak` if its interval includes 0; `below` means that the layer is surely less accurate than an
+    untrained one.
     """
 
     x: float
@@ -53,11 +54,11 @@ class LayerCell(NamedTuple):
 
 @cache  # matplotlib computes a colormap anew for each
 def shades(*, below: bool) -> Colormap:
-    """Return the colors from -100 to 100 points, with white at 0.
+    """Return the color map from -100 to 100 points, with white at 0.
 
-    Purple is negative and orange positive; of cells below untrained, positive is teal. These three
-    are told apart by color-blind readers, purple and teal the least, and no cell below untrained
-    is above the ceiling.
+    Purple is negative and orange positive; in cells below untrained, positive is teal. Color-blind
+    readers can tell these three apart, purple and teal the least, and no cell below untrained is
+    above the ceiling.
     """
     upper = matplotlib.colormaps["BrBG" if below else "PuOr_r"]
     ends = np.linspace(0, 1, 256)
@@ -71,12 +72,12 @@ def _scale() -> AsinhNorm:
 
 
 def draw_cells(axes: Axes, cells: Sequence[LayerCell], *, texts: bool) -> PolyCollection:
-    """Draw cells in colors on a scale that is the same in all figures; return the mesh.
+    """Draw cells in colors, on a scale that is the same in all figures; return the mesh.
 
     Args:
-        axes: Where to draw.
+        axes: The axes to draw on.
         cells: The cells.
-        texts: Whether each cell shows its total, in whole numbers.
+        texts: Whether each cell shows its total, as a whole number.
     """
     for below in (True, False):
         drawn = [cell for cell in cells if cell.below == below]
@@ -98,7 +99,7 @@ def _boxes(cell: LayerCell, margin: float) -> list[list[tuple[float, float]]]:
 
 
 def _write_total(axes: Axes, cell: LayerCell) -> None:
-    """Write the number of a cell, on white where a half is of another brightness."""
+    """Write the number of a cell, on a white ground if a half has another brightness."""
     colors = [shades(below=cell.below)(float(_scale()(value))) for value in cell.values]
     # Rounded to a whole number: of a float, -0.2 would be -0.
     number = write(axes, cell.x + 0.5, cell.y + 0.5, str(round(cell.total)), colors[0])
@@ -128,20 +129,20 @@ def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -
 
 
 def strip(axes: Axes, ticks: float = 0) -> None:
-    """Take grid and frame off a heat map, and its ticks but for so many points."""
+    """Remove grid and frame from a heat map; `ticks` is the length of its ticks, in points."""
     axes.tick_params(length=ticks)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
 
 
 def digits_size() -> float:
-    """Return the height of the numbers in cells, in points: a little less than other texts."""
+    """Return the font size of the numbers in cells, in points: slightly smaller than other text."""
     size: float = matplotlib.rcParams["font.size"]
     return size * 7 / 7.5
 
 
 def ink(background: Sequence[float]) -> str:
-    """Return black or white, the one with the higher contrast (WCAG 2.1) on a color in sRGB.
+    """Return black or white, whichever has the higher contrast (WCAG 2.1) on a color in sRGB.
 
     >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
     ('black', 'white')
@@ -154,10 +155,10 @@ def ink(background: Sequence[float]) -> str:
 
 
 class LayerPanel(NamedTuple):
-    """The map of a learner and readout: rows are task positions, None for all tasks.
+    """The map of a learner and readout; its rows are task positions, None for all tasks.
 
-    `forgets` is the first feature shown to forget, "" = none; on `unjudged` features nothing is
-    stated.
+    `forgets` is the first feature shown to forget, "" = none; nothing is stated on the features in
+    `unjudged`.
     """
 
     learner: str
@@ -170,7 +171,7 @@ class LayerPanel(NamedTuple):
 
 
 def layer_panels(tables: StudyTables) -> list[LayerPanel]:
-    """Return the panels to be drawn, in the order of the table."""
+    """Return the panels to draw, in the order of the table."""
     layers = where(tables.layers, readout=READOUTS, learner=continual(tables.layers))
     forgets = where(tables.first_layer, statement="forgets")
     first = forgets.set_index(["learner", "readout"])["first_confirmed"]

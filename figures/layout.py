@@ -26,7 +26,7 @@ def balanced(count: int, most: int) -> int:
 
 
 def columns(count: int) -> Iterable[int]:
-    """Return the numbers of columns that fill one row, two rows, ... evenly.
+    """Return the numbers of columns that evenly fill one row, two rows, and so on.
 
     >>> list(columns(5))
     [5, 3, 2, 1]
@@ -36,13 +36,13 @@ def columns(count: int) -> Iterable[int]:
 
 
 def filled(figure: Figure, text: str, room: float, size: str) -> str:
-    """Break lines that are longer than there is room.
+    """Break lines that are too long for the room.
 
     Args:
-        figure: The figure in which they are drawn.
-        text: Lines of text.
+        figure: The figure that the lines are drawn on.
+        text: The lines.
         room: The largest width, in pixels.
-        size: The setting of matplotlib for their size.
+        size: The name of matplotlib's setting for the font size.
     """
     drawn = figure.text(0, 0, text, fontsize=matplotlib.rcParams[size])  # type: ignore[index]
     width = drawn.get_window_extent().width
@@ -60,7 +60,7 @@ def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
     Args:
         figure: The figure.
         label: The label.
-        inches: The longest that it may be.
+        inches: The largest length of the label, in inches.
         along: The direction, 0 = x, 1 = y.
 
     Returns:
@@ -91,13 +91,13 @@ def center(figure: Figure, label: Text, middle: float, along: int) -> None:
 
 
 def arrange(figure: Figure) -> None:
-    """Lay out a figure now; matplotlib does so only when it draws."""
+    """Lay out a figure now; by itself matplotlib does so only when it draws."""
     if engine := figure.get_layout_engine():
         engine.execute(figure)
 
 
 def ticks(first: int, last: int) -> list[int]:
-    """Return the whole numbers to mark on an axis: all of them up to eleven, else a few.
+    """Return the whole numbers to mark on an axis: all if there are up to eleven, else a few.
 
     Args:
         first: The first number.

@@ -1,6 +1,6 @@
 """Lines, markers and error bars of learners, and their keys in a legend.
 
-matplotlib's `errorbar` and `plot` draw; `dress` then turns an `Appearance` into their settings.
+`errorbar` and `plot` of matplotlib draw; `dress` then turns an `Appearance` into their settings.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,13 +47,13 @@ def plot_means(
     """Draw the rows' means with their bars, and return the line through them.
 
     Args:
-        axes: Where to draw.
-        appearance: Appearance of the line.
-        x: Positions of the rows.
-        rows: Means, in the columns mean and std, or value, low and high; one of a single seed has
-            no bar.
-        x_bars: Reach of bars along x to either side, none by default.
-        scale: Factor of the means, 100 for fractions in percent.
+        axes: The axes to draw on.
+        appearance: The appearance of the line.
+        x: The positions of the rows along x.
+        rows: The means, in the columns mean and std, or value, low and high; a mean over a single
+            seed has no bar.
+        x_bars: The lengths of the bars along x to either side; () for no bars.
+        scale: The factor of the means, 100 to show fractions in percent.
         joined: Whether a line runs through the markers.
     """
     if "low" in rows:
@@ -83,16 +83,16 @@ def plot_dodged(
     span: float = 0.5,
     **options: Any,
 ) -> list[Line2D]:
-    """Draw several lines of rows, slightly beside each other; return the lines.
+    """Draw several lines, slightly shifted along x so that bars stay apart; return the lines.
 
     Args:
-        axes: Where to draw.
-        appearances: Appearance of each line.
-        rows_of: Rows of each line.
-        x: The column of their positions.
-        most: As in `dodges`.
-        span: As in `dodges`.
-        options: Those of `plot_means`.
+        axes: The axes to draw on.
+        appearances: The appearance of each line.
+        rows_of: The rows of each line.
+        x: The name of the column with the positions along x.
+        most: The largest distance between two lines, see `dodges`.
+        span: The largest distance between the first and the last line, see `dodges`.
+        options: The options of `plot_means`.
     """
     offsets = dodges(len(rows_of), most, span)
     return [
@@ -104,14 +104,14 @@ def plot_dodged(
 def plot_groups(
     axes: Axes, appearances: Appearances, rows: pd.DataFrame, name: str, **options: float
 ) -> None:
-    """Draw groups of markers at x = 0, 1, ..., side by side within each, with lines between them.
+    """Draw groups of markers at x = 0, 1, ..., side by side in each, with lines between groups.
 
     Args:
-        axes: Where to draw.
-        appearances: Appearance of each name; a name has the same offset in all groups.
+        axes: The axes to draw on.
+        appearances: The appearance of each name; a name has the same offset in all groups.
         rows: The rows of all groups, whose numbers are in the column `group`.
-        name: The column of the names.
-        options: Those of `plot_dodged`.
+        name: The name of the column with the names.
+        options: The options of `plot_dodged`.
     """
     rows_of = {look: rows[rows[name] == look] for look in appearances}
     plot_dodged(axes, appearances, rows_of, "group", joined=False, **options)
@@ -122,11 +122,11 @@ def plot_groups(
 
 
 def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike]) -> None:
-    """Draw fractions over steps from 1, in percent, with a marker at each tick.
+    """Draw fractions over the steps from 1, in percent, with a marker at each tick.
 
     Args:
-        axes: Where to draw.
-        appearances: Appearance of each learner.
+        axes: The axes to draw on.
+        appearances: The appearance of each learner.
         courses: The values of each learner, step by step; NaN = a gap in the line.
     """
     for (name, values), width in zip(courses.items(), widths(len(courses)), strict=True):
@@ -138,7 +138,7 @@ def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, Arr
 
 
 def mark_steps(axes: Axes, last: int) -> None:
-    """Set limits and ticks of an axis of steps, or of task positions.
+    """Set the limits and ticks of an axis of steps, or of task positions.
 
     Args:
         axes: The axes.
@@ -149,10 +149,10 @@ def mark_steps(axes: Axes, last: int) -> None:
 
 
 def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance]:
-    """Return the appearance of layers, given by depth and name, by depth.
+    """Return the appearance of layers by depth; layers are given by depth and name.
 
-    They have no label if there are too many for a legend, or if a depth has another name in another
-    architecture.
+    They have no labels if there are too many for a legend, or if a depth has different names in two
+    architectures.
     """
     pairs = sorted(set(layers))
     names = dict(pairs)
@@ -169,7 +169,7 @@ def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance
 
 
 def scale_points(axes: Axes) -> None:
-    """Give a panel of points of accuracy a scale on which few and many can be told apart."""
+    """Scale the y axis of a panel in points of accuracy so that few and many can be told apart."""
     axes.set_yscale("asinh", linear_width=LINEAR)
     axes.yaxis.set_major_locator(FixedLocator([-100, -30, -10, -3, 0, 3, 10, 30, 100]))
     axes.yaxis.set_major_formatter("{x:g}")
@@ -182,7 +182,7 @@ IN_POINTS = f"its scale is linear up to about {LINEAR:g} points, then logarithmi
 
 
 def widen(grid: Sequence[Axes]) -> None:
-    """Give the shared y axis of accuracies in percent the scale of `WIDENED`."""
+    """Give the shared y axis of accuracies in percent the scale that `WIDENED` describes."""
     if max(axes.dataLim.y1 for axes in grid) > 90:
         grid[0].set_yscale("function", functions=(_widened, _narrowed))
         grid[0].yaxis.set_major_locator(FixedLocator([20, 50, 80, 90, 95, 98, 100]))
@@ -204,18 +204,18 @@ def _narrowed(heights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def hold_fractions(axes: Axes, most: float = 1) -> None:
-    """Extend the y axis of fractions to its whole range and to all bars.
+    """Extend the y axis of fractions to its full range and to all bars.
 
     Args:
         axes: The axes.
-        most: The number that stands for 1, such as 100 for percentages.
+        most: The value that stands for 1, such as 100 for percentages.
     """
     low, high = axes.get_ylim()
     axes.set_ylim(min(low, -0.04 * most), max(high, 1.04 * most))
 
 
 def widths(count: int) -> list[float]:
-    """Return the widths of so many lines in the order in which they are drawn, so that none hides.
+    """Return the widths of lines in the order in which they are drawn, so that none is hidden.
 
     >>> [round(width, 2) for width in widths(3)], widths(1)
     ([2.6, 1.75, 0.9], [1.2])
@@ -230,7 +230,7 @@ def dodges(count: int, most: float = 0.08, span: float = 0.5) -> list[float]:
 
     Args:
         count: The number of learners.
-        most: The largest distance between two of them.
+        most: The largest distance between neighbors.
         span: The largest distance between the first and the last.
 
     Returns:
@@ -246,10 +246,10 @@ def dress(
     """Give a line its appearance and return it.
 
     Args:
-        line: A line.
-        appearance: Its color, style and marker.
-        size: Size of its markers, in points.
-        joined: Whether a line runs through them.
+        line: The line.
+        appearance: The color, line style and marker.
+        size: The size of the markers, in points.
+        joined: Whether the line runs through its markers.
     """
     color, filled = appearance.color, appearance.filled
     line.set(

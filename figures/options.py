@@ -1,4 +1,4 @@
-"""Options of a figure: learners, their names in print, width and font."""
+"""Options of a figure: learners, their printed names, width and font."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -21,19 +21,24 @@ Points = Annotated[float, Field(ge=4, le=30, allow_inf_nan=False)]
 
 @configuration
 class Options:
-    """Options of a figure; by default it shows everything, in the house style.
+    """The options of a figure; by default it shows everything, in the house style.
 
-    - learners: those that are drawn, in this order, None = all; the controls `offline` and
-      `untrained` stay;
-    - labels: names in print, by the learner's name in the tables; colors and markers stay;
-    - readouts: those that are drawn, None = all; the output has none, and stays;
-    - panel: of a figure of several panels, the one that is drawn into given axes: its number, from
-      1, or its title;
-    - width: of the figure, in inches, 1 to 30, None = a column of a page, or two;
-    - font_size: of titles and labels of axes, in points, 4 to 30, None = 8; the rest in proportion;
-    - font: `serif`, `sans-serif`, `monospace` or the name of an installed font, "" = sans-serif.
+    Attributes:
+        learners: The learners to draw, in this order, None = all; the controls `offline` and
+            `untrained` are always drawn.
+        labels: The printed names, by the learner's name in the tables; colors and markers do not
+            change.
+        readouts: The readouts to draw, None = all; the output has no readout and is always drawn.
+        panel: The panel to draw into given axes, by its number, from 1, or its title; for figures
+            of several panels.
+        width: The width of the figure in inches, 1 to 30; None = one or two columns of a page.
+        font_size: The font size of titles and axis labels in points, 4 to 30, None = 8; other sizes
+            are in proportion.
+        font: The font, `serif`, `sans-serif`, `monospace` or the name of an installed font; "" for
+            sans-serif.
 
-    Raises InputError for a width or size out of range.
+    Raises:
+        InputError: The width or the font size is out of range.
     """
 
     learners: Names | None = None

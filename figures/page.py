@@ -1,7 +1,7 @@
 """A page to draw on: a figure in the house style; `user_axes` has the axes of a user's figure.
 
-A kind of figure asks its page for panels, a legend and a size, and cannot tell the two apart. A
-user's axes have room for one panel, and are drawn in the user's settings of matplotlib.
+A kind of figure asks its page for panels, a legend and a size, and cannot tell which of the two it
+is. A user's axes have room for one panel, and are drawn with the user's settings of matplotlib.
 """
 
 import math
@@ -29,16 +29,17 @@ from probe.tables.table_file import where
 
 @dataclass(kw_only=True)
 class Page:
-    """A figure of our own.
+    """A page that holds a figure of our own.
 
-    - options: as requested;
-    - tables: those that are drawn;
-    - all_learners: of the tables, by which spare appearances are given;
-    - question: that the figure answers;
-    - axes: those of a user's figure, None on a page of our own;
-    - figure: begun by `panels`, `blocks` or `blank`;
-    - headline: the lines above the panels: question, study, doubts;
-    - caption: a paragraph for a paper.
+    Attributes:
+        options: The requested options.
+        tables: The tables to draw.
+        all_learners: All learners of the tables, which decide who gets which spare appearance.
+        question: The question that the figure answers.
+        axes: The axes of a user's figure, None on a page of our own.
+        figure: The figure, begun by `panels`, `blocks` or `blank`.
+        headline: The lines above the panels: question, study, doubts.
+        caption: The caption, a paragraph for a paper.
     """
 
     options: Options = field(default_factory=Options)
@@ -51,17 +52,17 @@ class Page:
     caption: str = field(init=False)
 
     def style(self) -> AbstractContextManager[None]:
-        """Return a context in the settings of matplotlib to draw in: the house style."""
+        """Return a context with the settings of matplotlib to draw with: the house style."""
         return style.house_style(self.options.font_size, self.options.font)
 
     @property
     def scale(self) -> float:
-        """Size of texts, relative to the house style."""
+        """The size of texts, relative to the house style."""
         return (self.options.font_size or style.LABELS) / style.LABELS
 
     @property
     def max_width(self) -> float:
-        """Largest width that a figure can have, in inches."""
+        """The largest width that a figure can have, in inches."""
         return self.options.width or style.DOUBLE
 
     def legible(self, columns: int, rows: int) -> bool:
@@ -79,8 +80,8 @@ class Page:
     def appearances(self, learners: Iterable[str]) -> dict[str, Appearance]:
         """Return the appearance of each learner, see `learner_appearances`, with its label.
 
-        Spare ones are given as if all learners were drawn. Requested learners come in the requested
-        order.
+        Spare appearances are given as if all learners were drawn. Requested learners are in the
+        requested order.
         """
         drawn, labels = set(learners), self.options.labels
         looks = learner_appearances([*drawn, *self.all_learners])
@@ -91,7 +92,7 @@ class Page:
         }
 
     def display_name(self, learner: str) -> str:
-        """Return a learner's name in print."""
+        """Return a learner's printed name."""
         return self.appearances([learner])[learner].label
 
     def describe(
@@ -101,13 +102,13 @@ class Page:
         kinds: bool = False,
         readouts: Collection[str] = (),
     ) -> None:
-        """Make the headline, and the caption of sentences, learners, data and doubts.
+        """Make the headline and the caption.
 
         Args:
-            learners: Those that are drawn, or with `kinds` their kinds.
-            sentences: What is drawn; empty ones are left out.
+            learners: The learners that are drawn, or with `kinds` their kinds.
+            sentences: The sentences on what is drawn; empty ones are left out.
             kinds: Whether `learners` are kinds of learners.
-            readouts: See `captions.doubts`.
+            readouts: The readouts that are drawn, see `captions.doubts`.
         """
         names = {name: self.display_name(name) for name in learners}
         rows, in_notes = self.tables.measurements, names
@@ -120,7 +121,7 @@ class Page:
         self.caption = " ".join([drawn, *(f"{doubt}." for doubt in doubts)]).replace(r"\$", "$")
 
     def across(self, most: int) -> int:
-        """Return the panels side by side, where a page of two columns has room for so many.
+        """Return how many panels fit side by side, if `most` fit on two columns of a page.
 
         >>> [Page(options=Options(width=width)).across(4) for width in (None, 7, 3.25, 1)]
         [4, 4, 2, 1]
@@ -130,12 +131,12 @@ class Page:
     def blank(self, rows: int, *, wide: bool) -> Figure:
         """Begin an empty figure.
 
-        It is too high until `fit` is called, and not registered with pyplot, which would keep it
+        It is too high until `fit` is called. It is not registered with pyplot, which would keep it
         alive.
 
         Args:
             rows: The number of rows of panels.
-            wide: Whether it is two columns of a page wide.
+            wide: Whether it is as wide as two columns of a page.
 
         Returns:
             The figure.
@@ -151,10 +152,11 @@ class Page:
         """Begin a figure and return its panels.
 
         Args:
-            titles: Title of each panel.
-            most: Most panels side by side.
-            wide: As in `blocks`, None = if there are several panels.
-            options: Those of `blocks`.
+            titles: The title of each panel.
+            most: The largest number of panels side by side.
+            wide: Whether the figure is as wide as two columns of a page; None = if there are
+                several panels.
+            options: The options of `blocks`.
         """
         columns = layout.balanced(len(titles), self.across(most))
         wide = len(titles) > 1 if wide is None else wide
@@ -170,16 +172,16 @@ class Page:
         share_y: bool | Literal["row"] = True,
         fold: bool = True,
     ) -> list[list[Axes]]:
-        """Begin a figure and return blocks of panels, each from a new row on.
+        """Begin a figure and return blocks of panels, each of which starts a new row.
 
-        On a user's axes all panels but the selected one are drawn out of sight.
+        With a user's axes, all panels but the selected one are drawn out of sight.
 
         Args:
-            titles: Title of each panel of each block.
-            columns: Panels side by side.
-            wide: Whether the figure is two columns of a page wide.
-            share_y: Whether all, or those of a row, have the same y axis.
-            fold: Whether titles are names, which are broken where they are long.
+            titles: The title of each panel of each block.
+            columns: The number of panels side by side.
+            wide: Whether the figure is as wide as two columns of a page.
+            share_y: Whether all panels, or those of a row, share the y axis.
+            fold: Whether titles are names, which are broken if they are long.
         """
         rows = [math.ceil(len(block) / columns) for block in titles]
         figure = self.blank(sum(rows), wide=wide)
@@ -204,13 +206,13 @@ class Page:
     ) -> None:
         """Put a legend above the panels, in as few rows as the figure's width allows.
 
-        The figure grows by the legend's height. Titles and names that are too wide for the figure
-        are broken into lines.
+        The figure grows by the legend's height. A title or name that is too wide for the figure is
+        broken into lines.
 
         Args:
-            entries: An `Appearance` is shown as a marker on a piece of its line.
-            title: What points and bars are; on a user's axes only the caption says so.
-            joined: Whether appearances have their lines.
+            entries: The entries; an `Appearance` is shown as a marker on a piece of its line.
+            title: The meaning of points and bars; with a user's axes only the caption states it.
+            joined: Whether appearances are shown with their lines.
         """
         figure, keys = self.figure, lines.keys(entries, joined=joined)
         length = None if any(key.get_linestyle() != "None" for key in keys) else 1
@@ -252,13 +254,13 @@ class Page:
         """Explain the colors of an image by a thin color bar above all panels.
 
         Args:
-            grid: All panels.
-            image: What the colors are of.
-            label: Text along the bar.
-            ticks: Values with a mark.
-            size: Width and height of all panels together, in inches, by which matplotlib measures
-                the bar.
-            beside: Whether it is at their right, where a figure is wide.
+            grid: The axes of all panels.
+            image: The image with the colors.
+            label: The text along the bar.
+            ticks: The values with a mark.
+            size: The width and height of all panels together, in inches, by which matplotlib
+                measures the bar.
+            beside: Whether the bar is to the right of the panels if the figure is wide.
         """
         beside = beside and self.max_width >= style.NARROW
         # As far as is known here, panels are as wide as a figure of a requested width.
@@ -287,13 +289,13 @@ class Page:
         title: str,
         more: Sequence[lines.Key] = (),
     ) -> None:
-        """Explain the lines of layers in a legend or, if they have no labels, by a color bar.
+        """Explain the lines of layers by a legend or, if they have no labels, by a color bar.
 
         Args:
             grid: The axes of the panels.
             layers: The appearance of each layer, by depth.
             title: The title of the legend.
-            more: More keys of the legend.
+            more: The further keys of the legend.
         """
         labeled = all(look.label for look in layers.values())
         self.legend([*(layers.values() if labeled else ()), *more], title)
@@ -319,16 +321,15 @@ class Page:
     ) -> Figure:
         """Label the axes, give each panel its size, and return the figure.
 
-        A user's axes keep their size. The layout is final: nothing moves any more when the figure
-        is saved.
+        A user's axes keep their size. The layout is final: nothing moves when the figure is saved.
 
         Args:
-            grid: All panels.
-            axis_labels: Labels of x, below all panels, and of y, beside them; "" = none.
-            height: Of a panel in inches, of the first one where they differ.
-            width: Likewise; 0 = as wide as the figure allows.
-            square: Whether panels are as high as they are wide in a figure of a requested width;
-                others have the same height whatever the width.
+            grid: The axes of all panels.
+            axis_labels: The label of x, below all panels, and of y, beside them; "" = none.
+            height: The height of a panel in inches; if heights differ, that of the first panel.
+            width: The width, likewise; 0 = as wide as the figure allows.
+            square: Whether panels are as high as wide in a figure of a requested width; other
+                figures have the same height whatever the width.
         """
         figure, fixed = self.figure, self.options.width is not None
         width, square = 0 if fixed else width, fixed and square
@@ -364,7 +365,7 @@ class Page:
         return figure
 
     def _put_above(self, text: str, **look: Any) -> None:
-        """Put a line above all that is drawn: the figure grows by its height."""
+        """Put a line above everything drawn; the figure grows by its height."""
         figure = self.figure
         width, height = figure.get_size_inches()
         # Bold letters are wider than those that are measured.
@@ -391,13 +392,13 @@ class Page:
         *,
         upright: bool = False,
     ) -> None:
-        """Write names below the x axes; turn those that would touch.
+        """Write names below the x axes, and turn those that would touch.
 
         Args:
-            grid: All panels.
-            x: Positions of the ticks of each panel.
-            names: Names of the ticks of each panel; "" = only a tick.
-            upright: Whether to turn them as many names are turned, however few they are.
+            grid: The axes of all panels.
+            x: The positions of the ticks of each panel.
+            names: The names of the ticks of each panel; "" = only a tick.
+            upright: Whether names that are turned are upright even if they are few.
         """
         for axes, ticks, texts in zip(grid, x, names, strict=True):
             axes.set_xticks(list(ticks), list(texts))
@@ -418,7 +419,7 @@ class Page:
 
         Args:
             grid: The axes of the panels.
-            layers: For each panel, the names by depth.
+            layers: The names of the layers by depth, for each panel.
         """
         names = [captions.shortened(list(name_of.values())) for name_of in layers]
         self.name_ticks(grid, [list(name_of) for name_of in layers], names)
@@ -428,8 +429,8 @@ class Page:
 
         Args:
             title: The title.
-            columns: The number of panels side by side; with 0 the title is kept on pages of the
-                default size.
+            columns: The number of panels side by side; if 0, the title is not broken on pages of
+                the default size.
 
         Returns:
             The title with line breaks.

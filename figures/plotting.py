@@ -47,12 +47,12 @@ class Drawing:
     def __call__(self, source: object, ax: Axes, **options: Unpack[_Options]) -> Axes: ...
 
     def __call__(self, source: object, ax: Axes | None = None, **options: Any) -> Figure | Axes:
-        """Draw the figure of a source, or one panel of it into a user's axes.
+        """Draw the figure of a source, or one of its panels into a user's axes.
 
         Args:
             source: A run directory, a DataFrame of measurements, or an analysis.
-            ax: The axes.
-            options: See `figures.options.Options`.
+            ax: The axes for one panel, None = a new figure.
+            options: The options of `figures.options.Options`.
 
         Returns:
             The figure, or the axes if there are any.
@@ -62,10 +62,10 @@ class Drawing:
         """
         settings = Options(**{**options, "labels": options.get("labels") or {}})
         if ax is None and settings.panel is not None:
-            raise InputError("panel says which one is drawn into given axes: give ax=, too")
+            raise InputError("panel chooses what is drawn into your axes: give ax=, too")
         if ax is not None and (settings.width or settings.font_size or settings.font):
             raise InputError(
-                "width, font_size and font are those of your own figure where ax is given: set "
+                "with ax, width, font_size and font belong to your own figure: set "
                 "them there, by figsize and matplotlib's rcParams"
             )
         figure, _ = draw_kinds([self.kind], source, settings, ax)[self.kind]
@@ -75,16 +75,16 @@ class Drawing:
 def draw_kinds(
     kinds: Sequence[str], source: object, options: Options, ax: Axes | None = None
 ) -> dict[str, tuple[Figure, str]]:
-    """Return figures, and their captions, by kind.
+    """Return figures and their captions, by kind.
 
     Args:
-        kinds: None = those of `figures.defaults`.
-        source: See `read_source`.
-        options: For all of them.
-        ax: Axes of another figure, into which it is drawn.
+        kinds: The kinds of figures; () for those of `figures.defaults`.
+        source: The source, see `read_source`.
+        options: The options of all figures.
+        ax: The axes of a user's figure to draw into.
 
     Raises:
-        InputError: There is nothing to draw, or the source does not have a requested name.
+        InputError: There is nothing to draw, or the source lacks a requested name.
     """
     # By the names that learners have in tables.
     learners = options.learners and [plain(name) for name in options.learners]
@@ -113,7 +113,7 @@ def _draw(
     options: Options,
     ax: Axes | None,
 ) -> tuple[Figure, str] | None:
-    """Return a figure of the selected tables, and its caption; None where it has nothing."""
+    """Return a figure of the selected tables and its caption; None if there is nothing to draw."""
     if _lacks_retraining(module, options):
         return None
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
@@ -132,7 +132,7 @@ def _lacks_retraining(module: ModuleType, options: Options) -> bool:
 
 
 def _check_formulas(labels: Iterable[str]) -> None:
-    """Raise InputError for a label that no file can hold, or with a formula that cannot be set."""
+    """Raise InputError for a label that no file can hold, or whose formula cannot be set."""
     for label in labels:
         if label.encode(errors="replace").decode() != label:
             raise InputError(f"the label {label!r} cannot be printed: use other characters")
@@ -140,17 +140,17 @@ def _check_formulas(labels: Iterable[str]) -> None:
             MathTextParser("path").parse(label if is_math_text(label) else "")
         except ValueError:
             raise InputError(
-                f"no formula can be set of the label {label!r}: write \\$ for a dollar sign"
+                f"the label {label!r} holds no valid formula: write \\$ for a dollar sign"
             ) from None
 
 
 def _nothing(kind: str, module: ModuleType, tables: StudyTables, options: Options) -> InputError:
-    """Return the reason for nothing to draw: a table is missing, or holds too little."""
+    """Return the error for nothing to draw: a table is missing, or holds too little."""
     if _lacks_retraining(module, options):
         return InputError(f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too")
     if tables.crowded:
         return InputError(
-            f"figures.{kind} has more learners than there are colors and markers to tell them "
+            f"figures.{kind} has more learners than colors and markers can tell "
             f"apart: name those to draw by learners=[...]"
         )
     if missing := [name for name in module.TABLES if getattr(tables, name).empty]:

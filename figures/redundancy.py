@@ -1,7 +1,8 @@
-"""Symmetric uncertainty of every two features of data sets, side by side (Kemker 2018, fig. S4).
+"""Symmetric uncertainty of every two features of data sets, one panel per data set.
 
-Bright spots off the diagonal are features that say the same. A data set with few of them has
-features that each add something. Not a figure of a study: `probe redundancy` draws it.
+After Kemker et al. 2018, figure S4. Bright spots off the diagonal are features that say the same.
+In a data set with few of them, every feature adds something. This is no figure of a study: `probe
+redundancy` draws it.
 """
 
 from collections.abc import Sequence
@@ -24,9 +25,9 @@ MOST_ACROSS = 3
 def draw(tables: Sequence[Redundancy]) -> Figure:
     """Draw the SU matrix of each data set as a heat map, with one color bar for all.
 
-    Features are numbered from 0; the first is at the top left. Bright is redundant; the colors go
-    by the square root of SU, as most values are small. A feature in a single bin is dark on the
-    diagonal, too. Each title gives the number of non-redundant features.
+    Features are numbered from 0; the first is at the top left. Bright means redundant; colors
+    follow the square root of SU, as most values are small. A feature with a single bin is dark on
+    the diagonal, too. Each title gives the number of non-redundant features.
     """
     columns = layout.balanced(len(tables), MOST_ACROSS)
     side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]

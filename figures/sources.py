@@ -1,4 +1,4 @@
-"""Tables from the source of a figure: a run directory, a DataFrame, or an analysis."""
+"""Reading of tables from the source of a figure: a run directory, a DataFrame, or an analysis."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -16,14 +16,14 @@ from probe.tables.table_file import checked, new_table, where
 
 
 def read_source(source: object) -> StudyTables:
-    """Return the tables of a source. Only measurements give a summary, and leave others empty.
+    """Return the tables of a source; measurements give only themselves and a summary.
 
     Args:
-        source: A run directory (str or Path), a DataFrame of measurements, or anything with
-            `tables()`, as an analysis.
+        source: A run directory (str or Path), a DataFrame of measurements, or an object with
+            `tables()`, such as an analysis.
 
     Raises:
-        InputError: It is something else, or a table is missing or cannot be read.
+        InputError: The source is something else, or a table is missing or cannot be read.
     """
     if isinstance(source, StudyTables):
         return source
@@ -45,13 +45,13 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
 
     Args:
         tables: The tables of a study.
-        options: What is requested.
+        options: The requested options.
 
     Returns:
         The selected rows.
 
     Raises:
-        InputError: No table has a requested learner or readout, or a learner with a label.
+        InputError: A learner or readout that is requested or has a label is in no table.
     """
     rows_of = {field.name: getattr(tables, field.name) for field in fields(tables)}
     learners = {name for table in rows_of.values() for name in table["learner"].unique()}
@@ -74,7 +74,7 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
 
 
 def _with_summary(measurements: Any, **tables: pd.DataFrame) -> StudyTables:
-    """Return the tables that follow from measurements, and the optional ones as they are."""
+    """Return the tables that follow from measurements, with the optional tables as they are."""
     if not isinstance(measurements, pd.DataFrame) or measurements.empty:
         name = type(measurements).__name__
         raise InputError(

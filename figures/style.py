@@ -1,7 +1,7 @@
-"""House style: settings for print, widths of columns, and the writing of files.
+"""House style: settings for print, widths of columns, and writing of files.
 
-Sizes are those of print: texts are 7.5 to 8 points high, and a figure is as wide as one or both
-columns of a page, so that it needs no scaling.
+Sizes are for print: texts are 7.5 to 8 points high, and a figure is as wide as one or two columns
+of a page, so that it needs no scaling.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,12 +40,12 @@ _HOUSE = Path(__file__).with_name("house.mplstyle")
 def house_style(font_size: float | None = None, font: str = "") -> Iterator[None]:
     """Draw and save in the house style, as a context or a decorator.
 
-    Starts from matplotlib's own defaults, so that a user's matplotlibrc changes no figure, and
-    puts the settings back at the end.
+    It starts from matplotlib's own defaults, so that a user's matplotlibrc changes no figure, and
+    restores the settings at the end.
 
     Args:
-        font_size: As in `figures.options.Options`.
-        font: As in `figures.options.Options`.
+        font_size: The font size of titles and axis labels in points, None = 8.
+        font: The font, see `figures.options.Options`.
 
     Raises:
         InputError: The font is not installed.
@@ -67,13 +67,13 @@ def save(
 
     Args:
         figure: The figure.
-        folder: Where it is written.
-        name: Of the files, without the suffix.
-        formats: Suffixes of the files.
-        font: In which the figure was drawn.
+        folder: The folder to write to.
+        name: The name of the files, without the suffix.
+        formats: The suffixes of the files.
+        font: The font in which the figure was drawn.
 
     Raises:
-        InputError: The folder cannot be written.
+        InputError: The folder cannot be written to.
     """
     make_folder(folder)
     paths = {kind: folder / f"{name}.{kind}" for kind in formats}
@@ -85,7 +85,7 @@ def save(
 
 
 def _font(font: str) -> dict[Any, Any]:
-    """Return the settings of a font, in which formulas are set as well as can be."""
+    """Return the settings of a font, with the best match for formulas."""
     if not font:
         return {}
     if font in _FAMILIES:
@@ -94,7 +94,7 @@ def _font(font: str) -> dict[Any, Any]:
         findfont(FontProperties(family=[font]), fallback_to_default=False)
     except ValueError:
         raise InputError(
-            f"the font {font!r} is not installed: install it, or take one of {', '.join(_FAMILIES)}"
+            f"the font {font!r} is not installed: install it, or use one of {', '.join(_FAMILIES)}"
         ) from None
     return {"font.family": [font], "mathtext.fontset": "stix"}
 

@@ -1,4 +1,4 @@
-"""Tables of a study in the form that figures draw: a single head, and printable names."""
+"""Tables of a study as figures draw them: a single head, and printable names."""
 
 import re
 from collections import defaultdict
@@ -28,11 +28,12 @@ FeatureByDepth = dict[int, str]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StudyTables:
-    """Tables of a study as DataFrames, a field for each, with the name of its file.
+    """The tables of a study as DataFrames: one field for each, with the name of its file.
 
-    `measurements` has only the cells of R and the PRA. Of several heads (sets of outputs that
-    compete), `measurements` and `metrics` have only the main one, which comes first in the table.
-    `layers`, `statements` and `first_layer` are empty if layers were compared with no control.
+    `measurements` has only the cells of R and the PRA. If there are several heads (sets of outputs
+    that compete), `measurements` and `metrics` have only the main one, which comes first in the
+    table. `layers`, `statements` and `first_layer` are empty if layers were not compared with a
+    control.
     """
 
     measurements: pd.DataFrame = field(default_factory=partial(new_table, "measurements"))
@@ -64,7 +65,7 @@ class StudyTables:
 
     @classmethod
     def of(cls, **tables: pd.DataFrame) -> Self:
-        """Return the rows that are drawn, with names that matplotlib shows as they are."""
+        """Return only the rows that are drawn, with names that matplotlib shows as they are."""
         drawn = {}
         for name, table in tables.items():
             rows = _drawn(name, table)
@@ -76,7 +77,7 @@ class StudyTables:
 
     @cached_property
     def unjudged(self) -> set[tuple[str, str, str]]:
-        """Learner, readout and feature of layers that are not judged, but for too few seeds."""
+        """Learner, readout and feature of the layers in doubt for more than too few seeds."""
         return unjudged(self.statements)
 
     @cached_property
@@ -84,14 +85,15 @@ class StudyTables:
         """R of each continual learner, (T+1, T), by name in the order of the table.
 
         Each cell is the mean over seeds of the means over orders, a fraction in [0, 1]; columns are
-        task positions in the executed order. Raises InputError for a table that has no such R.
+        task positions in the executed order. Raises InputError if the table does not hold such an
+        R.
         """
         matrices = mean_accuracies(self.measurements)
         return {name: R for name, R in matrices.items() if name not in CONTROLS}
 
     @cached_property
     def task_names(self) -> dict[int, str]:
-        """Names of the tasks by position; empty for several orders, in which positions differ."""
+        """The names of tasks by position; empty for several orders, in which positions differ."""
         rows = self.measurements[self.measurements["order"] != ""]
         if rows["order"].nunique() != 1:
             return {}
@@ -100,12 +102,12 @@ class StudyTables:
 
     @property
     def position_label(self) -> str:
-        """Label of an axis of task positions."""
+        """The label of an axis of task positions."""
         return "Task, in the one order learned" if self.task_names else "Task position"
 
     @cached_property
     def seed_deviations(self) -> list[float]:
-        """Standard deviations over seeds of R's cells of learned tasks, ascending, if any."""
+        """The standard deviations over seeds of R's cells of learned tasks, ascending."""
         rows = where(self.measurements, metric="accuracy")
         is_learned = (rows["task_position"] <= rows["tasks_seen"]).fillna(False)
         rows = rows[is_learned & (rows["order"] != "")]
@@ -115,7 +117,7 @@ class StudyTables:
     def impossible(self, R: AccuracyMatrix) -> NDArray[np.bool_]:
         """Return the cells of R, (T+1, T), that are 0 by construction.
 
-        With a single head, the classes of tasks that are still to come compete for no example.
+        With a single head, the classes of future tasks compete for no example.
         """
         tasks_seen, index = np.indices(R.values.shape)
         zero: NDArray[np.bool_] = (R.values == 0) & (tasks_seen > 0) & (tasks_seen <= index)
@@ -125,7 +127,7 @@ class StudyTables:
     def crowded(self) -> bool:
         """Whether there are more learners than appearances, as in a large sweep.
 
-        Figures in which only a legend tells the learners apart are then not drawn.
+        Figures in which only a legend tells the learners apart are not drawn then.
         """
         return not distinct(self.learners["learner"])
 
@@ -137,7 +139,7 @@ class StudyTables:
             name: The metric.
 
         Returns:
-            The rows; their index is the learner.
+            The rows, indexed by learner.
         """
         return where(self.metrics, paper=paper, metric=name).set_index("learner", drop=False)
 
@@ -149,7 +151,7 @@ class StudyTables:
             name: The metric's name before the brackets.
 
         Returns:
-            The rows; the further column `bracket` is the text in the brackets.
+            The rows, with the text in the brackets as the additional column `bracket`.
 
         >>> rows = [("er", "chaudhry", f"forgetting[{k}]", "", 0.1, 0.01, 3) for k in (2, 3)]
         >>> metrics = new_table("metrics", [(*row, "", "") for row in rows])
@@ -181,7 +183,7 @@ class StudyTables:
 
 
 def unjudged(statements: pd.DataFrame) -> set[tuple[str, str, str]]:
-    """Return learner, readout and feature of layers that are in doubt, but for too few seeds."""
+    """Return learner, readout and feature of layers in doubt for more than too few seeds."""
     rows = where(statements, verdict=["not converged", "near chance", "no ceiling"])
     return set(zip(rows["learner"], rows["readout"], rows["feature"], strict=True))
 
@@ -195,11 +197,11 @@ def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]
     """Return the features of each architecture, and the continual learners that train it.
 
     Learners share an architecture if their features agree in names and depths. A learner with only
-    some features measured belongs to the first architecture with which these agree; so those with
-    more features come first.
+    some features measured belongs to the first architecture that these agree with; so architectures
+    with more features come first.
 
     Args:
-        summary: The rows of one metric, PRA for example; architectures follow their order.
+        summary: The rows of one metric, such as PRA; architectures follow their order.
     """
     features_of: defaultdict[str, FeatureByDepth] = defaultdict(dict)
     for row in summary.itertuples():
@@ -222,13 +224,13 @@ def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]
 
 
 def _agree(first: Mapping[int, str], second: Mapping[int, str]) -> bool:
-    """Return whether every depth has one name in both, and every name one depth."""
+    """Return whether depths and names correspond one to one in both together."""
     pairs = {*first.items(), *second.items()}
     return len({depth for depth, _ in pairs}) == len(pairs) == len({name for _, name in pairs})
 
 
 def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a table that are drawn: of R, PRA, and the head that comes first."""
+    """Return the rows of a table that are drawn: R, PRA, and the head that comes first."""
     if name not in ("measurements", "metrics"):
         return table
     is_drawn = table["feature"] == ""
@@ -239,7 +241,7 @@ def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
 
 
 def differ(values: Iterable[float]) -> bool:
-    """Return whether values are not all the same, but for rounding."""
+    """Return whether values differ by more than rounding."""
     return len({round(value, 9) for value in values}) > 1
 
 

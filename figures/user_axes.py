@@ -1,7 +1,7 @@
 """Axes of a user's figure as a page: their labels, legend and color bar.
 
-All of it belongs to the axes, so that `layout="constrained"` and `tight_layout` make room for it,
-and is set in the user's settings of matplotlib.
+All of these belong to the axes, so that `layout="constrained"` and `tight_layout` make room for
+them, and are drawn with the user's settings of matplotlib.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,23 +25,23 @@ _GAP = 3  # points between the label of the x axis and the legend
 
 @dataclass(kw_only=True)
 class UserAxes(Page):
-    """The axes of a user's figure; `kind` is the figure's name, for messages."""
+    """A page of the axes of a user's figure; `kind` is the figure's name, for messages."""
 
     axes: Axes
     kind: str
 
     def style(self) -> AbstractContextManager[None]:
-        """Return a context in the user's settings."""
+        """Return a context with the user's settings."""
         return nullcontext()
 
     def __post_init__(self) -> None:
         figure = self.axes.get_figure(root=True)
         if figure is None:
-            raise InputError("the axes belong to no figure: take those of `plt.subplots()`")
+            raise InputError("the axes belong to no figure: use axes of `plt.subplots()`")
         self.figure = figure
 
     def legible(self, columns: int, rows: int) -> bool:
-        """Return whether numbers of three digits fit in so many cells."""
+        """Return whether numbers of three digits fit in the cells of that many columns and rows."""
         layout.arrange(self.figure)
         digit = digits_size() * self.figure.dpi / 72
         width, height = self.axes.bbox.width / columns, self.axes.bbox.height / rows
@@ -61,7 +61,7 @@ class UserAxes(Page):
         return [[next(remaining) for _ in block] for block in titles]
 
     def _panel_index(self, titles: Sequence[str]) -> int:
-        """Return the index of the panel that is drawn into the axes."""
+        """Return the index of the panel to draw into the axes."""
         panel, count = self.options.panel, len(titles)
         if panel in titles:
             return titles.index(str(panel))
@@ -99,7 +99,7 @@ class UserAxes(Page):
         *arguments: object,
         **options: object,
     ) -> None:
-        """Put a color bar at the right of the axes, as matplotlib does, whatever their size."""
+        """Put a color bar to the right of the axes, as matplotlib does, whatever their size."""
         colors = ScalarMappable(image.norm, image.cmap)
         # The label runs along the bar, which is as long as the axes are high.
         label = "\n".join(fill(line, 24) for line in label.split("\n"))
@@ -110,7 +110,7 @@ class UserAxes(Page):
     def fit(
         self, grid: Sequence[Axes], axis_labels: tuple[str, str], *sizes: object, **options: object
     ) -> Figure:
-        """Label the axes in lines that fit, and move the legend below the label of x."""
+        """Label the axes, in lines that fit, and move the legend below the label of x."""
         for k, axis in enumerate((self.axes.xaxis, self.axes.yaxis)):
             if text := axis_labels[k]:
                 label = axis.set_label_text(text)

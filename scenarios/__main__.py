@@ -1,7 +1,7 @@
-"""`probe` and `python -m scenarios`: the command line from its first moment on.
+"""Entry point of `probe` and `python -m scenarios`.
 
-Imports can be interrupted anywhere, and an exception in them can become any other. So Ctrl-C ends
-the process at once until `scenarios.commands.main` takes care of signals itself.
+An interrupted import can turn Ctrl-C into any other exception. So Ctrl-C ends the process at once
+until `scenarios.commands.main` handles signals itself.
 """
 
 import os

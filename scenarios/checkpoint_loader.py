@@ -1,4 +1,4 @@
-"""Loader of networks from checkpoints, with the user's code that makes them."""
+"""Loading of networks from checkpoints, by the user's code."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,20 +30,21 @@ from scenarios.user_code import USER_NETWORKS, UserCode, build_model, source_of
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointLoader:
-    """Networks in files, and the code that makes them and loads their data, by name.
+    """Loader of networks from checkpoint files, by the user's code.
 
     Attributes:
         user_code: The user's code.
         name: The name of the run.
-        network: The network's name, which the user's code registers.
-        data: A name that the user's code registers, or feature files.
-        checkpoints: The files.
-        recording: The recording of their runs, if there is one.
-        tasks: The classes of each of T tasks, in base order; None where the data have tasks.
-        orders: As in `probe.by_layer.network_source.NetworkSource`.
-        options: The flags.
+        network: The name under which the user's code registers the network.
+        data: The name under which the user's code registers the data, or feature files.
+        checkpoints: The checkpoint files of all networks.
+        recording: The recording of the runs, if there is one.
+        tasks: The classes of each of T tasks, in base order; None if the data have tasks.
+        orders: The task orders: a rule, or the tasks from 1 by the order's name; None = only the
+            base order.
+        options: The flags of `probe model`.
         code: A hash of the user's code.
-        location: The location of files, once hashed.
+        location: The location of the data files, once hashed.
     """
 
     user_code: UserCode
@@ -60,7 +61,7 @@ class CheckpointLoader:
 
     @contextmanager
     def source(self, plan: Plan, device: torch.device) -> Iterator[NetworkSource]:
-        """Load the networks, with the user's code that they need, for the block.
+        """Load the networks and the user's code that they need, within the block.
 
         Args:
             plan: The plan.
@@ -77,18 +78,18 @@ class CheckpointLoader:
                 raise InputError("your code has changed since the run started: run again")
             source = self.networks(device)
             if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
-                raise InputError(f"the data {self.data} have changed: run again")
+                raise InputError(f"the data {self.data} have changed during the run: run again")
             source.plan = plan
             yield source
 
     def networks(
         self, device: torch.device, progress: Callable[..., Iterable[Path]] = iter
     ) -> NetworkSource:
-        """Return the networks, for their plan: every file is read and checked.
+        """Read and check every checkpoint file, and return the networks.
 
         Args:
             device: The device of the data.
-            progress: Wraps the files, as `tqdm` does.
+            progress: A wrapper of the files that shows progress, as `tqdm` does.
 
         Returns:
             The networks.
@@ -136,7 +137,7 @@ def _loaded(
     if class_order and not loader.user_code.data:
         splits = {name: in_order(split, class_order) for name, split in splits.items()}
     if (tasks is None) != data.has_tasks:
-        raise InputError(f"give the tasks once: as --tasks 0-1,2-3, or in the data {data.name}")
+        raise InputError(f"{data.name}: give either --tasks 0-1,2-3 or data with tasks, not both")
     if tasks is not None:
         check_tasks(tasks, len(class_order) or data.classes)
     orders = {run.order for run in loader.checkpoints.runs}

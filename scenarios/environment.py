@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def variables(values: Mapping[str, str]) -> Iterator[None]:
-    """Set environment variables within the block; afterwards all variables are as they were.
+    """Set environment variables within the block, and restore all variables at its end.
 
     >>> with variables({"PROBE_EXAMPLE": "1"}):
     ...     os.environ["PROBE_EXAMPLE"]

@@ -1,7 +1,7 @@
 """Networks with named stages, whose outputs are the features; the last is the output.
 
-A user-defined network, registered by name (`scenarios.user_code`), serves as well: its features are
-those that a study names, or a chosen set.
+A user-defined network, registered by name (`scenarios.user_code`), works as well: its features are
+those that a study names, or a suggested set.
 """
 
 from collections import OrderedDict
@@ -28,13 +28,13 @@ def network_entry(name: str) -> NetworkEntry:
     """Return a registered or built-in network by name.
 
     Args:
-        name: The name.
+        name: The name of the network.
 
     Returns:
-        The network.
+        The entry of the network.
 
     Raises:
-        InputError: There is none; the message suggests the nearest names.
+        InputError: There is no such network; the message suggests the nearest names.
     """
     entry = ARCHITECTURES.get(name) or USER_NETWORKS.get(name)
     if entry is None:
@@ -43,7 +43,7 @@ def network_entry(name: str) -> NetworkEntry:
 
 
 def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
-    """Return the network itself and its call."""
+    """Return the network itself, and how to call it."""
     return (model.inner, model.call) if isinstance(model, Called) else (model, ModelCall())
 
 
@@ -52,9 +52,9 @@ def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Gener
 
     Args:
         model: The network, which is changed in place.
-        name: Its name.
-        rule: The rule.
-        generator: Source of randomness.
+        name: The name of the network.
+        rule: The rule of initialization.
+        generator: The source of randomness.
     """
     source = fresh_source(name, rule)
     if isinstance(source, str):
@@ -68,8 +68,8 @@ def fresh_source(name: str, rule: Rule) -> Fresh:
     """Return the source of fresh weights.
 
     Args:
-        name: Name of the network.
-        rule: The rule.
+        name: The name of the network.
+        rule: The rule of initialization.
 
     Returns:
         The rule, or for torch's rule the user's factory.
@@ -98,20 +98,20 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
             raise InputError(f"{name} takes one tensor, got several: register your own network")
         return build_network(name, x.shape[1:], classes)
     if entry.call and is_task_aware(entry.call):
-        remedy = 'leave it out, kind = "task-incremental" has the loss over the classes of the task'
-        raise InputError(f"the call of network {name} takes the task, unlike in studies: {remedy}")
+        remedy = 'leave it out; kind = "task-incremental" limits the loss to its classes'
+        raise InputError(f"network {name}'s call takes the task, which no study gives: {remedy}")
     model = build_model(entry.name, entry.build)
     plain = isinstance(x, Tensor) and entry.call is None and entry.output is None
     return model if plain else Called(model, ModelCall(call=entry.call, output=entry.output))
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
-    """Build a built-in network, from inputs (B, *shape) to scores (B, K).
+    """Build a built-in network that maps inputs (B, *shape) to scores (B, K).
 
     Args:
-        name: Name of the network.
-        shape: Shape of an input, without the batch.
-        classes: K.
+        name: The name of the network.
+        shape: The shape of one input, without the batch.
+        classes: The number of classes, K.
 
     Returns:
         The network.
@@ -135,8 +135,8 @@ def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     Args:
         shape: The shape of one input.
         classes: The number of classes, K.
-        width: The units of each hidden layer: 256 in Chaudhry 2018, 400 in Kemker 2018 (`mlp400`),
-            2,000 in van de Ven 2022 on CIFAR-100 (`mlp2000`).
+        width: The number of units of each hidden layer: 256 in Chaudhry 2018, 400 in Kemker 2018
+            (`mlp400`), 2,000 in van de Ven 2022 on CIFAR-100 (`mlp2000`).
 
     Returns:
         The network.
@@ -152,12 +152,12 @@ def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
 def cnn3(shape: Sequence[int], classes: int) -> nn.Sequential:
     """Build Murata 2020's MNIST network: three conv layers with ReLU, then one dense layer.
 
-    The paper gives neither widths, kernels nor strides; ours are 3 x 3 kernels, stride 2 in place
-    of pooling (none is mentioned there), 32, 64 and 128 channels.
+    The paper gives no widths, kernels or strides; ours are 3 x 3 kernels, stride 2 in place of
+    pooling (the paper mentions none), and 32, 64 and 128 channels.
 
     Args:
-        shape: (C, H, W).
-        classes: K.
+        shape: The shape of one image, (C, H, W).
+        classes: The number of classes, K.
 
     Returns:
         The network.
@@ -181,16 +181,17 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
     The paper does not give widths.
 
     Args:
-        shape: (C, H, W) of 4 x 4 pixels or more.
-        classes: K.
-        hidden: ReLU units of a further dense layer, with dropout of 0.5, before the last: 512 in
-            `cnn6`, Diaz-Rodriguez 2018's network, which is Zenke et al. 2017's.
+        shape: The shape of one image, (C, H, W), of 4 x 4 pixels or more.
+        classes: The number of classes, K.
+        hidden: The number of ReLU units of a further dense layer, with dropout of 0.5, before the
+            last: 512 in `cnn6`, the network of Diaz-Rodriguez 2018 and of Zenke et al. 2017. None =
+            no such layer.
 
     Returns:
         The network.
 
     Raises:
-        InputError: Images are smaller.
+        InputError: The images are smaller.
     """
     channels, height, breadth = _image(shape, side=4)
     stages: dict[str, nn.Module] = {}
@@ -209,19 +210,19 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
 def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.Sequential:
     """Build the reduced ResNet18 of the GEM paper: a 3 x 3 stem, 20 base channels, no max-pool.
 
-    Six stages (Murata 2020): stem, four pairs of residual blocks, average pool of 4 x 4 and dense
-    layer (160 features on 32 x 32 images).
+    It has six stages (Murata 2020): stem, four pairs of residual blocks, average pool of 4 x 4 and
+    dense layer (160 features on 32 x 32 images).
 
     Args:
-        shape: (C, H, W) of 25 x 25 pixels or more.
-        classes: K.
-        base: Channels of the stem.
+        shape: The shape of one image, (C, H, W), of 25 x 25 pixels or more.
+        classes: The number of classes, K.
+        base: The number of channels of the stem.
 
     Returns:
         The network.
 
     Raises:
-        InputError: Images are smaller.
+        InputError: The images are smaller.
     """
     channels, height, breadth = _image(shape, side=25)
     stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)
@@ -238,7 +239,7 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
 
 
 class _Block(nn.Module):
-    """A residual block of two 3 x 3 convolutions; a 1 x 1 one on the skip where shapes differ."""
+    """A residual block of two 3 x 3 convolutions, with a 1 x 1 one on the skip if shapes differ."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -263,7 +264,7 @@ def _chain(**stages: nn.Module) -> nn.Sequential:
 def _image(shape: Sequence[int], side: int = 1) -> tuple[int, int, int]:
     if len(shape) != 3 or min(shape[1:]) < side:
         need = f"the network needs images (C, H, W) of {side} x {side} or more"
-        raise InputError(f"{need}, got {tuple(shape)}: choose another")
+        raise InputError(f"{need}, got {tuple(shape)}: choose another network")
     return shape[0], shape[1], shape[2]
 
 

@@ -1,7 +1,7 @@
-"""The flags of the commands that pass them on: one frozen object for each of these commands.
+"""Flags of the commands that pass them on: one frozen object for each of these commands.
 
-Each field is a flag with its help; `scenarios.commands.parsing` makes the command line of it. An
-object is checked when it is made, so that later code never meets contradictory flags.
+Each field is a flag with its help; `scenarios.commands.parsing` builds the command line from it. An
+object is checked when it is created, so that later code never meets contradictory flags.
 """
 
 import re
@@ -27,9 +27,9 @@ def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
     """Define a flag.
 
     Args:
-        text: Its help.
-        default: Its default; with MISSING the flag is required.
-        metavar: The name of its value in the help.
+        text: The help of the flag.
+        default: The default value; with MISSING the flag is required.
+        metavar: The name of the value in the help.
 
     Returns:
         The field of a dataclass.
@@ -39,7 +39,7 @@ def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class JobOptions:
-    """The flags of `probe run` and `probe model` alike: how and where jobs run.
+    """The flags that `probe run` and `probe model` share: how and where jobs run.
 
     None = not given. Only `device` can change a result; `controls` adds results. Raises InputError
     for impossible values.
@@ -53,7 +53,7 @@ class JobOptions:
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
     controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
-    cache_budget: str | None = flag("Memory for cached activations, as 4GB; else half the free.")
+    cache_budget: str | None = flag("Activation cache, as 4GB; half of the free memory by default.")
     dry_run: bool = flag("Show the jobs, training steps and memory needed; write nothing.", False)
 
     def __post_init__(self) -> None:
@@ -67,10 +67,10 @@ class JobOptions:
     def ordered(self, jobs: Sequence[_Item]) -> Sequence[_Item]:
         """Return the jobs in the order in which this process begins them.
 
-        A shard begins with its own jobs, every n-th, and goes on with the others' from the end.
-        Shards are processes that share a run directory without communicating; locks prevent two of
-        them from running the same job. A shard thus helps where most jobs remain, and meets the
-        others as late as possible.
+        A shard begins with its own jobs, every n-th one, and continues with those of the others,
+        from the end. Shards are processes that share a run directory without communicating; locks
+        prevent two of them from running the same job. A shard thus helps where most jobs remain,
+        and meets the others as late as possible.
 
         >>> JobOptions(shard="2/3").ordered("abcdefg")
         ['b', 'e', 'f', 'c', 'g', 'd', 'a']
@@ -87,7 +87,7 @@ class JobOptions:
 
     @property
     def cache_bytes(self) -> int | None:
-        """Bytes for cached activations, all workers together; None = half of the free memory."""
+        """Bytes for cached activations, for all workers; None = half of the free memory."""
         budget = self.cache_budget
         return None if budget is None else parse_size(budget, "--cache-budget")
 
@@ -127,18 +127,18 @@ class RunOptions(JobOptions):
         if self.executor == "inline" and self.workers not in (None, 1):
             raise InputError(f"--executor inline has 1 worker, got {self.workers}: use pool")
         if for_ray and self.shard is not None:
-            raise InputError("--shard is for processes without Ray: leave it or --executor ray out")
+            raise InputError("Ray distributes the jobs itself: leave out --shard or --executor ray")
         if not for_ray and (self.ray_address, share) != (None, None):
-            raise InputError("--ray-address, --gpus-per-job are for Ray: add --executor ray")
+            raise InputError("add --executor ray, or leave out --ray-address and --gpus-per-job")
         if self.ray_address is not None and not re.fullmatch(_ADDRESS, self.ray_address):
             expected = "--ray-address expects HOST:PORT, ray://HOST:PORT or auto"
             raise InputError(f"{expected}, got {self.ray_address!r}")
         if share is not None and not _LEAST_SHARE <= share <= 1:
-            raise InputError(f"--gpus-per-job is a share of a GPU, {_LEAST_SHARE} to 1: {share}")
+            raise InputError(f"--gpus-per-job must be {_LEAST_SHARE} to 1 GPU, got {share}")
 
     @property
     def remote(self) -> bool:
-        """Whether jobs may run on machines with other devices than this one has."""
+        """Whether jobs may run on machines with other devices than this machine has."""
         return self.executor == "ray" and self.ray_address is not None
 
 
@@ -182,7 +182,7 @@ class ModelOptions(JobOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class FigureOptions:
-    """The flags of `probe figures`, as they were typed; None = not given."""
+    """The flags of `probe figures` as they were typed; None = not given."""
 
     only: str | None = flag("Figures to draw, such as bias,depth; those of a run by default.")
     format: str | None = flag("Any of pdf,png,svg; pdf by default.")
@@ -237,9 +237,9 @@ class LayersOptions:
 
 
 def position(output: str | None) -> str | int | None:
-    """Return where the logits are in an output: at a key or attribute, or at a number in a tuple.
+    """Return the location of the logits in an output: a key or attribute, or an index in a tuple.
 
-    A key that is a number cannot be named.
+    A key that is a number cannot be given.
 
     >>> position("logits"), position("-1")
     ('logits', -1)
@@ -248,7 +248,7 @@ def position(output: str | None) -> str | int | None:
 
 
 def names(text: str) -> list[str]:
-    """Return the entries of a comma-separated flag, stripped; an empty entry stays.
+    """Return the entries of a comma-separated flag, stripped; empty entries are kept.
 
     >>> names("er, si")
     ['er', 'si']

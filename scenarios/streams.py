@@ -1,7 +1,8 @@
 """Streams: data sets divided into the tasks of a scenario.
 
-By classes (Murata et al. 2020, Kemker et al. 2018), by transformed inputs (Kemker et al. 2018, van
-de Ven et al. 2022), by data set (Kemker et al. 2018), or by the tasks that a data set has.
+The tasks divide a data set by classes (Murata et al. 2020, Kemker et al. 2018), by transformed
+inputs (Kemker et al. 2018, van de Ven et al. 2022), by data set (Kemker et al. 2018), or by the
+tasks that it has.
 """
 
 import math
@@ -26,7 +27,8 @@ def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
 
     Args:
         data: A data set of K classes.
-        classes_per_task: C, a divisor of K; there are T = K / C tasks.
+        classes_per_task: The number of classes per task, C, a divisor of K; there are T = K / C
+            tasks.
 
     Returns:
         The tasks, in the order of their classes.
@@ -45,12 +47,12 @@ def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
 def incremental(data: Dataset, base: int | None = None) -> Scenario:
     """Divide K classes into a base session and sessions of one class each.
 
-    The incremental-class stream of Kemker 2018.
+    This is the incremental-class stream of Kemker 2018.
 
     Args:
         data: A data set of K classes.
-        base: Classes of the base session; None for K // 2 (there: "half of the classes" of 10, 100
-            and 200).
+        base: The number of classes of the base session; None = K // 2 (Kemker 2018: "half of the
+            classes" of 10, 100 and 200).
 
     Returns:
         The base session and the later ones.
@@ -67,7 +69,7 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
 
 
 def group_classes(data: Dataset, kind: str, groups: Sequence[Sequence[int]] | None) -> Scenario:
-    """Return a scenario with one task for each group of classes, in the data's order.
+    """Return a scenario with one task for each group of classes, in the order of the data.
 
     Args:
         data: The data set.
@@ -96,7 +98,7 @@ def dataset_tasks(data: Dataset, kind: str) -> Scenario:
     """
     if not data.has_tasks:
         how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
-        raise InputError(f"{data.name} brings no tasks: {how}")
+        raise InputError(f"{data.name} has no tasks: {how}")
     return group_classes(data, kind, None)
 
 
@@ -118,7 +120,7 @@ def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
     """
     x = data.train.x
     if not isinstance(x, Tensor) or x.ndim != 4 or not x.is_floating_point():
-        raise InputError(f"{data.name} has no images (N, C, H, W) of floats: choose another shift")
+        raise InputError(f"{data.name} has no float images (N, C, H, W): choose another shift")
     rotations = [(f"{angle:g}°", partial(rotate, angle=angle)) for angle in angles]
     return _transformed(data, "domain-incremental", rotations)
 
@@ -127,7 +129,7 @@ def rotate(x: Tensor, angle: float) -> Tensor:
     """Return images rotated counterclockwise.
 
     Args:
-        x: Images, (N, C, H, W).
+        x: The images, (N, C, H, W).
         angle: The angle in degrees.
 
     Returns:
@@ -148,20 +150,20 @@ def rotate(x: Tensor, angle: float) -> Tensor:
 
 
 def relabeled(data: Dataset, size: int) -> Scenario:
-    """Return tasks of C consecutive classes each, all labeled 0..C-1, the class mod C.
+    """Return tasks of C consecutive classes each, all labeled 0 to C - 1, the class modulo C.
 
-    It is the domain-incremental form of a split data set (van de Ven 2022). Tasks are named by
+    This is the domain-incremental form of a split data set (van de Ven 2022). Tasks are named by
     their classes in the data.
 
     Args:
         data: The data set.
-        size: C.
+        size: The number of classes per task, C, a divisor of K.
 
     Returns:
         The tasks.
 
     Raises:
-        InputError: As `split_by_class`.
+        InputError: C does not divide K.
     """
     tasks = []
     for task in split_by_class(data, size).tasks:
@@ -173,20 +175,20 @@ def relabeled(data: Dataset, size: int) -> Scenario:
 def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     """Return sessions of the same classes, each with a fixed permutation of the inputs.
 
-    Session 1 is the data; in session t > 1 the elements of each input, of all channels together,
-    are in the order `permutation(D, t, seed)`, in training and test data alike (Kemker 2018).
-    Sessions are named 1 .. T, and each but the first is a copy in memory.
+    Session 1 has the inputs as they are; in session t > 1 the elements of each input, all channels
+    together, are in the order `permutation(D, t, seed)`, in training and test data alike (Kemker
+    2018). Sessions are named 1 .. T, and each but the first is a copy of the data in memory.
 
     Args:
-        data: Inputs of D elements.
-        sessions: T, 2 or more.
+        data: The data set, with inputs of D elements.
+        sessions: The number of sessions, T, 2 or more.
         seed: The seed of the permutations.
 
     Returns:
         The sessions.
 
     Raises:
-        InputError: Inputs have a single element.
+        InputError: The inputs have a single element.
     """
     size = data.train.x[0].numel()
     if size < 2:
@@ -209,9 +211,9 @@ def permutation(size: int, session: int, seed: int) -> Tensor:
     sessions.
 
     Args:
-        size: D, the number of elements.
-        session: The session, from 2.
-        seed: Seed of the permutations.
+        size: The number of elements, D.
+        session: The number of the session, 2 or more.
+        seed: The seed of the permutations.
 
     Returns:
         The order.
@@ -225,7 +227,7 @@ def permutation(size: int, session: int, seed: int) -> Tensor:
 def _transformed(
     data: Dataset, kind: str, transforms: Sequence[tuple[str, Callable[[Tensor], Tensor]]]
 ) -> Scenario:
-    """Return a task of all classes for each name and transform of the inputs."""
+    """Return a task with all classes for each name and transform of the inputs."""
     classes, tasks = tuple(range(data.classes)), []
     for index, (name, transform) in enumerate(transforms, 1):
         train, test = (
@@ -240,8 +242,8 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
     """Return two tasks, one data set each, with vectors of the same width and disjoint classes.
 
     Inputs are flattened and padded with zeros to the larger width D (Kemker 2018: AudioSet's 1,280
-    become 2,048 like CUB-200's). K of the first data set is added to the labels of the second.
-    Tasks have the names of their data sets.
+    become 2,048 like CUB-200's). The number of classes of the first data set is added to the labels
+    of the second. Tasks are named after their data sets.
 
     Args:
         first: The first data set.
@@ -254,7 +256,7 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
         InputError: Both data sets have the same name.
     """
     if first.name == second.name:
-        raise InputError(f"both data sets have the file name {first.name}: rename one of them")
+        raise InputError(f"both data sets are named {first.name}: choose two, or rename a file")
     width, start, tasks = max(d.train.x[0].numel() for d in (first, second)), 0, []
     for index, data in enumerate((first, second), 1):
         train, test = (_padded(split, width, start) for split in (data.train, data.test))

@@ -1,11 +1,11 @@
-"""The user's code: imported by the names that the user typed, registered while a block runs.
+"""The user's code: imported by the names that the user typed, and registered within a block.
 
-A study's file by itself runs no code: only modules typed on the command line are imported, and only
-objects that they mark with a decorator (`probe.extensions`) can be named. Each network and learner
+A study's file by itself runs no code: only modules named on the command line are imported, and only
+objects that they mark with a decorator (`probe.extensions`) can be used. Each network and learner
 has a hash of its code (`probe.source`), which is part of the fingerprint of its results.
 
 A model's name is MODULE:FACTORY, as in other tools; a module may also be given as its file. Every
-mistake of the user's code, from a missing module to a factory that wants arguments, becomes one
+mistake of the user's code, from a missing module to a factory that needs arguments, becomes one
 sentence with the original error in it. Weights are drawn from a fixed seed, and the global
 generator is restored.
 """
@@ -55,12 +55,12 @@ _TABLES: dict[type[marks.Entry], tuple[str, dict[str, Any]]] = {
 
 @contextmanager
 def registered(entry: marks.Entry, source: str, reserved: Names) -> Iterator[None]:
-    """Let a study name an object within the block.
+    """Register an object within the block, so that a study can name it.
 
     Args:
-        entry: The object with its name.
-        source: A hash of its code.
-        reserved: Names that it may not have.
+        entry: The object and its name.
+        source: A hash of the object's code.
+        reserved: The names that the object may not have.
 
     Raises:
         InputError: The name is reserved, or registered already.
@@ -81,8 +81,8 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
     """Import files or modules, and register the objects that they mark, within the block.
 
     Args:
-        targets: FILE.py or a module's dotted name, as the user typed them.
-        reserved: Names that the objects may not have.
+        targets: The files (FILE.py) or dotted module names, as the user typed them.
+        reserved: The names that the objects may not have.
 
     Raises:
         InputError: A target cannot be imported or marks nothing, or a name is reserved.
@@ -98,7 +98,7 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
             entries = [e for e in marks.marked_in(vars(module)) if not _is_built_in(e)]
             if not entries:
                 example = '@probe.network("mine") above the function that makes the network'
-                raise InputError(f"{target} registers nothing: put a decorator, such as {example}")
+                raise InputError(f"{target} registers nothing: add a decorator, such as {example}")
             for entry in entries:
                 stack.enter_context(registered(entry, hash_of(entry, module), reserved))
         yield
@@ -112,16 +112,16 @@ def _is_built_in(entry: marks.Entry) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class UserCode:
-    """The user's code that a study needs, as typed: any process can load it.
+    """The user's code that a study needs, as typed, so that any process can load it.
 
     Attributes:
-        loads: Files or modules that register things.
-        network: MODULE:FACTORY.
-        output: As in `NetworkEntry`.
-        call: As in `NetworkEntry`, as MODULE:FUNCTION.
-        data: MODULE:FUNCTION, or the file of data of a recording.
-        class_order: The class of the data for each output of the network, where these differ;
-            labels are then numbers of outputs, and other classes are left out.
+        loads: The files or modules that register objects.
+        network: The network, MODULE:FACTORY.
+        output: The key or index of the logits, see `probe.cut.model_call.ModelCall`.
+        call: The function that calls the network on a batch, MODULE:FUNCTION.
+        data: The data, MODULE:FUNCTION or the data file of a recording.
+        class_order: The class of the data for each output of the network, if they differ; labels
+            are then indices of outputs, and other classes are left out.
     """
 
     loads: tuple[str, ...] = ()
@@ -133,9 +133,9 @@ class UserCode:
 
     @contextmanager
     def opened(self, reserved: Names) -> Iterator[None]:
-        """Let a study name all of it within the block; raises as `loaded` does.
+        """Register all of it within the block, so that a study can name it; raise as `loaded` does.
 
-        Does nothing where it is open already, as in the process that started the run.
+        It does nothing if the code is open already, as in the process that started the run.
         """
         if self in _OPEN:
             yield
@@ -200,7 +200,7 @@ def source_of(kind: str, name: str) -> str | None:
 
     Args:
         kind: The kind of object.
-        name: Its name.
+        name: The name of the object.
 
     Returns:
         The hash, None if there is no such object.
@@ -214,7 +214,7 @@ def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
     Args:
         kind: The kind of object.
         name: The unknown name.
-        names: The known names.
+        names: The known names, in groups.
 
     Returns:
         The error.
@@ -227,14 +227,14 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
     """Return the function or class that a target names.
 
     Args:
-        target: MODULE:NAME or FILE.py:NAME.
-        what: What is expected, in words.
+        target: The name of the callable, MODULE:NAME or FILE.py:NAME.
+        what: A description of what is expected, for the message.
 
     Returns:
         The function or class.
 
     Raises:
-        InputError: It cannot be imported, does not exist, or cannot be called.
+        InputError: The callable cannot be imported, does not exist, or cannot be called.
     """
     name, _, attribute = target.rpartition(":")
     if not name or not attribute:
@@ -254,7 +254,8 @@ def importing(target: str) -> Iterator[None]:
     Its code may still import something while it runs.
 
     Args:
-        target: MODULE, in the current folder or installed, FILE.py, or either with `:NAME`.
+        target: The module, in the current folder or installed, or FILE.py; either may end in
+            `:NAME`.
     """
     path = Path(target.rpartition(":")[0] or target)
     folder = str(path.absolute().parent) if path.suffix == ".py" else ""
@@ -271,13 +272,14 @@ def imported(name: str) -> ModuleType:
     Random numbers that it draws at import do not change the global generator.
 
     Args:
-        name: Dotted, or the path of a file that ends in `.py`, which is imported by its own name.
+        name: The dotted name of a module, or the path of a file that ends in `.py`, which is
+            imported by its own name.
 
     Returns:
         The module.
 
     Raises:
-        InputError: It is absent, or fails.
+        InputError: The module is missing, or fails at import.
     """
     if name.endswith(".py"):
         name = _module_name(Path(name))
@@ -301,7 +303,7 @@ def imported(name: str) -> ModuleType:
 def _module_name(path: Path) -> str:
     """Return the name under which a file is imported; raises InputError for a file without one.
 
-    Another module of that name may have been imported, or would be.
+    Raises InputError, too, if another module has that name.
     """
     name = path.stem
     if not path.is_file():
@@ -319,14 +321,14 @@ def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
     """Return the model that a callable makes.
 
     Args:
-        target: Its name in messages.
+        target: The name of the callable in messages.
         factory: The callable.
 
     Returns:
         The model.
 
     Raises:
-        InputError: It fails, or makes no model.
+        InputError: The callable fails, or returns no model.
     """
     try:
         # Modules draw their first weights from the global generator: its state is restored.

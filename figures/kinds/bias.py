@@ -1,12 +1,12 @@
 """Per-task F1 by task position: the bias of each feature toward tasks learned early or late.
 
-x: task position in the executed order, from 1, or of a single order the tasks by name; y: F1 of the
-task in %, from summary.csv; a panel for each feature, a line for each learner (Murata et al. 2020,
-figures 2 and 3).
+x: task position in the executed order, from 1, or for a single order the tasks by name; y: F1 of
+the task in %, from summary.csv; a panel for each feature, a line for each learner (Murata et al.
+2020, figures 2 and 3).
 
 A learner that forgets is good at the tasks learned last: its line rises. If it still rises where
-only the first layers were held fixed and the rest was retrained, these layers, too, favor the last
-tasks. Over a single order a rising line may as well be one of easier tasks.
+only the first layers were held fixed and the rest was retrained, these layers favor the last tasks,
+too. With a single order, a line may also rise because the last tasks are easier.
 """
 
 import math
@@ -30,20 +30,20 @@ TABLES = ("summary", "learners", "measurements")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one panel per feature and in it one line per continual learner over T task positions.
+    """Draw a panel per feature with a line per continual learner over T task positions.
 
     The last panel is the deepest feature: the trained model, unchanged. In the other panels
     everything downstream of the feature was retrained. Bars are one standard deviation over seeds
     either way. A rising line is a bias toward the tasks learned last (Murata 2020, figures 2 and
     3). Each architecture has its own rows of panels. Offline training and the untrained network
-    have no order, and so no line.
+    have no order, and therefore no line.
 
     Args:
         tables: The tables of the study.
         page: The page to draw on.
 
     Returns:
-        The figure, None without a continual learner.
+        The figure, None if there is no continual learner.
     """
     f1 = where(tables.summary, metric="f1", learner=continual(tables.summary))
     if tables.crowded or f1.empty:
@@ -100,7 +100,7 @@ def _columns(counts: Sequence[int], most: int) -> int:
 def _plot_feature(
     axes: Axes, looks: Appearances, rows: pd.DataFrame, learners: Sequence[str]
 ) -> None:
-    """Draw one line per learner over the task positions of the rows of one feature."""
+    """Draw one line per learner over the task positions, from the rows of one feature."""
     rows_of = {name: where(rows, learner=name) for name in learners}
     lines.plot_dodged(axes, looks, rows_of, "task_position")
     lines.mark_steps(axes, max(rows["task_position"]))

@@ -1,10 +1,10 @@
-"""Accuracy by the budget of retraining: whether more epochs would change what a layer shows.
+"""Accuracy by retraining budget: whether more epochs would change what a layer shows.
 
 x: multiples of the retraining's epochs; y: accuracy on all tasks in %, from layers.csv; a panel for
 each feature, a line for each learner, for the ceiling (offline) and for the floor (untrained).
 
-Lines that are level at the right have converged. Where a line still rises, the layer may hold more
-than was read out; where the floor still rises, the share retained depends on the budget.
+Lines that are level at the right have converged. If a line still rises, the layer may hold more
+than was read out; if the floor still rises, the share retained depends on the budget.
 """
 
 import math
@@ -25,7 +25,7 @@ TABLES = ("layers", "learners")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one panel per feature, a line for each learner and control over the multiples.
+    """Draw a panel per feature with a line for each learner and control over the multiples.
 
     Bars are the 95 % intervals of layers.csv.
 
@@ -34,7 +34,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page: The page to draw on.
 
     Returns:
-        The figure, None where no feature was measured at two multiples.
+        The figure, None if no feature was measured at two multiples.
     """
     curves = budget_curves(tables.layers)
     rows = where(curves, quantity=MEASURED)

@@ -1,6 +1,6 @@
 """Omega_all against model size and training time: the cost of accuracy.
 
-x: megabytes in the first panel, seconds in the second, on a logarithmic scale where many learners
+x: megabytes in the first panel, seconds in the second, on a logarithmic scale if many learners
 differ much, else from 0; a cost that is the same for all has no panel; y: Omega_all, from
 metrics.csv. Sizes are those of Kemker et al. 2018, table 2; times are in times.csv.
 
@@ -26,10 +26,10 @@ TABLES = ("metrics", "learners", "times")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one marker per continual learner, against its size in one panel, its time in another.
+    """Draw one marker per continual learner: against its size in a panel, its time in another.
 
     y: Omega_all, or A_T (Chaudhry 2018) in a study without Offline, which Omega needs. x: size of
-    the model with everything stored beside it (Kemker 2018, table 2), and training time of all
+    the model with everything stored besides it (Kemker 2018, table 2), and training time of all
     tasks. All are means; bars are one standard deviation of the accuracy over seeds either way. The
     upper left corner is the best.
 
@@ -83,7 +83,7 @@ def _accuracy(tables: StudyTables) -> tuple[str, float, pd.DataFrame]:
 
 
 def _scale(axes: Axes, costs: Sequence[float]) -> None:
-    """Make the x axis begin at 0, or logarithmic, a little wider than many costs that differ."""
+    """Let the x axis begin at 0 or, for many costs that differ, be logarithmic with some margin."""
     low, high = min(costs), max(costs)
     if len(costs) < 3 or high < 4 * low:
         axes.set_xlim(0, 1.1 * high)

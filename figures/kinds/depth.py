@@ -1,15 +1,16 @@
-"""PRA by feature: accuracy on all tasks that retraining can still reach from each layer.
+"""PRA by feature: the accuracy on all tasks that retraining can still reach from each layer.
 
 x: the feature up to which the network was held fixed, by depth; y: Partial Retrain Accuracy in %,
 from summary.csv; a line for each learner, a dashed one for offline training (Murata et al. 2020,
-figure 1). Below, from layers.csv: the points missing, ceiling minus accuracy. Axes of another
-figure have only the accuracy.
+figure 1). A panel below shows the points missing, ceiling minus accuracy, from layers.csv. On a
+user's axes there is only the accuracy.
 
-At the left little is held fixed and almost all is retrained, at the right the model is as trained.
-A learner's features lie between two controls, from layers.csv: the ceiling, the same for the
-offline network's features, and the floor, for those of an untrained network; the band between them
-is the room of a layer. A line below the ceiling shows layers that have lost information on the
-tasks, or never had it; where floor and ceiling meet, there is nothing to retain.
+At the left, little is held fixed and almost everything is retrained; at the right, the model is as
+it was trained. A learner lies between two controls, from layers.csv: the ceiling, the same accuracy
+from the features of the offline network, and the floor, that from the features of an untrained
+network; the band between them is what a layer can retain. A line below the ceiling shows layers
+that have lost information on the tasks, or never had it; where floor and ceiling meet, there is
+nothing to retain.
 """
 
 from collections.abc import Iterator, Sequence
@@ -51,20 +52,20 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
     Bars are the 95 % intervals of layers.csv, or one standard deviation over seeds either way if
-    some learner has no intervals. A ring marks where a learner falls below the ceiling. If there
-    are intervals and every learner has a ceiling, a panel below shows the points missing, on a
-    scale that is linear around 0.
+    some learner has no intervals. A ring marks the feature at which a learner falls below the
+    ceiling. If there are intervals and every learner has a ceiling, a panel below shows the points
+    missing, on a scale that is linear around 0.
 
-    Without a ceiling, Offline is a dashed line at one value, the same at every feature, since the
-    whole network is trained on all tasks (Murata 2020, figure 1). Each architecture has a panel;
-    that line is always the one of the study's network.
+    Without a ceiling, Offline is a dashed line at the same value for every feature, since the whole
+    network is trained on all tasks (Murata 2020, figure 1). Each architecture has a panel; the
+    dashed line is always that of the study's network.
 
     Args:
         tables: The tables of the study.
         page: The page to draw on.
 
     Returns:
-        The figure, None without a continual learner or without a feature besides the output.
+        The figure, None if there is no continual learner, or no feature besides the output.
     """
     pra = where(tables.summary, metric="pra")
     drawn = [(features, names) for features, names in architectures(pra) if len(features) > 1]
@@ -115,7 +116,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _shown(tables: StudyTables) -> StudyTables:
-    """Return PRA, and the rows of layers over all tasks after retraining."""
+    """Return PRA, and the rows of the layers on all tasks after retraining."""
     layers = where(tables.layers, readout=["", RETRAIN], task_position=None)
     return replace(
         tables,
@@ -128,7 +129,7 @@ def _shown(tables: StudyTables) -> StudyTables:
 def _name_features(
     page: Page, blocks: Sequence[Sequence[Axes]], features: Sequence[dict[int, str]]
 ) -> None:
-    """Name the features below the panels, but not between the accuracies and what is missing."""
+    """Name the features below the lowest panels."""
     names = [captions.shortened(list(name_of.values())) for name_of in features]
     empty = [[""] * len(texts) for texts in names * (len(blocks) - 1)]
     page.name_ticks(
@@ -137,7 +138,7 @@ def _name_features(
 
 
 def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> list[list[Axes]]:
-    """Return a panel for each architecture, and with `below` those of the points missing."""
+    """Return a panel for each architecture, and if `below` a second one for the points missing."""
     columns = layout.balanced(len(titles), page.across(4))
     if not below:
         return page.blocks([titles], columns, wide=wide)
@@ -151,7 +152,7 @@ def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> li
 
 
 def _control_sentences(shown: StudyTables) -> Iterator[str]:
-    """Name the controls and marks that are drawn."""
+    """Yield sentences on the controls and marks that are drawn."""
     quantities = set(shown.layers["quantity"])
     if "ceiling" in quantities:
         yield "Ceiling (dashed): the same for an offline network, trained on all tasks at once"
@@ -181,9 +182,10 @@ def _plot_learners(
     *,
     bars: bool,
 ) -> dict[str, Line2D]:
-    """Draw a line for each learner of an architecture; return the legend's entries of marks.
+    """Draw a line for each learner of an architecture; return the legend entries of the marks.
 
-    Of `accuracy`, points without an interval are from the summary; `missing` has only intervals.
+    For `accuracy`, points without an interval are taken from the summary; `missing` has only points
+    with intervals.
     """
     if quantity == "missing":
         lines.scale_points(axes)
@@ -209,7 +211,7 @@ def _plot_learners(
 def _plot_controls(
     axes: Axes, looks: Appearances, learners: Sequence[str], shown: StudyTables
 ) -> dict[str, Line2D]:
-    """Draw the controls of an architecture; return the legend's entries by name."""
+    """Draw the controls of an architecture; return their legend entries by name."""
 
     def of_any_learner(quantity: str) -> pd.DataFrame:
         tables = (where(shown.layers, quantity=quantity, learner=name) for name in learners)

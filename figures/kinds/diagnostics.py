@@ -1,12 +1,12 @@
 """Dead units, effective rank and similarity of each layer, without any readout.
 
-x: the layer, by depth; y: of the network after all tasks, from diagnostics.csv, the share of units
+x: the layer, by depth; y: for the network after all tasks, from diagnostics.csv: the share of units
 that never change, the effective rank as a share of the units, and the similarity (debiased linear
 CKA) to the same layer of the untrained and of the offline network; a line for each learner.
 
-The offline and the untrained network are in the panels, too: a layer with more dead units or a
-lower rank than both has lost room for features; one as similar to the untrained network as the
-offline one is has hardly learned.
+The panels show the offline and the untrained network, too. A layer with more dead units or a lower
+rank than both has lost room for features. A layer has hardly learned if it is still similar to the
+untrained network while the offline network's layer is not.
 """
 
 import pandas as pd
@@ -33,7 +33,7 @@ _PANELS = {
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one panel per metric and in it a line per learner and control over L layers.
+    """Draw a panel per metric with a line per learner and control over L layers.
 
     Bars are one standard deviation over seeds either way.
 
@@ -42,7 +42,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page: The page to draw on.
 
     Returns:
-        The figure, None without two layers.
+        The figure, None if there are fewer than two layers.
     """
     rows, learners = tables.diagnostics, continual(tables.diagnostics)
     names = rows.groupby("depth")["feature"].unique()

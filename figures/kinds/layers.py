@@ -4,10 +4,10 @@ x: the layer, by depth; y: the task position in the executed order, the first le
 all tasks below; number: ceiling minus accuracy, in points (of 100), from layers.csv; a panel for
 each learner and readout.
 
-Where each task was measured when it was learned, the left half of a cell has the color of what was
-never learned, the right half of what was forgotten since, and both add up to the number. Read along
-a row to see in which layers a task is lost, down a column to see the tasks that a layer has lost:
-if it forgets, the first ones.
+If each task was measured when it was learned, the color of a cell's left half shows what was never
+learned, that of the right half what was forgotten since, and both add up to the number. Read along
+a row to see in which layers a task is lost, and down a column to see which tasks a layer has lost:
+the first ones if it forgets.
 """
 
 import math
@@ -37,7 +37,7 @@ TABLES = ("layers", "statements", "first_layer")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one heat map per continual learner and readout: T positions (and all) by L layers.
 
-    The colors are centered at 0 and are the same in all figures; cells below untrained have another
+    The colors are centered at 0 and the same in all figures; cells below untrained have another
     hue. A number is gray if its interval includes 0. A frame marks the first layer shown to forget.
 
     Args:
@@ -45,7 +45,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page: The page to draw on.
 
     Returns:
-        The figure, None where nothing missing was measured.
+        The figure, None if no missing accuracy was measured.
     """
     panels = heatmaps.layer_panels(tables)
     if not panels:
@@ -92,9 +92,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _marks(panels: Sequence[LayerPanel], *, numbers: bool) -> Iterator[tuple[lines.Key, str]]:
-    """Yield the legend's entry and the caption's sentence for each kind of mark that is there.
+    """Yield the legend entry and the caption's sentence for each kind of mark that is there.
 
-    numbers: whether cells show theirs.
+    numbers: whether the cells show their numbers.
     """
     cells = [cell for panel in panels for cell in panel.cells]
     if any(len(cell.values) > 1 for cell in cells):
@@ -130,12 +130,12 @@ def _marks(panels: Sequence[LayerPanel], *, numbers: bool) -> Iterator[tuple[lin
 
 
 def _key(label: str, *, marker: str = "s", **look: Any) -> Line2D:
-    """Return a legend's entry."""
+    """Return a legend entry."""
     return Line2D([], [], ls="", marker=marker, ms=6.5, label=label, **look)
 
 
 class _Size(NamedTuple):
-    """Columns of the grid, inches of a panel, whether all of it fits, and numbers can be read."""
+    """The columns of the grid, the inches of a panel, whether all fits, and numbers are legible."""
 
     columns: int
     width: float
@@ -180,7 +180,7 @@ def _grid(page: Page, blocks: Sequence[Sequence[LayerPanel]], size: _Size) -> li
 
 
 def _finish(axes: Axes, panel: LayerPanel) -> None:
-    """Give a panel the ticks along y and its frame; task 1 is on top."""
+    """Give a panel the ticks along y and its frame; task 1 is at the top."""
     positions, cells = panel.task_positions, panel.cells
     tasks = [position for position in positions if position]
     ticks = {positions.index(k) + 0.5: str(k) for k in layout.ticks(1, len(tasks)) if k in tasks}
@@ -199,7 +199,7 @@ def _finish(axes: Axes, panel: LayerPanel) -> None:
 
 
 def _name_features(page: Page, grid: Sequence[Axes], panels: Sequence[LayerPanel]) -> None:
-    """Name the features below each panel, unless the same stand below the panel under it."""
+    """Name the features below each panel unless the panel under it shows the same names."""
     # In a user's axes nothing of ours stands below: it has no cell.
     specs = [axes.get_subplotspec() for axes in grid]
     cells = [(spec.rowspan.start, spec.colspan.start) if spec else None for spec in specs]

@@ -2,10 +2,10 @@
 
 x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
 %, from measurements.csv, dark for 0 and light for 100, gray where it is 0 by construction: a single
-head never predicts a class of a task to come.
+head never predicts a class of a future task.
 
-Read down a column to follow a task: before it is learned, learned at the white steps, and forgotten
-below them; read along a row to see all tasks at one time.
+Read down a column to follow a task: it is learned at the white steps, and forgotten below them.
+Read along a row to see all tasks at one time.
 """
 
 import math
@@ -34,16 +34,16 @@ TABLES = ("measurements",)
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw each continual learner's R, averaged over orders and seeds, with one color bar.
 
-    Row = tasks learned so far, from none ("before") to T; column = position of the evaluated task
-    in the executed order. The steps separate the tasks learned so far, below, from those to come.
-    Cells that were not measured are hatched.
+    A row is the number of tasks learned so far, from none ("before") to T; a column is the position
+    of the evaluated task in the executed order. The steps separate the tasks learned so far, below,
+    from future tasks. Cells that were not measured are hatched.
 
     Args:
         tables: The tables of the study.
         page: The page to draw on.
 
     Returns:
-        The figure, None without a continual learner.
+        The figure, None if there is no continual learner.
     """
     matrices = tables.matrices
     if not matrices:
@@ -75,7 +75,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
-    """Return the columns of the grid, and a panel's width and height in inches, to fit on a page.
+    """Return the columns of the grid, and a panel's width and height in inches, that fit a page.
 
     A page is 8.8 inches high.
     """
@@ -93,7 +93,7 @@ def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
 def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible: bool) -> QuadMesh:
     """Draw R, (T+1, T), in percent, a cell for each element; return the colored mesh.
 
-    If legible, the cells that are not gray show their numbers.
+    If `legible`, the cells that are not gray show their numbers.
     """
     T, shade = R.tasks, matplotlib.colormaps["viridis"].with_extremes(under="0.82")
     # The hatched ground shows through cells that the mesh leaves out.

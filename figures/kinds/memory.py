@@ -1,11 +1,11 @@
 """Final accuracy against the number of stored samples.
 
 x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for each kind of
-learner and sampling strategy with at least two budgets. After Chaudhry et al. 2018, figure
-4: the gain of a learner from a larger memory.
+learner and sampling strategy with at least two budgets. After Chaudhry et al. 2018, figure 4: what
+a learner gains from a larger memory.
 
-A steep rise shows a learner that relies on its stored samples; a high value at 0 samples shows one
-that prevents forgetting by other means.
+A steep rise shows that a learner relies on its stored samples; a high value at 0 samples shows that
+it prevents forgetting by other means.
 """
 
 import math
@@ -40,7 +40,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
     There is one line for each kind of learner and sampling strategy. Budgets per class and in total
     are different numbers, so each has a panel. The x axis is logarithmic; a learner of the kind
-    that stores nothing is drawn at 0, beside the axis's smallest number. Bars are one standard
+    that stores nothing is drawn at 0, to the left of the smallest budget. Bars are one standard
     deviation over seeds either way.
 
     Args:
@@ -85,13 +85,13 @@ def stored(learners: pd.DataFrame) -> pd.DataFrame:
 def sweeps(learners: pd.DataFrame, results: pd.DataFrame, empty: str = "") -> pd.DataFrame:
     """Return the results of each kind and strategy with two budgets, by budget.
 
-    A learner of the kind that stores nothing is there as budget 0. Of learners with the same kind,
-    strategy and budget the first counts.
+    A learner of the kind that stores nothing has the budget 0. Among learners with the same kind,
+    strategy and budget, the first counts.
 
     Args:
         learners: The table of learners.
-        results: Rows of learners.
-        empty: The kind that is there as budget 0 where none of the kind itself stores nothing.
+        results: The rows of results by learner.
+        empty: The kind that stands for budget 0 if no learner of the kind itself stores nothing.
 
     Returns:
         The rows, with the columns kind, sampling, unit and budget.
@@ -110,7 +110,7 @@ def sweeps(learners: pd.DataFrame, results: pd.DataFrame, empty: str = "") -> pd
 
 
 def positions(budgets: Iterable[int]) -> dict[int, float]:
-    """Return the position of each budget on the x axis: its log10; 0 the median step before all.
+    """Return the x position of each budget: its log10, and for 0 one median step to the left.
 
     >>> positions([0, 1, 10, 100])
     {0: -1.0, 1: 0.0, 10: 1.0, 100: 2.0}
@@ -124,10 +124,10 @@ def positions(budgets: Iterable[int]) -> dict[int, float]:
 
 
 def budget_names(x: Mapping[int, float]) -> list[str]:
-    """Return the budgets' names, "" for one that is too close to the last name before it.
+    """Return the names of the budgets, "" for one too close to the last name before it.
 
     Args:
-        x: Their positions, ascending.
+        x: The positions of the budgets, ascending.
 
     >>> budget_names({10: 0.0, 11: 0.01, 100: 1.0})
     ['10', '', '100']
@@ -162,7 +162,7 @@ def mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
     A logarithmic axis has no 0.
 
     Args:
-        page: The page that is drawn on.
+        page: The page to draw on.
         axes: The axes of a panel.
         x: The position of each budget.
     """
@@ -174,9 +174,9 @@ def mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
 
 
 def _appearances(page: Page, sweeps: Iterable[_Sweep]) -> dict[_Sweep, Appearance]:
-    """Return one for each kind and strategy: that of the kind if it has a single strategy.
+    """Return an appearance for each kind and strategy: the kind's, if it has a single strategy.
 
-    Else the legend names both the kind and the strategy.
+    Otherwise the legend names both the kind and the strategy.
     """
     kinds = [kind for kind, _ in sweeps]
     names = {s: s[0] if kinds.count(s[0]) == 1 else ", ".join(s) for s in sweeps}

@@ -1,11 +1,11 @@
 """Omega_base, Omega_new and Omega_all: retention, new learning and overall accuracy.
 
-x: learners; y: Omega, from metrics.csv; three shades of blue for the three (Kemker et al. 2018,
-table 2). Omega_new is an accuracy. A high one beside a low Omega_base shows a learner that
-forgets, the reverse one that does not learn.
+x: learners; y: Omega, from metrics.csv; one shade of blue for each of the three (Kemker et al.
+2018, table 2). Omega_new is an accuracy. A high Omega_new beside a low Omega_base shows a learner
+that forgets; the reverse shows one that does not learn.
 
 Omega_base and Omega_all are fractions of the offline learner's accuracy (Kemker 2018): at 1 a
-learner is as good as joint training, above 1 better.
+learner is as good as joint training, above 1 it is better.
 """
 
 from typing import Any
@@ -32,16 +32,16 @@ TABLES = ("metrics",)
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
-    The learners are in the order of their appearances, whatever the study's order. Error bars are
-    one standard deviation over seeds either way; the line at 1 is the offline learner, or for
-    Omega_new a perfect one.
+    The learners are in the order of their appearances, not in that of the study. Error bars are one
+    standard deviation over seeds either way; the line at 1 is the offline learner, or for Omega_new
+    a perfect one.
 
     Args:
         tables: The tables of the study.
         page: The page to draw on.
 
     Returns:
-        The figure, None unless two learners have all three, which needs Offline.
+        The figure, None unless two learners have all three Omegas, which need Offline.
     """
     omegas = {name: tables.metric("kemker", name) for name in SHADES}
     # A group with a bar missing would look like an Omega of 0.

@@ -3,7 +3,7 @@
 x: the layer, by depth; y: accuracy on all tasks in %, from layers.csv; a panel for each learner, a
 line for each readout, with its own ceiling (offline, dashed) and floor (untrained, dotted).
 
-Where the lines lie together, what is said of a layer does not depend on the readout. Compare each
+Where the lines lie together, conclusions on a layer do not depend on the readout. Compare each line
 with its own floor and ceiling: a stronger readout lifts all three.
 """
 
@@ -31,7 +31,7 @@ _KEYS = {
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one panel per learner and in it a line per readout over L layers, between its controls.
+    """Draw a panel per learner with a line per readout over L layers, between its controls.
 
     Bars are the 95 % intervals of layers.csv.
 
@@ -40,7 +40,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page: The page to draw on.
 
     Returns:
-        The figure, None where no learner has two readouts.
+        The figure, None if no learner has two readouts.
     """
     layers = _layers(tables.layers).sort_values("depth", kind="stable")
     panels = {k: where(layers, learner=k) for k in layers["learner"].unique()}

@@ -1,13 +1,13 @@
 """Accuracy forgotten in each layer against the number of stored samples.
 
-x: samples stored, on a logarithmic scale, with 0, the learner that stores nothing, at its left; y:
-points of accuracy lost on the tasks before the last since each was learned, from layers.csv, of a
-readout trained downstream of the layer; a panel for each kind of learner and readout, a line for
-each layer, dark for the first by depth and light for the output.
+x: samples stored, on a logarithmic scale, with 0, for the learner that stores nothing, at its left;
+y: points of accuracy lost on earlier tasks since each was learned, from layers.csv, by a readout
+trained downstream of the layer; a panel for each kind of learner and readout, a line for each
+layer, dark for the first by depth and light for the output.
 
-Where the line of the output falls and those of the layers are level at 0, samples save only the
+If the line of the output falls and those of the layers stay at 0, stored samples help only the
 output: the layers had not forgotten. The further a line is from 0 at the left, the more there is to
-save; where it meets 0, so many samples are enough for that layer.
+gain; the number of samples at which it meets 0 is enough for that layer.
 """
 
 from itertools import pairwise
@@ -27,10 +27,10 @@ TABLES = ("layers", "learners")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one panel per kind of learner and readout, and in it a line per layer over budgets.
+    """Draw a panel per kind of learner and readout with a line per layer over the budgets.
 
-    Bars are the 95 % intervals of layers.csv. The learner of kind `finetune` is drawn at 0 if no
-    learner of the panel's kind stores nothing.
+    Bars are the 95 % intervals of layers.csv. The learner of kind `finetune` is drawn at 0 if every
+    learner of the panel's kind stores samples.
 
     Args:
         tables: The tables of the study.
@@ -79,7 +79,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _rows(tables: StudyTables) -> pd.DataFrame:
-    """Return what was forgotten by budget of each kind, strategy, unit of budgets, and readout."""
+    """Return the forgotten accuracy by budget, for each kind, strategy, unit and readout."""
     rows = where(tables.layers, quantity="forgotten", task_position=None).dropna(subset="value")
     # What is forgotten at only the output is in another figure.
     rows = rows[rows.groupby(["readout", "learner"])["value"].transform("size") > 1]

@@ -28,8 +28,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
     Bars are one standard deviation over seeds either way. If all groups share a budget, the x axis
-    names it, otherwise each group's name does. Of learners with the same kind, strategy and budget
-    the first counts.
+    names it; otherwise each group's name does. Among learners with the same kind, strategy and
+    budget, the first counts.
 
     Args:
         tables: The tables of the study.
@@ -66,7 +66,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _group_names(groups: Sequence[_Group], page: Page) -> tuple[str, list[str]]:
-    """Return the x label and the groups' names, which include the budget if budgets differ.
+    """Return the label of x and the names of the groups, with the budget if budgets differ.
 
     >>> _group_names([("er", 10, "per class"), ("ewc", 10, "per class")], Page())
     ('Learner, with 10 stored samples per class', ['ER', 'EWC'])

@@ -3,8 +3,8 @@
 x: the weightings W1, W2, W3 of Diaz-Rodriguez et al. 2018 and those of the study's report; y: the
 score, from 0 to 1, from metrics.csv; a mark for each learner.
 
-It sums up the seven criteria that `spider` shows one by one. If the order of the learners changes
-from one weighting to the next, the best depends on the weights.
+CLscore sums up the seven criteria that `spider` shows one by one. If the order of the learners
+changes from one weighting to the next, the best learner depends on the weights.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ TABLES = ("metrics", "learners")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one group per weighting, W1, W2, W3 and user-defined ones, with one mark per learner.
+    """Draw a group per weighting, W1, W2, W3 and user-defined ones, with a mark per learner.
 
     CLscore is in [0, 1], larger is better (Diaz-Rodriguez 2018, table 3). A score with a standard
     deviation over seeds has a bar.
@@ -35,7 +35,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page: The page to draw on.
 
     Returns:
-        The figure, None without two learners with a score.
+        The figure, None unless two learners have a score.
     """
     scores = tables.by_bracket("diaz_rodriguez", "cl_score")
     groups, weightings = pd.factorize(scores["bracket"])
@@ -71,7 +71,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _weights(weights: Sequence[float]) -> str:
-    """Return the weight of each criterion, or that of all.
+    """Return the weight of each criterion, or one weight if all are equal.
 
     >>> _weights(W1)
     'all 0.14'

@@ -1,4 +1,4 @@
-"""Accuracy over the sessions: on all of them so far, on the base set and on the newest.
+"""Accuracy over the sessions: on all sessions so far, on the base set and on the newest.
 
 x: the session; y: accuracy in % on the test data that the panel's title names, from metrics.csv; a
 line for each learner. After Kemker et al. 2018, figures 2, S2 and S3: Omega_all, Omega_base and
@@ -6,7 +6,7 @@ Omega_new are the means of these lines from the second session on, the first two
 offline learner's accuracy.
 
 The base set, which is learned first, shows retention; the newest session shows new learning. A
-learner may be good at the one at the expense of the other.
+learner may be good at one at the expense of the other.
 """
 
 import pandas as pd
@@ -34,7 +34,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
     There is one line per continual learner (Kemker 2018, figures 2, S2 and S3), a mean over orders
     and seeds. The panels share their y axis. If the base falls and the newest stays high, a learner
-    pays for new tasks with old ones.
+    gives up old tasks for new ones.
 
     Args:
         tables: The tables of the study.

@@ -1,9 +1,9 @@
 """Criteria of Diaz-Rodriguez 2018 as a spider chart.
 
-A spoke for each of the seven in which learners differ, from 0 in the middle to 1 at the rim, larger
-is better, from metrics.csv; a closed line for each learner. In the small panels a learner lies
-between plain fine-tuning and training on everything so far: its gain over the one, and its saving
-against the other.
+There is a spoke for each of the seven criteria in which learners differ, from 0 in the middle to 1
+at the rim, larger is better, from metrics.csv, and a closed line for each learner. The small panels
+show each learner with plain fine-tuning and training on everything so far: its gain over the one,
+and its saving against the other.
 
 A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency; REM:
 remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a learner's polygon
@@ -39,15 +39,15 @@ TABLES = ("metrics", "learners")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw all learners in one large panel, then each between its bounds in a small one.
+    """Draw all learners in one large panel, and each with its bounds in a small one.
 
     A spoke is a criterion in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
     are means over orders and seeds. A criterion on which all learners agree, as on the model size
     of equal networks, has no spoke.
 
-    The lower bound is the learner of kind `finetune` without stored samples, the upper bound that
-    of kind `cumulative` (figure 2); without one of them there are no small panels. Learners that
-    lack a criterion are left out.
+    The lower bound is the learner of kind `finetune` without stored samples, the upper bound the
+    learner of kind `cumulative` (figure 2); without one of them there are no small panels. Learners
+    that lack a criterion are left out.
 
     Args:
         tables: The tables of the study.
@@ -115,19 +115,19 @@ def _bounds(learners: pd.DataFrame) -> list[str]:
 
 
 def _angles(spokes: int) -> NDArray[np.float64]:
-    """Return the angles of so many spokes, clockwise from the top."""
+    """Return the angles of the spokes, clockwise from the top."""
     return np.linspace(0, 2 * math.pi, spokes, endpoint=False)
 
 
 def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axes, list[Axes]]:
-    """Return the large panel and the small ones around it, which have these titles.
+    """Return the large panel, and the small ones around it with these titles.
 
-    The large one takes two by two cells at the top left; without small ones there is one cell.
+    The large panel takes two by two cells at the top left; without small panels there is one cell.
     """
     if page.axes is not None:
         if page.axes.name != "polar":
             raise InputError(
-                "figures.spider is drawn into polar axes: make them by "
+                "figures.spider needs polar axes: make them with "
                 "plt.subplots(subplot_kw={'projection': 'polar'})"
             )
         (large,) = page.panels([""])
@@ -153,7 +153,7 @@ def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axe
 def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
     """Draw the spokes and rings of a polar panel, with the criteria clockwise from the top.
 
-    With `scale` the rings have numbers.
+    If `scale`, the rings have numbers.
     """
     angles, half = _angles(len(spokes)), math.pi / len(spokes)
     axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1), xticks=[], yticks=[])

@@ -1,13 +1,13 @@
 """PRA by layer as tasks are learned: when each layer starts to forget.
 
-x: the number of tasks learned, 0 = the network before any training; y: accuracy on all tasks in %,
-from measurements.csv, of a readout trained downstream of the layer; a panel for each learner, a
+x: the number of tasks learned, 0 for the network before any training; y: accuracy on all tasks in
+%, from measurements.csv, by a readout trained downstream of the layer; a panel for each learner, a
 line for each layer, dark for the first by depth and light for the last.
 
 A falling line shows a layer that forgets, a rising one a layer that still learns. The dashed
 segments at the right are the ceiling, from the offline network: the distance to them is the
-accuracy missing in a layer. The scale is wide near 100 %, where lines of layers lie close, and a
-line is thinner the deeper its layer, so that none hides another.
+accuracy missing in a layer. The scale is stretched near 100 %, where the lines of layers lie close
+together, and lines of deeper layers are thinner, so that none hides another.
 """
 
 import math
@@ -37,17 +37,17 @@ _DASHES = (0, (2, 0.8))
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one panel per continual learner and in it a line per layer over 0..T tasks learned.
+    """Draw a panel per continual learner with a line per layer over 0 to T tasks learned.
 
-    It shows the readout that was measured after most tasks, `linear` if there are several. Bars are
-    one standard deviation over seeds either way; they are left out if there are many layers.
+    It shows the readout that was measured most often, `linear` if there are several. Bars are one
+    standard deviation over seeds either way; they are left out if there are many layers.
 
     Args:
         tables: The tables of the study.
         page: The page to draw on.
 
     Returns:
-        The figure, None where no layer besides the output was measured after two tasks or more.
+        The figure, None if no layer besides the output was measured after two tasks or more.
     """
     readout = _readout(tables)
     if not readout:
@@ -82,7 +82,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _courses(measurements: pd.DataFrame, readout: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the PRA of layers from the untrained network on, and that of the offline network."""
+    """Return the PRA of the layers after each number of tasks, and that of the offline network."""
     courses = pra_by_step(measurements, readout)
     rows = where(courses, learner=continual(courses))
     # A single point says nothing of time.
@@ -107,7 +107,7 @@ def _readout(tables: StudyTables) -> str:
 def _plot_learner(
     axes: Axes, looks: Mapping[int, Appearance], courses: pd.DataFrame, offline: pd.DataFrame
 ) -> None:
-    """Draw the layers of one learner slightly beside each other, and their ceilings."""
+    """Draw the layers of one learner, slightly shifted along x, and their ceilings."""
     last = courses["tasks_seen"].max()
     part = max(1, last / 8)  # of the axis, so that ceilings are seen beside many tasks, too
     layers = dict(list(courses.groupby("depth")))

@@ -4,8 +4,8 @@ x: F_T, the accuracy lost on earlier tasks; y: I_T, the accuracy missing on the 
 to training on everything so far; both are differences of fractions, from metrics.csv.
 A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure 3).
 
-A learner that retains old tasks may fail to learn new ones. The best are at the bottom left: they
-forget little, and learn each task as well as a model trained on all data so far.
+A learner that retains old tasks may fail to learn new ones. The best learners are at the bottom
+left: they forget little, and learn each task as well as a model trained on all data so far.
 """
 
 from typing import Any
@@ -37,15 +37,15 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
 
-    Lower is better in both. The lines at 0 separate positive from negative transfer: backward (PBT,
-    NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3).
+    Lower is better for both. The lines at 0 separate positive from negative transfer: backward
+    (PBT, NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3).
 
     Args:
         tables: The tables of the study.
         page: The page to draw on.
 
     Returns:
-        The figure, None if no learner has both.
+        The figure, None if no learner has both numbers.
     """
     T, forgetting = tables.after_last_task("forgetting")
     _, intransigence = tables.after_last_task("intransigence")
@@ -94,9 +94,10 @@ def _name_quadrants(axes: Axes, F: pd.DataFrame, I_T: pd.DataFrame) -> None:
 
 
 def _limits(rows: pd.DataFrame, margin: float, least: float) -> tuple[float, float]:
-    """Return limits of an axis around 0 and all bars of rows along it.
+    """Return the limits of an axis that holds 0 and all bars of the rows.
 
-    Shares of the axis: `margin` stays free at either end, `least` is on either side of 0.
+    `margin` is the share of the axis that stays free at either end, `least` the least share on
+    either side of 0.
     """
     means, reach = rows["mean"], rows["std"].fillna(0)
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))

@@ -1,9 +1,9 @@
-"""The answer of a run in words, and what limits it, by stated rules from the tables.
+"""The answer of a run in words, and what limits it, by fixed rules from the tables.
 
-There is one answer for each learner that learns task by task, by one readout: `linear` if there are
-statements on it, else the first readout. A layer forgot if its statement `forgets` says yes; it
-gained if the interval is below minus the margin; if the statement is open, nothing can be shown. A
-layer gives back what is missing at the output if less than half as much is missing in it.
+There is one answer for each learner that learns task by task, from one readout: `linear` if there
+are statements on it, else the first readout. A layer forgot if its statement `forgets` says yes; it
+gained if the interval lies below minus the margin; if the statement is open, nothing can be shown.
+A layer gives back what is missing at the output if less than half as much is missing in the layer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ _MOST = 4  # layers that are named in a row
 
 
 class Answer(NamedTuple):
-    """The answer for one learner: what its layers forgot, all statements, what limits it."""
+    """The answer for one learner: what its layers forgot, all statements, and what limits them."""
 
     learner: str
     readout: str
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
 
 def answers(tables: Tables) -> list[Answer]:
-    """Return the answer for each learner of the statements, in their order."""
+    """Return the answer for each learner with statements, in their order."""
     layers, result = tables["layers"], []
     tasks = count_tasks(layers)
     sentences_of = sentences(tables, tasks)
@@ -58,7 +58,7 @@ def answers(tables: Tables) -> list[Answer]:
 
 
 def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
-    """Return what each layer forgot, those of one verdict together, by depth."""
+    """Return what each layer forgot, by depth; layers with the same verdict are grouped."""
     on = f"on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     forgets = where(rows, statement="forgets")
     verdicts, has_gained = forgets["verdict"], forgets["high"] < -forgets["margin"]
@@ -90,7 +90,7 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
 
 
 def _verdict(verb: str, rows: pd.DataFrame, on: str, sign: int = 1) -> list[str]:
-    """Return layers with the points of each, its interval in brackets, as one part or none."""
+    """Return the layers with their points and intervals, as one part of a sentence or none."""
     cells = list[str]()
     for row in rows.itertuples():
         low, high = sorted((sign * row.low, sign * row.high))
@@ -101,15 +101,15 @@ def _verdict(verb: str, rows: pd.DataFrame, on: str, sign: int = 1) -> list[str]
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return names with commas between; of many the first, their number, and the last."""
+    """Return names separated by commas; of many, the first, the number of others, and the last."""
     more = len(names) - _MOST
     return ", ".join([*names[: _MOST - 1], f"{more} more", names[-1]] if more > 1 else names)
 
 
 def _rebuilt(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
-    """Return what the layer before the output gives back of what is missing there, if anything.
+    """Return how much of what is missing at the output the layer before it gives back, if any.
 
-    With what the same layer of an untrained network gives.
+    It is compared with the same layer of an untrained network.
     """
     below = where(rows, statement="below_ceiling")
     by_key = where(layers, task_position=None).set_index(["feature", "quantity"])

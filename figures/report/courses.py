@@ -1,4 +1,4 @@
-"""The questions that are asked over time: over tasks learned, and over epochs of retraining."""
+"""Questions on the course over time: over the tasks learned, and over epochs of retraining."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ _MOST = 6  # tasks or layers that are drawn beside each other
 
 
 def course(_: Tables, matrices: Matrices) -> ReportFigures:
-    """Ask when it happened: of all tasks learned so far and, in more figures, of each task."""
+    """Ask when it happened: on all tasks learned so far and, in further figures, on each task."""
     figures, more = [], list[ReportFigure]()
     for readout in matrices.readouts:
         for learner in matrices.learners:
@@ -36,7 +36,7 @@ def course(_: Tables, matrices: Matrices) -> ReportFigures:
 def _each_task(
     matrices: Matrices, learner: str, readout: str, features: Sequence[str]
 ) -> Iterator[ReportFigure]:
-    """Yield a chart for each layer, with a line for each task from when it was learned."""
+    """Yield a chart for each layer, with a line for each task from the step that learned it."""
     T = matrices.tasks
     for feature in evenly(features, _MOST):
         R = matrices.matrix(learner, feature, readout).values
@@ -55,7 +55,7 @@ def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
 
 
 def budget(tables: Tables, _: Matrices) -> ReportFigures:
-    """Ask what the retraining budget changes: accuracies by multiples of it, and losses."""
+    """Ask what the retraining budget changes: accuracies by its multiples, and losses."""
     return [*_budgets(tables), *_losses(tables)], []
 
 

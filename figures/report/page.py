@@ -1,7 +1,7 @@
 """The report of runs as one HTML file, and its first screen for notebooks.
 
-The file asks nothing of a network and works without its script. Notebooks drop style sheets, so
-there all style is in the elements; texts have the notebook's color, and numbers one that is legible
+The file needs no network access and works without its script. Notebooks drop style sheets, so all
+style is in the elements there; texts have the notebook's color, and numbers a color that is legible
 on their cell, so that light and dark themes both work.
 """
 
@@ -45,9 +45,10 @@ def write_report(
     """Write the report of run directories, or of saved results, to a file; return its path.
 
     Args:
-        directories: Several are shown side by side, with the differences of each from the first.
-        path: Of the file.
-        learners: Those to show, None = the first twelve.
+        directories: The directories; several are shown side by side, with the differences of each
+            from the first.
+        path: The path of the file.
+        learners: The learners to show, None = the first twelve.
 
     Raises:
         InputError: Tables are missing or cannot be read, or a learner is unknown.
@@ -70,7 +71,7 @@ def write_page(page: str, path: Path) -> None:
         path: The file.
 
     Raises:
-        NotWritten: It cannot be written.
+        NotWritten: The file cannot be written.
     """
     with replacing(path) as partial:
         partial.write_text(page, encoding="utf-8")
@@ -82,13 +83,13 @@ def report(
     learners: Sequence[str] | None = None,
     caveats: Sequence[str] = (),
 ) -> str:
-    """Return the page of runs.
+    """Return the report of runs as an HTML page.
 
     Args:
-        runs: Tables, by the name of the run.
-        settings: How runs were made, by their names.
-        learners: Those to show, None = the first twelve.
-        caveats: Of all answers.
+        runs: The tables by the name of the run.
+        settings: The settings of each run, by its name.
+        learners: The learners to show, None = the first twelve.
+        caveats: The caveats of all answers.
 
     Raises:
         InputError: A learner is unknown.
@@ -137,7 +138,7 @@ def report(
 
 
 def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
-    """Show the answers with their caveats and the heat maps; sheets and notes are folded.
+    """Return the answers with their caveats and the heat maps; sheets and notes are folded.
 
     The maps show the readouts of the answers, or all readouts if there are no answers.
 
@@ -192,9 +193,9 @@ def _policy(style: str, script: str) -> str:
 
 
 def _json(runs: Mapping[str, Tables]) -> Markup:
-    """Return layers and statements by run, as JSON that ends no element of HTML.
+    """Return layers and statements by run, as JSON that cannot end an HTML element.
 
-    Of each table the columns once, and the values of each row.
+    For each table it has the columns once, and the values of each row.
     """
     names = ("layers", "statements", "statement_seeds", "first_layer")
     data = {run: {name: _values(t[name]) for name in names} for run, t in runs.items()}
@@ -217,7 +218,7 @@ def _about(tables: Tables) -> list[str]:
 
 
 def _settings(directory: Path) -> Sheet | None:
-    """Return how a run directory was made, from the plan in study.json; None without one."""
+    """Return how a run directory was made, from the plan in study.json; None if there is none."""
     try:
         plan = json.loads((directory / "study.json").read_bytes())["plan"]
     except FileNotFoundError:
@@ -228,7 +229,7 @@ def _settings(directory: Path) -> Sheet | None:
 
 
 def _named_settings(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield each setting within a value by its dotted name, without those that are not set."""
+    """Yield each setting within a value by its dotted name, skipping those that are not set."""
     if isinstance(value, dict):
         for key, setting in value.items():
             yield from _named_settings(f"{name}.{key}".lstrip("."), setting)

@@ -1,4 +1,4 @@
-"""The questions that a report asks of the tables of a run, each with its views."""
+"""Questions that a report asks of the tables of a run, each with its views."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
 
 
 def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigure]:
-    """Return the figures of all runs: those of a readout together, then those of a learner."""
+    """Return the figures of all runs, ordered by readout, then by learner."""
     several = len(figures) > 1
     of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
     readouts = [views.FIRST, *(figure.readout for figure in of_runs)]
@@ -52,7 +52,7 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
 
 
 def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
-    """Ask what is missing in each layer: after all tasks and, in more figures, after fewer."""
+    """Ask what is missing in each layer: after all tasks and, in further figures, after fewer."""
     barred = unjudged(tables["statements"])
     figures, earlier = [], list[ReportFigure]()
     for (learner, readout), layers in _of_layers(tables):
@@ -85,7 +85,7 @@ def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
 
 
 def _cell(row_of: Mapping[str, Any], in_doubt: bool) -> Cell:
-    """Return the cell of the quantities of a layer on a task."""
+    """Return the cell for the quantities of a layer on a task."""
     if "missing" not in row_of:
         return Cell()
     row = row_of["missing"]
@@ -98,7 +98,7 @@ def _cell(row_of: Mapping[str, Any], in_doubt: bool) -> Cell:
 def _earlier(
     matrices: Matrices, learner: str, readout: str, features: Sequence[str]
 ) -> Iterator[ReportFigure]:
-    """Yield the same after fewer tasks, of those learned by then, where layers were measured."""
+    """Yield the same after fewer tasks, on the tasks learned by then, where it was measured."""
     # Tables of layers may name features and readouts without measurements.
     rows = [f for f in features if f in matrices.features and readout in matrices.readouts]
     missing = [
@@ -125,7 +125,7 @@ def _earlier(
 
 
 def parted(tables: Tables, _: Matrices) -> ReportFigures:
-    """Ask what was forgotten, and what never learned."""
+    """Ask how much was forgotten, and how much was never learned."""
     figures = []
     for (learner, readout), layers in _of_layers(tables):
         # The output loses far more than any layer before it, which would all lie at 0 then.
@@ -170,9 +170,9 @@ def output(tables: Tables, matrices: Matrices) -> ReportFigures:
 
 
 def _matrix(R: Any) -> views.HeatMap:
-    """Return R as a heat map: its tones are accuracies, those of tasks not yet learned pale.
+    """Return R as a heat map; tones are accuracies, those of tasks not yet learned are pale.
 
-    Of many tasks some are drawn; all of them are in its table.
+    If there are many tasks, only some are drawn; its table has all of them.
     """
     steps, positions = range(len(R)), range(1, len(R))
     titles = ["tasks learned / task position", *map(str, positions)]
@@ -219,7 +219,7 @@ def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
 
 
 def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
-    """Yield the rows of each continual learner's layers, by depth; readout after readout."""
+    """Yield the rows of each continual learner's layers, by depth, one readout after another."""
     layers = tables["layers"].sort_values("depth", kind="stable")
     order = tables["layers"][["readout", "learner"]].drop_duplicates()
     readouts = list(order["readout"].unique())

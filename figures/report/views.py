@@ -1,6 +1,6 @@
 """Views of a report: heat maps, charts and tables, as texts and numbers for a template.
 
-Every number that is drawn stands in the `table` of its view, too.
+Every number that is drawn is also in the `table` of its view.
 """
 
 import math
@@ -31,8 +31,12 @@ _Item = TypeVar("_Item")
 class Cell:
     """A cell of a heat map.
 
-    `tone` is that of its color, from -7 (purple) to 7 (orange), 0 = white, None = empty. It is
-    `weak` if its interval holds 0, `barred` if nothing is stated of it. `tip` has all numbers.
+    Attributes:
+        text: The text in the cell.
+        tone: The tone of its color, from -7 (purple) to 7 (orange), 0 = white, None = empty.
+        weak: Whether its interval includes 0.
+        barred: Whether nothing is stated about it.
+        tip: The text with all numbers.
     """
 
     text: str = ""
@@ -43,7 +47,7 @@ class Cell:
 
     @classmethod
     def missing(cls, value: float, tip: str, *, weak: bool = False, barred: bool = False) -> Self:
-        """Return the cell of a difference in accuracy, empty for NaN."""
+        """Return the cell for a difference in accuracy, empty for NaN."""
         if math.isnan(value):
             return cls()
         return cls(text=points(value), tone=tone(value), weak=weak, barred=barred, tip=tip)
@@ -51,9 +55,9 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class HeatMap:
-    """Rows by columns of cells, with the titles of both, and its table.
+    """A heat map: rows by columns of cells, with the titles of both, and a table.
 
-    Without `numbers` the table has the texts of the cells.
+    Without `numbers`, the table has the texts of the cells.
     """
 
     kind: ClassVar[str] = "heat"
@@ -66,7 +70,7 @@ class HeatMap:
 
     @property
     def table(self) -> Sheet:
-        """The cells as texts."""
+        """The numbers of the map, or the texts of its cells."""
         pairs = zip(self.rows, self.cells, strict=True)
         lines = [(name, *(cell.text for cell in cells)) for name, cells in pairs]
         titles = [f"{self.down} / {self.across}", *self.columns]
@@ -75,7 +79,7 @@ class HeatMap:
 
 @dataclass(frozen=True, kw_only=True)
 class ChartPoint:
-    """A value at x with its interval, NaN = none."""
+    """A value at x with its interval; NaN = no interval."""
 
     x: float
     value: float
@@ -91,7 +95,7 @@ class ChartPoint:
 
 
 class ChartAxis(NamedTuple):
-    """The range of an axis, and the numbers on it."""
+    """The range of an axis and the numbers on it."""
 
     low: float
     high: float
@@ -104,10 +108,10 @@ class ChartAxis(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """Series of points by name over a common axis, joined by lines.
+    """A chart: series of points by name over a common axis, joined by lines.
 
-    `across` and `up` are the titles of the axes; with `zero`, 0 is on the axis of values. If whole
-    numbers x, from 1, have `names`, the points are not joined, with x downwards.
+    `across` and `up` are the titles of the axes; with `zero`, the axis of values includes 0. If the
+    x, whole numbers from 1, have `names`, points are not joined and x runs downwards.
     """
 
     series: Mapping[str, Sequence[ChartPoint]]
@@ -123,12 +127,12 @@ class Chart:
 
     @property
     def drawn(self) -> dict[str, Sequence[ChartPoint]]:
-        """The series that are drawn: of many some, evenly apart."""
+        """The series that are drawn: if there are many, some at even distances."""
         return dict(evenly(list(self.series.items()), _MOST_LINES))
 
     @property
     def x(self) -> ChartAxis:
-        """The axis of x."""
+        """The x axis."""
         all_x = sorted({point.x for points in self.drawn.values() for point in points})
         apart = _round_up(len(all_x) / (_TICKS + 2))
         ticks = [x for x in all_x if x == all_x[0] or x % apart == 0]
@@ -136,14 +140,14 @@ class Chart:
 
     @property
     def y(self) -> ChartAxis:
-        """The axis of values, with all intervals on it."""
+        """The axis of values, which includes all intervals."""
         drawn = (point for points in self.drawn.values() for point in points)
         values = [end for point in drawn for end in (point.value, point.low, point.high)]
         return value_axis([*values, *([0.0] if self.zero else [])])
 
     @property
     def table(self) -> Sheet:
-        """A line for each x, a column for each series."""
+        """The values: a line for each x, a column for each series."""
         tips = [{round(p.x): p.tip for p in points} for points in self.series.values()]
         lines = [
             (self.names[x - 1] if self.names else str(x), *(tip_of.get(x, "-") for tip_of in tips))
@@ -154,10 +158,10 @@ class Chart:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportFigure:
-    """A view of one learner and readout, empty where it is of all of them.
+    """A view with the learner and the readout that it is about; "" = all of them.
 
-    `run` is empty where the report is of one run, `tasks_seen` where a reader cannot choose;
-    `title` says what else it is of.
+    `run` is "" if the report is about one run, `tasks_seen` is "" if a reader cannot choose;
+    `title` names what else the view is about.
     """
 
     run: str = ""
@@ -173,7 +177,7 @@ ReportFigures = tuple[Sequence[ReportFigure], Sequence[ReportFigure]]
 
 
 class Section(NamedTuple):
-    """A question, by its name in the template, with its figures."""
+    """A question, by its name in the template, and its figures."""
 
     name: str
     figures: Sequence[ReportFigure]
@@ -181,7 +185,7 @@ class Section(NamedTuple):
 
 
 def value_axis(values: Iterable[float]) -> ChartAxis:
-    """Return an axis on which all values have room, with a few round numbers.
+    """Return an axis that includes all values, with a few round numbers.
 
     >>> value_axis([0, 0.97]).ticks
     [0.0, 0.5, 1.0]
@@ -195,13 +199,13 @@ def value_axis(values: Iterable[float]) -> ChartAxis:
 
 
 def _round_up(least: float) -> float:
-    """Return a round number that is not below a number."""
+    """Return a round number that is not less than a number."""
     ten = 10.0 ** math.floor(math.log10(least))
     return next(digit * ten for digit in (1, 2, 5, 10) if digit * ten >= least)
 
 
 def tone(value: float) -> int | None:
-    """Return the tone of a difference in accuracy, a fraction: the borders passed, with its sign.
+    """Return the tone of a difference in accuracy, a fraction: the borders it reaches, signed.
 
     >>> tone(0.03), tone(-0.3), tone(0.001), tone(float("nan"))
     (3, -6, 0, None)
@@ -213,25 +217,25 @@ def tone(value: float) -> int | None:
 
 
 def label(learner: str) -> str:
-    """Return a learner's name in print."""
+    """Return a learner's printed name."""
     return learner_appearances([learner])[learner].label
 
 
 def short(names: Sequence[str]) -> list[str]:
-    """Return names with the first parts of long ones cut off, as far as all stay apart."""
+    """Return names with the first parts of long ones cut off, if all names stay different."""
     shorter = (shortened(names, width) for width in _WIDTHS)
     return next((short for short in shorter if short != list(names)), list(names))
 
 
 def evenly(items: Sequence[_Item], most: int) -> list[_Item]:
-    """Choose some items at even distances, the first and the last among them.
+    """Choose items at even distances, including the first and the last.
 
     Args:
         items: The items.
-        most: The largest number to choose.
+        most: The largest number of items to choose.
 
     Returns:
-        The chosen items, or all if there are no more.
+        The chosen items, all if there are no more than that.
 
     >>> evenly(range(1, 51), 5), evenly("abc", 5)
     ([1, 13, 25, 38, 50], ['a', 'b', 'c'])

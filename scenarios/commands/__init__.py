@@ -1,4 +1,4 @@
-"""The command line: one module for each command of `probe`, and what they share.
+"""The command line: one module for each command of `probe`, and shared modules.
 
 `main` starts and ends the process, `app` lists the commands with their flags. A module named after
 a command does its work: `run`, `model`, `init`, `status`, `figures`, `metrics`, `layers`,
@@ -6,5 +6,5 @@ a command does its work: `run`, `model`, `init`, `status`, `figures`, `metrics`,
 line, and `screen` has printing, signals and the output of a run.
 
 Commands contain no other logic: they read the command line, call the package and print. A user's
-mistake is answered by one sentence with the remedy, and exit code 2.
+mistake gives one sentence with the remedy, and exit code 2.
 """

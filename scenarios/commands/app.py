@@ -103,7 +103,7 @@ def report(
         list[Path], typer.Argument(metavar="DIR...", help="Run directories, or saved results.")
     ],
     out: Annotated[Path | None, typer.Option(help="The file; DIR/report.html by default.")] = None,
-    learners: Annotated[str | None, typer.Option(help="Such as er,si; 12 by default.")] = None,
+    learners: Annotated[str | None, typer.Option(help="Learners, as er,si; 12 by default.")] = None,
 ) -> None:
     """Write one HTML page that says which layer forgot what, with figures and tables.
 
@@ -121,7 +121,7 @@ _MOST = typer.Option(min=0, max=1, help="Accuracy that a layer of the second run
 def compare(
     first: Directory, second: Directory, max_forgetting: Annotated[float | None, _MOST] = None
 ) -> int:
-    """Show how much more or less each layer of a second run forgets than in the first.
+    """Show how much more or less each layer forgets in a second run than in the first.
 
     The exit code is 1 if a layer of the second run forgets more than --max-forgetting.
     """
@@ -138,7 +138,7 @@ def explain(
     feature: Annotated[str, typer.Option(help="The layer.")],
     quantity: Annotated[str, typer.Option(help="A quantity of layers.csv.")] = "forgotten",
 ) -> None:
-    """Show the accuracies that a number of layers.csv is made of, and the files they come from.
+    """Show the accuracies behind a number in layers.csv, and the files they come from.
 
     Each accuracy is shown by seed, order and task position, with the formula and the notes.
     """
@@ -152,8 +152,8 @@ def explain(
 def metrics(file: Path, options: flags.MetricsOptions) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
-    Each row of FILE holds the accuracy on all T tasks after one more task has been learned. A first
-    row with the accuracy before any training is optional. Leave unmeasured cells empty or nan.
+    Each row of FILE holds the accuracy on all T tasks, after one more task than the row above. A
+    first row of accuracies before any training is optional. Leave unmeasured cells empty or nan.
     """
     from scenarios.commands.metrics import score_file
 
@@ -161,12 +161,12 @@ def metrics(file: Path, options: flags.MetricsOptions) -> None:
 
 
 @app.command()
-@with_options("MODULE:FACTORY|NETWORK", "A model, its function, or a network of `probe list`.")
+@with_options("MODULE:FACTORY|NETWORK", "A model or its factory, or a network of `probe list`.")
 def layers(model: str, options: flags.LayersOptions) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 
     The model is called on random inputs: normal values, or zeros and ones for integers. The columns
-    frozen and left count parameters up to the cut and downstream of it.
+    frozen and left count the parameters upstream and downstream of the cut.
     """
     from scenarios.commands.layers import show_layers
 
@@ -175,7 +175,7 @@ def layers(model: str, options: flags.LayersOptions) -> None:
 
 _FOLDER = typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
 _WEIGHTS = typer.Option(
-    metavar="FILE|default|random", help="A state dict, torchvision's or untrained."
+    metavar="FILE|default|random", help="A state dict, torchvision's, or untrained."
 )
 
 
@@ -187,7 +187,7 @@ def features(
     weights: Annotated[str, _WEIGHTS] = "default",
     device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
 ) -> None:
-    """Write a feature file from images, by the last hidden layer of a pretrained network.
+    """Write a feature file from images, using the last hidden layer of a pretrained network.
 
     A study takes the file instead of a data set. torchvision downloads its weights if needed.
     """

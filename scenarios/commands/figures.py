@@ -70,5 +70,5 @@ def _labelled(text: str) -> tuple[str, str]:
     """
     learner, _, label = text.partition("=")
     if not learner.strip() or not label.strip():
-        raise InputError(f"a label is LEARNER=NAME, as er='Replay (ours)', got {text!r}")
+        raise InputError(f"a label is LEARNER=NAME, such as er='Replay', got {text!r}")
     return learner.strip(), label.strip()

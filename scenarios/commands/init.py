@@ -32,9 +32,9 @@ def show_written(file: Path, options: InitOptions) -> None:
         OSError: A file cannot be written.
     """
     if file.suffix != ".toml":
-        raise InputError(f"a study file ends in .toml, got {file}: call it {file.name}.toml")
+        raise InputError(f"a study file ends in .toml, got {file}: name it {file.name}.toml")
     if options.own and (options.data or options.network):
-        raise InputError("--own writes its own network and data: leave out --data, --network")
+        raise InputError("--own writes a network and data: leave out --data and --network")
     name = options.data or "digits"
     # Other data are downloaded later.
     is_here = not options.own and (name.endswith(".npz") or name in BUNDLED)

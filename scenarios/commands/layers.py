@@ -1,7 +1,7 @@
-"""`probe layers`: the modules at which a user's model can be cut, and a good set of them.
+"""`probe layers`: the modules at which a user's model can be cut, and a suggested set of them.
 
-Each module is tried on a batch of three random inputs (`probe.cut.candidates`, which also chooses
-the good set); here the model is loaded and the table printed.
+`probe.cut.candidates` tries each module on a batch of three random inputs and suggests a set; this
+module loads the model and prints the table.
 """
 
 import re
@@ -33,14 +33,14 @@ _INPUT = r"(?:([^\W\d]\w*)=)?([1-9]\d{0,9}(?:x[1-9]\d{0,9})*)(:int)?"
 
 
 def show_layers(target: str, options: LayersOptions) -> None:
-    """Print every module of a model that can be a feature, and a good set of them.
+    """Print the modules of a model that can be features, and a suggested set of them.
 
     Args:
-        target: MODULE:FACTORY, or the name of a network of this package.
-        options: The flags.
+        target: The model, MODULE:FACTORY or the name of a network of this package.
+        options: The flags of `probe layers`.
 
     Raises:
-        InputError: Flags are unusable, or the model fails on such inputs.
+        InputError: A flag is invalid, or the model fails on the random inputs.
     """
     with importing(target):
         try:
@@ -53,7 +53,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
             raised = error.__cause__ or error if isinstance(error, ModelRaised) else error
             if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(raised):
                 raise
-            shape = f"{', '.join(options.input)}: check --input, and --integers for words"
+            shape = f"{', '.join(options.input)}: check --input, and --integers for tokens"
             raise InputError(f"the model raised {described(raised)} on {shape}") from error
     if options.json:
         print_json(_record(modules))
@@ -62,7 +62,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
 
 
 def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
-    """Return the table as values that JSON has; docs/tables.md lists the keys."""
+    """Return the table as JSON values; docs/tables.md lists the keys."""
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
     features = []
     for module in modules:
@@ -73,21 +73,21 @@ def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
 
 
 def _model(target: str, sample: Value) -> nn.Module:
-    """Return the model of that name, a network of this package or the user's own."""
+    """Return the model of that name, a network of this package or a user-defined one."""
     # A dotted name without a factory is refused by `load_callable`.
     if ":" in target or "." in target:
         factory = load_callable(target, "a callable that returns a model")
         return factory if isinstance(factory, nn.Module) else build_model(target, factory)
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
-        raise InputError(f"{target} takes one input without a name: give --input once, as 3x32x32")
+        raise InputError(f"{target} takes one input without a name: give one --input, as 3x32x32")
     return build_network(target, tensors(sample)[0].shape[1:], classes=10)
 
 
 def _print(modules: Sequence[Candidate]) -> None:
     """Print a table of the features, the reasons against caching some, and the suggested set.
 
-    modules: in the order in which the model computes them. Lines to a file or a pipe are not cut
-    off.
+    The modules are in the order in which the model computes them. Lines to a file or a pipe are not
+    truncated.
     """
     console = Console()
     console = console if console.is_terminal else Console(width=200)
@@ -111,32 +111,33 @@ def _print(modules: Sequence[Candidate]) -> None:
 
 
 def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
-    """Return a batch of three: one tensor, a tuple of several, or a mapping of named ones.
+    """Return a batch of three random examples: a tensor, a tuple of tensors, or a mapping by name.
 
     Args:
-        texts: [NAME=]SHAPE[:int], as 3x32x32 or mask=16:int.
+        texts: The shapes of the inputs, [NAME=]SHAPE[:int], such as 3x32x32 or mask=16:int.
         integers: Whether all inputs are integers.
 
     Returns:
-        Normal values, or zeros and ones, which any embedding takes; the same every time.
+        Normal values, or zeros and ones for integers, which any embedding accepts; the same at
+        every call.
 
     Raises:
-        InputError: A text has another form, or some inputs lack a name or share one.
+        InputError: A shape is malformed, or some inputs lack a name or share one.
     """
     generator = stream(0, "sample")
     names, inputs = zip(*(_draw(text, integers, generator) for text in texts), strict=True)
     if any(names) and len(set(filter(None, names))) < len(inputs):
-        raise InputError(f"--input: name every input once, or none, got {', '.join(texts)}")
+        raise InputError(f"--input: name all inputs differently, or none, got {', '.join(texts)}")
     if any(names):
         return dict(zip(names, inputs, strict=True))
     return inputs if len(inputs) > 1 else inputs[0]
 
 
 def _draw(text: str, integers: bool, generator: torch.Generator) -> tuple[str, Tensor]:
-    """Return the name of an --input ("" without one), and such inputs."""
+    """Return the name of an --input ("" if it has none), and random inputs of its shape."""
     match = re.fullmatch(_INPUT, text)
     if match is None:
-        raise InputError(f"--input expects 3x32x32, NAME=16 or NAME=16:int, got {text!r}")
+        raise InputError(f"--input expects a shape, 3x32x32, NAME=16 or NAME=16:int, got {text!r}")
     name, shape, is_integer = match.groups()
     draw = partial(torch.randint, 2) if integers or is_integer else torch.randn
     return name or "", draw((_EXAMPLES, *map(int, shape.split("x"))), generator=generator)

@@ -1,6 +1,6 @@
 """`probe list`: everything that a study or a command can name.
 
-The lists are those that the package itself uses; a learner or readout is described by the first
+The lists are the ones that the package itself uses; a learner or readout is described by the first
 line of its class's docstring.
 """
 
@@ -74,6 +74,6 @@ def _names() -> dict[str, list[dict[str, Any]]]:
 
 
 def _entries(about_by_name: Mapping[str, str | type]) -> list[dict[str, Any]]:
-    """Return names with their texts, of a class the first line of its docstring."""
+    """Return names with their descriptions; of a class, the first line of its docstring."""
     texts = {n: a if isinstance(a, str) else a.__doc__ for n, a in about_by_name.items()}
     return [{"name": n, "about": (text or "").partition("\n")[0]} for n, text in texts.items()]

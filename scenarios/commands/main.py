@@ -2,7 +2,7 @@
 
 Nothing heavy is imported before signals are handled. Exit codes: 0; 1 if a job of a study failed; 2
 for a user's mistake, with one sentence on standard error and no traceback; 130 and 143 if Ctrl-C or
-SIGTERM stopped it; 141 if the reader of its output is gone.
+SIGTERM stopped it; 141 if the pipe that it prints to was closed.
 """
 
 import os
@@ -18,10 +18,10 @@ _OUTPUT_FAILS = {EBADF, EDQUOT, EFBIG, EIO, ENOSPC}
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one sentence and exit code 2.
+    """Run the command line; report a user's mistake in one sentence, with exit code 2.
 
-    Always ends by SystemExit. An unforeseen error keeps its traceback: it is a bug of this package,
-    or a broken installation.
+    It always ends by SystemExit. An unforeseen error keeps its traceback: it is a bug of this
+    package, or a broken installation.
     """
     # Figures are never shown on a screen, whatever backend the environment sets.
     os.environ["MPLBACKEND"] = "agg"

@@ -22,10 +22,10 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     """Print the metrics of the matrix in a file as fractions, as JSON or as a table.
 
     Args:
-        file: R, T x T or (T+1) x T, as .csv or .npy, or as a framework logged it
+        file: The file with R, (T, T) or (T+1, T): .csv, .npy, or a framework's log
             (`probe.metrics.matrix_file`).
-        options: The flags of `probe metrics`; their reference is the cumulative learner's R, a file
-            of the same forms.
+        options: The flags of `probe metrics`; `reference` is a file with the cumulative learner's
+            R, in one of the same formats.
 
     Raises:
         InputError: The values cannot be read, or the matrices have different T.
@@ -59,4 +59,4 @@ def _sizes(text: str | None) -> list[int] | None:
     try:
         return None if text is None else [int(cell) for cell in names(text)]
     except ValueError:
-        raise InputError(f"--test-sizes expects numbers as 10,20,..., got {shown(text)}") from None
+        raise InputError(f"--test-sizes expects integers as 10,20,..., got {shown(text)}") from None

@@ -34,15 +34,14 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     """Measure how much each layer of a user's networks retains.
 
     Args:
-        target: MODULE:FACTORY of the network, or the folder of a recorder, with `--network`.
-        options: The flags.
+        target: The network, MODULE:FACTORY; or the folder of a recorder, with `--network`.
+        options: The flags of `probe model`.
 
     Returns:
         Whether no job failed.
 
     Raises:
-        InputError: As `scenarios.commands.run.carry_through`, and for flags and files that do not
-            fit.
+        InputError: Flags, files, data or networks cannot be used; nothing is written then.
     """
     runs = _runs(target, options)
     recording = runs if isinstance(runs, Recording) else None
@@ -84,7 +83,7 @@ def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:
 
 
 def _runs(target: str, options: ModelOptions) -> Recording | ForeignRuns | None:
-    """Return a recording or the runs of another framework, None for files named by a pattern."""
+    """Return a recording or another framework's runs, None if a pattern names the files."""
     if options.from_ is None:
         folders = [folder for folder in (target, options.checkpoints) if folder]
         return next((read_recording(f) for f in folders if Path(f).is_dir()), None)
@@ -100,7 +99,7 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
     is_folder = bool(target) and Path(target).is_dir()
     if is_folder != (options.network is not None):
         got = f"got {target}, --network {options.network or 'left out'}"
-        raise InputError(f"name the network once: MODULE:FACTORY, or DIR --network m:build; {got}")
+        raise InputError(f"give the network once: MODULE:FACTORY, or DIR --network m:build; {got}")
     if is_folder and options.checkpoints is not None:
         raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
     data, output = options.data, position(options.output)
@@ -108,12 +107,12 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
         output = output if options.output else recording.output
         data = data or (str(recording.data.absolute()) if recording.data else None)
         if recording.called and options.call is None:
-            raise InputError("the recorded network was called by a function: name it, --call m:f")
+            raise InputError("the recorded network was called by a function: give --call m:f")
     if data is None:
         # What a recording names may be code, and only what the user types is imported.
         reference = recording.reference if recording else None
         function = f"{reference.name if reference else 'MODULE:LOAD'}, which returns (train, test)"
-        raise InputError(f"give the data: --data {function}, or --data FILE.npz")
+        raise InputError(f"there are no data: give --data {function}, or FILE.npz")
     return UserCode(
         loads=options.load or (),
         network=options.network or target,
@@ -126,14 +125,14 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
 def _checkpoints(
     runs: Recording | ForeignRuns | None, folder: Path, options: ModelOptions
 ) -> Checkpoints:
-    """Return the files of all networks; those of another framework are written to a folder."""
+    """Return the files of all networks; those of another framework are converted into a folder."""
     if runs is None and options.checkpoints:
         return Checkpoints.find(options.checkpoints, options.offline, options.learner)
     if runs is None:
         example = "--checkpoints 'ckpt/seed{seed}-task{task}.pt', as your files are named"
-        raise InputError(f"give the networks: {example}, or the folder of a probe.Recorder")
+        raise InputError(f"there are no networks: give {example}, or a recorder's folder")
     if options.offline is not None:
-        raise InputError("--offline is for files that --checkpoints names: leave it out")
+        raise InputError("--offline is only for a pattern in --checkpoints: leave it out")
     if isinstance(runs, Recording):
         return runs.checkpoints
     if runs.class_order is None:
@@ -142,7 +141,7 @@ def _checkpoints(
 
 
 def classes_of_tasks(text: str) -> list[list[int]]:
-    """Return the classes of each task; raises InputError for any other text.
+    """Parse the classes of each task; raises InputError if the text has another form.
 
     >>> classes_of_tasks("0-2,3+5,4")
     [[0, 1, 2], [3, 5], [4]]

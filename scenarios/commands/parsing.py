@@ -1,8 +1,8 @@
 """Parsing of the command line by typer: flags become one object, mistakes an `InputError`.
 
-typer reads the flags of a command from the signature of its function. This module makes the
+typer reads the flags of a command from the signature of its function. This module builds the
 signature from the fields of an options class, so that a flag is defined once, with its type,
-default and help. typer only parses: by itself it would print a box for a mistake and end the
+default and help. typer only parses: by itself it would print a mistake in a box and end the
 process.
 """
 
@@ -23,11 +23,11 @@ _LISTS: dict[Any, Any] = {tuple[str, ...]: list[str], tuple[str, ...] | None: li
 
 
 def with_options(metavar: str, about: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that makes a command of a function of an argument and its options.
+    """Return a decorator that turns a function of an argument and its options into a command.
 
-    The options are annotated by a dataclass of flags (see `scenarios.options`), of which those of
-    the base class come last; the docstring becomes the help of the command. Errors of the dataclass
-    pass through the command.
+    The annotation of the options is a dataclass of flags (see `scenarios.options`); the flags of
+    its base class come last. The docstring becomes the help of the command. Errors that the
+    dataclass raises pass through.
 
     Args:
         metavar: The name of the argument in the help.
@@ -40,7 +40,7 @@ def with_options(metavar: str, about: str) -> Callable[[Callable[..., Any]], Cal
 
 
 def _typed(command: Callable[..., Any], argument_info: Any) -> Callable[..., Any]:
-    """Return the command with the signature that typer makes its command line of."""
+    """Return the command with the signature from which typer builds its command line."""
     first, options = inspect.signature(command, eval_str=True).parameters.values()
     kind = options.annotation
 
@@ -63,7 +63,7 @@ def _typed(command: Callable[..., Any], argument_info: Any) -> Callable[..., Any
 
 
 def _parameter(flag: "Field[Any]", kind: Any) -> inspect.Parameter:
-    """Return the parameter that typer makes the flag of; a tuple of strings is repeatable."""
+    """Return the parameter from which typer builds the flag; a tuple of strings is repeatable."""
     # A field named like a keyword of Python ends in an underscore, such as `from_`.
     name = f"--{flag.name.rstrip('_').replace('_', '-')}"
     default = inspect.Parameter.empty if flag.default is MISSING else flag.default
@@ -77,7 +77,7 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
 
     Args:
         app: The commands.
-        arguments: None = those of this process; without any, the help is shown.
+        arguments: The arguments, None = those of this process; if empty, the help is shown.
 
     Returns:
         typer's exit code; 2 if only the help was shown.
@@ -85,7 +85,8 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
     Raises:
         InputError: An unknown command or flag, a missing or superfluous argument, or a value of the
             wrong type.
-        BrokenPipeError: The reader of the output is gone. Other errors of the command pass through.
+        BrokenPipeError: The pipe that the command prints to was closed. Other errors of the command
+            pass through.
     """
     try:
         return int(app(arguments, prog_name="probe", standalone_mode=False) or 0)

@@ -28,11 +28,11 @@ def show_redundancy(
 ) -> None:
     """Print the number of non-redundant features of each data set; write tables and a figure.
 
-    Writes DATA.csv for each, redundancy.png and .svg.
+    It writes redundancy.png, redundancy.svg and a DATA.csv for each data set.
 
     Args:
-        names: Names of data sets, or feature files.
-        folder: The data folder, None = that of the variable PROBE_DATA.
+        names: The names of data sets, or the paths of feature files.
+        folder: The data folder, None = the one in the variable PROBE_DATA.
         bins: The number of equal bins, None = minimum description length.
         out: The folder to write to.
         download: Whether missing data are downloaded.
@@ -44,7 +44,7 @@ def show_redundancy(
     data_sets = {data.name: data for data in (load(name, location) for name in names)}
     # One table would replace the other.
     if len(data_sets) < len(names):
-        raise InputError(f"data sets of one name among {', '.join(names)}: name each once")
+        raise InputError(f"two of {', '.join(names)} share a name: list each once or rename a file")
     results = [measure(data, bins) for data in data_sets.values()]
     make_folder(out)
     tables = [write_redundancy(out, result) for result in results]
@@ -68,10 +68,11 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
     Source: Kemker 2018, table S9, which states neither the discretization nor the data.
 
     Args:
-        data: Every element of an input is a feature: N inputs of any shape are (N, D).
-        bins: The number of equal bins of each feature. None: `minimum_description`, which has no
-            setting to choose and gives the paper's 39 features of MNIST's 60,000 training examples
-            (37 to 42 on parts of them).
+        data: The data set; every element of an input is a feature: N inputs of any shape become
+            (N, D).
+        bins: The number of equal bins of each feature. None = `minimum_description`, which has no
+            setting and gives the paper's 39 features of MNIST's 60,000 training examples (37 to 42
+            on parts of them).
 
     Returns:
         The redundancy.

@@ -10,7 +10,7 @@ from scenarios.options import names
 
 
 def build(root: Path) -> None:
-    """Draw the figures of a run directory where its tables have changed, and write its page."""
+    """Redraw the figures of a run directory if its tables have changed, and write its page."""
     # Both import what a plan is shown without.
     from figures.build import build as draw
     from figures.report.page import PAGE, write_report
@@ -23,7 +23,7 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     """Write the page of one or several run directories, and print its path.
 
     Args:
-        directories: Run directories.
+        directories: The run directories.
         out: The file to write; None for the page in the first directory.
         learners: The learners to show, separated by commas; None = the first 12.
 
@@ -37,15 +37,16 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:
-    """Print what the layers of a second run forget more or less than those of a first.
+    """Print how much more or less each layer forgets in a second run than in the first.
 
     Args:
-        first: A run directory.
-        second: Another.
-        most: The limit of what a layer of the second run may forget, a fraction; None for none.
+        first: The directory of the first run.
+        second: The directory of the second run.
+        most: The most accuracy that a layer of the second run may forget, a fraction; None = no
+            limit.
 
     Returns:
-        Whether no layer forgets more, by its value; those that do are printed.
+        Whether no layer forgets more than the limit; those that do are printed.
 
     Raises:
         InputError: Tables are missing or cannot be read.
@@ -70,13 +71,13 @@ def show_explanation(root: Path, learner: str, readout: str, feature: str, quant
 
     Args:
         root: The run directory.
-        learner: Name of the learner.
-        readout: Name of the readout.
-        feature: Name of the feature.
+        learner: The name of the learner.
+        readout: The name of the readout.
+        feature: The name of the feature.
         quantity: A quantity of layers.csv.
 
     Raises:
-        InputError: See `probe.results.explanation.explain`.
+        InputError: The directory holds no study, or a name is not in it.
     """
     from probe.results.explanation import explain
 

@@ -1,9 +1,9 @@
 """`probe run`: a study from its file to its tables and figures.
 
 It reads the study and applies the flags; loads the data and refuses settings that do not fit them;
-writes the plan to the run directory; does the jobs that are left, here or in parallel; makes tables
-and figures of all results; and prints the results. A run that is stopped loses only the measurement
-in progress, and the same command resumes it. A larger study on the same directory computes only the
+writes the plan to the run directory; does the remaining jobs, here or in parallel; makes tables and
+figures of all results; and prints the results. A run that is stopped loses only the measurement in
+progress, and the same command resumes it. A larger study on the same directory computes only the
 new jobs. Tables need pandas, which is imported only then: it takes a third of a second.
 
 Other processes may run on the same directory at any moment. The files that all of them write, the
@@ -45,14 +45,14 @@ def run_study(source: str, options: RunOptions) -> bool:
     """Run the study of a preset or file to its end, resuming an earlier run.
 
     Args:
-        source: A preset's name or a TOML file's path.
-        options: The flags.
+        source: The name of a preset, or the path of a TOML file.
+        options: The flags of `probe run`.
 
     Returns:
         Whether no job failed.
 
     Raises:
-        InputError: As `carry_through`.
+        InputError: Flags, data or networks cannot be used; nothing is written then.
     """
     user_code = UserCode(loads=options.load or ())
     with user_code.opened(BUILT_IN):
@@ -84,10 +84,10 @@ def carry_through(
     """Run a plan to its end, resuming an earlier run, and print its results.
 
     Args:
-        prepare: Returns the plan for a device.
+        prepare: A function that returns the plan for a device.
         options: The flags.
         root: The run directory.
-        show: Prints the results in it.
+        show: A function that prints the results in the run directory.
 
     Returns:
         Whether no job failed; the tables are then complete.
@@ -146,7 +146,7 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
 
 
 def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocations:
-    """Return where features' values are stored, by network: the plan's or a learner's own."""
+    """Return where activations are cached, by network: the study's, or a learner's own."""
     plans, (train, test) = dict[str, tuple[Allocation, ...]](), zip(*sizes, strict=True)
     for job in jobs_of(work.plan):
         network = job.learner if job.own_network else work.plan.network
@@ -163,11 +163,11 @@ def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocatio
 def _to_the_end(
     work: Work, executor: Executor, options: RunOptions
 ) -> tuple[list[Ended], list[run_directory.JobState]]:
-    """Describe the plan, do the rest of the jobs, and write the tables unless others still work.
+    """Write the plan, do the remaining jobs, and write the tables unless others are still at work.
 
-    Returns the ends of the jobs, and their results, in the tables if these were written. A file may
-    be found corrupt only when the tables are made, and its measurement is then missing: so it is
-    repeated once, and a second loss counts as failed.
+    Returns how the jobs ended, and the states of the jobs, which the tables hold if they were
+    written. If making the tables reveals a corrupt file, its measurement is repeated once; a second
+    loss counts as a failure.
     """
     make_folder(work.root)
     with _locked(work.root):
@@ -194,10 +194,10 @@ def _to_the_end(
 
 
 def _write_results(work: Work) -> list[run_directory.JobState]:
-    """Update tables and figures; return the results in them.
+    """Update tables and figures; return the states of the jobs in them.
 
-    It holds the directory's lock, as other processes may do the same. Figures are drawn only where
-    their tables have changed.
+    It holds the directory's lock meanwhile, as other processes may do the same. Figures are drawn
+    only where their tables have changed.
     """
     from probe.results.tables import write_tables
 
@@ -216,7 +216,7 @@ def _write_results(work: Work) -> list[run_directory.JobState]:
 
 
 def _locked(root: Path) -> AbstractContextManager[None]:
-    """Return the lock of the run directory; print a note if it has to be waited for."""
+    """Return the lock of the run directory; print a note if another process holds it."""
     if is_locked(root):
         show_line(f"{root}: waiting for another process to write the tables")
     return lock(root, wait=True)

@@ -29,7 +29,7 @@ def show_status(root: Path, as_json: bool = False) -> None:
 
     Args:
         root: The run directory.
-        as_json: Print one JSON object.
+        as_json: Whether to print one JSON object.
 
     Raises:
         InputError: The directory holds no study.
@@ -57,8 +57,8 @@ def show_status(root: Path, as_json: bool = False) -> None:
 def status_of(root: Path) -> dict[str, Any]:
     """Return the progress of a study as JSON values; docs/tables.md lists the keys.
 
-    It is read only from the run directory, and nothing is changed there. The time left is that of
-    the processes at work, or of a single one if there is none; None if it is not known.
+    It is read only from the run directory, and nothing is changed there. The time left is for the
+    processes at work, or for a single one if none is; None if it is unknown.
     """
     plan = read_plan(root)
     states = survey(plan, root, checkpoints=True)
@@ -100,7 +100,7 @@ def _state(root: Path, state: JobState) -> str:
 
 
 def _time_left(status: Mapping[str, Any]) -> list[str]:
-    """Return a sentence on the time left; none if all is finished."""
+    """Return a sentence on the time left; no sentence if all is finished."""
     if all(row["finished"] == row["jobs"] for row in status["learners"]):
         return []
     if status["seconds_left"] is None:

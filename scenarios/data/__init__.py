@@ -2,6 +2,6 @@
 
 `datasets.load` gives a `Dataset` for any name. `image_sets` reads published image sets, `speech`
 makes images of spoken digits, `feature_files` reads and writes any data as one .npz file,
-`image_features` makes such a file of a folder of images, and `npz` reads numpy's archives. No
+`image_features` makes such a file from a folder of images, and `npz` reads numpy's archives. No
 reader runs code of a user's file, and every defect of a file is an `InputError` that names it.
 """

@@ -1,7 +1,7 @@
-"""Data sets by name: bundled with scikit-learn, in a data folder, feature files, user-defined.
+"""Data sets by name: from scikit-learn, a data folder, feature files or a user's function.
 
-`load` gives all of them: whole in memory, split into training and test data, float32 inputs and
-int64 labels; `scenarios.streams` makes tasks of them. The data folder, given by `--data` or the
+`load` returns each of them in memory, split into training and test data, with float32 inputs and
+int64 labels; `scenarios.streams` divides them into tasks. The data folder, given by `--data` or the
 variable PROBE_DATA, has torchvision's layout. Nothing is downloaded unless asked for.
 """
 
@@ -31,14 +31,14 @@ from scenarios.user_code import USER_DATA, unregistered
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dataset:
-    """A classification data set: inputs (N, ...), labels (N,) 0..K-1.
+    """A classification data set: inputs (N, ...) and labels (N,) from 0 to K - 1.
 
     Inputs are float32 images (N, C, H, W) or vectors (N, D). Built-in ones are in [0, 1], those of
-    a feature file are as stored, and user-defined ones are anything that `Examples` holds.
+    a feature file are as stored, and user-defined ones can be anything that `Examples` holds.
 
     Attributes:
         name: The name in tables.
-        classes: K.
+        classes: The number of classes, K.
         train: The training examples.
         test: The test examples.
 
@@ -57,7 +57,7 @@ class Dataset:
 
     @property
     def has_tasks(self) -> bool:
-        """Whether the examples have their tasks."""
+        """Whether the examples have task ids."""
         return self.train.task is not None or self.test.task is not None
 
 
@@ -66,10 +66,10 @@ class Location:
     """The data folder.
 
     Attributes:
-        folder: The folder, in torchvision's layout; None for bundled data only.
+        folder: The folder, in torchvision's layout; None = only bundled data.
         download: Whether torchvision may download missing files.
-        files: Stamps of a study's feature files.
-        checked: Whether the stamps are those of files that were checked and hashed before.
+        files: The size and the time of the last change of each feature file of a study.
+        checked: Whether files of this size and time were checked and hashed before.
     """
 
     folder: Path | None = None
@@ -82,7 +82,7 @@ class Location:
         """Return the location of the data folder.
 
         Args:
-            folder: The folder, None = that of the environment variable PROBE_DATA.
+            folder: The folder, None = the one in the environment variable PROBE_DATA.
             download: Whether torchvision may download missing files.
 
         Returns:
@@ -92,7 +92,7 @@ class Location:
         return cls(folder or (Path(default) if default else None), download)
 
     def stamps(self, data: str | Sequence[str]) -> tuple[tuple[int, int], ...]:
-        """Return size and last change of each feature file of a study, none for other data."""
+        """Return size and last change of each feature file of a study, () for other data."""
         names = [data] if isinstance(data, str) else data
         if not all(name.endswith(SUFFIX) for name in names):
             return ()
@@ -100,7 +100,7 @@ class Location:
         return tuple((file.st_size, file.st_mtime_ns) for file in files)
 
     def now(self, data: str | Sequence[str]) -> Self:
-        """Return the location as it is now, `checked` if no file has changed since its stamp."""
+        """Return the present location, `checked` if no file has changed in size or time."""
         files = self.stamps(data)
         return replace(self, files=files, checked=bool(files) and files == self.files)
 
@@ -108,12 +108,13 @@ class Location:
 def load(name: str, location: Location | None = None) -> Dataset:
     """Load a data set by name, or a feature file NAME.npz (`scenarios.data.feature_files`).
 
-    BUNDLED ones need no folder. The data set of a feature file has the file's name without its
-    ending; that of one file per task, such as `sites/{task}.npz`, has the name of the folder.
+    Data sets in `BUNDLED` need no folder. The data set of a feature file is named after the file,
+    without its ending; with one file per task, such as `sites/{task}.npz`, it is named after the
+    folder.
 
     Args:
-        name: Name of the data set, or path of the feature file.
-        location: The data folder.
+        name: The name of a data set, or the path of a feature file.
+        location: The data folder, None = there is none.
 
     Returns:
         The data set.
@@ -141,17 +142,18 @@ def load(name: str, location: Location | None = None) -> Dataset:
 
 
 def held_out(data: Dataset, count: int) -> Dataset:
-    """Return the data with the last `count` training examples of each class for testing.
+    """Return the data set with the last `count` training examples of each class as test data.
 
     Args:
-        data: A data set.
-        count: Examples of each class, and of each task where the examples have tasks; from 1.
+        data: The data set.
+        count: The number of examples per class, and per task if the examples have tasks; 1 or more.
 
     Returns:
-        The rest for training; the test data are left out, as settings are chosen without them.
+        The data set, with the rest as training data; its test data are dropped, as settings must be
+        chosen without them.
 
     Raises:
-        InputError: A class has no more training examples than that.
+        InputError: A class would keep no training example.
 
     Example:
         >>> digits = load("digits")
@@ -161,18 +163,18 @@ def held_out(data: Dataset, count: int) -> Dataset:
     for group in _groups(data.train):
         if len(group) <= count:
             has = f"{len(group)} examples of class {int(data.train.y[group[0]])}"
-            raise InputError(f"{data.name} has {has}, not {count}: lower it")
+            raise InputError(f"{data.name} has {has}, not {count} held out and one left: lower it")
     train, test = (_of_each(data.train, part) for part in (slice(-count), slice(-count, None)))
     return replace(data, train=train, test=test)
 
 
 def limited(data: Dataset, train: int | None = None, test: int | None = None) -> Dataset:
-    """Keep the first examples of each class, or of each class of each task if examples have tasks.
+    """Keep the first examples of each class, or of each class of each task if there are tasks.
 
     Args:
         data: The data set.
-        train: The number of training examples per class, None for all.
-        test: The number of test examples per class, None for all.
+        train: The number of training examples per class, None = all.
+        test: The number of test examples per class, None = all.
 
     Returns:
         The smaller data set.
@@ -212,12 +214,12 @@ def standardized(data: Dataset) -> Dataset:
 
 
 def _of_each(split: Examples[Any], part: slice) -> Examples[Any]:
-    """Return the part of each class's examples, in the order of the split."""
+    """Return that part of the examples of each class, in the order of the split."""
     return split.part(torch.cat([group[part] for group in _groups(split)]).sort().values)
 
 
 def _groups(split: Examples[Any]) -> Iterator[Tensor]:
-    """Yield the examples of each class, in each task if they have tasks, by their numbers (n,)."""
+    """Yield the indices (n,) of the examples of each class, in each task if they have tasks."""
     tasks = torch.zeros_like(split.y) if split.task is None else split.task
     for task, label in torch.stack([tasks, split.y]).unique(dim=1).T:
         yield ((tasks == task) & (split.y == label)).nonzero().squeeze(1)
@@ -230,10 +232,10 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     the same random numbers every time, and the global generators are restored.
 
     Args:
-        entry: The user's function.
+        entry: The entry of the user's data function.
 
     Returns:
-        The training and the test data.
+        The training data and the test data.
 
     Raises:
         InputError: The function fails, or returns anything but two sets of examples of one kind.
@@ -259,18 +261,18 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
             tasks = [as_examples(task[index], name) for task in data] if by_task else data[index]
             splits.append(as_examples(tasks, name))
         if not all(map(len, splits)):
-            raise InputError("train or test holds no examples")
+            raise InputError("train or test holds no examples: return some of each")
         if entry.class_order:
             splits = [in_order(split, entry.class_order) for split in splits]
         return match_inputs(*splits)
 
 
 def in_order(split: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
-    """Return the examples of some classes, each labeled by its position in the order.
+    """Return the examples of some classes, labeled by the position of their class in the order.
 
     Args:
         split: The examples.
-        class_order: The classes in order.
+        class_order: The classes, in order.
 
     Returns:
         The examples.
@@ -299,7 +301,7 @@ def _breast_cancer(_: Location) -> Dataset:
     """Load 569 tumours: vectors (N, 30) in [0, 1]; malignant is class 0, benign 1.
 
     The Wisconsin diagnostic data: measurements of cell nuclei. Each feature is scaled by its range
-    in the training data, beyond which test values are cut off; split by `_split`.
+    in the training data, and test values beyond it are clipped; split by `_split`.
     """
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import MinMaxScaler
@@ -311,7 +313,7 @@ def _breast_cancer(_: Location) -> Dataset:
 def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
     """Return a fixed 80/20 split, stratified by class, as float32 inputs and int64 labels.
 
-    scaler: of scikit-learn, fitted to the training inputs.
+    scaler: a scaler of scikit-learn, fitted to the training inputs.
     """
     rows = _stratified(y)
     if scaler is not None:
@@ -324,9 +326,9 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
 
 
 def _stratified(y: Array) -> tuple[Array, Array]:
-    """Return the numbers of training and test examples (n,) of scikit-learn's split with seed 0.
+    """Return the indices of the training and the test examples, scikit-learn's split of seed 0.
 
-    y: labels (N,) int64.
+    y: the labels (N,), int64.
     """
     counts, draw, size = np.bincount(y), np.random.RandomState(0), len(y) * 4 // 5
     shares = counts / len(y) * size

@@ -3,18 +3,19 @@
 The arrays of a file, by name (write them with `numpy.savez` or `write_features`):
 
 - `x_train` (N, ...), `x_test` (M, ...): one example per row, a vector (D,), an image (C, H, W) or
-  any other shape, the same in both; finite, of any real dtype, made float32, not scaled.
+  any other shape, the same in both; finite, of any real dtype, converted to float32 but not scaled.
 - `y_train` (N,), `y_test` (M,): class numbers 0 .. K-1 of an integer dtype, K of 2 or more; every
   class is in both.
 - `task_train` (N,), `task_test` (M,), optional: the number of each example's task, from 0; a class
   need not be in every task.
 
 Arrays of 64 MB and more of an uncompressed file, as `numpy.savez` writes it, stay on disk: batches
-are read when they are needed, and a machine's processes share one copy. Do not write into it then.
+are read when they are needed, and the processes of a machine share one copy. Do not change a file
+while it is in use.
 
-Other arrays are not read, such as `class_names` (K,), which tell a reader what the numbers mean. A
-study names the file in place of a data set: see `find`. A name as `sites/{task}.npz` stands for a
-file of each task, numbered from 0 or 1, in that order.
+Other arrays are not read, such as `class_names` (K,), which tells people what the numbers mean. A
+study names the file in place of a data set, see `find`. A name such as `sites/{task}.npz` stands
+for one file per task, numbered from 0 or 1, in that order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,9 +46,9 @@ def find(name: str, folder: Path | None) -> Path:
     """Return the path of a feature file.
 
     Args:
-        name: An absolute path, or one relative to the current directory or else to the data folder;
-            of several files, with {task} in it.
-        folder: The data folder, None without one.
+        name: The path, absolute, or relative to the current directory or else to the data folder;
+            for one file per task, with {task} in it.
+        folder: The data folder, None = there is none.
 
     Returns:
         The path.
@@ -62,15 +63,15 @@ def find(name: str, folder: Path | None) -> Path:
         if path.is_file() or (TASK in name and glob(escape(str(path)).replace(TASK, "*"))):
             return path
     shown = " or ".join(str(path.absolute()) for path in paths)
-    raise InputError(f"no feature file {shown}: give its path, or its folder by --data")
+    raise InputError(f"there is no feature file {shown}: give its path, or its folder by --data")
 
 
 def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples, int]:
     """Read a feature file, or one file per task.
 
     Args:
-        path: The file; with {task} in its name, a file of each task, whose examples get its task
-            id.
+        path: The path of the file; with {task} in its name, one file per task, whose examples get
+            its task id.
         checked: Whether the numbers were checked before.
 
     Returns:
@@ -84,7 +85,7 @@ def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples
 
 
 def files_of(path: Path) -> list[Path]:
-    """Return the files of all tasks in order, where a path has {task} in it, else that file."""
+    """Return the files of all tasks, in order, if a path has {task} in it, else only that file."""
     if TASK not in str(path):
         return [path]
     files = sorted((int(f["task"]), file) for file, f in matching_files(path, ["task"]))
@@ -101,13 +102,13 @@ def write_features(
     """Write a feature file, completely or not at all.
 
     Args:
-        path: The file to write.
+        path: The path of the file.
         train: The training data.
         test: The test data.
-        class_names: The K names, stored beside the other arrays; None for none.
+        class_names: The names of the K classes, stored beside the other arrays; None = no names.
 
     Raises:
-        InputError: It cannot be written, or `read_features` would refuse it.
+        InputError: The file cannot be written, or `read_features` would refuse it.
 
     Example:
         >>> from tempfile import TemporaryDirectory
@@ -140,7 +141,7 @@ def _pair(arrays: Mapping[str, Array], path: Path, checked: bool) -> tuple[Examp
 def _features(
     files: Sequence[tuple[Examples, Examples]], path: Path
 ) -> tuple[Examples, Examples, int]:
-    """Check the content of one file, or of a file of each task, and return it."""
+    """Check the content of one file, or of one file per task, and return it."""
     with located(str(path)):
         train, test = files[0]
         if TASK in str(path):
@@ -152,7 +153,7 @@ def _features(
             # Not one by one: a wild label may leave a billion.
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
                 got = f"y_{name} has {len(labels)} classes from {int(labels[0])}"
-                remedy = "give all of them training and test examples"
+                remedy = "number them without gaps, each in train and test"
                 raise InputError(f"{got}, expected 0 to {max(count - 1, 1)}: {remedy}")
             check_examples(split, range(count), f"x_{name}")
             if isinstance(split.x, FileRows):
@@ -161,7 +162,7 @@ def _features(
 
 
 def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
-    """Return the examples of a split; raises InputError for other arrays than are expected."""
+    """Return the examples of a split; raises InputError if its arrays are not as documented."""
     x = arrays[f"x_{split}"]
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
         got = f"x_{split} is {x.dtype} of shape {x.shape}"
@@ -169,7 +170,7 @@ def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
     labels = {name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays}
     for name, array in labels.items():
         if array.dtype.kind not in "iu":
-            raise InputError(f"{name} is {array.dtype}, expected int64 numbers from 0")
+            raise InputError(f"{name} is {array.dtype}, expected int64 numbers from 0: convert it")
     numbers = [torch.from_numpy(array.astype(np.int64)) for array in labels.values()]
     if isinstance(x, np.memmap):
         return Examples(FileRows([x], finite=checked), *numbers)

@@ -1,4 +1,4 @@
-"""Features of a folder of images by a pretrained network, as a feature file: `probe features`.
+"""`probe features`: a feature file from a folder of images, by a pretrained network.
 
 Kemker et al. 2018 train on such features of CUB-200. The images pass through the network once, in
 eval mode, and the inputs of its last dense layer are written to a feature file. Weights and images
@@ -36,16 +36,16 @@ def write_features_of_images(
     """Write the inputs of a network's last dense layer to a feature file, and print its sizes.
 
     Args:
-        folder: The images, train/CLASS/* and test/CLASS/*; classes are in the order of their
-            folders' names.
-        network: A network of torchvision; resnet50 gives 2,048 features (Kemker 2018's of CUB-200).
-            Images are prepared as for torchvision's weights.
-        weights: See `load_network`.
+        folder: The folder of the images, train/CLASS/* and test/CLASS/*; classes are ordered by the
+            names of their folders.
+        network: The name of a network of torchvision; resnet50 gives 2,048 features (Kemker 2018's
+            of CUB-200). Images are prepared as for torchvision's weights.
+        weights: The weights, see `load_network`.
         out: The file to write.
         device: The device of the network.
 
     Raises:
-        InputError: Arguments cannot be used; if possible before images are read.
+        InputError: An argument cannot be used; found before images are read if possible.
     """
     from torchvision import models
 
@@ -71,9 +71,10 @@ def load_network(name: str, weights: str) -> nn.Module:
     """Return a torchvision network in eval mode, on the CPU.
 
     Args:
-        name: Torchvision's name of the network.
-        weights: `default`, torchvision's, downloaded if missing; `random`, from a fixed seed; or a
-            file with a state dict of that network, of any number of classes.
+        name: The name of the network in torchvision.
+        weights: The weights: `default` for torchvision's, downloaded if missing; `random` for fresh
+            weights from a fixed seed; or a file with a state dict of the network, with any number
+            of classes.
 
     Returns:
         The network.
@@ -104,7 +105,7 @@ def load_network(name: str, weights: str) -> nn.Module:
 
 
 def _images(root: Path, network: str) -> Any:
-    """Return torchvision's ImageFolder, its images prepared for the network and read one by one.
+    """Return torchvision's ImageFolder, with images read one by one and prepared for the network.
 
     Raises InputError without a folder or without images.
     """
@@ -116,12 +117,12 @@ def _images(root: Path, network: str) -> Any:
         return datasets.ImageFolder(str(root), prepare, loader=_picture)
     except OSError as error:
         reason = error.strerror or str(error).partition(". ")[0].rstrip(".")
-        remedy = "give a folder of train/CLASS/* and test/CLASS/*"
+        remedy = "give a folder with train/CLASS/* and test/CLASS/*"
         raise InputError(f"{root} has no images by class ({reason}): {remedy}") from None
 
 
 def _picture(path: str) -> Any:
-    """Return PIL's image in RGB; raises InputError for any other file, or a huge image."""
+    """Read an image as RGB, by PIL; raises InputError for any other file, or a huge image."""
     from PIL import Image
 
     try:

@@ -1,7 +1,7 @@
 """Published image sets: MNIST, SVHN, CIFAR, from files in torchvision's layout.
 
-torchvision knows addresses and checksums, downloads missing files if asked to, and reads them; it
-unpickles only files with the published checksum. Images are divided by 255, labels are as
+torchvision knows the addresses and checksums, downloads missing files if asked to, and reads them;
+it unpickles only files with the published checksum. Images are divided by 255, labels are as
 published.
 
 torchvision is imported in functions, as it takes seconds.
@@ -34,8 +34,8 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
     """Return the train and test examples of an image set, with images in [0, 1].
 
     Args:
-        name: A name of `IMAGE_SETS`.
-        folder: The data folder, laid out as torchvision leaves it.
+        name: The name of the image set, one of `IMAGE_SETS`.
+        folder: The data folder, in torchvision's layout; None = there is none.
         download: Whether missing files are downloaded.
 
     Returns:

@@ -1,7 +1,7 @@
 """Arrays by name from an untrusted file of numpy's format .npz.
 
-It may be no archive, cut off, of another format, lack arrays, or hold arrays of Python objects,
-which numpy would unpickle: each is an InputError. Large uncompressed arrays are memory-mapped.
+A file that is no archive, is cut off, has another format, lacks arrays, or holds Python objects
+(which numpy would unpickle) raises an InputError. Large uncompressed arrays are memory-mapped.
 """
 
 import math
@@ -22,13 +22,13 @@ _LARGE = 2**26  # bytes of an array that is mapped
 def read_arrays(
     path: Path, required: Sequence[str], more: Sequence[str] = (), checked: bool = False
 ) -> dict[str, Array]:
-    """Return the arrays of some names that a .npz file holds.
+    """Return the named arrays of a .npz file.
 
     Args:
-        path: The file.
-        required: Names that it must have.
-        more: Names that it may have; others are not read.
-        checked: Whether checksums were compared before.
+        path: The path of the file.
+        required: The names of arrays that the file must have.
+        more: The names of arrays that the file may have; others are not read.
+        checked: Whether the checksums were verified before.
 
     Returns:
         The arrays by name.
@@ -58,12 +58,12 @@ def read_arrays(
         raise InputError(f"{what} ({reason}): write it again") from None
     if lacking := ", ".join(name for name in required if name not in arrays):
         present = ", ".join(names) or "no names"
-        raise InputError(f"{path} lacks {lacking} (it holds {present}): write it again with all")
+        raise InputError(f"{path} lacks {lacking} (it holds {present}): save it with all arrays")
     return arrays
 
 
 def _array(archive: Any, name: str, file: IO[bytes], checked: bool) -> Array:
-    """Return an array of an open archive, mapped if it is large and can be."""
+    """Return an array of an open archive, memory-mapped if it is large and uncompressed."""
     stored = f"{name}.npy"
     member = archive.zip.getinfo(stored if stored in archive.zip.namelist() else name)
     mapped = _mapped(file, member)
@@ -77,7 +77,7 @@ def _array(archive: Any, name: str, file: IO[bytes], checked: bool) -> Array:
 
 
 def _mapped(file: IO[bytes], member: ZipInfo) -> Array | None:
-    """Map a large uncompressed array, None for others: by columns, of objects, in rare formats."""
+    """Map a large uncompressed array; None for others: by columns, of objects, in rare formats."""
     if member.file_size < _LARGE or member.compress_type != ZIP_STORED:
         return None
     # The archive's own header before the array's: 30 bytes, a name and more.

@@ -1,8 +1,8 @@
-"""Spoken digits as images: the power of mel bands over time, of a fixed size.
+"""Spoken digits as images of a fixed size: the power of mel bands over time.
 
 Each recording, of any length and loudness, becomes an image of 24 bands of frequency x 24 parts of
-time, in [0, 1]: the second modality of multi-modal studies, beside images of digits. All steps are
-on numpy and scipy, without random numbers, so that the images are the same everywhere.
+time, in [0, 1]: the second modality of multi-modal studies, beside images of digits. All steps use
+numpy and scipy without random numbers, so that the images are the same everywhere.
 """
 
 from pathlib import Path
@@ -30,25 +30,26 @@ _AT_ONCE = 4096  # frames transformed at a time, which stay in the cache
 def spoken_digits(path: Path) -> tuple[Examples, Examples]:
     """Return training and test data of the Free Spoken Digit Dataset: images (N, 1, 24, 24).
 
-    Takes 0 to 4 of every speaker and digit are the test data (300 recordings of 3,000), as its
-    authors split it; images are those of `log_mel`, labels the digits. The file has these arrays:
+    Takes 0 to 4 of every speaker and digit are the test data (300 of 3,000 recordings), as in its
+    authors' split; `log_mel` makes the images, and the labels are the digits. The file has these
+    arrays:
 
     - `audio`: int16 samples of all recordings, one after the other;
-    - `offsets` (N + 1,): where each recording starts, and the end of the last;
-    - `label` (N,) 0..9, `index` (N,) of the take;
+    - `offsets` (N + 1,): the start of each recording, and the end of the last;
+    - `label` (N,): the digit, 0 to 9; `index` (N,): the number of the take;
     - `sample_rate`: 8000.
 
     Args:
         path: The .npz file.
 
     Returns:
-        The training and the test data.
+        The training data and the test data.
 
     Raises:
-        InputError: The file has another content.
+        InputError: The file is missing, or its arrays differ from these.
     """
     if not path.is_file():
-        raise InputError(f"there is no {path}: put the Free Spoken Digit Dataset there")
+        raise InputError(f"there is no {path}: put the Free Spoken Digit Dataset there as one file")
     arrays = read_arrays(path, ("audio", "offsets", "label", "index", "sample_rate"))
     if wrong := _wrong(arrays):
         raise InputError(f"{path} is not the Free Spoken Digit Dataset ({wrong}): replace it")
@@ -64,14 +65,14 @@ def log_mel(audio: Array, offsets: Array) -> Array:
 
     The power spectra of frames of 256 samples under a Hann window, 80 samples apart, are summed in
     the 24 bands of `mel_bank` (the lowest first), in dB below the recording's loudest band and
-    frame: 0 dB is 1; -60 dB, less and silence are 0; linear in between. The frames are averaged
-    over 24 equally long parts of the recording, a frame shared by two parts by its share, so that
-    loudness and length do not show. Deviation from common practice: the time is stretched, not
-    padded; there is no pre-emphasis.
+    frame: 0 dB becomes 1; -60 dB and less, or silence, becomes 0; it is linear in between. The
+    frames are averaged over 24 equally long parts of the recording, where a frame in two parts
+    counts in each by its share, so that loudness and length do not matter. Deviation from common
+    practice: the time is stretched, not padded; there is no pre-emphasis.
 
     Args:
-        audio: Samples of all recordings, 8,000 per second.
-        offsets: (N + 1,): where each starts, and the end of the last.
+        audio: The samples of all recordings, 8,000 per second.
+        offsets: The start of each recording and the end of the last, (N + 1,).
 
     Returns:
         The features.
@@ -91,8 +92,8 @@ def log_mel(audio: Array, offsets: Array) -> Array:
 def mel_bank() -> Array:
     """Return the weights (129, 24) of the frequencies 0, 31.25 .. 4000 Hz in each mel band.
 
-    Bands are triangles of height 1, each from the center of the one before to that of the one
-    after; centers are equally far apart from 0 to 4000 Hz in mel = 2595 log10(1 + Hz / 700).
+    Bands are triangles of height 1, each from the center of the previous band to that of the next;
+    centers are equally far apart from 0 to 4000 Hz in mel = 2595 log10(1 + Hz / 700).
 
     >>> mel_bank().shape
     (129, 24)
@@ -106,7 +107,7 @@ def mel_bank() -> Array:
 
 
 def _powers(audio: Array, starts: Array) -> Array:
-    """Return the power of each band in the frames at starts (F,), (F, 24)."""
+    """Return the power (F, 24) of each band in the frames that start at `starts` (F,)."""
     frames = np.lib.stride_tricks.sliding_window_view(audio, WINDOW)
     # float32 holds every int16 sample exactly, in half the memory of float64.
     window = signal.get_window("hann", WINDOW).astype(np.float32)
@@ -116,9 +117,9 @@ def _powers(audio: Array, starts: Array) -> Array:
 
 
 def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
-    """Return the means of each recording's frames (F, 24) over its parts, (N, 24 parts, 24).
+    """Return the means (N, 24 parts, 24) of each recording's frames (F, 24) over its 24 parts.
 
-    firsts, counts: (N,) of each recording, its first frame and their number.
+    firsts, counts: the first frame of each recording, and its number of frames, (N,).
     """
     # The running sum gives the integral up to any moment, between two frames too.
     sums = np.concatenate([np.zeros((1, BANDS)), np.cumsum(values, 0, dtype=np.float64)])
@@ -131,7 +132,7 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
 
 
 def _wrong(arrays: dict[str, Array]) -> str:
-    """Describe differences from the documentation, "" if there are none."""
+    """Describe how the arrays differ from the documentation, "" if they do not."""
     audio, offsets, label, index = (arrays[n] for n in ("audio", "offsets", "label", "index"))
     if audio.ndim != 1 or audio.dtype != np.int16:
         return f"audio is {audio.dtype} of shape {audio.shape}, expected int16 samples"

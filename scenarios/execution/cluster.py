@@ -5,7 +5,7 @@ process for each job, which works as in any other executor. Ray neither retries 
 results: those are in the run directory, and `scenarios.execution.schedule` sees to the rest.
 
 Much of this module keeps Ray from changing the process that uses it: its environment, its handler
-of SIGTERM, its output. `cluster` finds whatever can go wrong before anything is written.
+of SIGTERM, its output. `cluster` finds foreseeable failures before anything is written.
 """
 
 import importlib.util
@@ -43,11 +43,12 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
     """Return the executor with Ray's workers, each with a processor, a share of a GPU and one job.
 
     They write their results into the run directory, which must be on storage that all nodes share
-    under one path: the loss of a node, or of this process, costs only unfinished measurements. An
-    existing connection to Ray is used and kept.
+    under one path: losing a node, or this process, costs only unfinished measurements. An existing
+    connection to Ray is used and kept.
 
     Args:
-        address: Address of a cluster (`auto`: this machine's), None = a temporary cluster here.
+        address: The address of a cluster (`auto` for this machine's), None = a temporary cluster
+            here.
         workers: The largest number of jobs in parallel, None = as many as fit.
         gpus: The share of a GPU for each job, 0 to 1.
 
@@ -59,7 +60,7 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
             is none.
     """
     if importlib.util.find_spec("ray") is None:
-        raise InputError("--executor ray needs pip install 'forgetting-probe[ray]'")
+        raise InputError("--executor ray needs Ray: pip install 'forgetting-probe[ray]'")
     # Ray itself tries for minutes, but finds at once a cluster without a host and port.
     endpoint = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
     host, _, port = endpoint.removeprefix("ray://").rpartition(":")
@@ -97,7 +98,7 @@ def _events(
 
 
 def _on_node(work: Work, job: Job, folder: Path) -> Ended:
-    """Run a job on a node; folder: the one to which the user's relative paths refer."""
+    """Run a job on a node; the user's relative paths refer to `folder`."""
     _end_with_node()
     with chdir(folder) if folder.is_dir() else nullcontext():
         return carried_out(work, job)
@@ -105,7 +106,7 @@ def _on_node(work: Work, job: Job, folder: Path) -> Ended:
 
 @cache
 def _end_with_node() -> None:
-    """Let this process end as soon as its parent does, Ray's process on the node."""
+    """End this process as soon as its parent, Ray's process on the node, has ended."""
     # Ray lets a worker run on for a while, and another process that resumes the study would wait.
     parent = os.getppid()
 
@@ -118,7 +119,7 @@ def _end_with_node() -> None:
 
 
 def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
-    """Return the end of a job: its own, by an error or with its process; raises its NotWritten."""
+    """Return how a job ended: by itself, by an error or with its process; raises its NotWritten."""
     try:
         return future.result()
     except ray.exceptions.RayTaskError as error:
@@ -162,6 +163,6 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     # Ray raises almost anything here.
     except Exception as error:
         where = f"connect to Ray at {address}" if address else "start Ray on this machine"
-        raise InputError(f"cannot {where} ({error}): check --ray-address, --executor") from None
+        raise InputError(f"cannot {where} ({error}): check --ray-address and --executor") from None
     finally:
         signal.signal(signal.SIGTERM, stopping)

@@ -1,6 +1,6 @@
 """The executor of a study and its devices, from the flags.
 
-Without `--executor` it is this process for one worker, and a pool for more.
+Without `--executor`, one worker runs in this process, and several run in a pool.
 """
 
 import os
@@ -17,17 +17,17 @@ from scenarios.options import RunOptions
 
 
 def device_named(name: str, here: bool = True) -> torch.device:
-    """Return the device of that name.
+    """Return a device by name.
 
     Args:
-        name: cpu, cuda or cuda:N.
-        here: Whether this machine must have it, or only those that will compute.
+        name: The name, cpu, cuda or cuda:N.
+        here: Whether this machine must have the device, or only the machines that compute.
 
     Returns:
         The device.
 
     Raises:
-        InputError: It is unknown or missing.
+        InputError: The device is unknown or missing.
 
     Example:
         >>> device_named("cpu")
@@ -38,15 +38,15 @@ def device_named(name: str, here: bool = True) -> torch.device:
     device = torch.device(name)
     if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         count = torch.cuda.device_count()
-        raise InputError(f"there is no device {name!r}: torch sees {count} CUDA devices here")
+        raise InputError(f"torch sees {count} CUDA devices, but no {name!r}: use another, or cpu")
     return device
 
 
 def side_by_side(options: RunOptions, device: torch.device) -> int:
     """Return the number of jobs that share the memory of this machine.
 
-    It is `--workers`. By default there is one job for each core that this process may use or, on
-    GPUs, as many as fit on all of them.
+    The number is `--workers`; by default it is one job for each core that this process may use or,
+    on GPUs, as many as fit on all of them.
 
     Args:
         options: The flags of `probe run`.
@@ -65,7 +65,7 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:
-    """Return the executor.
+    """Return the executor that the flags ask for.
 
     The workers of a pool take the GPUs in turn, and share them if there are more workers.
 
@@ -77,13 +77,13 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
         The executor.
 
     Raises:
-        InputError: The executor is not available, or not with this device.
+        InputError: The executor is not available, or cannot use this device.
     """
     if options.executor == "ray":
         if device.type == "cuda" and device.index is not None:
             raise InputError(f"Ray assigns the GPUs: use --device cuda, not {device}")
         if device.type == "cpu" and options.gpus_per_job is not None:
-            raise InputError("--gpus-per-job is for jobs on GPUs: add --device cuda")
+            raise InputError("--gpus-per-job is for GPUs: add --device cuda, or leave it out")
         share = 0.0 if device.type == "cpu" else options.gpus_per_job or 1.0
         return cluster(options.ray_address, options.workers, share)
     workers = side_by_side(options, device)

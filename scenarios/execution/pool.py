@@ -39,9 +39,9 @@ def pool(devices: Sequence[str], work: Work, take: Take) -> Generator[Event]:
     A worker is started with its first job, so there are never more workers than jobs.
 
     Args:
-        devices: One device for each process, as torch names them; several may share a GPU.
+        devices: The device of each process, as torch names it; several processes may share a GPU.
         work: The plan and its run directory.
-        take: Returns the next job.
+        take: A function that returns the next job.
 
     Yields:
         The events.
@@ -98,7 +98,7 @@ class _Worker:
             raise InputError(f"cannot start a worker ({reason}): use fewer --workers") from None
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:
-        """Return the end of a job; future: its finished result."""
+        """Return how a job ended; `future` is finished."""
         try:
             return future.result()
         except BrokenProcessPool:
@@ -106,7 +106,7 @@ class _Worker:
             return Ended(job=job, how="killed", reason="its worker was killed")
 
     def stop(self) -> None:
-        """End the process at once: finished parts are kept, and the rest can be done again."""
+        """End the process at once: finished measurements are kept, others can be repeated."""
         if self._pool is None:
             return
         pool, self._pool = self._pool, None
@@ -116,7 +116,7 @@ class _Worker:
 
 
 def _context() -> BaseContext:
-    """Return the way to start processes: forked from a server."""
+    """Return the multiprocessing context that forks processes from a server."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(_PRELOADED))
     with _ctrl_c_held_back():
@@ -129,7 +129,7 @@ def _context() -> BaseContext:
 
 
 def _prepare() -> None:
-    """Let a worker ignore Ctrl-C and end with its parent."""
+    """Make a worker ignore Ctrl-C and end with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -144,9 +144,9 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _ctrl_c_held_back() -> Iterator[None]:
-    """Let processes that are started within the block ignore Ctrl-C from the start.
+    """Make processes that are started within the block ignore Ctrl-C from the start.
 
-    A terminal sends it to all of them. For this process it is only delayed.
+    A terminal sends Ctrl-C to all of them. In this process it is only delayed.
     """
     # Started by multiprocessing itself within the block, it would unblock Ctrl-C.
     resource_tracker.ensure_running()

@@ -5,15 +5,15 @@ job has ended. `inline`, the simplest, is this process; `pool` and `cluster` sta
 processes and `follow` them: finished measurements are looked for in the run directory, as any other
 channel would break with its process and lose events.
 
-The schedule chooses the jobs and their order: killed jobs are retried, locked ones left to other
-processes.
+The schedule chooses the jobs and their order: killed jobs are retried, and locked ones are left to
+other processes.
 
 Several processes may run a study on one directory, and any of them may die. Each repeats two steps:
 it does every job that no other process has locked; then it looks at the locked ones, and does those
 that are free but not finished.
 
 The last process must write all tables. A process that does not wait first releases all of its locks
-and then looks: of two that end at the same time, at least the later one finds no lock held and
+and then looks: if two end at the same time, at least the later one finds no lock held and
 everything finished.
 """
 
@@ -59,9 +59,9 @@ def follow(
 
     Args:
         work: The plan and its run directory.
-        take: Returns the next job.
-        room: Returns the number of jobs that may be started at a time.
-        start: Starts a job.
+        take: A function that returns the next job.
+        room: A function that returns the number of jobs that may run at a time.
+        start: A function that starts a job.
 
     Yields:
         The events.
@@ -92,12 +92,12 @@ def execute(
     """Do the unfinished jobs and yield their events; every job ends once, with an `Ended`.
 
     A job whose process was killed is retried RETRIES times. While only jobs of other processes are
-    left, their number is yielded at each look at them.
+    left, their number is yielded each time they are checked.
 
     Args:
         work: The plan and its run directory.
-        jobs: In the order of execution; finished ones give no event.
-        executor: Does the jobs.
+        jobs: The jobs in the order of execution; finished ones give no event.
+        executor: The executor that does the jobs.
         wait: Whether to wait for the jobs of other processes, and do those of one that dies;
             otherwise they end as `locked`.
 
@@ -132,7 +132,7 @@ def _attempts(
 ) -> Generator[Event, None, list[Job]]:
     """Do the jobs, retrying killed ones; return those that other processes had locked.
 
-    Jobs are taken from the front of `remaining`, and killed ones appended to its end.
+    Jobs are taken from the front of `remaining`, and killed ones are appended to its end.
     """
     killed, locked = Counter[Job](), list[Job]()
     with closing(executor(work, lambda: remaining.popleft() if remaining else None)) as events:

@@ -6,8 +6,9 @@ not contain the data, as every process loads them and compares their hash with t
 does not end the others; all executors call it, or `carried_out` in processes that can only return
 a value.
 
-The time left is estimated from the seconds that finished measurements took: another one is expected
-to take the median of its kind, in proportion to its effort. The estimate is only for display.
+The time left is estimated from the seconds that finished measurements took: a measurement is
+expected to take the median of its kind, in proportion to its effort. The estimate is only for
+display.
 """
 
 import traceback
@@ -40,11 +41,12 @@ class Work:
 
     Attributes:
         plan: The networks, and the measurements to make of them.
-        loader: Loads the networks and data.
-        device: The device as torch names it.
+        loader: The loader of the networks and the data.
+        device: The device, as torch names it.
         root: The run directory.
-        cache: Memory and disk for features' values.
-        sharing: The number of a machine's workers that share the cache; None = it is for one.
+        cache: The memory and disk for cached activations.
+        sharing: The number of workers of this machine that share the cache; None = one worker has
+            all of it.
         recompute: Whether to repeat jobs whose results were made by other code.
     """
 
@@ -61,16 +63,16 @@ class Work:
         return store_of(self.plan, self.root, job)
 
     def is_outdated(self, store: Store) -> bool:
-        """Return whether a job is to be repeated, as other code made its results."""
+        """Return whether a job must be repeated because other code made its results."""
         return self.recompute and store.made_by_other_code()
 
     def finished(self, job: Job) -> set[Key]:
-        """Return the job's measurements that have a file; none if they are to be repeated."""
+        """Return the job's measurements that have a file; none if the job must be repeated."""
         store, keys = self.store(job), set(keys_of(self.plan, job))
         return set() if self.is_outdated(store) else store.finished() & keys
 
     def keys_left(self, job: Job) -> list[Key]:
-        """Return the keys of the job's measurements that are left, in their order."""
+        """Return the keys of the job's remaining measurements, in their order."""
         finished = self.finished(job)
         return [key for key in keys_of(self.plan, job) if key not in finished]
 
@@ -89,15 +91,15 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """Event: an attempt to do a job has ended.
+    """The event that an attempt to do a job has ended.
 
     Attributes:
         job: The job.
-        how: `finished`: all of its measurements are stored; `locked`: another process is doing it;
-            `killed`: its process is gone, or ran out of memory, so it may be retried; `failed`: a
-            retry would fail, too.
-        reason: A sentence.
-        trace: The traceback of an unforeseen error, else empty.
+        how: The outcome: `finished`, all of its measurements are stored; `locked`, another process
+            is doing it; `killed`, its process is gone or ran out of memory, so it may be retried;
+            `failed`, a retry would fail, too.
+        reason: The reason in one sentence, "" for a finished job.
+        trace: The traceback of an unforeseen error, else "".
     """
 
     job: Job
@@ -113,7 +115,7 @@ Event = tuple[Job, Key] | Ended
 def carry_out(work: Work, job: Job) -> Iterator[Event]:
     """Do the rest of a job; yield each finished measurement, and last its end.
 
-    Errors become part of the job's end, except NotWritten.
+    An error becomes part of the job's end, except NotWritten.
 
     Args:
         work: The plan and its run directory.
@@ -151,24 +153,24 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
 def carried_out(work: Work, job: Job) -> Ended:
     """Do the rest of a job as `carry_out` does, in a worker process.
 
-    The measurements appear in the run directory.
+    The measurements are found in the run directory.
 
     Args:
         work: The plan and its run directory.
         job: The job.
 
     Returns:
-        The end of the job.
+        How the job ended.
     """
     *_, ended = carry_out(work, job)
     return cast(Ended, ended)
 
 
 def effort(job: Job, key: Key) -> float:
-    """Return the rough effort of a measurement, in tasks trained on.
+    """Return the rough effort of a measurement, as a number of tasks to train on.
 
-    Retraining and offline training count all T tasks, and step i of the cumulative learner counts
-    i. Evaluations, readouts without epochs and networks from files count a tenth of a task.
+    Retraining and offline training count as T tasks, and step i of the cumulative learner as i.
+    Evaluations, readouts without epochs and networks from files count as a tenth of a task.
 
     Args:
         job: The job.
@@ -187,7 +189,7 @@ def effort(job: Job, key: Key) -> float:
 
 
 def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
-    """Measure the seconds per unit of effort in a run directory, which is not changed.
+    """Measure the seconds per unit of effort in a run directory, without changing it.
 
     Args:
         plan: The plan.
@@ -208,13 +210,13 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
 def seconds_left(
     keys_left: Mapping[Job, Sequence[Key]], pace: Mapping[str, float], processes: int = 1
 ) -> float | None:
-    """Return the seconds until the rest of each job is done.
+    """Return the estimated seconds until all jobs are done.
 
     Args:
-        keys_left: The measurements left of each job.
-        pace: See `pace_of`.
-        processes: The number of processes, each on another job: it takes no less than the longest
-            job.
+        keys_left: The remaining measurements of each job.
+        pace: The seconds per unit of effort, by kind of measurement, see `pace_of`.
+        processes: The number of processes, each on a different job; the result is never less than
+            the time of the longest job.
 
     Returns:
         The seconds, None if the pace is unknown.
@@ -247,7 +249,5 @@ def shown_time(seconds: float) -> str:
 
 
 def _kind(key: Key) -> str:
-    """Return the kind of a measurement; for the same effort a kind takes the same time."""
-    if key.readout_name == REWOUND:
-        return REWOUND
+    """Return the kind of a measurement; those of one kind and effort take the same time."""
     return "retraining" if is_retraining(key) else "readout" if key.feature else "output"

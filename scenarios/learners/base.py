@@ -24,7 +24,7 @@ class Settings(BaseModel):
 
     Attributes:
         kind: The learner's name in a study.
-        training: Changes of the study's recipe for this learner.
+        training: The learner's changes to the study's recipe.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -34,11 +34,11 @@ class Settings(BaseModel):
 
     @property
     def budget(self) -> ExemplarSettings | None:
-        """The exemplars that the learner stores, None for none."""
+        """The budget of the exemplars that the learner stores, None for none."""
         return None
 
     def recorded(self) -> dict[str, Any]:
-        """Return the settings that can change the result of a run, as JSON has them."""
+        """Return the settings that can change the result of a run, as JSON values."""
         # `training` is recorded with the study's.
         return self.model_dump(mode="json", exclude={"training"})
 
@@ -50,20 +50,20 @@ Train = Callable[[Task, Examples, OpsMeter], None]
 class Learner(Objective):
     """A model that learns one task after another.
 
-    Each task takes `begin(task)`, then for every batch of `examples(task)` the four steps of
+    A task is learned by `begin(task)`, then for every batch of `examples(task)` the four steps of
     `Objective` (`batch`, `loss`, `after_backward`, `after_step`), then `end(task)`. A learner may
-    override each of them, or `train` if it does not learn by batches. Everything that it carries
-    from task to task beside the model goes through `state` and `restore`. Random numbers come from
+    override any of them, or `train` if it does not learn by batches. Everything that it carries
+    from task to task besides the model goes through `state` and `restore`. Random numbers come from
     `stream`, which depends on the seed, the purpose and the number of tasks learned, so that a run
     resumed from a checkpoint equals an uninterrupted one. The optimizer is reset with each task.
 
     Attributes:
-        settings_class: Checks the learner's table in a study.
+        settings_class: The class that checks the learner's table in a study.
         offline: Whether it learns all tasks at once.
-        elementwise: Multiply-adds of elementwise work per trained parameter and step, such as a
-            penalty's gradient (matrix products are counted as they run).
-        own_features: The features of the network that the learner brings, by depth, the last
-            `output`; empty if it learns the study's network.
+        elementwise: The multiply-adds of elementwise work per trained parameter and step, such as
+            for a penalty's gradient (matrix products are counted as they run).
+        own_features: The features of the learner's own network, by depth, with `output` last; empty
+            if it learns the study's network.
         task_aware: Whether it needs the task id of each example, so that it has the multi-head
             only.
         first_task: A name shared by learners that train on the first task in exactly the same way:
@@ -80,7 +80,7 @@ class Learner(Objective):
 
     @classmethod
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
-        """Build the network that the learner brings, uninitialized.
+        """Build the learner's own network, uninitialized.
 
         Args:
             settings: The learner's settings.
@@ -112,7 +112,7 @@ class Learner(Objective):
 
         Args:
             task: The task to learn.
-            train: Trains in place of the method of this name.
+            train: A function that trains the model in place of the method `train`.
 
         Returns:
             The cost.
@@ -145,7 +145,7 @@ class Learner(Objective):
         )
 
     def scores(self, x: Tensor) -> Tensor:
-        """Return the scores (B, K) of all classes for inputs (B, ...); none is barred."""
+        """Return the scores (B, K) of all classes for inputs (B, ...); no class is excluded."""
         scores: Tensor = self.model(x)
         return scores
 
@@ -162,7 +162,7 @@ class Learner(Objective):
         Args:
             task: The task.
             data: The result of `examples`.
-            meter: Counts the multiply-adds.
+            meter: The counter of multiply-adds.
         """
         fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
 
@@ -170,19 +170,19 @@ class Learner(Objective):
         """Store what later tasks need; `seen` and `learned` include this task."""
 
     def carried(self) -> dict[str, Tensor]:
-        """Return the tensors that later tasks need beside the model and stored samples, by name.
+        """Return the tensors that later tasks need besides the model and stored samples, by name.
 
-        One of a parameter's shape is called KIND.PARAMETER, such as `importance.output.weight`, so
-        that a checkpoint can be checked against the model.
+        A tensor with the shape of a parameter is named KIND.PARAMETER, such as
+        `importance.output.weight`, so that a checkpoint can be checked against the model.
         """
         return {}
 
     def stored_bytes(self) -> int:
-        """Return the bytes of samples stored of earlier tasks."""
+        """Return the size of the stored samples of earlier tasks, in bytes."""
         return 0
 
     def state(self) -> dict[str, Tensor]:
-        """Return all tensors that a checkpoint needs beside the model, by name."""
+        """Return all tensors that a checkpoint needs besides the model, by name."""
         return self.carried()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
@@ -192,7 +192,7 @@ class Learner(Objective):
 
         Args:
             state: The tensors by name.
-            past: The tasks learned until then.
+            past: The tasks learned so far.
         """
         self.learned = len(past)
         self.seen = tuple(dict.fromkeys(c for task in past for c in task.classes))

@@ -1,6 +1,6 @@
 """Fine-tuning and experience replay, and the base of learners with exemplars.
 
-The loss is over the classes that a setting names.
+A setting names the classes that the loss is over.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,9 +27,9 @@ class ContinualSettings(base.Settings):
 
     Attributes:
         loss_classes: The outputs in the training's cross-entropy: `all`; those of the classes
-            `seen` so far, including the present task's; or those of each example's own `task`, as
+            `seen` so far, including the present task's; or those of the `task` of each example, as
             in a multi-head network (Chaudhry 2018, section 2.1).
-        exemplars: Examples of earlier tasks that are stored and replayed (the "-S" variants of
+        exemplars: The examples of earlier tasks that are stored and replayed (the "-S" variants of
             Chaudhry 2018).
     """
 
@@ -45,8 +45,8 @@ class ClassMemorySettings(ContinualSettings):
     """The settings of a learner that stores the same number of examples of each class.
 
     Attributes:
-        memory_per_class: The number for each class of each task, in place of `exemplars` (Murata
-            2020: 128 on MNIST and SVHN).
+        memory_per_class: The number of examples of each class of each task, in place of `exemplars`
+            (Murata 2020: 128 on MNIST and SVHN).
     """
 
     exemplars: None = None
@@ -62,11 +62,11 @@ class ContinualLearner(base.Learner):
     """Fine-tuning (FT, naive): plain training on each task in turn; Chaudhry 2018's Vanilla.
 
     With exemplars it is their Vanilla-S. Other continual learners override its steps, and `carried`
-    and `take_over` for what they carry from task to task beside the model. `classification` is the
+    and `take_over` for what they carry from task to task besides the model. `classification` is the
     loss of the batch, replayed examples included.
 
     Attributes:
-        replays: Whether exemplars of the settings' budget are stored and replayed here.
+        replays: Whether this class stores and replays the exemplars of the settings' budget.
     """
 
     settings_class: ClassVar[type[base.Settings]] = ContinualSettings
@@ -85,7 +85,7 @@ class ContinualLearner(base.Learner):
 
     @property
     def stored(self) -> Examples | None:
-        """The M stored samples of earlier tasks, None without any."""
+        """The M stored samples of earlier tasks, None if there are none."""
         return self.exemplars.examples if self.exemplars else None
 
     def begin(self, task: Task) -> None:
@@ -113,8 +113,8 @@ class ContinualLearner(base.Learner):
         """Return the scalar mean cross-entropy over the `loss_classes`.
 
         Args:
-            scores: (B, K).
-            y: (B,) labels.
+            scores: The scores, (B, K).
+            y: The labels, (B,).
 
         Returns:
             The loss.
@@ -144,7 +144,7 @@ class ContinualLearner(base.Learner):
         return bytes_of(x for name, x in self.state().items() if name in ("memory.x", "memory.y"))
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
-        """Restore the state that `carried` returned; before the first task there is none."""
+        """Restore the state that `carried` returned; it is empty before the first task."""
 
     def state(self) -> dict[str, Tensor]:
         return {**self.carried(), **(self.exemplars.state() if self.exemplars else {})}
@@ -161,10 +161,10 @@ class ContinualLearner(base.Learner):
 class ExperienceReplay(ContinualLearner):
     """Experience replay, or naive rehearsal (Murata 2020, after Hsu et al. 2018).
 
-    Each batch is learned together with one of equal size from the memory, which random examples of
-    each class enter for good after their task. The replayed batch has no repeats, is smaller while
-    the memory is, and its examples weigh as much as new ones. It is fine-tuning with uniform
-    exemplars. Neither paper gives the replayed batch's size.
+    Each batch is learned together with a batch of equal size from the memory. After each task,
+    random examples of each of its classes enter the memory for good. The replayed batch has no
+    repeats, is smaller while the memory is smaller, and its examples weigh as much as new ones.
+    This is fine-tuning with uniform exemplars. Neither paper gives the size of the replayed batch.
     """
 
     settings_class = ClassMemorySettings
@@ -177,7 +177,7 @@ _AHEAD, _MOST = 64, 2**20
 
 
 def _orders_of(stored: Examples, generator: torch.Generator) -> Iterator[Tensor]:
-    """Yield random orders (M,) of the stored examples, on their device, without end."""
+    """Yield random orders (M,) of the stored examples, on their device, endlessly."""
     n, device = len(stored), stored.y.device
     # The CPU draws, the same for every device; a GPU gets many at a time, so that neither waits.
     ahead = 1 if device.type == "cpu" else max(1, min(_AHEAD, _MOST // n))

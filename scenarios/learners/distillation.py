@@ -1,4 +1,4 @@
-"""Learners with the model before the task as their teacher: LwF and iCaRL."""
+"""Learners whose teacher is the model before the task: LwF and iCaRL."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -17,7 +17,7 @@ from scenarios.learners.exemplars import ExemplarSettings, ReplayMode, Strategy
 
 
 class DistillingLearner(ContinualLearner):
-    """A learner with an old model, a copy in eval mode made when a task begins, as its teacher."""
+    """A learner whose teacher is the old model: a copy in eval mode, made when a task begins."""
 
     _old: nn.Module | None = None
 
@@ -42,8 +42,9 @@ class LwfSettings(ContinualSettings):
     """The settings of learning without forgetting.
 
     Attributes:
-        strength: Weight of the distillation, 0 is fine-tuning (Murata 2020: 1.0).
-        temperature: T, by which scores are divided before they are compared (Li and Hoiem 2016: 2).
+        strength: The weight of the distillation; 0 is fine-tuning (Murata 2020: 1.0).
+        temperature: The temperature T, which divides scores before they are compared (Li and Hoiem
+            2016: 2).
     """
 
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
@@ -55,14 +56,14 @@ class LearningWithoutForgetting(DistillingLearner):
     """Learning without forgetting (Li and Hoiem 2016).
 
     It minimizes L + strength x T^2 KL(p', p), with p' and p the old and the new model's
-    softmax(scores / T) over the classes seen before the task; with loss_classes = "task", one term
-    for the classes of each earlier task. The mean is over the whole batch, replayed exemplars
-    included. The first task is fine-tuning.
+    softmax(scores / T) over the classes seen before the task; with loss_classes = "task", there is
+    one term for the classes of each earlier task. The mean is over the whole batch, replayed
+    exemplars included. The first task is fine-tuning.
 
     Deviations: KL in place of the cross-entropy, from which it differs by a constant; the factor
-    T^2 of Hinton et al. 2015, with which the gradient's size does not depend on T; exemplars, if
-    asked for; the old model runs beside the new one, where the paper records its outputs once,
-    which gives the same; no warm-up of only the new outputs; weight decay only by the recipe.
+    T^2 of Hinton et al. 2015, which makes the size of the gradient independent of T; exemplars, if
+    asked for; the old model runs beside the new one, while the paper records its outputs once, with
+    the same result; no warm-up of only the new outputs; weight decay only by the recipe.
     """
 
     settings_class = LwfSettings
@@ -95,7 +96,7 @@ def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
     Args:
         old: The scores of the old model, (B, C).
         new: The scores of the new model, (B, C).
-        temperature: T.
+        temperature: The temperature, T.
 
     Returns:
         The loss, a scalar.
@@ -110,7 +111,7 @@ def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
 
 
 class HerdedSettings(ExemplarSettings):
-    """Exemplars by default as in iCaRL; its loss has no weights of classes."""
+    """The settings of iCaRL's exemplars; its loss has no class weights."""
 
     sampling: Strategy = "mean_of_features"
     replay: ReplayMode = "joined"
@@ -121,9 +122,10 @@ class HerdingSettings(ContinualSettings):
     """The settings of iCaRL.
 
     Attributes:
-        exemplars: By default those of Rebuffi et al. 2017 on CIFAR-100, 2000 in total.
-        loss_classes: The only value is that of a loss of sigmoids, in which classes do not compete;
-            classes not yet seen are left out.
+        exemplars: The exemplars, by default those of Rebuffi et al. 2017 on CIFAR-100, 2000 in
+            total.
+        loss_classes: The classes in the loss; only `seen`, as sigmoids do not compete and classes
+            not yet seen are left out.
     """
 
     loss_classes: Literal["seen"] = "seen"
@@ -169,9 +171,10 @@ class IcarlHybrid1(DistillingLearner):
 class Icarl(IcarlHybrid1):
     """iCaRL, with the nearest mean of exemplars as classifier (Rebuffi et al. 2017).
 
-    Trained as `IcarlHybrid1`. A class's mean is that of phi(x) over its exemplars, every phi(x) and
-    the mean scaled to length 1 (for phi see `penultimate`); means are computed anew after every
-    task. Before the first task the network's outputs classify. Source: algorithm 1.
+    It is trained as `IcarlHybrid1`. The mean of a class is the mean of phi(x) over its exemplars,
+    with every phi(x) and the mean scaled to length 1 (for phi see `penultimate`); means are
+    recomputed after every task. Before the first task the network's outputs classify. Source:
+    algorithm 1.
     """
 
     by_scores = True
@@ -179,7 +182,7 @@ class Icarl(IcarlHybrid1):
     _means: Tensor | None = None
 
     def scores(self, x: Tensor) -> Tensor:
-        """Return the negative distances from the means (B, K), -inf without exemplars."""
+        """Return the negative distances from the means (B, K), -inf if there are no exemplars."""
         if self._means is None:
             return super().scores(x)
         phi = functional.normalize(penultimate(self.model, x), dim=1)
@@ -196,7 +199,7 @@ class Icarl(IcarlHybrid1):
         self._update_means()
 
     def _update_means(self) -> None:
-        """Compute the means (K, D) of the exemplars by class, infinite where there are none."""
+        """Compute the means (K, D) of the exemplars by class, infinite for classes without any."""
         self._means, exemplars = None, self.stored
         if exemplars is None:
             return
@@ -209,6 +212,6 @@ class Icarl(IcarlHybrid1):
 
 
 def _binary(scores: Tensor, targets: Tensor) -> Tensor:
-    """Return the binary cross-entropy (B, C), summed over outputs, the mean over the batch."""
+    """Return the binary cross-entropy (B, C), summed over outputs and averaged over the batch."""
     loss = functional.binary_cross_entropy_with_logits
     return loss(scores, targets.to(scores.dtype), reduction="sum") / len(scores)

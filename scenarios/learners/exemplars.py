@@ -1,8 +1,7 @@
 """Exemplars: examples of earlier classes, chosen by a strategy and stored within a budget.
 
-The sampling strategies (Chaudhry 2018, section 4.2) give the numbers of at most `count` of a
-class's n examples, without repeats, in order of choice: when the budget shrinks, the first are
-kept.
+A sampling strategy (Chaudhry 2018, section 4.2) gives the indices of at most `count` of a class's n
+examples, without repeats, in order of choice: when the budget shrinks, the first are kept.
 """
 
 from collections.abc import Sequence
@@ -27,25 +26,26 @@ _LAST = 1e-12  # of the largest weight: what draws an example only after all oth
 def choose(
     strategy: Strategy, model: nn.Module, pool: Examples, count: int, generator: torch.Generator
 ) -> Tensor:
-    """Return the chosen numbers (m,), int64 on the CPU, m = min(n, count).
+    """Return the indices (m,) of the chosen examples, int64 on the CPU, m = min(n, count).
 
-    `entropy` draws with q ~ the entropy of the softmax over all outputs, so that the unsure are
-    likely. `plane_distance` draws with q ~ 1 / d, so that examples near their class's plane
-    phi . w + b = 0 are likely. The paper has d = phi(x) . w and does not say what q is where d is
-    not positive. Deviations: d is the absolute logit, bias included, so that both sides of the
-    plane count equally; no example counts as nearer than 1 % of the mean distance, so that one on
-    the plane is likely, not certain. Where all q are 0 or infinite, all are equally likely.
+    `entropy` draws with q ~ the entropy of the softmax over all outputs, so that uncertain examples
+    are likely. `plane_distance` draws with q ~ 1 / d, so that examples near the plane
+    phi . w + b = 0 of their class are likely. The paper has d = phi(x) . w and does not say what q
+    is if d is not positive. Deviations: d is the absolute logit, bias included, so that both sides
+    of the plane count equally; no example counts as nearer than 1 % of the mean distance, so that
+    an example on the plane is likely, not certain. If all q are 0 or infinite, all examples are
+    equally likely.
 
     Args:
-        strategy: How to choose.
-        model: After the task; it runs, in eval mode, only for strategies that need its features or
-            logits.
+        strategy: The sampling strategy.
+        model: The model after the task; it runs, in eval mode, only for strategies that need its
+            features or logits.
         pool: The n examples of one class, 1 or more.
-        count: The most to choose.
+        count: The largest number to choose.
         generator: A CPU generator.
 
     Returns:
-        The numbers, in order of choice.
+        The indices, in order of choice.
     """
     if strategy == "uniform":
         return torch.randperm(len(pool), generator=generator)[:count]
@@ -67,17 +67,17 @@ def choose(
 
 
 def mean_of_features(features: Tensor, count: int) -> Tensor:
-    """Take, one by one, the example that brings the mean of those taken closest to that of all.
+    """Take examples one by one, each time the one that brings their mean closest to that of all.
 
     Source: Rebuffi et al. 2017, algorithm 4 (herding); an example is taken once, and the means are
     not scaled to length 1.
 
     Args:
-        features: (n, D), scaled to length 1 first.
-        count: The most to take.
+        features: The features, (n, D), which are first scaled to length 1.
+        count: The largest number to take.
 
     Returns:
-        The numbers.
+        The indices, in the order taken.
     """
     phi = functional.normalize(features.double(), dim=1)
     mean, squares = phi.mean(0), phi.square().sum(1)
@@ -97,19 +97,21 @@ ReplayMode = Literal["batch", "joined"]
 
 
 class ExemplarSettings(BaseModel):
-    """The number of exemplars, their choice and their replay.
+    """The settings of exemplars: their number, their choice and their replay.
 
     Give either `per_class` or `total`. A class that recurs counts in each task that has it.
 
     Attributes:
-        per_class: The number for each class of each task.
-        total: The number for all classes of the tasks learned, shared equally and rounded down, so
-            that earlier classes give some up as new ones come.
-        sampling: How they are chosen, see `scenarios.learners.exemplars`.
-        replay: `batch` appends as many exemplars as a batch has new examples; `joined` adds all to
-            the task's training data, each visited once per epoch (as iCaRL does).
+        per_class: The number of exemplars of each class of each task.
+        total: The number of exemplars for all classes of the tasks learned, shared equally and
+            rounded down, so that earlier classes give some up as new ones come.
+        sampling: The strategy that chooses them, see `scenarios.learners.exemplars`.
+        replay: The mode of replay: `batch` appends as many exemplars as a batch has new examples;
+            `joined` adds all exemplars to the task's training data, each visited once per epoch (as
+            iCaRL does).
         balanced: Whether every class has the same weight in the cross-entropy of a batch with
-            exemplars; otherwise every example has, so that a new class outweighs an old one.
+            exemplars; otherwise every example has the same weight, and a new class outweighs an old
+            one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -136,7 +138,7 @@ class ExemplarSettings(BaseModel):
             The number.
 
         Raises:
-            InputError: It is 0.
+            InputError: The number would be 0.
 
         >>> ExemplarSettings(total=20).quota(6)
         3
@@ -148,7 +150,7 @@ class ExemplarSettings(BaseModel):
 
 
 class Exemplars:
-    """The exemplars of each class of each task: of each the first chosen are kept the longest."""
+    """The exemplars of each class of each task; the first chosen are kept the longest."""
 
     def __init__(self, settings: ExemplarSettings) -> None:
         self.settings = settings
@@ -160,12 +162,12 @@ class Exemplars:
         return join(self._groups) if self._groups else None
 
     def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
-        """Choose exemplars of a task's classes; those of earlier tasks shrink to their quota.
+        """Choose exemplars of a task's classes, and shrink those of earlier tasks to their quota.
 
         Args:
             model: The model after the task.
             task: The task.
-            generator: Source of randomness.
+            generator: The source of randomness.
         """
         labels = _trained_classes(task)
         quota = self.settings.quota(len(self._groups) + len(labels))
@@ -186,7 +188,7 @@ class Exemplars:
 
         Args:
             state: The tensors by name.
-            past: The tasks learned until then.
+            past: The tasks learned so far.
         """
         self._groups = []
         if "memory.x" in state:
@@ -197,6 +199,6 @@ class Exemplars:
 
 
 def _trained_classes(task: Task) -> list[int]:
-    """Return the classes of a task that it has training examples of."""
+    """Return the classes of a task for which it has training examples."""
     labels = set(task.train.y.tolist())
     return [label for label in task.classes if label in labels]

@@ -1,4 +1,4 @@
-"""Gradient episodic memory: no step may raise the loss on an earlier task's memory."""
+"""Gradient episodic memory: no step may increase the loss on an earlier task's memory."""
 
 from collections.abc import Iterable, Sequence
 
@@ -26,7 +26,7 @@ class GemSettings(ClassMemorySettings):
     """The settings of GEM.
 
     Attributes:
-        margin: gamma, the memory strength (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
+        margin: The memory strength gamma (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
     """
 
     margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)
@@ -36,18 +36,18 @@ class GemSettings(ClassMemorySettings):
 class GradientEpisodicMemory(ContinualLearner):
     """Gradient episodic memory (Lopez-Paz and Ranzato 2017).
 
-    Each past task k has a memory of each of its classes' last examples (first in, first out): as an
-    epoch's order is random, they are drawn when the task ends. At every step g_k is the gradient of
-    the loss on all of memory k; if <g, g_k> < 0 for one, the projection of g takes its place (see
-    `project`). The memory's examples are not trained on.
+    Each past task k has a memory of the last examples of each of its classes (first in, first out);
+    as the order of an epoch is random, they are drawn at random when the task ends. At every step
+    g_k is the gradient of the loss on all of memory k; if <g, g_k> < 0 for any k, g is replaced by
+    its projection (see `project`). The examples in the memory are not trained on.
 
     Source: section 3. Deviations: gamma is a lower bound of v, where the paper adds it to the
     solution, so that no constraint is violated. The memory's loss is that of the model in eval
-    mode, so that its pass moves no batch norm and draws no dropout. With Adam (Murata 2020) the
-    step is not along the gradient: an earlier loss may rise after all.
+    mode, so that its pass changes no batch norm statistics and draws no dropout. With Adam (Murata
+    2020) the step is not along the gradient, so an earlier loss may still rise.
 
     A step costs t passes over whole memories, and the device waits for the projection, which is
-    solved on the CPU; its t multiply-adds per parameter are not counted.
+    solved on the CPU; the projection's t multiply-adds per parameter are not counted.
     """
 
     settings_class = GemSettings
@@ -115,7 +115,7 @@ def _flat(gradients: Iterable[Tensor]) -> Tensor:
 
 
 def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
-    """Return the g' nearest to g with <g', g_k> >= 0 for every k, which may be g itself.
+    """Return the vector g' nearest to g with <g', g_k> >= 0 for every k; it may be g itself.
 
     g' = g + sum_k v_k g_k, computed in float64, where v minimizes 1/2 |g'|^2 over v >= margin (the
     dual problem of Lopez-Paz and Ranzato 2017, section 3).
@@ -127,7 +127,7 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
             leans towards the g_k.
 
     Returns:
-        g' (P,).
+        The projection g', (P,).
 
     Raises:
         InputError: A gradient is not finite.
@@ -150,7 +150,7 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
 def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     """Return the v (t,) >= margin that minimizes 1/2 v' G v + c' v, exactly up to rounding.
 
-    With the g_k scaled to length 1, v = u + margin, and a square root A of G, it is the
+    With the g_k scaled to length 1, v = u + margin, and a square root A of G, this is the
     non-negative least squares problem min_{u >= 0} |A u - b|^2, which always has a solution.
 
     Args:
@@ -159,7 +159,7 @@ def dual(gram: Floats, products: Floats, margin: float) -> Floats:
         margin: The lower bound of v.
 
     Returns:
-        v.
+        The dual variables v, (t,).
 
     Example:
         >>> dual(np.eye(2), np.array([-3.0, 1.0]), margin=0.0).tolist()

@@ -17,7 +17,7 @@ from scenarios.learners import base
 
 @learner("offline")
 class Offline(base.Learner):
-    """Offline training, once on all tasks together, the ceiling (Murata 2020, section 3)."""
+    """Offline training on all tasks at once: the ceiling (Murata 2020, section 3)."""
 
     offline = True
     by_scores = True
@@ -25,7 +25,7 @@ class Offline(base.Learner):
 
 @learner("untrained")
 class Untrained(base.Learner):
-    """Fresh weights without training, the floor."""
+    """Fresh weights without training: the floor."""
 
     offline = True
 
@@ -33,7 +33,7 @@ class Untrained(base.Learner):
 class FullRehearsalLearner(base.Learner):
     """A learner that stores the training data of every task learned, as `past`.
 
-    Checkpoints do not contain them: they are restored from the tasks.
+    Checkpoints do not contain these data: they are restored from the tasks.
     """
 
     past: tuple[Examples, ...] = ()
@@ -53,9 +53,9 @@ class FullRehearsalLearner(base.Learner):
 class Cumulative(FullRehearsalLearner):
     """Training from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 
-    Each start has the same fresh weights, those that it is made with. The diagonal of its R is the
-    reference of Chaudhry 2018's intransigence, under every head: its loss is over all
-    outputs, whatever the learner it is compared with does.
+    Every training starts from the same fresh weights. The diagonal of its R is the reference of
+    Chaudhry 2018's intransigence under every head: its loss is over all outputs, whatever the loss
+    of the learner it is compared with.
     """
 
     by_scores = True

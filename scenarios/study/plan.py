@@ -1,9 +1,9 @@
 """The plan of a study, checked before any training, and the loader of its networks and data.
 
-The plan is plain data for engine, status and tables, user-defined objects included. A study may run
-for days, so foreseeable failures are found in its first seconds: each learner's network must take
-the data, and each budget of exemplars must suffice for the classes. The first few examples of each
-task serve, as only shapes and sizes matter.
+The plan is plain data for the engine, status and tables, and covers user-defined objects. A study
+may run for days, so foreseeable failures are found in its first seconds: each learner's network
+must take the data, and each budget of exemplars must suffice for the classes. A few examples of
+each task suffice, as only shapes and sizes matter.
 """
 
 import hashlib
@@ -56,11 +56,11 @@ Prepared = tuple[Source, Loader, Sizes]
 def prepared(
     study: Study, user_code: UserCode, location: Location, root: Path | None, device: torch.device
 ) -> Prepared:
-    """Plan a study with its data.
+    """Plan a study on its data.
 
     Args:
         study: The study.
-        user_code: The user's code that it needs.
+        user_code: The user's code that the study needs.
         location: The data folder.
         root: The run directory, None = there is none.
         device: The device of the jobs.
@@ -69,7 +69,7 @@ def prepared(
         The networks with a few examples, their loader, and the sizes of the tasks.
 
     Raises:
-        InputError: Settings do not fit the data, see `plan_of` and `refuse_misfits`.
+        InputError: The settings do not fit the data, see `plan_of` and `refuse_misfits`.
     """
     # Before they are read: a file that changes meanwhile has another one.
     stamped = Location(location.folder, files=location.stamps(study.scenario.data))
@@ -86,11 +86,11 @@ def prepared(
 def completed(study: Study, scenario: Scenario, device: torch.device, root: Path | None) -> Study:
     """Return the study with the precision that `auto` stands for, and all features by depth.
 
-    The features of a user-defined network are known once there are examples to call it on.
+    The features of a user-defined network are known only once there are examples to call it on.
 
     Args:
         study: The study.
-        scenario: Its scenario.
+        scenario: The scenario of the study.
         device: The device of the jobs.
         root: The run directory, None = there is none.
 
@@ -98,7 +98,8 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
         The study.
 
     Raises:
-        InputError: As `probe.by_layer.feature_selection.features_of`.
+        InputError: The network cannot be called on the data, has another number of outputs, or
+            lacks a feature.
     """
     update: dict[str, object] = {}
     data, entry = scenario.tasks[0], USER_NETWORKS.get(study.network.name)
@@ -123,7 +124,7 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
 
     Args:
         study: The study.
-        scenario: Its scenario, in base order.
+        scenario: The scenario of the study, in base order.
         device: The device of the jobs.
 
     Returns:
@@ -186,7 +187,7 @@ def _learner(study: Study, name: str, network_source: str | None, tasks: int) ->
 def network_source_of(study: Study) -> str | None:
     """Return a hash of a study's user-defined network, None for a built-in one.
 
-    A factory may load weights, or import a class by a computed name: the hash covers the weights
+    A factory may load weights, or import a class by a computed name, so the hash covers the weights
     that it draws from a fixed seed, and the classes of its modules.
     """
     entry = USER_NETWORKS.get(study.network.name)
@@ -201,13 +202,13 @@ def network_source_of(study: Study) -> str | None:
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
     """Check that the networks and the settings of a study fit its data.
 
-    Budgets of exemplars may be too small, there may be more neighbors than training examples, and
-    batch norm may be re-estimated in networks without any. Every learner is built once, on the CPU;
+    Misfits are budgets of exemplars that are too small, more neighbors than training examples, and
+    batch norm re-estimated in networks without any. Every learner is built once, on the CPU;
     nothing is trained.
 
     Args:
         study: The study.
-        scenario: Its scenario.
+        scenario: The scenario of the study.
 
     Raises:
         InputError: A network cannot take the data, or a setting does not fit them.
@@ -223,7 +224,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         if settings.budget:
             settings.budget.quota(sum(len(task.classes) for task in scenario.tasks))
             if not isinstance(sample.tasks[0].train.x, Tensor):
-                raise InputError(f"learners.{name}: exemplars need inputs of a single tensor")
+                raise InputError(f"learners.{name}: exemplars need one input tensor: leave it out")
     examples = sum(len(task.train) for task in scenario.tasks)
     knn = study.probing.readouts.get("knn")
     if knn and knn.settings["k"] > examples:
@@ -234,7 +235,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
 
 
 def sample_of(scenario: Scenario) -> Scenario:
-    """Return the scenario with a few examples, from which a learner's view is cheap."""
+    """Return the scenario with only a few examples, which make a learner's view cheap."""
 
     def few(split: Examples) -> Examples:
         return Examples(first(split.x, SAMPLE), split.y[:SAMPLE])
@@ -247,7 +248,7 @@ def sample_of(scenario: Scenario) -> Scenario:
 def study_networks(
     study: Study, location: Location, user_code: UserCode, plan: Plan, device: torch.device
 ) -> Iterator[StudyNetworks]:
-    """Load the networks of a study, with the user's code that they need, for the block.
+    """Load the networks of a study and the user's code that they need, within the block.
 
     Args:
         study: The study.
@@ -272,7 +273,7 @@ def study_networks(
 
 @lru_cache(maxsize=1)
 def _loaded(spec: ScenarioSpec, location: Location, device: torch.device, data: str) -> Scenario:
-    """Load the data once per process, however many jobs it does; data: the hash they must have."""
+    """Load the data once per process, however many jobs it does; `data` is the expected hash."""
     scenario = spec.scenario(location)
     if not location.checked and data_hash(scenario) != data:
         where = f"{spec.title} on {platform.node()}"

@@ -1,10 +1,10 @@
 """The scenario of a study: data sets, and their division into tasks.
 
-There are six kinds: van de Ven et al. 2022's `class-incremental` (disjoint classes, as in Murata et
-al. 2020 and Chaudhry et al. 2018), `task-incremental` and `domain-incremental`, and Kemker et al.
-2018's `permutation`, `incremental` and `multimodal`. This module has only the settings, which
-pydantic checks when the study is read; `scenarios.data` loads data, `scenarios.streams` divides
-them.
+There are six kinds: `class-incremental` of van de Ven et al. 2022 (disjoint classes, as in Murata
+et al. 2020 and Chaudhry et al. 2018), their `task-incremental` and `domain-incremental`, and
+`permutation`, `incremental` and `multimodal` of Kemker et al. 2018. This module has only the
+settings, which pydantic checks when the study is read; `scenarios.data` loads data,
+`scenarios.streams` divides them.
 """
 
 from typing import Annotated, Literal, Self
@@ -48,29 +48,30 @@ def _data_sets(data: object) -> object:
 
 
 class ScenarioSpec(StrictModel):
-    """Settings of a scenario; those below the first five are for some kinds only.
+    """The settings of a scenario; those from `classes_per_task` on are for some kinds only.
 
     Attributes:
         kind: The kind of scenario.
-        data: The name of a data set or feature file; of two, one after the other, if `multimodal`.
-        train_limit: Training examples kept per class, of each task where the data set has tasks;
-            None = all.
-        test_limit: Test examples, likewise.
-        validation: Training examples per class that are held out and replace the test data, to tune
-            settings; None = none.
-        standardize: Whether inputs get mean 0 and deviation 1, by channel, over the remaining
-            training examples.
-        classes_per_task: Number of classes of each task, which must divide the K classes; None = 2.
-        tasks: The classes of each task instead, such as [[0, 5], [1, 6]], each class in one.
-        base: Number of classes of the first of `incremental` sessions, all others have one; None =
-            half of them.
+        data: The name of a data set or feature file; for `multimodal` two names, in order.
+        train_limit: The number of training examples per class, and per task if the data set has
+            tasks; None = all.
+        test_limit: The number of test examples, likewise.
+        validation: The number of training examples per class that are held out to replace the test
+            data, for tuning settings; None = none.
+        standardize: Whether inputs are scaled to mean 0 and standard deviation 1, by channel, over
+            the remaining training examples.
+        classes_per_task: The number of classes of each task, a divisor of K; None = 2.
+        tasks: The classes of each task, in place of `classes_per_task`, such as [[0, 5], [1, 6]];
+            each class is in one task.
+        base: The number of classes of the first session of `incremental`; all others have one
+            class. None = half of the classes.
         shift: The difference between the tasks of a `domain-incremental` scenario.
-        angles: Degrees by which images are rotated counterclockwise, by task.
-        sessions: T of a permuted scenario. All but the first have a permutation of the input
-            elements.
-        permutation_seed: Seed of the permutations, not of a run: all runs of a study have the same
-            sessions.
-        source: `dataset` = the tasks of the data set are the domains.
+        angles: The degrees by which images are rotated counterclockwise, by task.
+        sessions: The number of sessions of a permuted scenario, T; all but the first permute the
+            elements of the inputs.
+        permutation_seed: The seed of the permutations, not of a run: all runs of a study have the
+            same sessions.
+        source: The origin of the tasks: `dataset` if the tasks of the data set are the domains.
     """
 
     kind: Literal[_VAN_DE_VEN, _KEMKER] = "class-incremental"
@@ -98,7 +99,7 @@ class ScenarioSpec(StrictModel):
         if unsuitable := sorted(other - keys):
             raise InputError(f"{self._variant} has no {', '.join(unsuitable)}: leave it out")
         if len(self.data) != (names := 2 if self.kind == "multimodal" else 1):
-            raise InputError(f"data: expected {names} for {self.kind}, got {len(self.data)}")
+            raise InputError(f"data: {self.kind} needs exactly {names}, got {', '.join(self.data)}")
         if self.shift == "rotate" and not self.angles:
             raise InputError("angles: expected 1 or more entries, got none")
         if self.shift == "classes" and self.classes_per_task == 1:
@@ -122,9 +123,9 @@ class ScenarioSpec(StrictModel):
 
     @property
     def has_single_classes(self) -> bool:
-        """Whether there are tasks of a single class, whose label follows from the task.
+        """Whether some task has a single class, whose label follows from the task.
 
-        Multi-head evaluation is meaningless for them: it would always be right.
+        Multi-head evaluation is meaningless for such a task: it would always be right.
         """
         if self.tasks is not None:
             return any(len(task) == 1 for task in self.tasks)
@@ -158,7 +159,7 @@ class ScenarioSpec(StrictModel):
                 return streams.dataset_tasks(first, self.kind)
         if first.has_tasks:
             if self.classes_per_task is not None or self.tasks is not None:
-                raise InputError(f"{first.name} has its tasks: leave out classes_per_task, tasks")
+                raise InputError(f"{first.name} has tasks: leave out classes_per_task and tasks")
             return streams.dataset_tasks(first, "class-incremental")
         if self.tasks is None:
             return streams.split_by_class(first, self.classes_per_task or 2)
@@ -166,11 +167,11 @@ class ScenarioSpec(StrictModel):
         return streams.group_classes(first, "class-incremental", self.tasks)
 
     def _load(self, name: str, location: datasets.Location) -> datasets.Dataset:
-        """Load a data set with the limits; raises InputError for tasks that the kind ignores."""
+        """Load a data set within the limits; raises InputError for tasks that the kind ignores."""
         data = datasets.load(name, location)
         if data.has_tasks and not (self.source or self.kind.startswith(("class", "task"))):
             kinds = 'kind = "class-incremental", or "domain-incremental" with source = "dataset"'
-            raise InputError(f"{name} brings its tasks: use {kinds}")
+            raise InputError(f"{name} has its own tasks: use {kinds}")
         if self.validation is not None:
             data = datasets.held_out(data, self.validation)
         data = datasets.limited(data, self.train_limit, self.test_limit)

@@ -1,7 +1,7 @@
-"""The specification of a study: scenario x network x learners x orders x seeds, one frozen object.
+"""Specification of a study: scenario x network x learners x orders x seeds, one frozen object.
 
 `Study` is the object that a preset or TOML file describes; pydantic checks each value, and `Study`
-itself their combinations. Later code can rely on that: features exist in some network of the study,
+itself their combinations. Later code can rely on this: features exist in some network of the study,
 names are valid in paths, heads suit the learners. It holds only the user's settings; the jobs that
 follow from it are in `probe.by_layer.jobs`.
 """
@@ -46,7 +46,7 @@ def _check_rule(rule: str) -> str:
 
 
 def _seed_list(seeds: object) -> object:
-    """Return seeds as a list, of which a number n stands for 0 to n - 1."""
+    """Return seeds as a list; a number n stands for 0 to n - 1."""
     if type(seeds) is int and 1 <= seeds <= MOST:
         return tuple(range(seeds))
     if not isinstance(seeds, list | tuple):
@@ -66,7 +66,7 @@ Seed = Annotated[StrictInt, Field(ge=0, lt=2**31)]
 
 
 def _with_kinds(learners: object) -> object:
-    """Take the name of a learner's table for its kind, unless the kind is given."""
+    """Use the name of a learner's table as its kind, unless the kind is given."""
     if not isinstance(learners, dict):
         return learners
     return {n: {"kind": n, **t} if isinstance(t, dict) else t for n, t in learners.items()}
@@ -82,9 +82,9 @@ class NetworkSpec(StrictModel):
     """The network, and the features to retrain downstream of (None = all of its stages).
 
     Attributes:
-        name: One of `scenarios.networks`, or a registered one.
-        features: Names in any order; features of learners with networks of their own may be among
-            them. For a registered network, None is a suggested set of features, which is found once
+        name: The name of a network of `scenarios.networks`, or of a registered one.
+        features: The names of the features, in any order; those of learners with a network of their
+            own may be among them. For a registered network, None = a suggested set, found once
             there are data to call it on (`scenarios.study.plan.completed`).
     """
 
@@ -93,20 +93,19 @@ class NetworkSpec(StrictModel):
 
 
 class Study(StrictModel):
-    """A study. Two studies that compare equal give the same tables, bit for bit, on one device.
+    """A study; two studies that compare equal give the same tables, bit for bit, on one device.
 
     Attributes:
-        name: The name, also of its run directory unless another is given.
+        name: The name of the study, and of its run directory unless another is given.
         scenario: The data, and their division into tasks.
         network: The network and its features.
         training: The recipe of every learner without a recipe of its own.
         retraining: The recipe of the retrained tails; None = the training's, as in Murata 2020.
         learners: The settings of the learners, by their names in the tables.
-        orders: A rule, or a table of orders by name, see `probe.tasks.orders`.
-        seeds: The seeds; a file may give their number instead, to count from 0.
-        storage: The precision of features' values for the retraining; `bf16` takes half the memory
-            but rounds.
-        probing: The measurements downstream of the features, and their steps.
+        orders: The task orders, a rule or a table by name, see `probe.tasks.orders`.
+        seeds: The seeds; a file may give only their number n, for 0 to n - 1.
+        storage: The precision of cached activations; `bf16` takes half the memory but rounds.
+        probing: The measurements downstream of the features, and the steps at which they are made.
         report: The measurements that tables and figures show.
     """
 
@@ -148,15 +147,15 @@ class Study(StrictModel):
         return self.retraining or self.training
 
     def recipe_of(self, learner: str) -> Recipe:
-        """Return the recipe of a learner: the study's, with the learner's settings over it."""
+        """Return the recipe of a learner: the study's, changed by the learner's settings."""
         changes = self.all_learners[learner].training
         return changes.instead_of(self.training) if changes else self.training
 
     def features_of(self, learner: str) -> tuple[str, ...]:
-        """Return the features of a learner to retrain downstream of, by depth, its output last.
+        """Return the features of a learner to retrain downstream of, by depth, the output last.
 
-        They are features of the study's network, or of the learner's own. The output is always
-        among them: it stands for the unchanged model, and costs no retraining.
+        They are features of the study's network, or of the learner's own network. The output is
+        always one of them: it stands for the unchanged model, and costs no retraining.
         """
         features = self._all_features(learner)
         # A feature that this learner's network lacks belongs to another network.
@@ -166,7 +165,8 @@ class Study(StrictModel):
     def _all_features(self, learner: str) -> tuple[str, ...]:
         """Return all features of a learner's network, by depth.
 
-        Of a user-defined network they are the named features: until then only the output.
+        For a user-defined network these are the named features, or only the output until they are
+        known.
         """
         settings = self.learners.get(learner)
         if settings and LEARNERS[settings.kind].own_features:
@@ -193,20 +193,20 @@ class Study(StrictModel):
             # Tables and figures know the controls by their names.
             if name != settings.kind and {name, settings.kind} & {*CONTROLS}:
                 problem = f"{name!r} has kind {settings.kind!r}"
-                raise InputError(f"learners: {problem}: a control has the name of its kind")
+                raise InputError(f"learners: {problem}: a control is named after its kind")
             kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
             is_set = "loss_classes" in settings.model_fields_set
             if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):
                 if loss is None or "task" not in get_args(loss.annotation):
-                    problem = 'has no loss_classes = "task", so it cannot learn such a scenario'
-                    raise InputError(f"learners.{name}: {name} {problem}: leave it out")
+                    problem = 'it has no loss_classes = "task", which task-incremental needs'
+                    raise InputError(f"learners.{name}: {problem}: leave it out or change the kind")
                 self.learners[name] = settings.model_copy(update={"loss_classes": "task"})
             if kind.task_aware or self.scenario.task_aware:
                 needs = f"learners.{name}: only the task's classes compete, so it needs the task id"
                 if self.scenario.has_single_classes:
                     raise InputError(f"{needs}, which gives away single classes: leave it out")
                 if "multi" not in self.report.heads:
-                    raise InputError(f'{needs}, as for report heads = ["multi"]')
+                    raise InputError(f'{needs}: report heads = ["multi"], or leave it out')
             with located(f"learners.{name}.training"):
                 self.recipe_of(name)
         return self

@@ -1,9 +1,9 @@
 """A study as the user writes it: read from a preset or TOML file, checked, and changed by flags.
 
-There are three steps: `read_study` returns the tables of the file unchecked, `check_study` makes a
-`Study` of them or reports all of their mistakes, and `overridden` applies the flags of `probe run`.
-The changed study is checked again, so that flags obey the rules of the file. Errors name table and
-key as the user wrote them, instead of pydantic's path.
+There are three steps: `read_study` returns the tables of the file unchecked, `check_study` turns
+them into a `Study` or reports all of their mistakes, and `overridden` applies the flags of `probe
+run`. The changed study is checked again, so that flags obey the rules of the file. Errors name
+table and key as the user wrote them, instead of pydantic's path.
 """
 
 import tomllib
@@ -30,7 +30,7 @@ def read_study(source: str) -> dict[str, Any]:
     A study without a name is named after its file.
 
     Args:
-        source: Name of the preset, or path of the file.
+        source: The name of a preset, or the path of a file.
 
     Returns:
         The study's keys and values.
@@ -54,11 +54,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         path: The file.
 
     Returns:
-        Its keys and values.
+        The keys and values of the file.
 
     Raises:
-        InputError: It is not TOML.
-        OSError: It cannot be read.
+        InputError: The file is not TOML.
+        OSError: The file cannot be read.
     """
     try:
         return tomllib.loads(path.read_text("utf-8-sig"))
@@ -82,14 +82,14 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
     """Return the study that `raw` describes.
 
     Args:
-        raw: TOML's tables and values.
+        raw: The tables and values of the file.
         source: The name of the study in errors, such as the file's path.
 
     Returns:
         The study.
 
     Raises:
-        InputError: Names all problems, by path.
+        InputError: The study is invalid; the message names all problems, by path.
 
     Example:
         >>> check_study(read_study("digits"), "digits").seeds
@@ -103,7 +103,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
-    """Return the keys of the table of a study that a path ends in; empty for unknown tables."""
+    """Return the keys of the study's table in which a path ends; empty for unknown tables."""
     if path[:2] == ("probing", "readouts") and len(path) > 2:
         return keys_at(readouts_model(), path[2:])
     if path[:1] != ("learners",) or len(path) < 3:
@@ -176,7 +176,7 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
 
     Args:
         chosen: The names of the learners.
-        settings: The settings of the study's learners; others get the defaults.
+        settings: The settings of the study's learners; learners without any get the defaults.
 
     Returns:
         The settings by learner.
@@ -192,7 +192,7 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
 
 
 def _numbers(text: str) -> list[int | str]:
-    """Return the numbers of a flag; what is none is left to the check of the study."""
+    """Return the numbers of a flag; other entries are left to the check of the study."""
     return [int(entry) if entry.isdecimal() else entry for entry in names(text)]
 
 

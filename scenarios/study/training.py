@@ -1,14 +1,14 @@
-"""Networks trained by the learners of a study, as the source of its plan's networks.
+"""Training of networks by the learners of a study, the source of its plan's networks.
 
 A learner starts from a fresh network and learns one task after another. After every task the
 model's weights and the rest of the learner's state (exemplars, importances, earlier models) are
 saved as tensors in a checkpoint. A restored learner continues as if it had never been stopped, to
 the bit: every random number comes from a named stream of the job's seed and does not depend on
-earlier draws. A checkpoint may be of an earlier version of the code, or be damaged in a way that
-its hash does not show, so it is loaded into a fresh learner and checked; one that does not fit is
-set aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
+earlier draws. A checkpoint may come from an earlier version of the code, or be damaged in a way
+that its hash does not show. So it is loaded into a fresh learner and checked; one that does not fit
+is set aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
 
-The training on the first task is done once for all learners that train on it in the same way.
+Training on the first task is done once for all learners that train on it in the same way.
 """
 
 from collections.abc import Callable, Sequence
@@ -59,14 +59,14 @@ def restored(
     failing device, such as running out of memory, are raised.
 
     Args:
-        fresh: Makes a learner that has learned nothing.
+        fresh: A function that makes a learner that has learned nothing.
         tasks_seen: The number of tasks learned.
-        past: These tasks, on the learner's device.
+        past: The tasks learned, on the learner's device.
         store: The store of the job's results.
 
     Returns:
-        The learner and the cost, or None without a checkpoint or if it cannot be restored; it is
-        then set aside.
+        The learner and the cost; None if there is no checkpoint or it cannot be restored, in which
+        case it is set aside.
     """
     saved = store.load_checkpoint(tasks_seen)
     if saved is None:
@@ -108,10 +108,10 @@ def train_first_task(
         learner: The learner.
         task: The first task.
         data: The examples to train on.
-        meter: Counts the multiply-adds.
+        meter: The counter of multiply-adds.
 
     Returns:
-        The seconds that a loaded training took, 0 for a new one.
+        The seconds that a loaded training took, 0 for a new training.
     """
     saved = store.load_checkpoint(1)
     if saved and saved.learner and saved.code == store.code:
@@ -137,12 +137,13 @@ def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> St
 
     Args:
         plan: The plan.
-        job: One of its jobs.
+        job: A job of the plan.
         learner: The job's learner.
         store: The store of the job's results.
 
     Returns:
-        The store for everything that determines it; None if the learner trains in its own way.
+        The store, shared by all jobs with the same first training; None if the learner trains in
+        its own way.
     """
     loss = vars(type(learner)).get("first_task")
     if loss is None or job.without == 1:
@@ -156,20 +157,20 @@ def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> St
 
 
 def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
-    """Build a learner's network, uninitialized, for the scenario as it sees it.
+    """Build a learner's network, uninitialized, for the scenario as the learner sees it.
 
     Args:
         study: The study.
         learner: The name of the learner.
-        scenario: The learner's view of it (its kind's `view`), of which only the shape of an input,
-            the K classes and T are used.
+        scenario: The learner's view of the scenario (its kind's `view`), of which only the shape of
+            an input, K and T are used.
 
     Returns:
         The study's network, unless the learner has its own architecture; on the CPU, and the same
         for every seed: initial weights are drawn later.
 
     Raises:
-        InputError: It cannot take the data.
+        InputError: The network cannot take the data.
     """
     x, settings = scenario.tasks[0].train.x, study.all_learners[learner]
     kind = LEARNERS[settings.kind]
@@ -189,7 +190,8 @@ class LearnedNetworks:
         source: The source of the networks of all jobs.
         job: The job.
         view: The tasks in executed order, as the learner sees them.
-        scenario: The same tasks as readouts see them, with the task id where a learner receives it.
+        scenario: The tasks in executed order as readouts see them, with the task id if the learner
+            receives it.
         call: The call of the network itself, which a learner calls as `model(x)`.
         fresh: The source of fresh weights, None = the recipe's rule.
         store: The store of the job's results.
@@ -205,7 +207,7 @@ class LearnedNetworks:
     _now: tuple[Learner, TrainingCost | None] | None = field(default=None, init=False)
 
     def after(self, step: int) -> TrainedNetwork:
-        """Return the learner after so many tasks, from a checkpoint or by learning."""
+        """Return the learner after `step` tasks, from a checkpoint or by learning."""
         at = self._steps.index(step)
         learner, cost = self._latest(at)
         while learner.learned < at:
@@ -221,7 +223,7 @@ class LearnedNetworks:
         )
 
     def compared_with(self, peer: str) -> nn.Module:
-        """Return an earlier or the untrained network to compare with."""
+        """Return an earlier network, or the untrained one, to compare with."""
         if peer == UNTRAINED:
             model = self._fresh().model
             reestimate(model, self.view.merged.train.x)
@@ -239,7 +241,7 @@ class LearnedNetworks:
         Args:
             model: The network.
             features: The features to cut at.
-            sample: Real inputs, on which the cuts are checked.
+            sample: The real inputs on which the cuts are checked.
 
         Returns:
             The cuts.
@@ -260,7 +262,7 @@ class LearnedNetworks:
 
     @property
     def _steps(self) -> Sequence[int]:
-        """The step after each of these tasks, from none; T is the last, also without a task."""
+        """The step before the first task and after each; the last is T even without one task."""
         return (*range(self.job.last - 1), self.job.last) if self.job.without else self.job.steps
 
     def _fresh(self) -> Learner:
@@ -314,7 +316,7 @@ class LearnedNetworks:
         return cost
 
     def _learn(self, learner: Learner, task: Task) -> TrainingCost:
-        """Let a learner learn a task, of which the first may have been trained by another job."""
+        """Let a learner learn a task; another job may have done the training on the first task."""
         now, train, spared = clock_on(task.train.y.device), None, 0.0
         store = first_task_store(self.source.plan, self.job, learner, self.store)
         if store and not learner.learned:
@@ -334,9 +336,9 @@ class StudyNetworks:
     """The source of the networks of a study.
 
     Attributes:
-        plan: The plan of their measurements.
+        plan: The plan of the measurements.
         study: The study.
-        scenario: Its tasks in base order, with the data on the device.
+        scenario: The tasks of the study in base order, with the data on the device.
     """
 
     plan: Plan
@@ -348,7 +350,7 @@ class StudyNetworks:
 
         Args:
             job: The job.
-            results: The store of its results, for checkpoints.
+            results: The store of the job's results, for checkpoints.
 
         Returns:
             The networks.
@@ -366,7 +368,7 @@ class StudyNetworks:
 
 
 def _task_aware(view: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
-    """Return tasks whose inputs hold the task id, and the call by which its classes compete."""
+    """Return tasks whose inputs hold the task id, and a call in which only its classes compete."""
     tasks = tuple(
         replace(task, train=append_task(task.train, k), test=append_task(task.test, k))
         for k, task in enumerate(view.tasks)

@@ -1,8 +1,8 @@
 """Output of `probe run` before and while it runs: the plan, a bar with the time left, failed jobs.
 
-It follows the events of `scenarios.execution.schedule`, wherever jobs are done. The bar counts
-effort, not measurements, as retraining takes as long as all tasks together. `--dry-run` shows only
-the plan: jobs, training steps and memory.
+It follows the events of `scenarios.execution.schedule`, wherever the jobs run. The bar counts
+effort, not measurements, as one retraining takes as long as all tasks together. `--dry-run` shows
+only the plan: jobs, training steps and memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -66,15 +66,15 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
 
 
 def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
-    """Print remarks on the results, and the jobs that failed or are of other processes.
+    """Print remarks on the results, the failed jobs, and those that other processes are doing.
 
-    The reason of each failure, with the traceback of an unforeseen error, is written to a file in
+    The reason for each failure, with the traceback of an unforeseen error, is written to a file in
     `failures/`, which is removed once the job is finished.
 
     Args:
         root: The run directory.
         ends: The ends of the jobs.
-        remarks: Sentences to print first.
+        remarks: The sentences to print first.
 
     Returns:
         Whether no job failed.
@@ -139,7 +139,7 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
         work: The plan and its run directory.
         sizes: The numbers of training and test examples of each task.
         plans: The allocations of cached activations, if they are known.
-        processes: The most jobs in parallel.
+        processes: The largest number of jobs in parallel.
     """
     plan, jobs = work.plan, jobs_of(work.plan)
     processes = min(processes, len(jobs))
@@ -167,10 +167,10 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
 
 
 def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
-    """Return the optimizer steps left of a job, by the recipes of the plan.
+    """Return the number of optimizer steps that a job still needs, by the recipes of the plan.
 
-    The sizes are in base order, the keys those of the measurements left. All multiples of a
-    retraining share one training.
+    The sizes are in base order; the keys are those of the remaining measurements. All multiples of
+    a retraining share one training.
     """
     sizes = [all_sizes[task][0] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining

@@ -1,7 +1,8 @@
 """The end of a study on the screen: tables of results, layers, notes, and the files written.
 
 Everything comes from the tables on disk, not from the run, so that the files have the same numbers.
-Learners of another network have other features, and so a separate table. A dash means not measured.
+Learners with a different network have different features, and so a separate table. A dash means
+"not measured".
 """
 
 import math
@@ -44,7 +45,7 @@ def show_outcome(
         console: The console to print to.
         root: The run directory.
         omegas: Whether to print Kemker's metrics too.
-        trained: Whether its networks were trained there; those from checkpoints have no costs, but
+        trained: Whether the run trained its networks; those from checkpoints have no costs, but
             maps of their layers are printed.
 
     Raises:
@@ -73,8 +74,8 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
 
     Args:
         console: The console to print to.
-        summary: The table of that name.
-        metrics: The table of that name.
+        summary: The table of summary.csv.
+        metrics: The table of metrics.csv.
     """
     main, summary = _main_head(metrics), where(summary, metric="pra")
     seeds = max(summary["seeds"], default=0)
@@ -105,12 +106,12 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
     """Print Kemker 2018's table: the Omegas under the main head, model size and training time.
 
     Sizes are in 10^6 bytes, times in seconds for all tasks, the mean over orders and seeds. If the
-    metrics split the Omegas by the task learned first, each of these gets a table.
+    metrics split the Omegas by the task learned first, each of these tasks gets a table.
 
     Args:
         console: The console to print to.
-        metrics: The table of that name.
-        times: The table of that name.
+        metrics: The table of metrics.csv.
+        times: The table of times.csv.
     """
     from probe.tables.summary import training_seconds
 
@@ -137,17 +138,17 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
 
 
 def _means(table: pd.DataFrame, *columns: str) -> dict[Any, tuple[float, float]]:
-    """Return mean and standard deviation by the values of columns, or of one."""
+    """Return mean and standard deviation by the value of a column, or the values of several."""
     rows = table.set_index(list(columns))
     return dict(zip(rows.index, zip(rows["mean"], rows["std"], strict=True), strict=True))
 
 
 def note_lines(tables: Tables) -> list[str]:
-    """Return a line for each note on the results of a run directory, those on most jobs first.
+    """Return a line for each note on the results of a run directory, the most frequent first.
 
     Notes on the network itself precede those on features. A line names the learners and features of
     the note, the share of the jobs that have it, and the readout and the number of tasks learned,
-    unless it is `retrain` after all tasks. After a few lines, the last one only counts the rest.
+    unless these are `retrain` and all tasks. After a few lines, a last line counts the rest.
 
     Args:
         tables: The tables.
@@ -168,8 +169,8 @@ def note_lines(tables: Tables) -> list[str]:
 def _note_line(rows: pd.DataFrame, measured: pd.DataFrame, last: Mapping[str, int]) -> str:
     """Return the line of one note.
 
-    rows: of one readout, the same but for decimal fractions; measured: the PRA of all jobs;
-    last: the number of all tasks that a learner learns.
+    rows: the rows of the note for one readout, equal but for decimal fractions; measured: the PRA
+    of all jobs; last: the number of tasks that each learner learns in all.
     """
     learners = listed(rows["learner"].unique())
     features = [feature for feature in rows["feature"].unique() if feature]
@@ -213,7 +214,7 @@ def _jobs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
 def _by_features(pra: pd.DataFrame) -> dict[tuple[str, ...], list[str]]:
     """Return the learners by the features of their network, in order of depth.
 
-    A learner with only an output is listed with the first network, or with () if all are such.
+    A learner with only an output is listed with the first network, or with () if there is no other.
     """
     by_depth = pra.sort_values("depth", kind="stable").groupby("learner")["feature"]
     features = {learner: tuple(names) for learner, names in by_depth}
@@ -234,8 +235,8 @@ def _main_head(metrics: pd.DataFrame) -> str:
 def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None:
     """Print the layers of a run over all tasks, a table for each learner and readout.
 
-    The controls are left out. Numbers are in %, missing in
-    points of accuracy; brackets hold 95 % intervals, of several seeds.
+    The controls are left out. Numbers are in %, missing accuracy is in points; brackets hold 95 %
+    intervals if there are several seeds.
 
     Args:
         console: The console to print to.
@@ -260,8 +261,8 @@ def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None
 def _show_maps(console: Console, layers: pd.DataFrame) -> None:
     """Print a map for each learner and readout: features by depth, tasks by position, in points.
 
-    A cell shows the accuracy missing against the ceiling, darker for more; without a ceiling the
-    accuracy, darker for less. Prints nothing for more tasks than fit.
+    A cell shows the accuracy missing against the ceiling, darker for more; without a ceiling it
+    shows the accuracy, darker for less. Nothing is printed if there are more tasks than fit.
     """
     positions = sorted(set(layers["task_position"]))
     if len(positions) > _MOST_TASKS:

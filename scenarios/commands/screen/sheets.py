@@ -1,4 +1,4 @@
-"""Tables on the screen, all of one look."""
+"""Printing of tables on the screen, all in one style."""
 
 from collections.abc import Sequence
 
@@ -27,11 +27,11 @@ def show_sheet(console: Console, sheet: Sheet) -> None:
 
 
 def show_table(console: Console, columns: Sequence[str], lines: Sequence[Sequence[Text]]) -> None:
-    """Print lines below titles; only a long first cell is folded.
+    """Print a table; only a long first cell of a line is folded.
 
     Args:
         console: The console to print to.
-        columns: The titles.
+        columns: The titles of the columns.
         lines: The cells of each line.
     """
     table = Table(box=SIMPLE, padding=0, pad_edge=False)

@@ -42,7 +42,7 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
     except RuntimeError as error:
         here.close()
         there.close()
-        raise InputError(f"{error}: end other processes, or raise their limit") from None
+        raise InputError(f"{error}: end other processes, or raise the process limit") from None
     before = [(number, signal.signal(number, stop.request)) for number in _SIGNALS]
     woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
     try:
@@ -66,7 +66,7 @@ class _Stop:
 
     Attributes:
         code: The exit code once requested, None before.
-        block_ended: Set when the block is over.
+        block_ended: The event that the block is over.
     """
 
     def __init__(self, grace: float) -> None:
@@ -77,7 +77,7 @@ class _Stop:
     def request(self, number: int, frame: FrameType | None) -> None:
         """Interrupt the block, the first time; end the process at once if it is importing.
 
-        An import may swallow whatever is raised within it, and then nothing would stop.
+        An import may swallow any exception raised within it, and the process would not stop.
         """
         if self.code is None:
             self.code = 128 + number
@@ -91,7 +91,7 @@ class _Stop:
     def watch(self, signals: socket.socket) -> None:
         """Wait for a signal to stop, and end the process after the grace period.
 
-        signals: gives a byte for each signal, its number; nothing more when the other end closes.
+        signals: sends one byte for each signal, its number; ends when the other end closes.
         """
         with signals:
             while number := signals.recv(1):

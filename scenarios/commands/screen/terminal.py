@@ -16,7 +16,7 @@ READER_GONE = 141  # exit code of a process whose reader is gone, as if SIGPIPE 
 
 
 def printable(text: str) -> str:
-    r"""Escape every character of a text that controls the terminal or is not shown.
+    r"""Escape every character of a text that controls the terminal or is invisible.
 
     A name or note from a file could otherwise move the cursor, recolor the screen or reverse the
     direction of the text.
@@ -28,16 +28,16 @@ def printable(text: str) -> str:
 
 
 def show_line(text: str) -> None:
-    """Print a text in one piece, which may be copied, made `printable`."""
+    """Print a text on one line, made `printable`; a path or name in it can be copied."""
     print(printable(text))
 
 
 @contextmanager
 def printed() -> Iterator[None]:
-    """Print any characters within the block, all of them written by its end.
+    """Make it safe to print any characters within the block, and flush them at its end.
 
     Characters that the encoding of standard output lacks are written as their escapes. Raises
-    BrokenPipeError if the reader is gone (`probe list | head -1`), and another OSError if the disk
+    BrokenPipeError if the pipe was closed (`probe list | head -1`), and another OSError if the disk
     is full; the rest of the output is then discarded, as Python would try again when the process
     ends, complain, and change the exit code.
     """
@@ -58,7 +58,7 @@ def print_json(record: object) -> None:
     """Print one JSON object, with null in place of NaN and Inf.
 
     Args:
-        record: JSON values.
+        record: The object, as JSON values.
     """
     plain = json.loads(json.dumps(record), parse_constant=lambda name: None)
     print(json.dumps(plain, indent=2))

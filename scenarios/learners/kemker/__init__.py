@@ -1,1 +1,1 @@
-"""Learners of Kemker 2018 that bring their network."""
+"""Learners of Kemker 2018 with a network of their own."""

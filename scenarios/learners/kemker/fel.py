@@ -17,20 +17,21 @@ _SUPPLEMENT = RecipeChanges(batch_size=256, optimizer="adam", learning_rate=2e-2
 
 
 class FelSettings(ContinualSettings):
-    """The FEL network and its training.
+    """The settings of the FEL network and its training.
 
     The papers give neither `connected` nor `firing`; ours were chosen among .01 to .5 and .005 to
     .4 on held-out training data of MNIST. `connected` matters little. The fewer units fire, the
     less of the base set is forgotten, but at .005 later sessions are learned less well.
 
     Attributes:
-        hidden: Units of the dense layer (Kemker 2018: 400).
-        units: Units of the expansion layer (Kemker 2018: 2,000 on AudioSet and, judging by the size
-            in table 2, on MNIST; 1,200 on CUB-200 and on two modalities).
-        connected: Share of the hidden units that each expansion unit is connected to.
-        firing: Share of the expansion units that fire in each example.
-        activation: Activation of the hidden units (not given in Kemker 2018).
-        training: By default the supplement's batch size, optimizer and learning rate.
+        hidden: The number of units of the dense layer (Kemker 2018: 400).
+        units: The number of units of the expansion layer (Kemker 2018: 2,000 on AudioSet and,
+            judging by the size in table 2, on MNIST; 1,200 on CUB-200 and on two modalities).
+        connected: The share of the hidden units that each expansion unit is connected to.
+        firing: The share of the expansion units that fire in each example.
+        activation: The activation of the hidden units (not given in Kemker 2018).
+        training: The changes to the study's recipe; by default the supplement's batch size,
+            optimizer and learning rate.
     """
 
     hidden: int = Field(default=400, ge=2, le=10_000)
@@ -42,19 +43,19 @@ class FelSettings(ContinualSettings):
 
     @property
     def joined(self) -> int:
-        """The hidden units that each expansion unit is joined to."""
+        """The number of hidden units that each expansion unit is connected to."""
         return round(self.connected * self.hidden)
 
     @property
     def fired(self) -> int:
-        """The expansion units that fire in each example."""
+        """The number of expansion units that fire in each example."""
         return round(self.firing * self.units)
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
         for product, count in (("connected x hidden", self.joined), ("firing x units", self.fired)):
             if count < 2:
-                raise ValueError(f"{product} is {count}, expected 2 or more: raise one")
+                raise ValueError(f"{product} is {count}, expected 2 or more: raise one of them")
         return self
 
 
@@ -65,15 +66,16 @@ _ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid}
 class FixedExpansion(ContinualLearner):
     """Fixed expansion layer (Coop, Mishtal and Arel 2013).
 
-    A dense, an expansion and an output layer, fine-tuned on each task. Few expansion units fire in
-    an example, so that few of the weights around them learn from it (see `Expansion`).
+    The network has a dense, an expansion and an output layer, and is fine-tuned on each task. Few
+    expansion units fire for an example, so that few of the weights around them learn from it (see
+    `Expansion`).
 
     Features: `hidden`, the dense layer's units after their activation; `fel`, the expansion layer's
-    outputs, 0 but for the firing units; `output`. Partial retraining downstream of `hidden` draws
-    the fixed weights anew too.
+    outputs, 0 but for the firing units; `output`. Partial retraining downstream of `hidden` redraws
+    the fixed weights, too.
 
-    Source: also Kemker 2018 and its supplement. Deviation: trained for the recipe's epochs, where
-    Kemker stops early.
+    Source: also Kemker 2018 and its supplement. Deviation: training takes the recipe's epochs,
+    while Kemker stops early.
     """
 
     settings_class = FelSettings
@@ -91,22 +93,22 @@ class FixedExpansion(ContinualLearner):
 class Expansion(nn.Module):
     """A layer of fixed random weights in which only the few strongest units fire.
 
-    Each of the U units is joined to `connected` of the D inputs, drawn at random: half of these
-    connections excite it (weight +w), half inhibit it (-w; one less if their number is odd),
-    w = connected^-1/2. Its excitation is the weighted sum of its inputs. In every example `firing`
+    Each of the U units is connected to `connected` of the D inputs, drawn at random: half of these
+    connections excite it (weight +w), half inhibit it (-w; one less if their number is odd), w =
+    connected^-1/2. Its excitation is the weighted sum of its inputs. In every example `firing`
     units fire: the most excited half gives 1, the most inhibited half -1 (one less if their number
-    is odd), all others 0. Units of equal excitation are ranked by number, lower first, so that as
-    many fire where all inputs are 0.
+    is odd), all others 0. Units of equal excitation are ranked by number, lower first, so that
+    equally many fire if all inputs are 0.
 
     A gradient passes through the firing units as if their output were their excitation (straight
     through), and not through the others. The weights are a buffer, which training does not change
     and `reset_parameters` draws from torch's global generator.
 
-    weight: (U, D); connected: 2 to D; firing: 2 to U.
+    `weight` is (U, D); `connected` is 2 to D, and `firing` 2 to U.
 
-    Source: Coop, Mishtal and Arel 2013 (connections, firing) as Kemker 2018 describes it; constant
-    outputs: the "binary activations" in the abstract of Coop and Arel 2012. Ours, as the papers at
-    hand do not give them: w, the straight-through gradient.
+    Source: Coop, Mishtal and Arel 2013 (connections, firing) as Kemker 2018 describes it; the
+    constant outputs are the "binary activations" in the abstract of Coop and Arel 2012. w and the
+    straight-through gradient are ours, as the papers at hand do not give them.
 
     >>> layer = Expansion(inputs=6, units=10, connected=4, firing=4)
     >>> layer.reset_parameters()
@@ -147,7 +149,7 @@ class Expansion(nn.Module):
 
 
 def _first(values: Tensor, count: int) -> Tensor:
-    """Mark the `count` largest of each row, of equal ones the first: (B, U) bool."""
+    """Mark the `count` largest values of each row, of equal ones the first: (B, U) bool."""
     # A stable sort takes three times as long.
     least = values.topk(count, dim=1).values[:, -1:]
     above, equal = values > least, values == least

@@ -26,21 +26,21 @@ class MapSettings(base.Settings):
     """The settings that GeppNet and GeppNet+STM share.
 
     All values up to `threshold` are from Kemker 2018's supplement. The papers do not give the last
-    four; ours were chosen on held-out training data of MNIST.
+    four, which were chosen here on held-out training data of MNIST.
 
     Attributes:
-        training: The recipe.
-        rows: Rows of the map.
-        columns: Columns of the map.
-        base_iterations: Examples learned one by one in the base session.
-        iterations: Examples learned one by one in each later session.
-        som_rate: First learning rate of the map.
-        readout_rate: Learning rate of the readout.
-        threshold: An example with a smaller margin is novel.
+        training: No recipe (None): the settings below replace it.
+        rows: The number of rows of the map.
+        columns: The number of columns of the map.
+        base_iterations: The number of examples learned one by one in the base session.
+        iterations: The number of examples learned one by one in each later session.
+        som_rate: The first learning rate of the map.
+        readout_rate: The learning rate of the readout.
+        threshold: The margin below which an example is novel.
         map_share: The part of the base session in which only the map learns.
         final_som_rate: The map's learning rate after its decay in that part.
         final_radius: The map's neighborhood radius after its decay in that part.
-        width: Width of the activity (see `som`).
+        width: The width of the activity (see `som`).
     """
 
     training: None = None
@@ -63,9 +63,9 @@ class Geppnet(FullRehearsalLearner):
 
     The base session trains only the map, while its learning rate and neighbourhood radius decay
     from `som_rate` and half of the lattice's longer side to their final values, then map and
-    readout together. In later sessions an example changes both if it is novel: if the output of its
-    label does not exceed all others by `threshold`. All examples of all sessions are stored; each
-    iteration draws one, with replacement, uniformly among all stored and new ones.
+    readout together. In later sessions an example changes both if it is novel: that is, if the
+    output of its label does not exceed all others by `threshold`. All examples of all sessions are
+    stored; each iteration draws one, with replacement, uniformly among all stored and new ones.
 
     It has no recipe: its settings replace the study's optimizer, learning rate, schedule, decay,
     clipping, epochs and batch size.
@@ -73,21 +73,21 @@ class Geppnet(FullRehearsalLearner):
     Features: `som`, the activity of the map's units; `output`, the readout. Partial retraining
     downstream of `som` trains the readout by the study's recipe, with cross-entropy.
 
-    Source: Kemker 2018 and its supplement, and the abstract of Gepperth and Karaoguz 2016. Ours, as
-    Kemker 2018 does not give them: the activity, the decay of rate and radius, the novelty of every
-    wrong prediction, a base session that learns every example, and the mixing of stored and new
-    ones. Storing all data agrees with table 2: 190.08 MB on MNIST are 60,000 images and labels, the
-    map and the readout at 4 bytes a number; our labels take 8 bytes.
+    Source: Kemker 2018 and its supplement, and the abstract of Gepperth and Karaoguz 2016. These
+    are ours, as Kemker 2018 does not give them: the activity, the decay of rate and radius, the
+    novelty of every wrong prediction, a base session that learns every example, and the mixing of
+    stored and new examples. Storing all data agrees with table 2: 190.08 MB on MNIST are 60,000
+    images and labels, the map and the readout at 4 bytes a number; our labels take 8 bytes.
 
     The readout is a linear regression of the one-hot label t on the activity z: after each example
     W <- W + rate (t - y) z^T and b <- b + rate (t - y), with y = W z + b, a step down the gradient
-    of |t - y|^2 / 2 (least mean squares). Both layers step from their state before the example. The
-    meter counts U D multiply-adds for distances, as many for moving the prototypes, and K U each
-    for the scores and for moving the readout.
+    of |t - y|^2 / 2 (least mean squares). Both layers take their step from the state before the
+    example. The meter counts U D multiply-adds for distances, as many for moving the prototypes,
+    and K U each for the scores and for moving the readout.
 
     Attributes:
-        meter: Counts the multiply-adds of the task.
-        lattice: (U, U) squared distances between units on the lattice.
+        meter: The counter of the task's multiply-adds.
+        lattice: The squared distances between units on the lattice, (U, U).
     """
 
     settings_class: ClassVar[type[base.Settings]] = MapSettings
@@ -113,11 +113,11 @@ class Geppnet(FullRehearsalLearner):
         # Once a session, as NaN and Inf stay.
         if not all(torch.isfinite(p).all() for p in self.model.parameters()):
             raised = f"final_radius ({settings.final_radius:g}) or width ({settings.width:g})"
-            remedy = f"raise {raised}, lower readout_rate ({settings.readout_rate:g})"
-            raise InputError(f"training diverged: {remedy}, or scale the inputs down")
+            remedy = f"lower readout_rate ({settings.readout_rate:g}) or scale the inputs down"
+            raise InputError(f"training diverged: raise {raised}, {remedy}, whichever is extreme")
 
     def later_session(self, data: Examples, shares: Tensor) -> None:
-        """Learn the novel ones among draws from the stored and the session's examples.
+        """Draw from the stored and the session's examples, and learn the novel ones.
 
         Args:
             data: The session's examples.
@@ -132,8 +132,8 @@ class Geppnet(FullRehearsalLearner):
 
         Args:
             data: The new examples.
-            iterations: The examples in all.
-            block: The largest B.
+            iterations: The number of examples in all.
+            block: The largest batch size B.
         """
         examples = join([*self.past, data])
         indices = torch.randint(len(examples), (iterations,), generator=self.stream("draws"))
@@ -176,14 +176,14 @@ class Geppnet(FullRehearsalLearner):
     def learn_online(
         self, x: Tensor, y: Tensor, shares: Tensor, threshold: float | None = None
     ) -> int:
-        """Train both layers on the examples that are novel in their turn.
+        """Train both layers on the examples that are novel when their turn comes.
 
         Args:
             x: The examples, (B, D).
-            y: Their labels, (B,).
+            y: The labels of the examples, (B,).
             shares: The shares by winner, (U, U).
-            threshold: Examples with a smaller margin (see `margins`) are novel, all if it is None;
-                others change nothing.
+            threshold: The margin (see `margins`) below which an example is novel, None = all are
+                novel; other examples change nothing.
 
         Returns:
             The number of novel examples.
@@ -213,11 +213,11 @@ class Geppnet(FullRehearsalLearner):
 
     @torch.no_grad()
     def margins(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return (B,) by how much the label's output exceeds the largest other one.
+        """Return by how much the label's output exceeds the largest other one, (B,).
 
         Args:
             x: The examples, (B, D).
-            y: Their labels, (B,).
+            y: The labels of the examples, (B,).
 
         Returns:
             The margins, negative where the prediction is wrong.
@@ -230,14 +230,15 @@ class Geppnet(FullRehearsalLearner):
 
 
 class GeppnetStmSettings(MapSettings):
-    """`MapSettings`, with those of the short-term memory.
+    """The settings of GeppNet+STM: `MapSettings` and those of the short-term memory.
 
     Attributes:
-        memory: The number of its examples, derived from Kemker 2018's table 2: GeppNet+STM is
-            larger than GeppNet by 0.94 MB on MNIST, 2.46 on CUB-200 and 1.54 on AudioSet, 300
-            examples of 784, 2,048 and 1,280 numbers of 4 bytes.
-        sleep_interval: Iterations between sleep phases. Ours: of 500, 1,000, 2,000 and 4,000, the
-            one whose Omega_new is nearest to table 2's on held-out training data of MNIST.
+        memory: The number of examples in the memory, derived from Kemker 2018's table 2:
+            GeppNet+STM is larger than GeppNet by 0.94 MB on MNIST, 2.46 on CUB-200 and 1.54 on
+            AudioSet, which is 300 examples of 784, 2,048 and 1,280 numbers of 4 bytes.
+        sleep_interval: The number of iterations between sleep phases. The default is ours: of 500,
+            1,000, 2,000 and 4,000, the one whose Omega_new is nearest to table 2's on held-out
+            training data of MNIST.
     """
 
     memory: int = Field(default=300, ge=1, le=100_000)
@@ -250,16 +251,17 @@ class GeppnetStm(Geppnet):
 
     In later sessions novel examples change neither map nor readout but enter the memory. After
     every `sleep_interval` iterations, and after the last, a sleep phase trains both on each example
-    in memory once, the oldest first, still novel or not. The memory retains them until newer ones
-    replace them, answers for them meanwhile, so that they are not novel, and is emptied at the end
-    of the session, "which is when the model is evaluated" (Kemker 2018).
+    in memory once, the oldest first, whether it is still novel or not. The memory keeps its
+    examples until newer ones replace them, and answers for them meanwhile, so that they are not
+    novel. It is emptied at the end of the session, "which is when the model is evaluated" (Kemker
+    2018).
 
     Features: those of GeppNet; the memory has no part in partial retraining.
 
-    Source: as GeppNet. Ours, as the paper does not say: when to sleep, the order and number of
-    replays, and the memory after a sleep. As it says, all examples of all sessions are stored, and
-    an old one is replayed where the model is uncertain of it: where it is drawn and enters the
-    memory.
+    Source: as GeppNet. These are ours, as the paper does not say: when to sleep, the order and
+    number of replays, and the memory after a sleep. As the paper says, all examples of all sessions
+    are stored, and an old one is replayed where the model is uncertain of it: when it is drawn and
+    enters the memory.
     """
 
     settings_class = GeppnetStmSettings

@@ -1,4 +1,4 @@
-"""PathNet's network: layers of modules, and for each task a path and an output layer."""
+"""PathNet's network: layers of modules, with a path and an output layer for each task."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from torch.nn import functional
 
 
 class PathLayer(nn.Module):
-    """M dense ReLU modules of W units on the same D inputs; those on an example's path are summed.
+    """A layer of M dense ReLU modules of W units, summed over the modules on an example's path.
 
-    Rows m W to (m + 1) W of `dense` are module m, from 0. Buffers, which training and
-    re-initialization do not change: gates (T, M), 1 for the modules on each task's path; frozen
-    (M,), true for modules of a learned task.
+    Training and re-initialization do not change the two buffers.
+
+    Attributes:
+        dense: The modules, all on the same D inputs; rows m W to (m + 1) W are module m, from 0.
+        gates: A buffer, (T, M), 1 for the modules on the path of each task.
+        frozen: A buffer, (M,), true for the modules of a learned task.
     """
 
     gates: Tensor
@@ -30,7 +33,7 @@ class PathLayer(nn.Module):
         self.register_buffer("frozen", torch.zeros(modules, dtype=torch.bool))
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
-        """Return the sums over the paths of the tasks.
+        """Return the sums of the modules on the tasks' paths.
 
         Args:
             x: The inputs, (B, D).
@@ -51,7 +54,7 @@ class PathLayer(nn.Module):
 
 
 class TaskOutputs(nn.Module):
-    """An output layer of K outputs per task t, from 0: rows t K to (t + 1) K of `dense`."""
+    """An output layer with K outputs for each task t, from 0: rows t K to (t + 1) K of `dense`."""
 
     def __init__(self, inputs: int, tasks: int, classes: int) -> None:
         super().__init__()
@@ -76,15 +79,16 @@ class PathNetwork(nn.Module):
     """Two layers of modules and the tasks' outputs, as a plain function of inputs and task.
 
     It maps (B, D + 1), D inputs and the task's index (1 to T), to scores (B, K); tasks may be
-    mixed. Every module is computed, and counts where it is on the path of the example's task. A
-    task not yet learned is seen through the latest learned path (before any, through the first N
-    modules of each layer, as random as any others) and through its untrained output layer.
+    mixed. Every module is computed, but counts only for examples whose task has it on its path. A
+    task not yet learned uses the latest learned path (before any, the first N modules of each
+    layer, as random as any others) and its untrained output layer.
 
-    inputs: D; classes: K; tasks: T; modules: M per layer; active: N; width: W units per module.
-    learned: (T,) bool, a buffer.
+    There are D inputs, K classes, T tasks, M modules per layer with W units each, and N active
+    modules. The buffer `learned`, (T,) bool, marks the learned tasks.
 
     Source: Fernando et al. 2017, section 2 (modules, their sum, outputs per task); the sizes give
-    Kemker 2018's 2.80 MB. A path that names a module twice has fewer than N there, as in the paper.
+    Kemker 2018's 2.80 MB. A path that names a module twice has fewer than N in that layer, as in
+    the paper.
     """
 
     learned: Tensor
@@ -118,7 +122,7 @@ class PathNetwork(nn.Module):
 
         Args:
             task: The task, from 0.
-            path: Its path, (L, N).
+            path: The modules on its path, (L, N).
         """
         self.learned[task] = False
         shown = ~self.learned
@@ -131,7 +135,7 @@ class PathNetwork(nn.Module):
 
     @torch.no_grad()
     def renew(self, fresh: PathNetwork) -> None:
-        """Give every module that is not frozen its weights in `fresh`."""
+        """Replace the weights of every module that is not frozen by those in `fresh`."""
         for layer, other in zip(self.layers, fresh.layers, strict=True):
             rows = layer.rows((~layer.frozen).nonzero().flatten().tolist())
             layer.dense.weight[rows] = other.dense.weight[rows]
@@ -146,9 +150,9 @@ class LiftedPath(nn.Module):
 
     Args:
         network: The network.
-        path: The modules, (L, N).
+        path: The modules on the path, (L, N).
         task: The task's number, from 0.
-        classes: The task's C classes, in any order.
+        classes: The C classes of the task, in any order.
     """
 
     def __init__(
@@ -183,7 +187,7 @@ class LiftedPath(nn.Module):
             dense.weight[rows], dense.bias[rows] = copied.weight, copied.bias
 
     def _copied(self, dense: nn.Linear, rows: Tensor, learns: bool) -> nn.Linear:
-        """Return a dense layer of copied rows of a larger one."""
+        """Return a dense layer with copies of some rows of a larger one."""
         copied = nn.Linear(dense.in_features, len(rows), device="meta")
         copied.weight = nn.Parameter(dense.weight.detach()[rows], requires_grad=learns)
         copied.bias = nn.Parameter(dense.bias.detach()[rows], requires_grad=learns)

@@ -1,4 +1,4 @@
-"""PathNet: the search for a path of modules for each task, which is then frozen."""
+"""PathNet: a search for a path of modules for each task, which is then frozen."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -31,19 +31,21 @@ _SUPPLEMENT = RecipeChanges(batch_size=16, optimizer="adam", learning_rate=2e-3)
 
 
 class PathNetSettings(base.Settings):
-    """PathNet's network, its search and its training.
+    """The settings of PathNet's network, search and training.
 
-    Kemker gives no number of generations. Ours was chosen among 0, 20 and 100 by the accuracy on
-    the newest of ten permuted sessions, on held-out training data of MNIST.
+    Kemker gives no number of generations. The default was chosen among 0, 20 and 100, by the
+    accuracy on the newest of ten permuted sessions, on held-out training data of MNIST.
 
     Attributes:
-        modules: M, the modules per layer (Kemker 2018).
-        active: N, the largest number of modules of a path in each layer (Kemker 2018).
-        width: Units per module (Kemker 2018).
+        modules: The number of modules per layer, M (Kemker 2018).
+        active: The largest number of modules of a path in each layer, N (Kemker 2018).
+        width: The number of units per module (Kemker 2018).
         population: The number of paths (Fernando et al. 2017: 64).
-        generations: Tournaments per task.
-        batches: Batches that a path is trained on in each evaluation (Fernando et al. 2017: 50).
-        training: By default the supplement's batch size, optimizer and learning rate.
+        generations: The number of tournaments per task.
+        batches: The number of batches that a path is trained on in each evaluation (Fernando et al.
+            2017: 50).
+        training: The changes to the study's recipe; by default the supplement's batch size,
+            optimizer and learning rate.
     """
 
     modules: int = Field(default=10, ge=1, le=1_000)
@@ -61,26 +63,26 @@ class PathNet(base.Learner):
 
     A path is evaluated by training it in place on some batches; its fitness is its accuracy on
     them, before each step. All paths share weights. The best path is trained for the recipe's
-    epochs, then its modules are frozen and the others drawn anew. Frozen modules may be on later
-    paths; once all are frozen only the task's output layer learns.
+    epochs, then its modules are frozen and the others are redrawn. Frozen modules may be on later
+    paths; once all are frozen, only the task's output layer learns.
 
-    It needs the task: `view` appends the task's index to the inputs, and each task has an output
+    It needs the task id: `view` appends the task's index to the inputs, and each task has an output
     layer (for all K classes, as the network is built before the tasks are met; its loss is over the
-    task's classes). Cached features round indices above 256, so that `network`
-    raises InputError for more tasks.
+    task's classes). Cached features would round indices above 256, so `network` raises InputError
+    for more tasks.
 
     Features: `layer1` and `layer2`, the summed outputs of the modules on the path of the example's
-    task; `output`, the scores of the task's output layer. Partial retraining retains the paths and
-    draws all modules downstream of the feature anew.
+    task; `output`, the scores of the task's output layer. Partial retraining keeps the paths and
+    redraws all modules downstream of the feature.
 
     Source: section 2; Kemker 2018's supplement. Deviations: the best path is trained for the
-    recipe's epochs after a fixed number of tournaments, where Kemker stops early; every training of
-    a path starts its optimizer, schedule and warm-up anew; a fresh draw in place of the first
-    weights.
+    recipe's epochs after a fixed number of tournaments, while Kemker stops early; every training of
+    a path restarts its optimizer, schedule and warm-up; other modules are redrawn, not reset to
+    their first weights.
 
-    Costs: one pass (`ops_one_pass`) is that of the whole network, all modules and the outputs of
-    all T tasks, as in tests and retraining. Training costs only the path, with the outputs of the
-    task's classes, so that CE is too kind to PathNet by the ratio of the two.
+    Costs: one pass (`ops_one_pass`) is a pass through the whole network, all modules and the
+    outputs of all T tasks, as in tests and retraining. Training costs only the path, with the
+    outputs of the task's classes, so CE favors PathNet by the ratio of the two.
     """
 
     settings_class = PathNetSettings
@@ -91,7 +93,7 @@ class PathNet(base.Learner):
 
     @cached_property
     def _meters(self) -> dict[object, OpsMeter]:
-        """Meters of paths, by the shapes of their parameters."""
+        """The counters of multiply-adds of paths, by the shapes of their parameters."""
         return {}
 
     @classmethod
@@ -160,17 +162,17 @@ def search_path(
     generations: int,
     generator: torch.Generator,
 ) -> Tensor:
-    """Return the fittest path (L, N) after that many tournaments.
+    """Return the fittest path (L, N) after a number of tournaments.
 
-    In a tournament two random paths are evaluated; a mutated copy of the winner (the first, of
-    equals) replaces the loser. Source: Fernando et al. 2017, section 2 (binary tournaments).
+    In a tournament two random paths are evaluated; a mutated copy of the winner (the first if they
+    are equal) replaces the loser. Source: Fernando et al. 2017, section 2 (binary tournaments).
 
     Args:
-        fitness: Evaluates a path; higher is better.
-        population: P paths (P, L, N), P from 2, not changed.
-        modules: M per layer.
-        generations: The tournaments.
-        generator: Draws pairs and mutations.
+        fitness: A function that evaluates a path; higher is better.
+        population: The P paths, (P, L, N), 2 or more; not changed.
+        modules: The number of modules per layer, M.
+        generations: The number of tournaments.
+        generator: The source of randomness for pairs and mutations.
 
     Returns:
         The survivor with the best last evaluation.
@@ -204,8 +206,8 @@ def mutated(path: Tensor, modules: int, generator: torch.Generator) -> Tensor:
 
     Args:
         path: The path, (L, N).
-        modules: M per layer.
-        generator: Source of randomness.
+        modules: The number of modules per layer, M.
+        generator: The source of randomness.
 
     Returns:
         The mutated copy.

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 
 class SelfOrganizingMap(nn.Module):
-    """U = rows x columns units on a square lattice, each with a prototype in the input's space.
+    """A self-organizing map: U = rows x columns units on a square lattice, each with a prototype.
 
     From inputs (B, ...), which it flattens to (B, D), it gives the units' activity (B, U) in
     (0, 1]. With d_i the distance of an input from the prototype of unit i, and b the nearest unit
@@ -16,10 +16,11 @@ class SelfOrganizingMap(nn.Module):
         z_i = exp(-(d_i^2 - d_b^2) / (2 width^2 s)),    s = the mean over the units of d_i^2 - d_b^2
 
     so that the winner's activity is 1, and the activity does not change when all inputs and
-    prototypes are scaled by a number, or get further elements in which no prototypes differ. The
-    formula is ours, as the papers give none (Kemker 2018's supplement: "custom").
+    prototypes are scaled by a number, or get further elements that are the same in all prototypes.
+    The formula is ours, as the papers give none (Kemker 2018's supplement: "custom").
 
-    prototypes: (U, D); width: of the activity, above 0.
+    `prototypes` is (U, D), in the space of the inputs; `width`, above 0, is the width of the
+    activity.
     """
 
     def __init__(self, inputs: int, rows: int, columns: int, width: float) -> None:
@@ -37,7 +38,7 @@ class SelfOrganizingMap(nn.Module):
         return self.activity(self.squared_distances(x.flatten(1)))
 
     def squared_distances(self, x: Tensor) -> Tensor:
-        """Return (B, U) squared distances of inputs (B, D) from the prototypes."""
+        """Return the squared distances (B, U) of inputs (B, D) from the prototypes."""
         # |w|^2 + |x|^2 - 2 w x: one matrix product.
         norms = self.prototypes.square().sum(1)
         return torch.addmm(norms + x.square().sum(1, True), x, self.prototypes.T, alpha=-2)
@@ -50,7 +51,7 @@ class SelfOrganizingMap(nn.Module):
         return (beyond / scale).mul(-0.5 / self.width**2).exp()
 
     def lattice(self) -> Tensor:
-        """Return (U, U) squared distances between units on the lattice; neighbors are 1 apart.
+        """Return the squared distances (U, U) between units on the lattice; neighbors are 1 apart.
 
         >>> SelfOrganizingMap(3, rows=2, columns=2, width=0.2).lattice()[0].tolist()
         [0.0, 1.0, 1.0, 2.0]
@@ -61,11 +62,11 @@ class SelfOrganizingMap(nn.Module):
         return between.square().sum(2).to(self.prototypes.dtype)
 
     def shares(self, rate: float, radius: float) -> Tensor:
-        """Return (U, U), by winner the share of the way that each prototype moves.
+        """Return the share of the way to an example that each prototype moves, by winner, (U, U).
 
         Args:
             rate: The share of the winner, 0 to 1.
-            radius: The radius of the neighbourhood on the lattice, above 0.
+            radius: The radius of the neighborhood on the lattice, above 0.
 
         Returns:
             The shares.
@@ -76,7 +77,7 @@ class SelfOrganizingMap(nn.Module):
 class MapSteps:
     """The steps of a map through a block of B examples.
 
-    In each, every prototype w_i moves toward the example x by a share p_i of the way,
+    In each step, every prototype w_i moves toward the example x by a share p_i of the way,
 
         w_i <- w_i + p_i (x - w_i),    p_i = rate exp(-g_i^2 / (2 radius^2))
 
@@ -84,9 +85,9 @@ class MapSteps:
 
     Within a block the prototypes stay in the span of those at its start and of its examples:
     w_i = s_i (w_i^0 + sum_j c_ij x_j). A step needs only their products with the examples, which
-    follow from w^0 x and x x, each one matrix product for the whole block; so it costs B and not D
-    multiply-adds a unit. `write` stores the prototypes. Up to rounding this equals steps on the
-    prototypes themselves.
+    follow from w^0 x and x x, each one matrix product for the whole block; so a step costs B rather
+    than D multiply-adds per unit. `write` stores the prototypes. Up to rounding, the result equals
+    that of steps on the prototypes themselves.
     """
 
     def __init__(self, som: SelfOrganizingMap, x: Tensor) -> None:
@@ -106,7 +107,7 @@ class MapSteps:
         self._moved = False
 
     def squared_distances(self, k: int) -> Tensor:
-        """Return (U,) squared distances of example k, from 0; the next call overwrites them."""
+        """Return the squared distances (U,) of example k, from 0; the next call overwrites them."""
         # w x = s (w^0 x + sum_j c_j x_j x), and |w - x|^2 = |w|^2 - 2 w x + |x|^2.
         product = self._product
         torch.addmv(self._products[k], self._ct, self._gram[k], out=product).mul_(self._s)
@@ -135,12 +136,12 @@ class MapSteps:
 
 
 def decayed(first: float, last: float, part: float) -> float:
-    """Return the value of an exponential decay after a part of it.
+    """Return the value of an exponential decay at a point of its course.
 
     Args:
-        first: The value at 0.
-        last: The value at 1.
-        part: The part, 0 to 1.
+        first: The value at the start.
+        last: The value at the end.
+        part: The point, 0 (start) to 1 (end).
 
     Returns:
         The value.
@@ -154,8 +155,8 @@ def decayed(first: float, last: float, part: float) -> float:
 def longest_block(rate: float, most: int = 64) -> int:
     """Return the largest number of steps that can be done as a block.
 
-    More than a millionth of a prototype must be left after them, because its share is divided by
-    it.
+    More than a millionth of a prototype must be left after them, because shares are divided by what
+    is left.
 
     Args:
         rate: The learning rate, above 0 and below 1.

@@ -30,12 +30,12 @@ class EwcSettings(ContinualSettings):
     """The settings of EWC.
 
     Attributes:
-        strength: lambda, by default Chaudhry 2018's for EWC++ on MNIST, as no paper here gives one
-            for this form of EWC.
+        strength: The weight of the penalty, lambda; by default Chaudhry 2018's for EWC++ on MNIST,
+            as none of these papers gives one for this form of EWC.
         fisher_examples: The number of random examples of the task that the Fisher is averaged over,
             None for all.
-        anchors: `each` = a term for every past task; `last` = only for the last one, with one
-            Fisher and one anchor, as in Kemker 2018's equation 1.
+        anchors: The terms of the penalty: `each` for one per past task, `last` for only one, with
+            the last task's Fisher and anchor, as in Kemker 2018's equation 1.
     """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
@@ -49,13 +49,12 @@ class Ewc(PenalizedLearner):
 
     It minimizes L + (lambda / 2) sum_j sum_i F_ji (theta_i - theta_ji)^2 over past tasks j, with
     theta_j the parameters after task j and F_j the diagonal empirical Fisher there: the mean, over
-    the task's training data without exemplars, of the squared gradient of log p(y|x), p over the
-    `loss_classes`. Source: Chaudhry 2018, section 4.1 and equation 1; nothing is
-    normalized.
+    the task's training data without exemplars, of the squared gradient of log p(y|x), with p over
+    the `loss_classes`. Source: Chaudhry 2018, section 4.1 and equation 1; nothing is normalized.
 
     All terms together are one quadratic, exactly (see `Quadratic.plus`), so that two copies of the
-    parameters serve for any number of tasks. Penalty and gradient are the same up to rounding (of
-    which Adam makes full steps where there is nothing else).
+    parameters serve for any number of tasks. The penalty and its gradient are the same up to
+    rounding (which Adam turns into full steps where the gradient is otherwise 0).
     """
 
     settings_class = EwcSettings
@@ -83,23 +82,23 @@ def diagonal_fisher(
 ) -> dict[str, Tensor]:
     """Return F_i = mean over N examples of (d log p(y|x) / d theta_i)^2, by parameter name.
 
-    Every example passes by itself through the model in eval mode, so that batch norm neither moves
+    Every example passes through the model by itself, in eval mode, so that batch norm neither moves
     nor couples examples, dropout is off, and buffers keep their values.
 
-    The squares of all examples are never in memory at once, those of most dense layers never at
-    all: with one input vector a (D,) and the output's gradient g (H,) the weights' gradient is g
-    a^T, and the sum of its squares over examples a product of two matrices of squares. A model that
-    cannot run under `torch.func.vmap` is run example by example.
+    The squares of all examples are never in memory at once, and those of most dense layers are
+    never computed: with one input vector a (D,) and the gradient g (H,) of the output, the weights'
+    gradient is g a^T, and the sum of its squares over examples is a product of two matrices of
+    squares. A model that cannot run under `torch.func.vmap` is run example by example.
 
     Args:
         model: The model; each parameter that requires gradients gets an F of its shape.
-        loss: Returns the mean of -log p(y|x) for scores and labels.
-        examples: x (N, ...), true labels y (N,): the empirical Fisher (Chaudhry 2018, section 2.3
-            and footnote 4).
-        generator: Source of randomness, for a model that draws at random in eval mode.
+        loss: A function that returns the mean of -log p(y|x) for scores and labels.
+        examples: The examples, x (N, ...) and true labels y (N,): the empirical Fisher (Chaudhry
+            2018, section 2.3 and footnote 4).
+        generator: The source of randomness, for a model that draws random numbers in eval mode.
 
     Returns:
-        F by name.
+        F by parameter name.
 
     Example:
         >>> model = nn.Linear(1, 2, bias=False)
@@ -150,9 +149,9 @@ def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, T
 def _squares(
     model: nn.Module, loss: Loss, x: Tensor, y: Tensor, dense: dict[str, nn.Linear]
 ) -> dict[str, Tensor]:
-    """Return the sum for B examples at once, that of the given dense layers in closed form.
+    """Return the sum for B examples at once, for the dense layers in closed form.
 
-    Their outputs are shifted by zeros, whose gradients are those of the outputs.
+    The outputs of dense layers are shifted by zeros, whose gradients are those of the outputs.
     """
     shifts = {name: layer.weight.new_zeros(layer.out_features) for name, layer in dense.items()}
 
@@ -182,7 +181,7 @@ def _watched(
 ) -> Iterator[dict[str, list[Tensor]]]:
     """Collect the inputs of dense layers within the block, by name, and shift their outputs.
 
-    shifts: (H,) by the layer's name, none for a layer that is only watched.
+    shifts: (H,) by the layer's name; a layer without one is only watched.
     """
     inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
 
@@ -199,8 +198,8 @@ def _watched(
 def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, nn.Linear]:
     """Return the dense layers that get exactly one vector per example, by name.
 
-    None if the closed form is wrong on the first example, as where a layer's weights are used
-    elsewhere too. Raises RuntimeError if `vmap` itself is wrong too, as for an LSTM.
+    Returns none if the closed form is wrong on the first example, as when a layer's weights are
+    used elsewhere, too. Raises RuntimeError if `vmap` itself is wrong, too, as for an LSTM.
     """
     first = examples.take(torch.zeros_like(examples.y[:1]))
     layers = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}

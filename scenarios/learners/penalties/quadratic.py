@@ -15,11 +15,12 @@ from scenarios.learners.continual import ContinualLearner
 class PenalizedLearner(ContinualLearner):
     """A learner that minimizes the loss + strength x share x penalty.
 
-    The penalty's gradient is added to that of the batch's loss, which a learner can read before.
+    The penalty's gradient is added to that of the batch's loss, which a learner can read
+    beforehand.
 
     Attributes:
-        share: The paper's factor beside the strength.
-        penalty: The penalty; None before the first task is learned.
+        share: The factor that the paper has besides the strength, such as 1/2.
+        penalty: The penalty, None before the first task is learned.
     """
 
     # With `strength`, the factor of the penalty: lambda or c; 0 is fine-tuning.
@@ -53,14 +54,14 @@ class PenalizedLearner(ContinualLearner):
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """sum_i w_i (theta_i - a_i)^2 + c, over parameters theta given by name.
+    """A penalty sum_i w_i (theta_i - a_i)^2 + c on parameters theta, given by name.
 
-    Parameters without a name here are free.
+    Parameters that are not named are not penalized.
 
     Attributes:
-        importance: w, 0 or more.
-        anchor: a, with the parameters' names and shapes.
-        constant: c, 0 or more.
+        importance: The weights w by parameter name, 0 or more.
+        anchor: The anchors a by parameter name, with the parameters' shapes.
+        constant: The constant c, 0 or more.
 
     >>> a, b = (Quadratic({"w": torch.ones(1)}, {"w": torch.tensor([at])}) for at in (0.0, 2.0))
     >>> a.plus(b)
@@ -104,7 +105,7 @@ class Quadratic:
 
 
 def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return tensors of parameters, of several kinds, by KIND.PARAMETER.
+    """Return tensors of parameters, of several kinds, named KIND.PARAMETER.
 
     >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
     {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
@@ -116,7 +117,7 @@ def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
     """Select the tensors of one kind.
 
     Args:
-        tensors: Tensors by KIND.PARAMETER, see `by_kind`.
+        tensors: The tensors by KIND.PARAMETER, see `by_kind`.
         kind: The kind.
 
     Returns:

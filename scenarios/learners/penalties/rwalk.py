@@ -19,8 +19,9 @@ class OnlineSettings(ContinualSettings):
     """The settings of EWC++.
 
     Attributes:
-        strength: lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on CIFAR-100, 1.5e6 with samples).
-        alpha: Weight of the newest batch in the running Fisher (the paper gives no value).
+        strength: The weight of the penalty, lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on
+            CIFAR-100, 1.5e6 with samples).
+        alpha: The weight of the newest batch in the running Fisher (the paper gives no value).
     """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
@@ -36,14 +37,14 @@ class EwcOnline(PenalizedLearner):
     equations 5, 6 and 2; in the paper's tables it is called EWC.
 
     F <- alpha F_batch + (1 - alpha) F at every step (equation 6); F starts at 0 and continues from
-    task to task. Without extra passes there is only the mean gradient g of the batch's B examples
+    task to task. Without extra passes, there is only the mean gradient g of the batch's B examples
     (replayed ones included, the penalty's gradient not), so F_batch = B g^2: at a minimum of the
     loss, where the mean gradient over the data vanishes, its expectation is the empirical Fisher
     for every B; elsewhere it is larger by (B - 1) times the square of that mean. The paper does not
     say how a batch gives its Fisher; g^2 by itself would be B times too small.
 
     Attributes:
-        fisher: F by parameter name, of the parameter's shape.
+        fisher: The running Fisher F by parameter name, of the parameter's shape.
     """
 
     by_scores = True
@@ -92,10 +93,12 @@ class RWalkSettings(OnlineSettings):
     """The settings of RWalk.
 
     Attributes:
-        strength: lambda (Chaudhry 2018: 1000 on MNIST and CIFAR-100, 500 there single-head).
-        interval: Delta t, the steps over which a distance is measured (the paper gives no value).
-        epsilon: Added to the distance (the paper gives no value).
-        distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2.
+        strength: The weight of the penalty, lambda (Chaudhry 2018: 1000 on MNIST and CIFAR-100; 500
+            on CIFAR-100 with a single head).
+        interval: The number of steps over which a distance is measured, Delta t (the paper gives no
+            value).
+        epsilon: The number added to the distance (the paper gives no value).
+        distance: The distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2.
     """
 
     strength: float = Field(default=1000.0, ge=0, allow_inf_nan=False)
@@ -114,13 +117,13 @@ class RWalk(PathIntegralLearner, EwcOnline):
     at the interval's end and Delta theta_i the distance moved in it; the last interval may be
     shorter. Negative scores are set to 0, then, from the second task on, s <- (s of earlier tasks +
     s of this one) / 2. In the penalty F and s are each normalized to [0, 1] by their extremes over
-    the whole network, heads included; they are carried without that. Source: section 4.1, equations
-    6 to 8.
+    the whole network, heads included; they are carried to the next task unnormalized. Source:
+    section 4.1, equations 6 to 8.
 
     Readings: the text speaks of the drop of the penalized loss, equation 7 of L; here it is the
-    batch's own loss, as in SI, or else the penalty's pull would count as importance. The score as a
-    whole is cut at 0, as in the text, not each interval's share, in which noise would add up. With
-    the Euclidean distance, one interval and epsilon = xi it is thus SI's score.
+    batch's own loss, as in SI; otherwise the penalty's pull would count as importance. The score as
+    a whole is cut off at 0, as in the text, not the share of each interval, where noise would add
+    up. With the Euclidean distance, one interval and epsilon = xi it is thus SI's score.
     """
 
     by_scores = True
@@ -180,7 +183,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
 
 
 def normalized(numbers: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return (v - least) / (largest - least), the two over all tensors; 0 where all are equal.
+    """Return (v - least) / (largest - least) over all tensors; 0 where all are equal.
 
     >>> normalized({"weight": torch.tensor([1.0, 3.0]), "bias": torch.tensor([5.0])})
     {'weight': tensor([0.0000, 0.5000]), 'bias': tensor([1.])}

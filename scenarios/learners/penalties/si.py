@@ -14,9 +14,10 @@ class SiSettings(ContinualSettings):
     """The settings of synaptic intelligence.
 
     Attributes:
-        strength: c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on CIFAR-100).
-        damping: xi, which keeps the importance of parameters that did not move finite (no paper
-            gives a value).
+        strength: The weight of the penalty, c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on
+            CIFAR-100).
+        damping: The constant xi, which keeps the importance finite for parameters that did not move
+            (no paper gives a value).
     """
 
     strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
@@ -58,7 +59,7 @@ class PathIntegralLearner(PenalizedLearner):
             self._before[name].copy_(p)
 
     def moved(self, name: str) -> Tensor:
-        """Return the distance of a parameter from the start of the integral."""
+        """Return how far a parameter has moved since the start of the integral."""
         return self._before[name] - self._start[name]
 
 
@@ -72,9 +73,9 @@ class SynapticIntelligence(PathIntegralLearner):
     task Omega_i += max(omega_i, 0) / (Delta_i^2 + xi), with Delta_i the distance that theta_i
     moved.
 
-    Source: equations 3 to 5 (PI in Chaudhry 2018, SI in Murata 2020). A deviation: negative omega,
-    which the paper does not mention, would push parameters away without bound, so it is clipped at
-    0 for each task.
+    Source: equations 3 to 5 (PI in Chaudhry 2018, SI in Murata 2020). Deviation: a negative omega,
+    which the paper does not mention, would push parameters away without bound, so omega is clipped
+    at 0 for each task.
     """
 
     by_scores = True

@@ -135,7 +135,7 @@ def test_variants_are_named_by_their_budget_and_statistics():
     assert given.variants("linear") == ("linear", "linear+bn")
     each = [r for r in readout_keys(given, job(given, "finetune")) if r.readout_name == "retrain"]
     assert [
-        (r.readout, r.epoch_multiple, r.reestimates) for r in each if r.feature == "hidden1"
+        (r.readout, r.variant, r.reestimates) for r in each if r.feature == "hidden1"
     ] == [
         ("retrain", 1, False),
         ("retrain@4", 4, False),

@@ -173,7 +173,7 @@ FIRST, LAST = Key(1), Key(2, "conv1", "linear", "0123abcd")
 MEASURED = Measurement(
     test=TEST,
     predicted={"single": np.array([3, 300, 300, 0, 2]), "multi": np.array([3, 0, 3, 1, 2])},
-    loss=np.array([0.5, np.inf, 0, 65504, 2.0**-24], dtype=np.float16),
+    loss={"single": np.array([0.5, np.inf, 0, 65504, 2.0**-24], dtype=np.float16)},
     cost=TrainingCost(cost=COST, seconds=0.1 + 0.2, stuck=True),
     history=History(losses=(0.1 + 0.2, 1e-300), accuracies=(0.5,)),
     values={"dead": 0.1 + 0.2, "rank": float("nan")},
@@ -187,7 +187,8 @@ LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 def outcome(m: Measurement) -> tuple[object, ...]:
     """Return what no two runs differ in: predictions, losses and cost."""
     predicted = {head: classes.tolist() for head, classes in m.predicted.items()}
-    return predicted, None if m.loss is None else m.loss.tolist(), m.cost and m.cost.cost
+    losses = {head: loss.tolist() for head, loss in m.loss.items()}
+    return predicted, losses, m.cost and m.cost.cost
 
 
 def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:

@@ -139,7 +139,7 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
 
     Args:
         tasks: The labels (N,) of the training and of the test examples of each task.
-        classes: K.
+        classes: Number of classes K.
 
     Returns:
         The notes.

@@ -124,7 +124,7 @@ def retrain_each(
         features: The features to retrain downstream of, or their cuts.
         train: The training examples.
         test: The test examples.
-        classes: K.
+        classes: Number of classes K.
         how: The settings.
 
     Yields:
@@ -191,7 +191,7 @@ class Protocol:
     Attributes:
         train: The training examples, on the model's device.
         test: The test examples, on the model's device.
-        classes: K.
+        classes: Number of classes K.
         outputs: The outputs that stand for the classes, None = all.
         fresh: The source of fresh values.
         how: The settings.

@@ -79,7 +79,7 @@ def restrict_to_task(call: Logits, tasks: Sequence[Sequence[int]], classes: int)
         call: Gives the logits of K classes for a network, inputs, and the number of the task of
             each.
         tasks: The classes of each task.
-        classes: K.
+        classes: Number of classes K.
 
     Returns:
         The call, on inputs that hold the number of the task.

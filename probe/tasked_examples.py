@@ -256,7 +256,7 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
 
     Args:
         tasks: The classes of each of the T tasks.
-        classes: K.
+        classes: Number of classes K.
 
     Raises:
         InputError: A task is empty, or a class is unknown, in two tasks or in none.

@@ -24,13 +24,14 @@ _ENGINE, _REGISTRY = "probe.by_layer.engine", "scenarios.learners.catalog"
 
 @cache
 def code_hash(modules: tuple[str, ...]) -> str:
-    """Return a hash of the code that a job needs: the engine and these modules of this package.
+    """Return a hash of the code that a job needs: the engine and some modules of this package.
 
     Comments, docstrings and layout do not count. A file that is edited while this process runs
     counts from the next run on.
 
     Args:
-        modules: Dotted names, such as the learner's; user-defined learners have none here.
+        modules: Dotted names of these modules, such as the learner's; none if the learner is
+            user-defined.
 
     Returns:
         64 hexadecimal digits.

@@ -2,7 +2,7 @@
 
 Every result names the code that made it (`probe.by_layer.code`). A file may be edited at any
 moment, but a process runs the code that it has loaded. So the files are read before anything else:
-a file that is edited during the loading then counts as changed, never the other way round.
+a file that is edited while modules are loaded then counts as changed, never as unchanged.
 """
 
 from collections.abc import Sequence

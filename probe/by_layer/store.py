@@ -6,9 +6,9 @@
     quarantine/                                           corrupt files, each with a note
 
 `np.load` reads the predictions without this package; `probe.by_layer.measurement.to_arrays` lists
-the arrays. Beside them are `fingerprint` and `record`, which it is a hash of. NPZ is a zip file:
-its checksums show damage, and a run directory on a network file system has a few files for each
-job. A measurement is finished when it is in an intact file; there is no other list. While a job
+the arrays. The file also holds the job's `record` and its hash, the `fingerprint`. NPZ is a zip
+file: its checksums show damage, and one file holds many arrays, which suits network file systems.
+A measurement is finished when it is in an intact file; there is no other list. While a job
 runs, files are merged in pairs of similar size, so that it has few at any time and each measurement
 is rewritten a few times only. Files are renamed into place when complete, and named after their
 content: a process can be killed, and two can do the same job, without harm. A corrupt file is
@@ -56,7 +56,7 @@ class Checkpoint:
 
     Attributes:
         model: The state of its model, by name.
-        learner: Everything else that it carries, by name; None if that is no longer kept.
+        learner: The rest of the learner's state, by name; None if it was removed.
         code: A hash of the code that made it.
     """
 
@@ -66,13 +66,13 @@ class Checkpoint:
 
 
 class Store:
-    """The results of one job under one fingerprint; nothing is written before the first of them.
+    """The results of one job under one fingerprint; no file is written before the first result.
 
     Args:
-        root: The run directory, which must exist for anything to be written.
+        root: The run directory, which must exist before anything is written.
         job: The job's name.
         record: Everything that can change the job's results, see `Plan.record`.
-        code: See `code_hash`.
+        code: A hash of the code that makes the results, from `code_hash`.
     """
 
     def __init__(self, root: Path, job: str, record: Record, code: str = "") -> None:
@@ -94,10 +94,10 @@ class Store:
     def contents(
         self, *, checkpoints: bool = False
     ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
-        """Return the content of the job's files after reading them; changes nothing.
+        """Read all of the job's files without changing any.
 
         Args:
-            checkpoints: Whether to read checkpoints, which may be large, too.
+            checkpoints: Whether to read checkpoints as well, which may be large.
 
         Returns:
             The finished measurements, the names of corrupt files, and hashes of the code that made
@@ -161,8 +161,8 @@ class Store:
         Args:
             tasks_seen: The number of tasks learned.
             model: The state of the network.
-            learner: All that the learner carries besides, None to keep only the network.
-            code: A hash of the code that made it, by default of today's.
+            learner: The rest of the learner's state, None to keep only the network.
+            code: A hash of the code that made it, by default that of the current code.
         """
         # Contiguous copies: a view would be saved with all of its storage.
         states = [
@@ -176,7 +176,7 @@ class Store:
         self._write(self._path(tasks_seen), content.getvalue())
 
     def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
-        """Return a learner's state, on the CPU; None without one, or if it was set aside."""
+        """Return a checkpoint on the CPU; None if there is none, or it was set aside as corrupt."""
         checkpoint = self._checkpoint(self._path(tasks_seen))
         if isinstance(checkpoint, str):
             self.set_checkpoint_aside(tasks_seen, checkpoint)
@@ -214,7 +214,7 @@ class Store:
             self.save_checkpoint(tasks_seen, checkpoint.model, None, checkpoint.code)
 
     def drop_checkpoints(self, last: int) -> None:
-        """Remove all checkpoints except the last, after so many tasks."""
+        """Remove all checkpoints except the one after `last` tasks."""
         for path in self.folder.glob("after-*.pt"):
             if path != self._path(last):
                 discard(path)
@@ -233,7 +233,7 @@ class Store:
         sweep(self.folder)
 
     def others(self) -> list[str]:
-        """Return the differences of the job's results of other fingerprints, each once."""
+        """Return how the job's results under other fingerprints differ, each difference once."""
         # Through JSON, which turns tuples into lists, as in the other folders' records.
         here = json.loads(json.dumps(self._record))
         sentences: dict[str, None] = {}
@@ -351,7 +351,7 @@ class InMemory:
         self.stored[key] = measurement
 
     def finish(self) -> None:
-        """Do nothing."""
+        """Do nothing: measurements in memory need no merging."""
 
     def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
         """Return the state of a network and of its learner, None without one."""

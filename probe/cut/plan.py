@@ -38,7 +38,7 @@ class CutPlan:
         shapes: The shape of each value, for any batch size.
         frozen: The parameters and buffers that the feature depends on.
         form: The input's tensors, with no examples.
-        writes: Whether the tail writes in place, and so perhaps into its input.
+        writes: Whether the tail writes in place, possibly into its input.
     """
 
     names: Names
@@ -76,7 +76,7 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
 
     Args:
         features: The features of one trace.
-        progress: Wraps the features, as `tqdm` does.
+        progress: Function that wraps the features, as `tqdm` does.
 
     Returns:
         The plans, in the order of the features.
@@ -101,7 +101,7 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
 
 
 def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
-    """Return a plan that may keep anything, the code around the feature in eval mode if need be."""
+    """Return a plan without barred values, with the code around in eval mode if necessary."""
     if isinstance(plan := _plan(feature), str):
         calmer = replace(feature, around=plan)
         if isinstance(other := _plan(calmer), CutPlan):
@@ -110,7 +110,7 @@ def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
 
 
 def _plan(feature: Feature, barred: Collection[Name] = ()) -> CutPlan | str:
-    """Return a plan that keeps nothing of what is barred, or why there is none."""
+    """Return a plan that keeps no barred value, or the reason why there is none."""
     try:
         return _plan_cut(feature, _training_pass(feature), barred)
     except Failed as failure:
@@ -223,8 +223,8 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
 def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:
     """Return the cost of each value that may be kept: those with a row per example.
 
-    Twice the bytes of an example, so that a view may cost a little more than what it looks at: of
-    values of one size the last is kept, but to look at one in another way is no work to save.
+    The cost is twice the bytes of an example, so that a view can cost a little more than its base:
+    of values of equal size the last is kept, but keeping a view saves no work.
     """
     # A view has no memory of its own: to keep it is to keep what it looks at.
     views = {name for step in trained_pass.steps.values() for name in step.views}
@@ -238,8 +238,8 @@ def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[N
 def _steady(trace: Trace, trained_pass: Pass) -> set[int]:
     """Return the calls that do the same in training as in eval mode, now and later.
 
-    Only functions without a number, which may change with mode, time or chance, count, if they are
-    called alike in both modes.
+    Only functions without a numeric argument count, as a number may change with mode, time or
+    chance, and only if both modes call them alike.
     """
     if trained_pass.drawn:
         return set()  # the code may have chosen its way by what it drew

@@ -26,7 +26,7 @@ def pra(counts: Counts) -> float:
         counts: (K, K), of N test examples.
 
     Returns:
-        In [0, 1]; higher is better: the representations at F_i still serve all tasks.
+        A value in [0, 1]; higher is better: the representations at F_i still serve all tasks.
 
     Raises:
         NotMeasured: N = 0.
@@ -51,7 +51,7 @@ def forgetting_strength(offline: float, pra: float) -> float:
         pra: PRA(F_i).
 
     Returns:
-        In [-1, 1]; lower is better, 0 is none; below 0 where retraining beats offline training by
+        A value in [-1, 1]; lower is better, 0 is none; below 0 where retraining beats offline training by
         chance.
 
     Source: Murata 2020, Section 2 (in words, without a number).

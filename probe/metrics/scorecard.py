@@ -112,7 +112,7 @@ def value_of(
 
     Args:
         metric: The metric.
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
         inputs: The inputs of `scorecard`, by name.
         k: The number of tasks learned, for a metric that is defined after each.
 

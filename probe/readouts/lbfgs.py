@@ -45,7 +45,7 @@ class LogisticLoss:
     Args:
         x: The features (N, D), standardized, float32 or float64.
         y: The labels (N,) int64.
-        classes: K.
+        classes: Number of classes K.
         C: The weight of the examples against the penalty.
 
     >>> objective = LogisticLoss(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, 1.0)

@@ -66,7 +66,7 @@ def fit_linear(
     Args:
         x: The feature, (N, D).
         y: The labels, (N,) int64.
-        classes: K.
+        classes: Number of classes K.
         C: The weight of the examples against the penalty.
         tolerance: The remaining gain at which to stop, as a share of the objective.
 

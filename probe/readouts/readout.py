@@ -46,7 +46,7 @@ class Readout(Protocol):
             x: Training features, (N, D) float32, not standardized.
             y: Training labels, (N,) int64, below `classes`, on the device of x.
             test: Test features, (M, D) float32, not standardized.
-            classes: K.
+            classes: Number of classes K.
 
         Returns:
             The predicted classes, (M,) int64, or `Read` if there are notes.
@@ -217,7 +217,7 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
         x: The feature (N, D) of the training examples.
         y: The labels (N,) of the training examples, 0 to K - 1.
         test: The feature (M, D) of the test examples.
-        classes: K.
+        classes: Number of classes K.
 
     Returns:
         The predictions (M,), and the notes on the fit.

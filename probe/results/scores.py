@@ -126,7 +126,7 @@ def user_scores(
     table.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
         metrics: The metrics.
     """
     values: dict[str, float] = {}

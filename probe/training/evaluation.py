@@ -36,9 +36,9 @@ def predict_each(
     precision of the training: ties of bf16 logits would go to the lowest class.
 
     Args:
-        logits: Maps a batch (B, ...) to (B, K); a module must be in eval mode.
+        logits: Function that maps a batch (B, ...) to (B, K); a module must be in eval mode.
         examples: x (N, ...) and y (N,) int64, on the model's device.
-        classes: K.
+        classes: Number of classes K.
         barred: By name, an (R, K) bool table of the outputs that do not compete, None where all do.
         batch_size: The batch size, None = one that is fast on the device.
         rows: (N,) int64, the row of the table for each example, None = its class.
@@ -88,7 +88,7 @@ def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.d
 
     Args:
         competing: The outputs that compete, for each row.
-        classes: K.
+        classes: Number of classes K.
         device: The device of the table.
 
     Returns:
@@ -131,7 +131,7 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
     """Return the outputs that stand for the classes 0..K-1.
 
     Args:
-        classes: K.
+        classes: Number of classes K.
         shape: The shape of the logits, (B, O).
         chosen: The outputs that the user chose, None if O is K.
 

@@ -131,5 +131,5 @@ def no_exit() -> Iterator[None]:
             raise
         where = extract_tb(error.__traceback__)[-1]
         raise InputError(
-            f"{where.filename}, line {where.lineno}, ends the process ({described(error)}): use return"
+            f"{where.filename}, line {where.lineno}, ends the process ({described(error)}): return"
         ) from error

@@ -205,5 +205,5 @@ def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[An
         train = train.changed(x={name: train.x[name] for name in test.x})
     of_train, of_test = (kinds(mapped(e.x, lambda tensor: tensor[:1][0])) for e in (train, test))
     if of_train != of_test:
-        raise InputError(f"an example of train is {of_train}, of test {of_test}: give both one form")
+        raise InputError(f"an example of train is {of_train}, of test {of_test}: make them equal")
     return train, test

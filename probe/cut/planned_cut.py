@@ -128,7 +128,7 @@ class PlannedCut:
 
         Args:
             x: The training inputs, one or more tensors (N, ...).
-            reason: The reason why this cut does not fit, as the end of a sentence; empty if it fits.
+            reason: Why this cut does not fit, as the end of a sentence; empty if it fits.
             whole: Whether to run the whole model without trying another cut first.
 
         Returns:

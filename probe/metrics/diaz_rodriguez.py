@@ -224,7 +224,7 @@ def ce(
     one_pass = _per_task(ops_one_pass, "ops_one_pass")
     spent = _per_task(ops_spent, "ops_spent", above_zero=True)
     if one_pass.shape != spent.shape:
-        raise InputError(f"got operations of {one_pass.size} and {spent.size} tasks: give both for all")
+        raise InputError(f"got operations of {one_pass.size} and {spent.size} tasks: give as many")
     if not 1 <= epsilon < math.inf:
         raise InputError(f"epsilon must be a number >= 1, got {epsilon:g}")
     if form not in ("paper", "poster"):

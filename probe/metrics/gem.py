@@ -59,13 +59,13 @@ def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer: FWT = (1/(T-1)) sum_{j=2..T} (R_{j-1,j} - b_j).
 
     Args:
-        R: (T+1, T); b_j = R_{0,j}, the accuracy on task j before any training.
+        R: Accuracy matrix, (T+1, T); b_j = R_{0,j}, the accuracy on task j before any training.
 
     Returns:
         A value in [-1, 1]; higher is better.
 
     Raises:
-        NotMeasured: A cell is missing, also of row 0, or T = 1.
+        NotMeasured: A cell is missing, including row 0, or T = 1.
 
     Source: GEM paper, eq. 4. The FWT of Diaz-Rodriguez 2018 is another quantity.
 

@@ -23,7 +23,7 @@ def alpha_base(R: AccuracyMatrix, i: int) -> float:
 
     Args:
         R: Accuracy matrix, (T+1, T).
-        i: 1..T.
+        i: Number of sessions so far, 1 to T.
 
     Returns:
         A value in [0, 1]; higher is better.
@@ -42,7 +42,7 @@ def alpha_new(R: AccuracyMatrix, i: int) -> float:
 
     Args:
         R: Accuracy matrix, (T+1, T).
-        i: 1..T.
+        i: Number of sessions so far, 1 to T.
 
     Returns:
         A value in [0, 1]; higher is better.
@@ -63,9 +63,9 @@ def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
 
     Args:
         R: Accuracy matrix, (T+1, T).
-        i: 1..T.
-        test_sizes: n_j, (T,), numbers of test examples, by default all equal (with mean-per-class
-            accuracies in R, give numbers of classes instead).
+        i: Number of sessions so far, 1 to T.
+        test_sizes: Numbers n_j of test examples (T,), by default all equal. If R has mean-per-class
+            accuracies, give numbers of classes instead.
 
     Returns:
         A value in [0, 1]; higher is better.
@@ -133,7 +133,7 @@ def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None 
     Args:
         R: Accuracy matrix, (T+1, T).
         ideal: alpha_ideal in (0, 1], see `omega_base`.
-        test_sizes: n_j of `alpha_all`.
+        test_sizes: Numbers n_j of test examples (T,), see `alpha_all`.
 
     Returns:
         At least 0; higher is better; may exceed 1.
@@ -156,13 +156,13 @@ def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[n
 
     Args:
         R: Accuracy matrix, (T+1, T).
-        test_sizes: (T,) numbers of test examples; None = all 1.
+        test_sizes: Numbers of test examples (T,); None = all 1.
 
     Returns:
-        (T,).
+        The weights (T,).
 
     Raises:
-        InputError: There is another number of them, or one is not above 0.
+        InputError: The number of sizes is not T, or one is not above 0.
     """
     sizes = np.array((1,) * R.tasks if test_sizes is None else test_sizes, dtype=np.float64)
     if len(sizes) != R.tasks:

@@ -1,7 +1,7 @@
 """All metrics of an accuracy matrix at once, with a reason for each that cannot be computed.
 
-A function of R in the module of its paper is registered by `probe.metrics.registry.metric`: the
-scorecard, `probe metrics`, the tables of studies and `probe list` then have it.
+`probe.metrics.registry.metric` registers a function of R in the module of its paper. The scorecard,
+`probe metrics`, the tables of studies and `probe list` then include it.
 """
 
 import json
@@ -52,7 +52,7 @@ class Scorecard:
                     yield paper, name, value
 
     def to_json(self) -> str:
-        """Return one JSON object: the values by paper, and `not_measured`; null, never NaN."""
+        """Return a JSON object with the values by paper and `not_measured`; missing ones are null."""
         content = {**self.values, "not_measured": self.not_measured}
         return json.dumps(content, indent=2, allow_nan=False)
 
@@ -67,10 +67,10 @@ def scorecard(
     """Compute every metric that the measured cells of an accuracy matrix allow.
 
     Args:
-        R: (T+1, T) or (T, T).
+        R: Accuracy matrix, (T+1, T) or (T, T).
         reference: The cumulative learner's matrix, for Chaudhry's intransigence.
         ideal: alpha_ideal, for Kemker's Omega_base and Omega_all.
-        test_sizes: (T,), the numbers of test examples of the tasks, for alpha_all and Omega_all.
+        test_sizes: Numbers of test examples of the tasks (T,), for alpha_all and Omega_all.
 
     Returns:
         The metrics; one that lacks an input is None with a reason.

@@ -55,10 +55,10 @@ class Readout(Protocol):
 
 @configuration
 class Retrain:
-    """Partial retraining: all downstream of the feature anew.
+    """Partial retraining: everything downstream of the feature is trained anew.
 
-    Source: Murata 2020, section 2. Its settings are the recipe of the retraining; it is trained by
-    `probe.retrain`, on values that the rest of the network takes, not on a matrix.
+    Source: Murata 2020, section 2. Its settings are the recipe of the retraining. `probe.retrain`
+    trains it on the values that the rest of the network takes as input, not on a matrix.
     """
 
 
@@ -71,9 +71,9 @@ class Linear:
 
     Attributes:
         C: Weight of the examples against the penalty, as in scikit-learn.
-        pool: See `probe.readouts.pooling.Pooling`.
-        width: See `probe.readouts.pooling.Pooling`.
-        channels: See `probe.readouts.pooling.Pooling`.
+        pool: Kind of pooling of wide features, see `probe.readouts.pooling.Pooling`.
+        width: Largest size of a feature that is flattened, see `probe.readouts.pooling.Pooling`.
+        channels: Axis of the channels if no module implies it, see `probe.readouts.pooling.Pooling`.
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
@@ -94,7 +94,7 @@ class Linear:
 
 @readout("linear-task", task_aware=True)
 class LinearTask(Linear):
-    """`linear` for each task: fitted to its training examples, for its classes only.
+    """Logistic regression fitted to each task's training examples, for its classes only.
 
     Source: the linear probes of Davari et al., CVPR 2022.
     """
@@ -141,7 +141,7 @@ class Knn:
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
-            raise InputError(f"the readout 'knn' has {len(x)} training examples, k is {self.k}")
+            raise InputError(f"the readout 'knn' has {len(x)} training examples: lower k={self.k}")
         standard = standardization(x)
         rows = standard(x)
         offset = rows.square().sum(1, dtype=torch.float64).div(2).float()
@@ -154,14 +154,14 @@ class Knn:
 
 
 READOUTS = {entry.name: entry for entry in marked_in(globals(), ReadoutEntry)}
-"""The readouts that can be named now: ours, and the user's while their file is loaded."""
+"""The registered readouts by name: this package's, and the user's while their file is loaded."""
 
 OURS = tuple(READOUTS)
 
 
 @contextmanager
 def nameable(readouts: Mapping[str, ReadoutEntry]) -> Iterator[None]:
-    """Let readouts of a user be named within the block; names that are taken stay as they are."""
+    """Register a user's readouts within the block, without replacing names that are taken."""
     added = {name: entry for name, entry in readouts.items() if name not in READOUTS}
     READOUTS.update(added)
     try:
@@ -195,7 +195,7 @@ def read_each(settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Ta
         The predictions (M,), and the notes on the fits.
 
     Raises:
-        InputError: Values are not finite, or the predictions are no classes.
+        InputError: Values are not finite, or the predictions are not classes.
     """
     predicted, notes = [], dict[str, None]()
     sizes = ([len(task.train) for task in tasks], [len(task.test) for task in tasks])
@@ -223,7 +223,7 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
         The predictions (M,), and the notes on the fit.
 
     Raises:
-        InputError: Values are not finite, or the predictions are no classes, one for each example.
+        InputError: Values are not finite, or the predictions are not one class for each example.
     """
     for values, half in ((x, "training"), (test, "test")):
         if not all(bool(part.isfinite().all()) for part in pieces(values)):

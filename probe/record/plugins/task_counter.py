@@ -7,16 +7,16 @@ from probe.record.recorder import Recorder
 
 
 class TaskCounter:
-    """A counter of the tasks that a loop begins and ends, which records the network then.
+    """A counter of tasks that records the network when a loop begins and after each task.
 
-    The base of each plugin, beside that of its framework.
+    It is a base class of each plugin, next to the framework's own base class.
 
     Args:
         recorder: The recorder of the run.
         learned: The number of tasks learned by an earlier process.
 
     Raises:
-        InputError: It is no recorder.
+        InputError: `recorder` is not a Recorder.
     """
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
@@ -38,9 +38,9 @@ class TaskCounter:
             InputError: The recorder holds another network, or all tasks have been learned.
         """
         if not any(module is self.recorder.model for module in trained.modules()):
-            raise InputError("the recorder has another model than is trained: give both the same")
+            raise InputError("the recorder has another model than the loop: give both the same")
         if self.learned >= len(self.recorder.tasks):
-            raise InputError(f"all {self.learned} tasks have been learned: make one for each run")
+            raise InputError(f"all {self.learned} tasks are learned: make one recorder for each run")
         # Not again after a training that failed.
         if not self._begun:
             self.recorder.after_task(0)

@@ -232,7 +232,7 @@ def readout(
     def decorate(cls: type[Class]) -> type[Class]:
         _check_class(cls, f"@readout({name!r})", ("predict",), "a class that has predict")
         if "steps" in vars(cls).get("__annotations__", {}):
-            raise InputError(f"readout {name!r} has a setting named steps, which is taken: rename it")
+            raise InputError(f"readout {name!r} has a setting named steps, which is taken: rename")
         checked = configuration(cls)
         entry = ReadoutEntry(name=name, readout=checked, steps=steps, task_aware=task_aware)
         return mark(checked, entry)

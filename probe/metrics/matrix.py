@@ -124,7 +124,7 @@ class AccuracyMatrix:
         try:
             flat = np.ravel_multi_index((np.asarray(i), np.subtract(j, 1)), self.values.shape)
         except ValueError:
-            raise InputError(f"R[i,j] needs i in 0..{self.tasks} and j in 1..{self.tasks}") from None
+            raise InputError(f"R[i,j] needs i in 0..{self.tasks}, j in 1..{self.tasks}") from None
         cells = np.asarray(self.values.take(flat))
         if self._has_gaps and (missing := np.isnan(cells)).any():
             row, column = divmod(int(np.asarray(flat)[missing][0]), self.tasks)

@@ -52,7 +52,7 @@ class Scorecard:
                     yield paper, name, value
 
     def to_json(self) -> str:
-        """Return a JSON object with the values by paper and `not_measured`; missing ones are null."""
+        """Return a JSON object with the values by paper and `not_measured`; missing ones null."""
         content = {**self.values, "not_measured": self.not_measured}
         return json.dumps(content, indent=2, allow_nan=False)
 

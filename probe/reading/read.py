@@ -167,7 +167,7 @@ def _gathered(
 def _allocated(
     batch: Sequence[Tensor], n: int, folder: Path | None
 ) -> tuple[list[Tensor], list[MappedRows]]:
-    """Return n empty rows like those of each tensor, in memory, or in files if there is a folder."""
+    """Return n empty rows like those of each tensor, in memory or, in a folder, in files."""
     forms = [(tensor.shape[1:], tensor.dtype) for tensor in batch]
     if folder is None:
         return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in forms], []

@@ -71,9 +71,9 @@ class Linear:
 
     Attributes:
         C: Weight of the examples against the penalty, as in scikit-learn.
-        pool: Kind of pooling of wide features, see `probe.readouts.pooling.Pooling`.
-        width: Largest size of a feature that is flattened, see `probe.readouts.pooling.Pooling`.
-        channels: Axis of the channels if no module implies it, see `probe.readouts.pooling.Pooling`.
+        pool: The kind of pooling of wide features, see `probe.readouts.pooling.Pooling`.
+        width: The largest size of a feature that is flattened, as in `Pooling`.
+        channels: The axis of the channels if no module implies it, as in `Pooling`.
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0

@@ -34,7 +34,7 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         self._ended = True
 
     def after_training(self, strategy: Any, **kwargs: Any) -> None:
-        """Record the network after the strategy's own plugins, which come last, are done with it."""
+        """Record the network after the strategy's own plugins, which run last, are done."""
         if self._ended:
             self.end()
         self._ended = False

@@ -40,7 +40,7 @@ class TaskCounter:
         if not any(module is self.recorder.model for module in trained.modules()):
             raise InputError("the recorder has another model than the loop: give both the same")
         if self.learned >= len(self.recorder.tasks):
-            raise InputError(f"all {self.learned} tasks are learned: make one recorder for each run")
+            raise InputError(f"all {self.learned} tasks are learned: use a recorder for each run")
         # Not again after a training that failed.
         if not self._begun:
             self.recorder.after_task(0)

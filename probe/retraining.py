@@ -164,7 +164,7 @@ class PartialRetraining(ResultBase):
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
-        """Restore a result from `saved`; raises KeyError, ValueError or TypeError if it fails."""
+        """Restore a result from `saved`; raises KeyError, ValueError or TypeError otherwise."""
         record = dict(saved.record)
         tasks = record["tasks"] = tuple(map(tuple, record["tasks"]))
         arrays = saved.arrays

@@ -19,7 +19,7 @@ class TaskPosition:
     Attributes:
         position: The task position, 1 to T, None for all tasks.
         examples: The indices of the m examples at the position, (m,), among n.
-        weights: Their weights in the mean, (m,), which sum to 1.
+        weights: The weights of these examples in the mean, (m,), which sum to 1.
         used: Whether each order has each example at this position, (O, m); None if all orders do.
     """
 

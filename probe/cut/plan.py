@@ -159,10 +159,10 @@ def _training_pass(feature: Feature) -> Pass:
 
 
 def _composed(feature: Feature) -> Pass | None:
-    """Return the training pass of a feature, put together from two that are known.
+    """Return the training pass of a feature, combined from a pass in eval mode and one in training.
 
-    The one takes each module's calls in eval mode, the other those in training mode. None where
-    the modes change more than what a module does by itself: the way, or what comes of it.
+    Each module's calls come from the pass in its mode. The result is None if the modes change more
+    than the modules' own calls: the path through the model, or the values that other calls read.
     """
     calls, large, training = feature.eval_calls, feature.trace.large, feature.trace.training
     if training is None or not all(map(all, calls.values())):

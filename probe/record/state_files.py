@@ -91,7 +91,7 @@ def plain_state(model: nn.Module) -> dict[str, Tensor]:
     state = model.state_dict()
     for name, value in state.items():
         if not _is_plain(value):
-            raise InputError(f"the model has {type(value).__name__} at {name!r}, not a plain tensor")
+            raise InputError(f"the model has {type(value).__name__} at {name!r}, not a tensor")
     return dict(state)
 
 

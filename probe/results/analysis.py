@@ -233,7 +233,7 @@ class Analysis(ResultBase):
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
-        """Restore an analysis from `saved`; raises KeyError, ValueError or TypeError if it fails."""
+        """Restore an analysis from `saved`; raises KeyError, ValueError or TypeError otherwise."""
         records = None
         if saved.arrays:
             records = Records.from_saved(saved.record["plan"], saved.arrays)

@@ -19,10 +19,10 @@ def check_trainings(
 ) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
     """Return a note on each run whose output makes its layers doubtful, and withheld verdicts.
 
-    A run gets a note if it is within two standard errors of chance on the task just learned (if
-    offline, on all tasks); if it collapsed, with less than half the accuracy above chance of its
-    learner's median run on the tasks just learned; or if it is an offline run that is less accurate
-    than a learner, see `_runs_above_offline`.
+    A run gets a note if it is near chance, less than two standard errors above it, on the task just
+    learned (if offline, on all tasks); if it collapsed, with less than half the accuracy above
+    chance of its learner's median run on the tasks just learned; or if it is an offline run that is
+    less accurate than a learner, see `_runs_above_offline`.
 
     Verdicts are withheld by learner and statement: `near chance` if a run that did not collapse is
     near chance on the first task, as later tasks may well be learned worse; `no ceiling` if offline

@@ -164,7 +164,7 @@ def _pycil_run(folder: Path) -> ForeignRuns:
     outputs = [head["fc.bias"][0] for head in heads]
     sizes = [after - before for before, after in pairwise([0, *outputs])]
     if min(sizes) < 1:
-        raise InputError(f"{folder} has networks of {listed(outputs)} outputs, expected more by task")
+        raise InputError(f"{folder} has networks of {listed(outputs)} outputs, not growing by task")
     log = foreign.only_file(folder, "**/*.log", "logs")
     run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
     return ForeignRuns(

@@ -47,7 +47,7 @@ def gather(rows: Rows | Value, indices: Tensor) -> Value:
 
 
 def tensors(value: Value) -> tuple[Tensor, ...]:
-    """Return the tensors of a value, each (B, ...): one, or those of a tuple or mapping."""
+    """Return the tensors of a value, each (B, ...), in order: one, or all of a tuple or mapping."""
     if isinstance(value, Tensor):
         return (value,)
     return tuple(value.values()) if isinstance(value, Mapping) else value
@@ -160,7 +160,7 @@ def arranged(value: Value, form: Value) -> Value:
         return {name: value[name] for name in form}
     same = any(isinstance(value, kind) and isinstance(form, kind) for kind in (Tensor, tuple))
     if not same or len(tensors(value)) != len(tensors(form)):
-        raise InputError(f"the model was cut with x of {kinds(form)}, got {kinds(value)}")
+        raise InputError(f"the cut is for x of {kinds(form)}, got {kinds(value)}: cut anew")
     return value
 
 

@@ -68,8 +68,8 @@ class DataEntry(Entry):
     """A user's data set by its name: load() returns (train, test).
 
     Each of the two is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of
-    these with the data of each task. With `class_order`, class k is the label at its position k,
-    and other labels are left out; without it, labels are the classes.
+    these with the data of each task. With `class_order`, class k is the label at position k of that
+    list, and other labels are left out; without it, labels are the classes.
     """
 
     load: Callable[[], object]
@@ -232,7 +232,7 @@ def readout(
     def decorate(cls: type[Class]) -> type[Class]:
         _check_class(cls, f"@readout({name!r})", ("predict",), "a class that has predict")
         if "steps" in vars(cls).get("__annotations__", {}):
-            raise InputError(f"readout {name!r} has a setting named steps, which is taken: rename")
+            raise InputError(f"readout {name!r} has a setting steps, a reserved name: rename it")
         checked = configuration(cls)
         entry = ReadoutEntry(name=name, readout=checked, steps=steps, task_aware=task_aware)
         return mark(checked, entry)

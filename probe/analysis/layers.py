@@ -179,7 +179,7 @@ def _means(
 def _estimated(
     position: TaskPosition, e: Mapping[str, Floats], layout: TestLayout
 ) -> list[Quantity]:
-    """Return quantities with their intervals; e: the values of those that are means, (S, m)."""
+    """Return quantities with their intervals; e: the values of each mean, (S, m), by name."""
     design = Design(position.weights, layout.strata[position.examples])
     estimates = {name: mean_of(design, values) for name, values in e.items()}
     if {"missing", "forgotten"} <= e.keys():

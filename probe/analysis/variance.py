@@ -63,8 +63,8 @@ class Design:
         """Return V_seeds, V_items and V_both, (3,), of the mean over S seeds, from `scaled`.
 
         V_seeds: of the seeds' means, sample variance / S. V_items: over strata, the sample
-        variance of the examples' means over seeds / n_c. V_both: that of seeds and examples
-        together, the residual part, / (n_c S). Each is a quadratic form in the values. For one
+        variance of the examples' means over seeds / n_c. V_both: the residual variance of seeds
+        and examples together / (n_c S). Each is a quadratic form in the values. For one
         seed, V_seeds and V_both cannot be estimated and are 0.
         """
         S, strata = len(parts), self._by_stratum(parts)
@@ -87,11 +87,11 @@ class Design:
         V_seeds as well (at V_both) would make intervals of 3 seeds cover 98 % and more where seeds
         hardly differ.
 
-        The t quantiles of both parts are weighted by their shares of the variance. Cochran and Cox
-        take the shares themselves, by which 95 % intervals of 3 seeds cover 95.0 to 97.1 %,
-        depending on the shares; the power 1.25 of the seeds' share makes that 94.7 to 96.5 %, and
-        95.0 to 95.9 % for 5 seeds. Satterthwaite's degrees of freedom give 92.2 % where the
-        seeds' part is 10 times the other, as they believe 3 seeds that happen to agree.
+        The t quantiles of both parts are weighted by their shares of the variance. With the shares
+        themselves, as in Cochran and Cox, 95 % intervals of 3 seeds cover 95.0 to 97.1 %, depending
+        on the shares. With the power 1.25 of the seeds' share, they cover 94.7 to 96.5 %, and 95.0
+        to 95.9 % for 5 seeds. Satterthwaite's degrees of freedom give 92.2 % where the seeds' part
+        is 10 times the other, as they trust 3 seeds that happen to agree.
 
         Args:
             components: The variance components, (3,), from `components`.

@@ -47,7 +47,7 @@ def code_hash(modules: tuple[str, ...]) -> str:
 
 @cache
 def modules_of(module: str) -> frozenset[str]:
-    """Return a module of this package and all those that it imports, directly or indirectly.
+    """Return a module of this package and all modules that it imports, directly or indirectly.
 
     Imports inside functions count, and so does a folder's `__init__` if something is imported from
     it. The files are parsed, not imported.

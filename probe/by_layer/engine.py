@@ -142,7 +142,7 @@ class LayerProbe:
     offline: OfflineNetwork
 
     def measure(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
-        """Yield the key of each measurement with its result.
+        """Make measurements of a network, and yield the key of each with its result.
 
         The model is not changed. Measurements with re-estimated batch norm come last.
 

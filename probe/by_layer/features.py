@@ -1,4 +1,4 @@
-"""The features of a network to measure: those that were named, or a suggested set."""
+"""The features of a network to measure: the user's choice, or a suggested set."""
 
 from collections.abc import Sequence
 

@@ -73,7 +73,7 @@ class Job:
 
     @property
     def last(self) -> int:
-        """The number of tasks learned at the job's end."""
+        """The number of tasks learned at the end of the job."""
         return self.steps[-1]
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ def jobs_of(plan: Plan) -> list[Job]:
     # Counted before they are made: a million jobs would exhaust the memory.
     count = len(plan.seeds) * sum(len(orders) * left_out for orders, left_out in runs.values())
     if count > MOST_JOBS:
-        raise InputError(f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: use fewer")
+        raise InputError(f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: lower seeds")
     fields = {name: x.model_dump(include=_LEARNER_FIELDS) for name, x in learners.items()}
     return [
         Job(

@@ -49,7 +49,7 @@ class Key(NamedTuple):
 
     @property
     def readout_name(self) -> str:
-        """The readout's name without its variant."""
+        """The readout's name without its variant, such as `retrain`."""
         return self.readout.removesuffix(REESTIMATED).partition("@")[0]
 
     @property
@@ -105,7 +105,7 @@ class Measurement:
         test: The test examples.
         predicted: The class predicted for each test example, (N,), by head. A readout over all
             classes has only the head `single`, a readout within each task only `multi`. The output
-            of a task-aware learner has only `multi`, that of other learners all three heads.
+            of a task-aware learner has only `multi`, the output of others all three heads.
             Diagnostics have no predictions.
         loss: The cross-entropy of each test example in nats, (N,) float16, of a network's own
             output under its main head; infinite for a label that does not compete.
@@ -140,8 +140,8 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
         `label` and `task` (N,) describe the test examples, tasks in base order from 0.
         `tasks_seen`, `feature`, `readout`, `settings`, `code` and `details` (M,) describe the
         measurements, `details` as JSON. `predicted` (P, N) holds predictions in the smallest
-        unsigned integers; `measurement` and `head` (P,) say whose. `loss` (Q, N) float16 holds
-        losses; `loss_of` (Q,) is the measurement of each row.
+        unsigned integers, and `measurement` and `head` (P,) identify its rows. `loss` (Q, N)
+        float16 holds losses, and `loss_of` (Q,) is the measurement of each row.
     """
     values = list(measurements.values())
     test = values[0].test

@@ -363,7 +363,7 @@ def _check_names(runs: Sequence[Run]) -> None:
 def _check_steps(last: int, tasks: int) -> None:
     """Raise InputError unless the last networks are those after all tasks."""
     if last > tasks:
-        raise InputError(f"a network has learned {last} tasks, of {tasks} given: give all tasks")
+        raise InputError(f"a network has learned {last} tasks, but {tasks} are given: add the rest")
     if last < tasks:
         present = f"the last is after task {last}" if last else "there is only an untrained one"
         raise InputError(
@@ -377,7 +377,7 @@ def _orders(
 ) -> dict[str, tuple[int, ...]]:
     """Return the orders of the networks by name, tasks from 0."""
     if listed is None and len(names) > 1:
-        raise InputError(f"no tasks for {', '.join(names)}: use --orders or Model(orders=...)")
+        raise InputError(f"orders {', '.join(names)} have no tasks: use --orders or Model(orders=)")
     if listed is None:
         return {names[0]: tuple(range(tasks))}
     with located("orders"):

@@ -212,7 +212,7 @@ class Measure:
             for name, readout in self._readouts.items()
         }
         if not isinstance(self.steps, Mapping):
-            raise InputError(f"steps must be like {{'linear': 'all'}}, got {self.steps!r}")
+            raise InputError(f"steps must be a dict like {{'linear': 'all'}}, got {self.steps!r}")
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
@@ -254,7 +254,7 @@ class Measure:
                     raise unknown("readout", name, READOUTS)
             if not name:
                 got = type(readout).__name__
-                raise InputError(f"a readout must be a name or Linear(C=0.1), got {got}")
+                raise InputError(f"a readout is a name or settings like Linear(C=0.1), got {got}")
             if name in readouts:
                 raise InputError(f"the readout {name!r} is named twice: give it once")
             readouts[name] = settings

@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def _read(root: Path, packages: Sequence[str]) -> dict[str, bytes]:
-    """Return every module of the packages by its dotted name, a folder by that of its `__init__`.
+    """Return the source of every module of the packages, by dotted name.
 
-    root: the folder that the packages are in. Takes some milliseconds: nothing is parsed.
+    root: the folder with the packages. This takes some milliseconds, as nothing is parsed.
     """
     paths = [path for package in packages for path in (root / package).rglob("*.py")]
     names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]

@@ -1,7 +1,7 @@
 """The results of a job: files of predictions, each replaced atomically, and checkpoints.
 
     jobs/JOB/FINGERPRINT16/predictions.npz                the measurements of a finished job
-    jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   those of a job under way
+    jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   measurements of a running job
     jobs/JOB/FINGERPRINT16/after-T.pt                     a network after T tasks and its learner
     quarantine/                                           corrupt files, each with a note
 
@@ -286,7 +286,7 @@ class Store:
         return measurements
 
     def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
-        """Write measurements into one file, in place of those that they come from."""
+        """Write measurements into one file, which replaces the files that they come from."""
         ordered = dict(sorted(new.items()))
         digest = hashlib.sha256(repr(list(ordered)).encode()).hexdigest()[:8]
         target = self.folder / (name or f"predictions.{len(ordered)}-{digest}.npz")
@@ -389,12 +389,12 @@ def _npz(arrays: Arrays) -> bytes:
 
 
 def _count(path: Path) -> int:
-    """Return the number of measurements in a file's name, 0 for that of a finished job."""
+    """Return the number of measurements in a file's name, 0 for the file of a finished job."""
     return int("0" + path.name.removeprefix("predictions.").partition("-")[0].removesuffix("npz"))
 
 
 def _read_each(folder: Path, read: Callable[[Arrays], T]) -> list[T]:
-    """Read something from each file of predictions in a folder that is not corrupt."""
+    """Apply `read` to each intact file of predictions in a folder."""
     contents = []
     for path in sorted(folder.glob(_PREDICTIONS)):
         # zipfile and NumPy raise almost anything for a corrupt file.

@@ -152,7 +152,7 @@ def trained_networks(
     if not isinstance(networks, str | Path) and not any(isinstance(v, str | Path) for v in values):
         return _in_memory(networks, untrained, offline, tasks, seeds)
     if seeds != 1:
-        raise InputError(f"files already have seeds, got seeds={seeds}: give more files")
+        raise InputError(f"files have their own seeds, got seeds={seeds}: give more files")
     if model.build is None:
         raise InputError("files need a function that builds the network: Model(files, fresh=build)")
     if untrained is not None or isinstance(offline, nn.Module):
@@ -192,7 +192,7 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def display_name(run: Run, tasks_seen: int) -> str:
-    """Return the name by which messages call a network.
+    """Return the name of a network in messages.
 
     Args:
         run: The run that the network belongs to.
@@ -224,7 +224,7 @@ def _checkpoints(
         if not isinstance(path, str | Path):
             raise _MIXED
         if not isinstance(tasks_seen, int) or tasks_seen < 0:
-            raise InputError(f"files must be like {{{tasks}: 'task.pt'}}, got key {tasks_seen!r}")
+            raise InputError(f"files must be a dict {{{tasks}: 'task.pt'}}, got key {tasks_seen!r}")
     return Checkpoints(
         runs={Run(LEARNER, ORDER, 0): {t: Path(path) for t, path in files.items()}},
         offline={} if offline is None else {0: Path(offline)},
@@ -240,7 +240,7 @@ def _in_memory(
     last row, and for two untrained networks.
     """
     if not isinstance(models, Mapping):
-        raise InputError(f"models must be like {{{tasks}: model}}, got {type(models).__name__}")
+        raise InputError(f"models must be a dict {{{tasks}: model}}, got {type(models).__name__}")
     for key in models:
         if not hasattr(key, "__index__") or not 0 <= key <= tasks:
             raise InputError(f"models has a row {key!r}, expected tasks learned, 0 to {tasks}")

@@ -7,7 +7,7 @@
    that it is recognized in any later run. The parameters and buffers that the feature's value was
    computed from are *frozen*: the W_F of the protocol.
 2. **Plan** (`feature`, `plan`). The model runs again in training mode, the modules that serve the
-   feature in eval mode. This shows the frozen values, those that the rest reads, and those with a
+   feature in eval mode. This shows the frozen values, what the rest reads of them, and those with a
    row for each example, which can be cached (`batch_dimension`).
 3. **Minimum cut** (`min_cut`). Of all sets of frozen values from which the rest can be computed,
    take the one with the fewest bytes. The values form a graph, with edges to the values computed

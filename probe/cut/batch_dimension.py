@@ -65,7 +65,7 @@ class TensorFacts:
 
         Args:
             small: Facts about the same value in a smaller batch.
-            batch: The number of examples in this one's batch.
+            batch: The number of examples in the batch of this tensor.
         """
         sizes = zip(self.shape, small.shape, strict=True)
         return replace(self, per=tuple(0 if a == b else a // batch for a, b in sizes))

@@ -1,8 +1,8 @@
 """Checks of a cut on real examples, before it is used.
 
-The plan of a cut follows from the torch functions that the model calls. These checks catch what the
-functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each of them
-rules out one error:
+The plan of a cut follows from the torch functions that the model calls. These checks catch effects
+that the functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each
+check rules out one error:
 
 - `plan`: a cached row depends on the other examples of its batch;
 - `ReferenceValues.stays`: training changes the feature or a cached value;
@@ -138,7 +138,7 @@ class ReferenceValues:
         pairs = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
         trained = [(a, b) for parameter, a, b in pairs if parameter.requires_grad]
         if not all(a is b if a is None or b is None else close(a, b) for a, b in trained):
-            raise Failed("the gradients of its second part are not those of the whole model")
+            raise Failed("the gradients of its second part differ from those of the whole model")
         if len(tensors(value)[0]) > 1:  # batch norm cannot be trained on one example
             with kept_buffers(tail), _chance():
                 _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))

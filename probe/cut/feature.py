@@ -23,7 +23,7 @@ class Feature:
         name: The module's dotted name; `name#2` is the second time that it runs.
         trace: The traced model.
         position: The visit's position among all visits, from 0.
-        call: The visit's number among those of the module, from 0.
+        call: The visit's number among the visits of this module, from 0.
         around: The reason why the code of the modules around it stays in eval mode too, empty if it
             does not.
     """

@@ -19,7 +19,7 @@ from probe.errors import unknown
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 Trainable = Literal["tail", "as given"]
-"""The parameters to train downstream of a feature: all, or those that the user has not frozen."""
+"""The parameters to train downstream of a feature: all, or only those the user has not frozen."""
 
 
 def check_trainable(trainable: str) -> None:

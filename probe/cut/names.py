@@ -41,7 +41,7 @@ LIVE: Name = (-3, 0)  # what depends on something that is trained, or on chance
 
 
 def of_input(name: Name) -> bool:
-    """Return whether a name is that of a tensor of the input."""
+    """Return whether a name stands for a tensor of the input."""
     return name[0] == INPUT[0]
 
 
@@ -152,9 +152,9 @@ class Naming(TorchFunctionMode):
         return self.perform(TorchCall(func, args, kwargs, inputs, parents, number))
 
     def perform(self, call: TorchCall) -> Any:
-        """Run a call, and name what it overwrites and what it returns.
+        """Run a call, and name the values that it overwrites and returns.
 
-        Subclasses take notes here, or hand out a value without running the call.
+        Subclasses record the call here, or return a value without running the call.
         """
         result, written = watched(call)
         # Before the result is named: it may be a view of what was overwritten.

@@ -28,7 +28,7 @@ Progress = Callable[[Sequence[Feature]], Iterable[Feature]]
 
 @dataclass(frozen=True)
 class CutPlan:
-    """The plan by which the two parts of a cut run.
+    """The plan of the two parts of a cut.
 
     Attributes:
         names: The numbers of the model's calls.
@@ -197,7 +197,7 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
     barred: values that must not be cached. Raises Failed if other values do not suffice, or
-    training would change what is frozen.
+    training would change a frozen value.
     """
     trace = feature.trace
     steps, state = trace.large.steps, trace.state.keys()
@@ -209,7 +209,7 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
     behind = [step for number, step in trained_pass.steps.items() if number not in feature.upstream]
     written = {step.parents[at][0] for step in behind for at in step.overwritten}
     if written & feature.upstream & state:
-        raise Failed("training what is downstream of it writes to a buffer that it depends on")
+        raise Failed("training downstream of it writes to a buffer that it depends on")
     costs = _costs(trained_pass, trace, barred)
     cut = minimum_cut(trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass))
     if cut is None:

@@ -237,7 +237,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
 def follow(
     model: nn.Module, names: Names, state: StateCalls, sample: Value, call: ModelCall
 ) -> Pass:
-    """Run `model` as it is, in its own modes, and record what it computes.
+    """Run `model` unchanged, in its own modes, and record its computation.
 
     Buffers and random generators keep their state.
 

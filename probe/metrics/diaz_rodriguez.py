@@ -1,9 +1,9 @@
-"""The seven criteria of Diaz-Rodriguez 2018, each in [0, 1] and to be maximized, and their scores.
+"""The seven criteria of Diaz-Rodriguez 2018, each in [0, 1] with higher better, and their scores.
 
 Source: Diaz-Rodriguez et al., Don't forget, there is more than forgetting: new metrics for
 Continual Learning, NeurIPS workshop 2018 (equation numbers are the paper's, not the poster's).
 A, BWT, REM, BWT+ and FWT are functions of R, (T+1, T), whose row 0 they do not use; the paper's N
-is T here. MS, SSS and CE are functions of what learning each task cost.
+is T here. MS, SSS and CE are functions of the cost of learning each task.
 """
 
 import math

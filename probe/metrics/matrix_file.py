@@ -40,7 +40,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     readers = {".csv": _read_csv, ".npy": _read_npy}
     suffix = path.suffix.lower()
     if suffix not in readers:
-        raise InputError(f"{path} has no readable accuracy matrix: give a .csv or .npy")
+        raise InputError(f"{path} must be a .csv or .npy file with an accuracy matrix")
     try:
         values = readers[suffix](path)
     except OSError as error:

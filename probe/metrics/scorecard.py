@@ -33,8 +33,8 @@ class Scorecard:
     """The metrics of one accuracy matrix, by paper.
 
     Attributes:
-        values: Paper -> metric -> a number; or T numbers (index k - 1) for those of Chaudhry and
-            the alphas of Kemker, which exist after every task k. None = not measured.
+        values: The numbers by paper and metric; T numbers (index k - 1) for Chaudhry's metrics and
+            Kemker's alphas, which exist after every task k. None = not measured.
         not_measured: The reason for each None, by names such as `gem.fwt` and
             `chaudhry.forgetting[1]` (k from 1).
     """

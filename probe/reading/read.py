@@ -72,7 +72,7 @@ def read(
     scratch: str | PathLike[str] | None,
     progress: bool,
 ) -> Batch:
-    """Read all examples; the arguments are those of `Examples.of`.
+    """Read all examples; `Examples.of` describes the arguments.
 
     Returns:
         x, one or more tensors (N, ...), and y (N,).

@@ -2,8 +2,8 @@
 
 Nocedal and Wright 2006, algorithms 7.4 and 7.5. The initial approximation of the second derivatives
 is C w X'X + I for each class, w the mean of its p (1 - p): with w = 1/2 it is Boehning's bound
-(1992). On the features of a convolutional network it takes half as many iterations to a thousandth
-of the objective as plain L-BFGS to a hundredth.
+(1992). On the features of a convolutional network, it reaches a thousandth of the objective in half
+the iterations that plain L-BFGS takes to reach a hundredth.
 """
 
 from collections import deque

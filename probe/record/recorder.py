@@ -175,7 +175,7 @@ class Recorder:
     def R(self) -> AccuracyMatrix:  # noqa: N802 - as papers have it
         """The accuracy matrix so far; NaN in rows that are not recorded.
 
-        All outputs compete, or only those of the task's classes if the network is task-aware.
+        All outputs compete; if the network is task-aware, only the outputs of the task's classes.
         """
         return self._record.matrix()
 

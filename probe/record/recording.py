@@ -254,7 +254,7 @@ def read_recording(folder: str | Path) -> Recording:
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
             what = f"{record.run} has {settings}, {first.run} {expected}"
-            raise InputError(f"{what}: record all runs with the same")
+            raise InputError(f"{what}: record all runs with the same settings")
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}
     offline = {seed: offline_file(root, seed) for seed in sorted({run.seed for run in records})}

@@ -164,7 +164,7 @@ def _pycil_run(folder: Path) -> ForeignRuns:
     outputs = [head["fc.bias"][0] for head in heads]
     sizes = [after - before for before, after in pairwise([0, *outputs])]
     if min(sizes) < 1:
-        raise InputError(f"{folder} has networks of {listed(outputs)} outputs, not growing by task")
+        raise InputError(f"{folder}: fc has {listed(outputs)} outputs, expected growing numbers")
     log = foreign.only_file(folder, "**/*.log", "logs")
     run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
     return ForeignRuns(
@@ -180,10 +180,10 @@ def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]
     text = text_of(path)
     orders = re.findall(r"\[data_manager\.py\] => \[([0-9, ]+)\]", text)
     if len(orders) != 1:
-        raise InputError(f"{path} has the class order of {len(orders)} runs: keep one's lines")
+        raise InputError(f"{path} has the class order of {len(orders)} runs: keep one run")
     order = tuple(map(int, re.findall(r"\d{1,9}", orders[0])))
     if sorted(order) != list(range(len(order))) or outputs > len(order):
-        raise InputError(f"{path} has an order of {len(order)} classes, and fc {outputs} outputs")
+        raise InputError(f"{path} has an order of {len(order)} classes for {outputs} outputs of fc")
     seed = re.search(r"=> seed: (\d{1,18})\b", text)
     learner = re.search(r"=> model_name: (\S+)", text)
     run = foreign.run_named(learner[1] if learner else name, int(seed[1]) if seed else 0)

@@ -32,7 +32,7 @@ class ModelRaised(InputError):
 
 
 class NotKept(InputError):
-    """A frozen value that a tail needs is not in the cache; the message says what it needs."""
+    """A frozen value that a tail needs but the cache lacks; the message says which."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}: the model takes another path than when it was cut")

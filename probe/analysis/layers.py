@@ -154,7 +154,7 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
 def _means(
     outcomes: LayerOutcomes, layout: TestLayout, position: TaskPosition
 ) -> dict[str, Floats]:
-    """Return the quantities that are means, (S, m), at the test examples of a position."""
+    """Return the values (S, m) whose means are quantities, at the test examples of a position."""
     rows, p, T = outcomes.rows, position.position, layout.orders.shape[1]
     right = {"accuracy": rows[T], "floor": outcomes.floor, "ceiling": outcomes.ceiling}
     if p and p in rows:

@@ -70,7 +70,7 @@ def modules_of(module: str) -> frozenset[str]:
 
 @cache
 def _syntax(module: str) -> tuple[str, tuple[str, ...]]:
-    """Return a hash of a module without its docstrings, and this package's modules it imports."""
+    """Return a hash of a module without docstrings, and the modules of this package it imports."""
     tree = ast.parse(SOURCES.get(module, b""))
     ours = tuple(name for name in imported_names(tree) if name in SOURCES)
     return syntax_hash(tree), ours

@@ -133,7 +133,7 @@ def _last_task(scenario: Scenario, job: Job, tasks_seen: int) -> str:
 
 @dataclass(kw_only=True)
 class LayerProbe:
-    """Probe of the features of a job's networks: trains and tests the readouts."""
+    """A probe of the features of a job's networks, which trains and tests the readouts."""
 
     plan: Plan
     job: Job

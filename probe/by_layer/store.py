@@ -252,7 +252,7 @@ class Store:
         return sorted(self.folder.glob(_PREDICTIONS), key=_count)
 
     def _files(self, paths: Sequence[Path] = ()) -> list[tuple[Path, Measurements | str]]:
-        """Return files, all by default, each with its measurements or why it is corrupt."""
+        """Return files, all by default, each with its measurements or the reason it is corrupt."""
         for _ in range(_TRIES):
             files = [(path, self._read(path)) for path in paths or self._paths()]
             if all(content is not None for _, content in files):
@@ -260,7 +260,7 @@ class Store:
         return [(path, content) for path, content in files if content is not None]
 
     def _read(self, path: Path) -> Measurements | str | None:
-        """Return the measurements in a file, why it is corrupt, or None if it was just merged."""
+        """Return the measurements in a file, the reason it is corrupt, or None if it was merged."""
         try:
             content = path.read_bytes()
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
@@ -301,7 +301,7 @@ class Store:
         return self.folder / f"after-{tasks_seen}.pt"
 
     def _checkpoint(self, path: Path) -> Checkpoint | str | None:
-        """Return a checkpoint, why it is corrupt, or None without one; runs no code in it."""
+        """Return a checkpoint, the reason why it is corrupt, or None; runs no code in it."""
         try:
             content = io.BytesIO(path.read_bytes())
             # The checksums first, which torch does not look at.

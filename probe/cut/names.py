@@ -172,10 +172,10 @@ class Naming(TorchFunctionMode):
         """
 
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
-        """Name the new tensors in what a call returned.
+        """Name the new tensors in the return value of a call.
 
-        A call that returns its own input, as dropout does in eval mode, gets a new object to
-        return: in training mode it may be another value, so the two must not share a name.
+        If a call returns its own input, as dropout does in eval mode, it is replaced by a new
+        object: in training mode it may have another value, so the two must not share a name.
 
         Args:
             number: The number of the call.

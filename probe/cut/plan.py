@@ -221,7 +221,7 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
 
 
 def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:
-    """Return the cost of each value that may be kept: those with a row per example.
+    """Return the cost of each value that may be kept, which must have a row per example.
 
     The cost is twice the bytes of an example, so that a view can cost a little more than its base:
     of values of equal size the last is kept, but keeping a view saves no work.

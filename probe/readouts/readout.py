@@ -1,8 +1,8 @@
 """The readouts by name, with their settings.
 
 A readout is one class: its fields are settings, `predict` fits and predicts, and the decorator
-`readout` names it. The classes above `READOUTS` are known everywhere: in a study's
-`[probing.readouts]`, to `probe model --readouts` and to `probe.analyze`.
+`readout` names it. The classes above `READOUTS` can be named everywhere: in a study's
+`[probing.readouts]`, in `probe model --readouts` and in `probe.analyze`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _ROWS, _COLUMNS = 512, 8192  # of the table of distances that is in memory at a 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Read:
-    """Predicted classes of M test examples, (M,) int64 on the CPU, and notes on the fit."""
+    """The predicted classes of M test examples, (M,) int64 on the CPU, and notes on the fit."""
 
     predicted: Tensor
     notes: tuple[str, ...] = ()

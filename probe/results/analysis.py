@@ -118,7 +118,7 @@ class Analysis(ResultBase):
         return self.tables_by_name["first_layer"]
 
     def tables(self) -> Tables:
-        """Return all tables by name, as they are named in a run directory."""
+        """Return all tables, by their names in a run directory."""
         return self.tables_by_name
 
     @cached_property

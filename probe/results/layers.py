@@ -1,7 +1,7 @@
 """The layers of learners: outcomes downstream of each feature, stacked over their jobs.
 
-The outcomes of a learner's jobs are stacked: seeds x orders x test examples, in base order. A seed
-counts once all of its orders are finished, with its floor and ceiling.
+The outcomes of a learner's jobs are stacked as seeds x orders x test examples, in base order. A
+seed counts once all of its orders, its floor and its ceiling are finished.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Results as folders: tables as CSV, arrays as NPZ, and a description that lists all of them.
 
-Nothing in them is code, and nothing is pickled. A run directory of a study is read as well: it has
-the same tables under the same names.
+They hold no code and no pickles. A run directory of a study is read as well: it has the same tables
+under the same names.
 """
 
 import hashlib

@@ -160,7 +160,7 @@ def arranged(value: Value, form: Value) -> Value:
         return {name: value[name] for name in form}
     same = any(isinstance(value, kind) and isinstance(form, kind) for kind in (Tensor, tuple))
     if not same or len(tensors(value)) != len(tensors(form)):
-        raise InputError(f"the cut is for x of {kinds(form)}, got {kinds(value)}: cut anew")
+        raise InputError(f"the model was cut with x of {kinds(form)}, got {kinds(value)}: cut anew")
     return value
 
 

@@ -145,6 +145,6 @@ def is_task_aware(call: Call, head: Head | None = None) -> bool:
     except ValueError:  # of some builtins
         return False
     if "task" in parameters and parameters["task"].kind is inspect.Parameter.KEYWORD_ONLY:
-        raise InputError("call takes task as a keyword only: make it call(model, x, task)")
+        raise InputError("call takes task only by its name: make it call(model, x, task)")
     needed = sum(p.kind in _POSITIONAL and p.default is p.empty for p in parameters.values())
     return needed > 2 or ("task" in parameters and head != "single")

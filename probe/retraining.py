@@ -65,7 +65,7 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
     positive = all(type(multiple) is int and multiple > 0 for multiple in multiples)
     if not multiples or not positive or sorted(set(multiples)) != list(multiples):
         raise InputError(
-            f"the budget must be ascending multiples of the recipe's epochs, such as 1, 2, 4; "
+            f"the budget must be multiples of the recipe's epochs, ascending, such as 1, 2, 4; "
             f"got {', '.join(map(str, multiples)) or 'none'}"
         )
     if len(multiples) > 1 and (recipe.schedule != "constant" or recipe.warmup):

@@ -50,7 +50,7 @@ def make_task_aware(
         what = f"class {single[0]} is the only one of its task, so always right"
         raise InputError(f"{what}: give tasks of two or more classes, or a single head")
     if model.call_is_task_aware and examples.order is None and len(set(orders) - {""}) > 1:
-        raise InputError("call takes the task id: for several orders, give Examples(x, y, task)")
+        raise InputError("call takes the task id: in several orders, give Examples(x, y, task)")
     order = examples.order or range(len(examples.classes))
     classes_by_number = [examples.classes[order.index(number)] for number in range(len(order))]
     numbers = torch.tensor(order)

@@ -130,7 +130,7 @@ def as_examples(data: Data, name: str) -> Examples[Any]:
         return _joined(parts, name)
     # Not a list: it could be (train, test).
     if isinstance(data, tuple) and all(isinstance(part, Examples) for part in data):
-        raise InputError(f"{name} is a tuple of Examples: give a list with one for each task")
+        raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
     with located(name):
         return Examples(*pair(*cast(Any, data))) if _is_pair(data) else Examples.of(data)
 

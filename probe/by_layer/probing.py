@@ -223,7 +223,7 @@ class Measure:
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
         if "exclusion" in probing.controls:
-            raise InputError("the control exclusion needs networks of a study: leave it out")
+            raise InputError("controls: exclusion needs networks of a study: leave it out")
         return probing
 
     @property

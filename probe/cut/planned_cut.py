@@ -206,8 +206,8 @@ class PlannedCut:
         """Return the cut with the simpler tail if that passes; raises Failed if neither does."""
         if not reference.repeats:
             raise Failed(
-                "the model gives different outputs for the same input in eval mode (through its "
-                "own generator or state), so that its score comes from a single draw"
+                "the model gives different outputs for the same input in eval mode (by a generator "
+                "or a state of its own), so that its score is of a single draw"
             )
         tail = self.whole()
         if not reference.is_same(plan, tail):

@@ -65,7 +65,7 @@ class DataReference:
             InputError: The examples are others.
         """
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
-            raise InputError(f"the data differ from those recorded: give those of {self.name}")
+            raise InputError(f"the data are not those recorded, which {self.name} gives: use them")
 
     def keep(self, path: Path) -> None:
         """Write the reference to a file atomically; raises NotWritten."""

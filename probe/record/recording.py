@@ -172,7 +172,7 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
         if tasks == expected:
             if record.run.order != other.run.order or list(tasks) == list(expected):
                 continue
-            remedy = "give this order another name with order="
+            remedy = "name another order of the tasks differently, with order="
         shown, others_shown = (f"{r.run} learns {r.numbers or r.tasks!s:.60}" for r in both)
         raise InputError(f"{shown}, {others_shown}: {remedy}")
 

@@ -37,7 +37,7 @@ def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
     [[0, 0, 1, 1], [0, 0, 0, 0]]
     """
     if not 2 <= bins <= MOST_BINS:
-        raise InputError(f"the number of bins must be 2 to {MOST_BINS}, got {bins}")
+        raise InputError(f"a feature can have 2 to {MOST_BINS} bins, not {bins}")
     # Feature by feature in memory, as all that uses them takes a feature at a time.
     codes = np.zeros(x.shape, dtype=np.uint8, order="F")
     for feature in range(x.shape[1]):

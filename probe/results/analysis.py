@@ -282,8 +282,8 @@ class Analysis(ResultBase):
             raise unknown("learner of this analysis", name, learners)
         if name is None and len(self.learners) != 1:
             raise InputError(
-                f"this analysis has the learners {', '.join(self.learners) or '(none)'}: choose "
-                f"one by learner=NAME"
+                f"this analysis has the learners {', '.join(self.learners) or '(none)'}: say which "
+                f"one, by learner=NAME"
             )
         return name or self.learners[0]
 

@@ -222,7 +222,7 @@ def _complete(
             train, test = load_data(recording.data)
     reference = recording and recording.reference
     if train is None or test is None:
-        where = f", as {reference.name} returns them" if reference else ""
+        where = f", those that {reference.name} gives" if reference else ""
         raise InputError(f"train and test are needed{where}: give them, or record with train=")
     if reference:
         train, test = as_examples(train, "train"), as_examples(test, "test")

@@ -40,7 +40,7 @@ ALWAYS = ("measurements", "summary", "metrics", "learners", "costs", "times")
 _LEARNER_FIELDS = {"kind", "per_class", "total", "sampling"}  # columns of learners.csv
 
 _SPREAD = (
-    "measured after {} of {} tasks: forgotten and never learned are known for these, and not over "
+    "measured after {} of {} tasks: forgotten and never learned are known of these, and not over "
     'all tasks; steps = "all" measures every row'
 )
 

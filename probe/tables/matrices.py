@@ -180,7 +180,7 @@ def _tasks(table: pd.DataFrame) -> int:
     for order, count in positions.nunique().items():
         if count < tasks:
             raise InputError(
-                f"the rows name {tasks} tasks, but order {order!r} has only {count}: give all rows "
+                f"the rows name {tasks} tasks, of which order {order!r} has {count}: give all rows "
                 f"of its tasks"
             )
     return tasks

@@ -77,7 +77,7 @@ def require(table: pd.DataFrame, column: str) -> None:
         InputError: A cell is empty.
     """
     for metric in table["metric"][table[column].isna() | (table[column] == "")]:
-        raise InputError(f"a row of metric {metric!r} has no {column}: give one")
+        raise InputError(f"a row of metric {metric!r} needs a {column}, but has none")
 
 
 def summarize(measurements: pd.DataFrame) -> pd.DataFrame:

@@ -38,9 +38,9 @@ class TaskCounter:
             InputError: The recorder holds another network, or all tasks have been learned.
         """
         if not any(module is self.recorder.model for module in trained.modules()):
-            raise InputError("the recorder has another model than the loop: give both the same")
+            raise InputError("the recorder has another model than is trained: give both the same")
         if self.learned >= len(self.recorder.tasks):
-            raise InputError(f"all {self.learned} tasks are learned: use a recorder for each run")
+            raise InputError(f"all {self.learned} tasks have been learned: make one for each run")
         # Not again after a training that failed.
         if not self._begun:
             self.recorder.after_task(0)

@@ -183,7 +183,7 @@ def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]
         raise InputError(f"{path} has the class order of {len(orders)} runs: keep one run")
     order = tuple(map(int, re.findall(r"\d{1,9}", orders[0])))
     if sorted(order) != list(range(len(order))) or outputs > len(order):
-        raise InputError(f"{path} has an order of {len(order)} classes for {outputs} outputs of fc")
+        raise InputError(f"{path} has an order of {len(order)} classes, and fc {outputs} outputs")
     seed = re.search(r"=> seed: (\d{1,18})\b", text)
     learner = re.search(r"=> model_name: (\S+)", text)
     run = foreign.run_named(learner[1] if learner else name, int(seed[1]) if seed else 0)

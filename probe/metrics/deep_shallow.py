@@ -107,7 +107,5 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     """
     A_star = AccuracyMatrix.of(A_star)
     if A.tasks != A_star.tasks:
-        raise InputError(
-            f"A_star has {A_star.tasks} tasks, A {A.tasks}: give both for the same tasks"
-        )
+        raise InputError(f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same tasks")
     return shallow_forgetting(A) - deep_forgetting(A_star)

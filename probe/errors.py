@@ -1,4 +1,4 @@
-"""Errors, in one sentence that names the remedy."""
+"""Errors, each with a message of one sentence that names the remedy."""
 
 import re
 from collections.abc import Iterable, Iterator

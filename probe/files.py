@@ -35,7 +35,7 @@ def unfinished(path: Path) -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove unfinished files of killed processes in a folder that nobody else writes to now.
+    """Remove unfinished files of killed processes; no other process may write to the folder now.
 
     Only files named by `unfinished` are removed, as a user's file may have the same ending.
     """

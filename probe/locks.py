@@ -1,4 +1,4 @@
-"""Locks of folders: held by one process at a time, released by the kernel when it dies.
+"""Locks of folders: each is held by one process at a time and released by the kernel when it dies.
 
 The lock of a job keeps two processes from doing the same job. The lock of a run directory is held
 while tables are written, the lock of a recording by its recorder. Each is a `filelock.FileLock`, a

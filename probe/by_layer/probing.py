@@ -131,12 +131,13 @@ class ProbingSpec(StrictModel):
     Attributes:
         readouts: The readouts by name, with their steps.
         budget: Multiples of the retraining's epochs after which a retrained model is tested.
-        batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
-            training inputs, which shows how much accuracy is missing only because of them.
-        checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured.
+        batch_norm: The batch-norm statistics; `reestimated` also measures with statistics estimated
+            on all tasks' training inputs, which shows how much accuracy is lost only by them.
+        checkpoints: The checkpoints to keep; `needed` deletes all checkpoints of a job but the last
+            once it is measured.
         diagnostics: Whether to measure dead units, rank and similarity.
-        controls: `exclusion` trains networks that never saw a task, `labels` also fits each readout
-            to permuted labels; see `probe.results.controls`.
+        controls: The controls to measure; `exclusion` trains networks that never saw a task,
+            `labels` also fits each readout to permuted labels; see `probe.results.controls`.
     """
 
     readouts: Annotated[
@@ -186,7 +187,8 @@ class Measure:
             intervals, over retrainings and test examples only.
         budget: Multiples of the recipe's epochs after which a retrained network is tested,
             ascending.
-        controls: `labels` also fits each readout to permuted labels, after all tasks.
+        controls: The controls to measure; `labels` also fits each readout to permuted labels, after
+            all tasks.
         cache: Memory and disk for features' values.
     """
 

@@ -14,9 +14,9 @@
    from them. A set is enough if and only if it blocks every path from values that cannot be
    recomputed to the rest. The cheapest such set is a minimum cut of the graph, found by maximum
    flow; `min_cut` has the proof.
-4. **Replay** (`replay`). The prefix runs the traced model until the kept values are there. The tail
-   runs the model's own code, all of it, but calls on frozen values are skipped and the kept values
-   handed out in their place. A call that needs a frozen value that is not kept is an error, never a
+4. **Replay** (`replay`). The prefix runs the traced model until the kept values are computed. The
+   tail runs all of the model's own code, but skips calls on frozen values and returns the kept
+   values in their place. A call that needs a frozen value that is not kept is an error, never a
    wrong number. (In a plain chain of modules the tail is simply the modules after the cut.)
 5. **Check** (`checks`). On real examples, the two parts give the model's output bit for bit and its
    gradients, no row depends on its neighbours, and no change of the other weights moves the feature

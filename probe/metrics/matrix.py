@@ -163,14 +163,14 @@ class AccuracyMatrix:
         return self.measured(k, np.arange(1, k + 1))
 
     def check_task(self, k: int | None, name: str = "k") -> int:
-        """Check a number of tasks k.
+        """Check that k is a number of tasks in 1..T.
 
         Args:
             k: The number, None = T.
             name: The name of the number in the message.
 
         Returns:
-            k, or T.
+            k, or T if k is None.
 
         Raises:
             InputError: k is not in 1..T.

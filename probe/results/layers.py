@@ -44,7 +44,7 @@ class Layer:
         outcomes: The correctness of each test example.
         layout: The test examples.
         converged: Whether all trainings of the readout converged, including those of floor and
-            ceiling, on which margin and difference rest.
+            ceiling, which margin and difference depend on.
         chance: The accuracy of guessing, only at the output.
     """
 

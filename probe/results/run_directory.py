@@ -143,7 +143,7 @@ def failure_file(root: Path, job: Job) -> Path:
 
 
 def failure(root: Path, job: Job) -> str:
-    """Return the reason of a job's last failure in one line.
+    """Return the reason for a job's last failure in one line.
 
     Args:
         root: The run directory.
@@ -234,7 +234,7 @@ def results_hash(states: Sequence[JobState]) -> str:
 def older_tables(root: Path, states: Sequence[JobState]) -> str:
     """Return a sentence if the tables do not show the present results.
 
-    They are outdated during a run with other settings, code or data.
+    Tables are outdated during a run with other settings, code or data.
 
     Args:
         root: The run directory.

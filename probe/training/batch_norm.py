@@ -1,4 +1,4 @@
-"""Running statistics of batch norm, reestimated from given inputs."""
+"""Re-estimation of batch norm's running statistics from given inputs."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

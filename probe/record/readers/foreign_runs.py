@@ -27,7 +27,7 @@ training can start from it.
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignRuns:
-    """Runs of another framework, as it wrote them.
+    """Runs of another framework, in the files that it wrote.
 
     Attributes:
         files: The files of the networks, by run and tasks seen.

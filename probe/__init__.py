@@ -6,11 +6,12 @@
 >>> x, y = torch.randn(20, 4), torch.arange(20) % 2  # tensors, arrays, a Dataset, a DataLoader ...
 >>> after_task_1, after_task_2 = net(), net()  # as you have trained them
 >>> nets = {1: after_task_1, 2: after_task_2}
->>> found = probe.analyze(nets, (x, y), (x, y), tasks=[[0], [1]], untrained=net())
->>> found.report("report.html")  # doctest: +SKIP
+>>> result = probe.analyze(nets, (x, y), (x, y), tasks=[[0], [1]], untrained=net())
+>>> result.report("report.html")  # doctest: +SKIP
 
-`analyze` measures networks, `Recorder` keeps those of your training loop, `partial_retrain` is the
-protocol for one network, `metrics` are those of accuracy matrices. `dir(probe)` lists all names.
+`analyze` measures networks, `Recorder` saves the networks of your training loop, `partial_retrain`
+runs the protocol on one network, and `metrics` has the metrics of accuracy matrices. `dir(probe)`
+lists all names.
 The names below are imported when they are first used, so that `import probe` (and the command
 line's `--help`) does not load torch.
 """

@@ -1,4 +1,4 @@
-"""`python -m probe`: the command line, which lies in `scenarios`."""
+"""Entry point of `python -m probe`; the command line itself is in `scenarios`."""
 
 from scenarios.__main__ import main
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from probe.errors import InputError
 
 Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
-"""The input of a network or a part of it for B examples: one or more tensors, each (B, ...)."""
+"""The input of a network, or of a part of it, for B examples: one or more tensors (B, ...)."""
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
@@ -47,7 +47,7 @@ def gather(rows: Rows | Value, indices: Tensor) -> Value:
 
 
 def tensors(value: Value) -> tuple[Tensor, ...]:
-    """Return the tensors of a value, each (B, ...): one, or those of a tuple or mapping."""
+    """Return the tensors of a value, each (B, ...), in order: one, or all of a tuple or mapping."""
     if isinstance(value, Tensor):
         return (value,)
     return tuple(value.values()) if isinstance(value, Mapping) else value
@@ -61,7 +61,7 @@ def check_value(value: Any, name: str) -> None:
         name: The name of the value in messages.
 
     Raises:
-        InputError: It is anything else.
+        InputError: The value is anything else.
     """
     columns = tensors(value) if isinstance(value, Mapping | tuple) else (value,)
     kinds_in = [type(column).__name__ for column in columns if not isinstance(column, Tensor)]
@@ -71,7 +71,7 @@ def check_value(value: Any, name: str) -> None:
     if any(column.layout != torch.strided or column.is_nested for column in columns):
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
     if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
-        raise InputError(f"{name} must have as many examples in each tensor, got {kinds(value)}")
+        raise InputError(f"{name} needs equally many examples in each tensor, got {kinds(value)}")
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
@@ -79,7 +79,7 @@ def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
 
     Args:
         value: One or more tensors, each (B, ...).
-        change: Applied to each of them.
+        change: Function to apply to each of them.
 
     Returns:
         The new tensors, in the same structure.
@@ -100,7 +100,7 @@ def first(value: AnyValue, n: int) -> AnyValue:
         n: The number of examples.
 
     Returns:
-        The same with tensors (n, ...).
+        The value with tensors (n, ...).
     """
     return mapped(value, lambda tensor: tensor[:n])
 
@@ -126,8 +126,8 @@ def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
     """Put tensors into the structure of another value.
 
     Args:
-        form: The value whose structure is taken.
-        parts: As many tensors, in the order of `tensors(form)`.
+        form: The value whose structure is used.
+        parts: The tensors to put in, as many as `form` has, in the order of `tensors(form)`.
 
     Returns:
         A tensor, a tuple or a mapping, as `form` is.
@@ -140,17 +140,17 @@ def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
 
 
 def arranged(value: Value, form: Value) -> Value:
-    """Bring the tensors of a value into the order of those of another one.
+    """Reorder the tensors of a value to match another value.
 
     Args:
         value: The value to reorder.
-        form: The value whose order is taken.
+        form: The value whose order is used.
 
     Returns:
         The same tensors.
 
     Raises:
-        InputError: The value has more or fewer tensors, or other names.
+        InputError: The values differ in the number or the names of their tensors.
 
     >>> x = {"a": torch.ones(1), "b": torch.zeros(1)}
     >>> list(arranged(x, {"b": torch.ones(1), "a": torch.ones(1)}))
@@ -160,7 +160,7 @@ def arranged(value: Value, form: Value) -> Value:
         return {name: value[name] for name in form}
     same = any(isinstance(value, kind) and isinstance(form, kind) for kind in (Tensor, tuple))
     if not same or len(tensors(value)) != len(tensors(form)):
-        raise InputError(f"the model was cut with x of {kinds(form)}, got {kinds(value)}")
+        raise InputError(f"the model was cut with x of {kinds(form)}, got {kinds(value)}: cut anew")
     return value
 
 
@@ -196,11 +196,11 @@ def close(a: Tensor, b: Tensor) -> bool:
     """Return whether two tensors are equal up to the rounding of sums in another order.
 
     Args:
-        a: A tensor.
+        a: A tensor of any shape.
         b: The tensor to compare with.
 
     Returns:
-        Whether they are.
+        Whether they are close.
     """
     if a.shape != b.shape or not a.numel() or not (a.is_floating_point() or a.is_complex()):
         return identical(a, b)

@@ -21,7 +21,7 @@ def parse_size(text: str, name: str) -> int:
         The number of bytes.
 
     Raises:
-        InputError: The text is no such size.
+        InputError: The text is not such a size.
 
     >>> parse_size("500MB", "--cache-budget"), parse_size("2GiB", "--cache-budget")
     (500000000, 2147483648)

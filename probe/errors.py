@@ -1,4 +1,4 @@
-"""Errors, in one sentence that names the remedy."""
+"""Errors, each with a message of one sentence that names the remedy."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,9 +12,10 @@ _MANY, _FEW = 40, 12  # of more names than so many only so many are listed
 
 
 class InputError(ValueError):
-    """A mistake that the user can correct: the value, the expectation, the remedy.
+    """A mistake that the user can correct.
 
-    The command line shows only the message and exits with code 2.
+    The message names the value, the expectation and the remedy. The command line shows only the
+    message and exits with code 2.
     """
 
 
@@ -31,7 +32,7 @@ class ModelRaised(InputError):
 
 
 class NotKept(InputError):
-    """A frozen value that a tail needs is not in the cache; the message says what it needs."""
+    """A frozen value that a tail needs but the cache lacks; the message says which."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}: the model takes another path than when it was cut")
@@ -73,7 +74,7 @@ def unreadable(path: object, error: OSError, remedy: str) -> InputError:
     Args:
         path: The file.
         error: The reason.
-        remedy: What the user can do about it.
+        remedy: Advice to the user on how to fix it.
 
     Returns:
         The error.
@@ -82,7 +83,7 @@ def unreadable(path: object, error: OSError, remedy: str) -> InputError:
 
 
 def described(error: BaseException) -> str:
-    """Return an error's type and message, as far as it has one, in one line.
+    """Return an error's type and its message, if it has one, in one line.
 
     >>> described(KeyError("x")), described(ValueError())
     ("KeyError: 'x'", 'ValueError')
@@ -98,13 +99,13 @@ def described(error: BaseException) -> str:
 
 
 def lacks_memory(error: BaseException) -> bool:
-    """Return whether an error is raised for too little memory, by Python or by torch."""
+    """Return whether Python or torch raised an error for lack of memory."""
     return re.search("MemoryError|out of memory|allocate memory", described(error)) is not None
 
 
 @contextmanager
 def located(what: str) -> Iterator[None]:
-    """Put the location of an InputError before its message; NotWritten and NotKept pass.
+    """Put a location before the message of an InputError; NotWritten and NotKept pass unchanged.
 
     >>> with located("after 2 tasks"):
     ...     raise InputError("it is NaN")
@@ -121,7 +122,7 @@ def located(what: str) -> Iterator[None]:
 
 @contextmanager
 def no_exit() -> Iterator[None]:
-    """Turn `sys.exit` in the user's code into an InputError; a request to stop passes."""
+    """Turn `sys.exit` in the user's code into an InputError; a request to stop is not changed."""
     try:
         yield
     except SystemExit as error:

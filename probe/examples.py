@@ -1,4 +1,4 @@
-"""Labeled examples, in memory as tensors, or as anything that gives rows by their index."""
+"""Labeled examples: tensors in memory, or any object that gives rows by index."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ class Examples(Labeled, Generic[X]):
     Args:
         x: Inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a tuple of such
             tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`.
-        y: (N,) int64 labels, class numbers from 0.
-        task: (N,) int64, the number of each example's task, from 0; None where the class tells the
-            task.
+        y: Labels (N,) int64, class numbers from 0.
+        task: Task numbers (N,) int64, from 0; None where the class determines the task.
 
     Raises:
-        InputError: They do not fit together, or y or task is not int64.
+        InputError: x, y and task do not fit together, or y or task is not int64.
     """
 
     x: X
@@ -64,14 +63,14 @@ class Examples(Labeled, Generic[X]):
             raise InputError("the keys of x must be names of the model's arguments: use strings")
         check_labels(self.y)
         if len(tensors(self.x)[0]) != len(self.y):
-            raise InputError(f"x and y must be as long, got x {kinds(self.x)}, y {kinds(self.y)}")
+            raise InputError(f"x and y differ in length: got x {kinds(self.x)}, y {kinds(self.y)}")
         task, expected = cast(Any, self.task), kinds(self.y)
         got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
         if task is not None and got != expected:
             raise InputError(f"task must be a tensor {expected}, got {got}: use torch.as_tensor")
 
     def changed(self, **fields: Any) -> Examples[Any]:
-        """Return the examples with other fields, which fit together: these are not checked."""
+        """Return the examples with some fields replaced, without checking that they fit."""
         examples: Examples[Any] = object.__new__(Examples)
         vars(examples).update({**vars(self), **fields})
         return examples
@@ -88,31 +87,31 @@ class Examples(Labeled, Generic[X]):
         scratch: str | PathLike[str] | None = None,
         progress: bool = True,
     ) -> Examples[Any]:
-        """Read examples from a torch Dataset or DataLoader, or one of Avalanche or Hugging Face.
+        """Read examples from a data set or loader of torch, Avalanche or Hugging Face.
 
-        Each item is a pair (x, y) of one example, or, from a DataLoader, of a batch, x as in
-        `Examples` (arrays of numpy become tensors), y a whole number; or a mapping with a label, as
-        of a Hugging Face data set after `set_format("torch")`. Data are read once, in their order.
-        Every tensor keeps its type, uint8 too.
+        Each item is a pair (x, y) of one example, or of a batch if it comes from a DataLoader: x as
+        in `Examples` (numpy arrays become tensors), y a whole number. Or it is a mapping with a
+        label, such as an item of a Hugging Face data set after `set_format("torch")`. Data are read
+        once, in order, and every tensor keeps its type, including uint8.
 
         Args:
             data: The source of the examples.
-            limit: Read only the first examples, from 1.
+            limit: The number of examples to read at most, from 1; None = all.
             label: The label's name in a mapping; None = `label` or `labels`.
             columns: The columns that x consists of, if items are mappings; None = all but the
-                label; a single name as a string: x is that column, not a mapping of it.
+                label. If it is a single name as a string, x is that column and not a mapping.
             budget: Bytes of memory for the examples; None = half of the free memory. Data of
                 unknown length take up to twice their bytes while they are read.
-            scratch: A folder for memory-mapped files, for examples that do not fit; they vanish
-                with the process.
+            scratch: A folder for memory-mapped files, for examples that do not fit into memory; the
+                files vanish with the process.
             progress: Whether to show a bar, on a terminal or in a notebook.
 
         Returns:
             The examples, in memory or in a mapped file.
 
         Raises:
-            InputError: The data raise an error, hold no examples, or are not as above; examples
-                differ in shape or type, labels are no class numbers, or not all examples fit.
+            InputError: The data raise an error, hold no examples, or have another form; examples
+                differ in shape or type, labels are not class numbers, or not all examples fit.
             NotWritten: The disk is full.
 
         >>> pairs = [(torch.zeros(8), 0), (torch.ones(8), 1)]
@@ -146,14 +145,14 @@ class Examples(Labeled, Generic[X]):
         return self.part((self.task == number).nonzero()[:, 0]).changed(task=None)
 
     def to(self, device: torch.device) -> Examples[X]:
-        """Return the same examples on `device`, as data that ask for no gradients."""
+        """Return the same examples on `device`, detached from any gradient."""
         x = mapped(self.x, lambda tensor: tensor.detach().to(device))
         task = None if self.task is None else self.task.to(device)
         return self.changed(x=x, y=self.y.to(device), task=task)
 
 
 def join(parts: Sequence[Examples[X]]) -> Examples[X]:
-    """Join examples that have one kind of x, one after the other, without their tasks.
+    """Concatenate examples with the same kind of x, without their tasks.
 
     >>> len(join([Examples(torch.zeros(n, 8), torch.zeros(n).long()) for n in (2, 3)]))
     5
@@ -163,15 +162,15 @@ def join(parts: Sequence[Examples[X]]) -> Examples[X]:
 
 
 def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -> None:
-    """Check that there are examples, all finite, with labels only among some classes.
+    """Check that there are examples, all finite, with labels from a set of classes.
 
     Args:
-        examples: x (N, ...), y (N,).
+        examples: The examples, x (N, ...) and y (N,).
         classes: The labels that may occur.
         name: The name of the examples in messages.
 
     Raises:
-        InputError: There are none, or the first that is wrong.
+        InputError: There are no examples, one is not finite, or one has another label.
     """
     if not len(examples):
         raise InputError(f"{name} has no examples: give at least one")
@@ -196,15 +195,15 @@ def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[An
         test: Examples to test on.
 
     Returns:
-        Both.
+        The examples to train on and to test on.
 
     Raises:
-        InputError: An example of one does not look like an example of the other.
+        InputError: Training and test examples differ in their tensors.
     """
     mappings = isinstance(train.x, Mapping) and isinstance(test.x, Mapping)
     if mappings and train.x.keys() == test.x.keys():
         train = train.changed(x={name: train.x[name] for name in test.x})
     of_train, of_test = (kinds(mapped(e.x, lambda tensor: tensor[:1][0])) for e in (train, test))
     if of_train != of_test:
-        raise InputError(f"an example of train is {of_train}, of test {of_test}: make both alike")
+        raise InputError(f"an example of train is {of_train}, of test {of_test}: make them equal")
     return train, test

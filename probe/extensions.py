@@ -28,7 +28,7 @@ Class = TypeVar("Class")
 NamedSteps = Literal["ends", "spread", "all", "last"]
 """`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor.
 
-`spread`: as `all` of up to ten tasks, of more after ten of them, see `spread_over`.
+`spread`: as `all` for up to ten tasks; after only ten of them if there are more, see `spread_over`.
 """
 
 _ROWS = 10
@@ -68,8 +68,8 @@ class DataEntry(Entry):
     """A user's data set by its name: load() returns (train, test).
 
     Each of the two is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of
-    these with the data of each task. With `class_order`, class k is the label at its position k,
-    and other labels are left out; without it, labels are the classes.
+    these with the data of each task. With `class_order`, class k is the label at position k of that
+    list, and other labels are left out; without it, labels are the classes.
     """
 
     load: Callable[[], object]
@@ -121,7 +121,7 @@ def network(
     Args:
         name: The name of the network in studies.
         features: The layers to retrain downstream of, None = a suggested set.
-        output: The key of the logits in the network's output, None = it is the logits.
+        output: The key of the logits in the network's output, None = the output is the logits.
         call: `call(network, x)` gives the output on a batch; None = `network(x)`.
 
     Returns:
@@ -159,7 +159,7 @@ def learner(name: str) -> Callable[[type[Class]], type[Class]]:
         A decorator for the class.
 
     Raises:
-        InputError: The class is no learner.
+        InputError: The class is not a learner.
 
     >>> from scenarios.learners.continual import ContinualLearner
     >>> @learner("mine")
@@ -202,14 +202,14 @@ def readout(
         name: The name of the readout in studies and for `analyze`.
         steps: The rule for the steps at which it is measured, unless a study has its own.
         task_aware: Whether it is fitted for each task to the task's own training examples, and
-            tells only its classes apart.
+            predicts only the task's classes.
 
     Returns:
         The decorator.
 
     Raises:
-        InputError: The class has no `predict` or a setting called `steps`, or other measurements
-            have the name.
+        InputError: The class has no `predict`, it has a setting called `steps`, or the name is
+            invalid or reserved.
 
     >>> @readout("constant")
     ... class Constant:
@@ -225,14 +225,14 @@ def readout(
     # Names of results end with variants (`retrain@2`, `linear+bn`) and stand in names of files.
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", str(name)) or name.startswith(_RESERVED):
         raise InputError(
-            f"a readout's name has letters, digits, _ and -, and does not begin with "
+            f"a readout's name must have only letters, digits, _ and -, and not begin with "
             f"{' or '.join(_RESERVED)}, got {name!r}"
         )
 
     def decorate(cls: type[Class]) -> type[Class]:
         _check_class(cls, f"@readout({name!r})", ("predict",), "a class that has predict")
         if "steps" in vars(cls).get("__annotations__", {}):
-            raise InputError(f"readout {name!r} has a setting steps, as all have: rename it")
+            raise InputError(f"readout {name!r} has a setting steps, a reserved name: rename it")
         checked = configuration(cls)
         entry = ReadoutEntry(name=name, readout=checked, steps=steps, task_aware=task_aware)
         return mark(checked, entry)
@@ -241,7 +241,7 @@ def readout(
 
 
 def spread_over(steps: Sequence[int]) -> tuple[int, ...]:
-    """Return ten of the steps, evenly spaced, the first and the last among them; all if no more.
+    """Return ten evenly spaced steps including the first and the last, or all if there are fewer.
 
     >>> spread_over(range(1, 51))
     (1, 6, 12, 17, 23, 28, 34, 39, 45, 50)
@@ -263,13 +263,13 @@ def mark(what: Marked, entry: Entry) -> Marked:
         The same function or class.
 
     Raises:
-        InputError: It is neither, or the name cannot be written into a table.
+        InputError: `what` is neither, or the name cannot be written into a table.
     """
     name = entry.name
     if not callable(what):
         raise InputError(f"{name!r} must mark a function or class, got {type(what).__name__}")
     if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > 80:
-        raise InputError(f"a name has 80 letters, digits, _, : and - at most, got {name!r}")
+        raise InputError(f"a name must be up to 80 letters, digits, _, : and -, got {name!r}")
     setattr(what, _MARKS, (*marks_of(what), entry))
     return what
 

@@ -1,4 +1,4 @@
-"""Files that exist whole or not at all, with hashes that show later changes."""
+"""Files that are written completely or not at all, with hashes that show later changes."""
 
 import hashlib
 import os
@@ -14,8 +14,8 @@ from probe.errors import NotWritten
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a path beside `path` to write to; after the block it replaces `path`.
 
-    A failure, or the end of the process, leaves `path` as it was. Raises NotWritten if it cannot be
-    written.
+    A failure, or the end of the process, leaves `path` unchanged. Raises NotWritten if the file
+    cannot be written.
     """
     partial = unfinished(path)
     try:
@@ -35,9 +35,9 @@ def unfinished(path: Path) -> Path:
 
 
 def sweep(folder: Path) -> None:
-    """Remove unfinished files of killed processes in a folder that nobody else writes to now.
+    """Remove unfinished files of killed processes; no other process may write to the folder now.
 
-    Only those named by `unfinished`: a user's own may end alike.
+    Only files named by `unfinished` are removed, as a user's file may have the same ending.
     """
     for path in folder.glob(f"*.{'[0-9a-f]' * 8}{_UNFINISHED}"):
         discard(path)
@@ -56,7 +56,7 @@ def make_folder(folder: Path) -> None:
         folder: The folder.
 
     Raises:
-        NotWritten: It cannot be made.
+        NotWritten: The folder cannot be made.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +84,7 @@ def not_written(path: Path, error: OSError) -> NotWritten:
 
 
 def hashed(content: bytes) -> bytes:
-    """Return a JSON object with its SHA-256 as a last entry.
+    """Return a JSON object with its SHA-256 as its last entry.
 
     >>> unhashed(hashed(b'{"seed": 0}'))
     b'{"seed": 0}'

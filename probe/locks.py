@@ -1,9 +1,9 @@
-"""Locks of folders: held by one process at a time, released by the kernel when it dies.
+"""Locks of folders: each is held by one process at a time and released by the kernel when it dies.
 
-The lock of a job keeps two processes from doing the same job, that of a run directory is held while
-tables are written, that of a recording by its recorder. Each is a `filelock.FileLock`, a lock of
-the kernel on an open file, so there is nothing to clean up after a killed process. The file has no
-meaning: that of a finished job is removed.
+The lock of a job keeps two processes from doing the same job. The lock of a run directory is held
+while tables are written, the lock of a recording by its recorder. Each is a `filelock.FileLock`, a
+lock of the kernel on an open file, so there is nothing to clean up after a killed process. The
+presence of the file means nothing; for a finished job it is removed.
 
 On storage without working locks, jobs may be done twice; the results are still right.
 """
@@ -27,17 +27,17 @@ _POLL = 0.005
 
 
 class Locked(Exception):
-    """Another process holds the lock."""
+    """A lock that another process holds."""
 
 
 @contextmanager
 def lock(folder: Path, *, wait: bool = False, process: bool = False) -> Iterator[None]:
-    """Hold a folder's lock within the block; what killed processes left unfinished is removed.
+    """Hold a folder's lock within the block, after removing unfinished files of killed processes.
 
     Args:
         folder: The folder, which must exist.
-        wait: Wait for another process as long as it takes, otherwise raise Locked.
-        process: Whether all holders in this process hold it together.
+        wait: Whether to wait for another process as long as it takes; otherwise Locked is raised.
+        process: Whether all holders in this process share the lock.
 
     Raises:
         Locked: Another process holds the lock.

@@ -1,4 +1,4 @@
-"""Memory: the free amount, and memory-mapped files instead of it."""
+"""Free memory, and memory-mapped files for data that do not fit into it."""
 
 import mmap
 import os
@@ -22,9 +22,9 @@ _ASSUMED = 4 * 10**9  # bytes of free memory, where the system does not say
 def free_memory(device: torch.device) -> int:
     """Return how many bytes can still be taken on a device.
 
-    On the CPU the least of what Linux calls available and what the control groups (version 1 and 2)
-    around this process leave; page cache that can be reclaimed counts as free. On a system that
-    says neither, 4 GB are assumed.
+    On the CPU, this is the smaller of the memory that Linux calls available and the room left by
+    the control groups (version 1 and 2) around this process; page cache that can be reclaimed
+    counts as free. On a system that reports neither, 4 GB are assumed.
     """
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
@@ -36,11 +36,11 @@ def free_memory(device: torch.device) -> int:
 def group_room(
     root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")
 ) -> Iterator[int]:
-    """Yield the bytes that every control group around this process leaves of its limit, if any.
+    """Yield the bytes left under the limit of each control group around this process that has one.
 
     Args:
         root: The folder in which the groups are mounted.
-        groups: The file that names those of this process.
+        groups: The file that lists the groups of this process.
     """
     for line in _lines(groups):
         _, controllers, path = line.split(":", 2)
@@ -81,14 +81,14 @@ _TRIES = 1000  # at making a file in a folder that others remove when it is empt
 class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
-    The file has no name, so that it is gone with the last process that has it mapped, however that
-    ends. Its pages are page cache, which the kernel takes back when memory is short; but as long as
-    they are mapped they count as this process's. They are therefore let go once they have served.
+    The file has no name, so that it vanishes with the last process that has it mapped, however that
+    process ends. Its pages are page cache, which the kernel takes back when memory is short; but as
+    long as they are mapped they count as this process's. They are therefore released after use.
 
     Args:
-        folder: The folder of the file, made if need be.
-        n: N, the number of rows.
-        width: D, the number of columns.
+        folder: The folder of the file, made if it does not exist.
+        n: The number of rows N.
+        width: The number of columns D.
         dtype: The type of the numbers.
 
     Raises:
@@ -110,7 +110,7 @@ class MappedRows:
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
     def index_select(self, dim: int, indices: Tensor) -> Tensor:
-        """Return the rows (B, D) at `indices` (B,), in new memory, on the device of these."""
+        """Return the rows (B, D) at `indices` (B,), in new memory, on the device of `indices`."""
         out = self.rows.new_empty((len(indices), self.rows.shape[1]))
         for part, some in zip(out.split(_PIECE), indices.cpu().split(_PIECE), strict=True):
             torch.index_select(self.rows, 0, some, out=part)
@@ -142,12 +142,12 @@ Array = np.ndarray[Any, Any]
 class FileRows(Tensor):
     """Rows (N, ...) of mapped files, float32 on the CPU, read when they are used.
 
-    A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` read
-    nothing and give such rows again. Anything else first reads all of them.
+    A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` return
+    such rows again without reading any. Any other operation first reads all rows.
 
     Args:
-        sources: Arrays (n, ...) of real numbers without gaps.
-        places: (2, N) int64, the source of each row and its number there; None = all rows of the
+        sources: Arrays (n, ...) of real numbers without gaps in memory.
+        places: The source of each row and its number there, (2, N) int64; None = all rows of the
             first source.
         finite: Whether NaN and Inf are ruled out.
     """
@@ -182,7 +182,7 @@ class FileRows(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
-        """Carry out an operation of torch, by `_BY_ROWS` where it is among these."""
+        """Carry out an operation of torch, with the function in `_BY_ROWS` if there is one."""
         result = _BY_ROWS[func](*args) if func in _BY_ROWS and not kwargs else None
         if result is not None:
             return result
@@ -202,7 +202,7 @@ def _rows(source: Array, numbers: Array) -> Array:
 
 
 def _ask_for(raw: Any, numbers: Array) -> None:
-    """Let the system read rows of a mapped file (N, bytes), all at a time and no others."""
+    """Ask the system to read these rows of a mapped file (N, bytes) at once, and no others."""
     # Left to itself it reads some megabytes around each row, and waits for each.
     raw._mmap.madvise(mmap.MADV_RANDOM)
     begin = raw.offset % mmap.ALLOCATIONGRANULARITY
@@ -215,7 +215,7 @@ def _ask_for(raw: Any, numbers: Array) -> None:
 
 
 def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
-    """Return rows one after the other, None if they cannot be; plain tensors become sources."""
+    """Concatenate rows, or return None if that is impossible; plain tensors become sources."""
     kinds = {(part.shape[1:], part.dtype, part.device) for part in parts}
     if dim or kinds != {(parts[0].shape[1:], torch.float32, torch.device("cpu"))}:
         return None

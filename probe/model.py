@@ -17,17 +17,17 @@ from probe.errors import InputError
 from probe.training.fresh_weights import Factory, Fresh, Rule
 
 Head = Literal["single", "multi"]
-"""The outputs that compete: of the classes seen so far, or of the classes of the example's task."""
+"""The outputs that compete: all classes seen so far, or the classes of the example's task."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 Networks = nn.Module | Mapping[int, nn.Module] | Mapping[int, str | Path] | str | Path
-"""One network, or several by tasks learned, or the pattern of their files, or a folder."""
+"""One network, several networks by tasks learned, the pattern of their files, or a folder."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A network, or several, with the way to call them and to make a new one.
+    """One or more networks, with the way to call them and to make a new one.
 
     >>> net = nn.ModuleDict({"body": nn.Linear(4, 8), "head": nn.Linear(8, 2)})
     >>> model = Model(net, call=lambda net, x: net["head"](net["body"](x)))
@@ -39,26 +39,26 @@ class Model:
             is the logits.
         call: `call(model, x)` runs the model on a batch; None = `model(x)`; or
             `call(model, x, task)` for networks with a head per task. task: (B,) the number of the
-            task of each example, its position in `tasks` where that lists classes. A task with a
-            default counts, unless head is `single`.
-        head: The outputs that compete: `single`, of all classes seen so far, or `multi`, of the
-            example's own task, in training too; None = `multi` where `call` takes the task.
-        classes: The outputs of the K classes, K different numbers, as `range(6)` for a head with
-            more outputs than classes; the others do not compete. Labels and tasks name the classes
-            by their positions in this list, 0..K-1, or all of them by the outputs' own numbers, as
-            10..13 for `range(10, 14)`; labels that are 0..K-1 are positions. Tables number them by
-            position. None = the network has only K outputs.
+            task of each example, its position in `tasks` where that lists classes. A parameter
+            `task` with a default counts, too, unless head is `single`.
+        head: The outputs that compete, in training too: `single` = all classes seen so far,
+            `multi` = the classes of the example's task; None = `multi` where `call` takes the task.
+        classes: The outputs of the K classes, K different numbers, such as `range(6)` for a head
+            with more outputs than classes; the others do not compete. Labels and tasks name the
+            classes by their positions in this list, 0..K-1, or all of them by output number, such
+            as 10..13 for `range(10, 14)`; labels that are 0..K-1 are positions. Tables number
+            classes by position. None = the network has only K outputs.
         fresh: The source of re-initialized values: a function that makes a new model, called with
             all generators seeded; a model or state dict to rewind to; or a rule. None = the
             recipe's rule, by default each layer's own. Networks in files need a function.
-        trainable: `tail` = everything that the feature does not depend on; `as given` = of that
-            only the parameters that require gradients in the given model (those of LoRA, not its
-            base).
-        orders: For files with {order} in their names: a rule (`rotate`), or the tasks from 1 by the
-            name of the order.
+        trainable: The parameters to train: `tail` = everything that the feature does not depend
+            on; `as given` = only those of them that require gradients in the given model (the
+            weights of LoRA, not of its base).
+        orders: The task orders of files with {order} in their names: a rule (`rotate`), or the
+            tasks, from 1, by the name of the order.
 
     Raises:
-        InputError: call, head, classes or trainable is none of these, or they contradict.
+        InputError: call, head, classes or trainable is invalid, or they contradict each other.
     """
 
     network: Any  # Networks
@@ -76,7 +76,7 @@ class Model:
         if self.head not in (None, "single", "multi"):
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
-            raise InputError("call takes the task, which a single head does not: leave out head")
+            raise InputError("call takes the task, but head='single' ignores it: leave out head")
         check_trainable(self.trainable)
         try:
             if self.classes is not None:  # perhaps an array, or a generator
@@ -118,7 +118,7 @@ class Model:
         """Return the source of fresh values.
 
         Args:
-            init: The recipe's rule. One other than torch's own is followed before a function.
+            init: The recipe's rule; any other rule than torch's own is used before a function.
         """
         if self.fresh is None or (self.build and init != "torch"):
             return init
@@ -134,17 +134,17 @@ def is_task_aware(call: Call, head: Head | None = None) -> bool:
     """Return whether a call takes the task id.
 
     Args:
-        call: Called with the model, a batch and perhaps the task of each example.
-        head: If `single`, the call may have a task that has a default, which does not count.
+        call: Function of the model, a batch and perhaps the task of each example.
+        head: The head; if it is `single`, a parameter `task` with a default does not count.
 
     Raises:
-        InputError: The call takes the task only by its name.
+        InputError: The call takes the task as a keyword only.
     """
     try:
         parameters = inspect.signature(call).parameters
     except ValueError:  # of some builtins
         return False
     if "task" in parameters and parameters["task"].kind is inspect.Parameter.KEYWORD_ONLY:
-        raise InputError("call takes task only by its name: let it be call(model, x, task)")
+        raise InputError("call takes task only by its name: make it call(model, x, task)")
     needed = sum(p.kind in _POSITIONAL and p.default is p.empty for p in parameters.values())
     return needed > 2 or ("task" in parameters and head != "single")

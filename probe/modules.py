@@ -19,7 +19,7 @@ def check_model(model: object) -> None:
         model: The object.
 
     Raises:
-        InputError: It is not.
+        InputError: The object is not a model.
     """
     if not isinstance(model, nn.Module):
         got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
@@ -27,7 +27,7 @@ def check_model(model: object) -> None:
 
 
 def check_values(model: nn.Module) -> None:
-    """Check that all parameters have values: those of lazy modules or on the device meta have none.
+    """Check that all parameters have values, unlike in lazy modules or on the device meta.
 
     Args:
         model: The model.
@@ -51,7 +51,7 @@ def layer(model: nn.Module, name: str) -> nn.Module:
         The module.
 
     Raises:
-        InputError: There is none; the message suggests the nearest names.
+        InputError: There is no such module; the message suggests the nearest names.
     """
     modules: dict[str, nn.Module] = dict(model.named_modules(remove_duplicate=False))
     if not name or name not in modules:
@@ -63,15 +63,15 @@ def layer(model: nn.Module, name: str) -> nn.Module:
 def tap(
     model: nn.Module, names: Iterable[str], receive: Callable[[str, object], None]
 ) -> Iterator[None]:
-    """Call a function within the block each time one of some layers has run.
+    """Call a function each time one of the named layers has run within the block.
 
-    A layer called twice is received twice. The hooks are gone after the block.
+    For a layer that runs twice, it is called twice. The hooks are removed after the block.
 
     Args:
         model: The network.
         names: The dotted names of the layers.
-        receive: Called with the name and the output. This is the live object, which a later
-            in-place operation overwrites: copy it to keep it.
+        receive: Function to call with the name and the output. The output is the live object, which
+            a later in-place operation overwrites: copy it to keep it.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Flatten(), nn.ReLU())
@@ -130,14 +130,14 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
 
 
 def innermost(tensor: Tensor) -> Tensor:
-    """Return the tensor inside wrappers of torch.func's transforms, itself if there are none."""
+    """Return the tensor inside wrappers of torch.func's transforms, or the tensor without any."""
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor
 
 
 def values_in(tensor: Tensor) -> Tensor:
-    """Return the tensor in whose memory another, which may be sparse or jagged, has its values.
+    """Return the dense tensor that holds the values of a tensor, which may be sparse or jagged.
 
     >>> values_in(torch.eye(2).to_sparse())
     tensor([1., 1.])
@@ -149,15 +149,15 @@ def values_in(tensor: Tensor) -> Tensor:
 
 
 def reals_in(tensor: Tensor) -> Tensor:
-    """Return the real numbers in a tensor's memory: of a sparse one its values, complex as two."""
+    """Return a tensor's values, also of a sparse one, as real numbers: a complex one as two."""
     values = values_in(tensor)
     return torch.view_as_real(values) if values.is_complex() else values
 
 
 def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
-    """Return the names of all parameters and buffers, those that are one tensor together.
+    """Return the names of all parameters and buffers, grouped by tensor.
 
-    To freeze one name of a tied weight and to train the other would move the frozen value.
+    Freezing a tied weight under one name and training it under another would change it.
 
     >>> tied = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2))
     >>> tied[1].weight = tied[0].weight
@@ -201,7 +201,7 @@ def architecture_difference(before: Mapping[str, object], after: Mapping[str, ob
 
 
 def frozen_in(model: nn.Module) -> Iterator[str]:
-    """Yield the names of frozen parameters, and of the buffers of modules that have no others."""
+    """Yield the names of frozen parameters, and of buffers of modules with no other parameters."""
     for name, module in model.named_modules(remove_duplicate=False):
         parameters = dict(module.named_parameters(recurse=False, remove_duplicate=False))
         frozen = [key for key, parameter in parameters.items() if not parameter.requires_grad]
@@ -243,10 +243,10 @@ def mode(model: nn.Module, training: bool) -> Iterator[None]:
 
 
 def forget(model: nn.Module) -> None:
-    """Let modules with a `train` of their own drop values that they keep while in eval mode.
+    """Make modules with their own `train` method drop the values that they cache in eval mode.
 
-    Some vision transformers compute attention biases once and keep them until `train()`; a later
-    pass would not be seen to compute them. All modes are as before afterwards.
+    Some vision transformers compute attention biases once and keep them until `train()`, so that a
+    trace of a later pass would miss their computation. All modes are restored afterwards.
     """
     for module in list(model.modules()):
         if type(module).train is not nn.Module.train and not module.training:
@@ -255,9 +255,9 @@ def forget(model: nn.Module) -> None:
 
 
 def copied(model: nn.Module) -> nn.Module:
-    """Copy a model, also one with tensors that torch does not copy.
+    """Copy a model, including tensors that torch does not copy.
 
-    Such tensors are values kept from the last pass, or of a subclass that cannot be copied.
+    Such tensors are values kept from the last pass, or instances of a subclass without copies.
     """
     memo = {}
     for module in model.modules():
@@ -275,7 +275,7 @@ def copied(model: nn.Module) -> nn.Module:
 
 @contextmanager
 def kept_buffers(model: nn.Module) -> Iterator[None]:
-    """Give every buffer its value back after the block, also after a failure.
+    """Restore the value of every buffer after the block, also after a failure.
 
     >>> norm = nn.BatchNorm1d(2)
     >>> with kept_buffers(norm):

@@ -1,4 +1,4 @@
-"""Notes on conditions under which a measurement does not mean what it seems to."""
+"""Notes on conditions under which a measurement is misleading."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ _LENGTH = 300  # characters of a reason, which may quote an error of the user's 
 
 
 def of_cut(facts: CutFacts) -> list[str]:
-    """Return the notes on a cut, whatever the data."""
+    """Return the notes on a cut that do not depend on the data."""
     notes = []
     if facts.slow:
         reason = _short(facts.slow)
@@ -40,12 +40,12 @@ def of_cut(facts: CutFacts) -> list[str]:
 
 
 def _short(reason: str) -> str:
-    """Return a reason in one line, with nothing that no table could hold."""
+    """Return a reason as one line of text that a table can hold."""
     return shorten(reason.encode(errors="backslashreplace").decode(), _LENGTH)
 
 
 def of_outputs(logits: Tensor) -> list[str]:
-    """Return a note on outputs (B, K), K > 1, that are probabilities and no logits.
+    """Return a note if the outputs (B, K), K > 1, are probabilities instead of logits.
 
     >>> of_outputs(torch.tensor([[0.25, 0.75]])) != [], of_outputs(torch.tensor([[0.25, 0.7]]))
     (True, [])
@@ -62,8 +62,8 @@ def of_outputs(logits: Tensor) -> list[str]:
 def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[str]:
     """Yield a note on each task whose recorded accuracy differs from the one measured now.
 
-    The difference must exceed what another device or batch size can explain. Nothing is compared
-    unless both are of the same tasks.
+    The difference must exceed what another device or batch size can explain. Predictions are only
+    compared if both are of the same tasks.
 
     Args:
         recorded: The predictions that were recorded.
@@ -86,7 +86,7 @@ def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[s
 
 @torch.no_grad()
 def sums_of(parameters: Iterable[Tensor]) -> Tensor:
-    """Return two sums of each of P parameters, (P, 2), by which `of_unchanged` knows them."""
+    """Return two sums over each of P parameters, (P, 2), with which `of_unchanged` compares."""
     wide = [reals_in(value.detach()).double() for value in parameters]
     sums = [torch.stack([v.sum(), v.square().sum()]) for v in wide]
     return torch.stack(sums) if sums else torch.zeros(0, 2)
@@ -97,7 +97,7 @@ def of_unchanged(parameters: Mapping[str, Tensor], before: Tensor) -> list[str]:
 
     Args:
         parameters: The trained parameters by name.
-        before: What `sums_of` returned before the training.
+        before: The result of `sums_of` before the training.
     """
     unmoved = torch.eq(before, sums_of(parameters.values())).all(1).tolist()
     # A bias before batch norm has a gradient too small to move it, and is as good as trained.
@@ -139,7 +139,7 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
 
     Args:
         tasks: The labels (N,) of the training and of the test examples of each task.
-        classes: K.
+        classes: Number of classes K.
 
     Returns:
         The notes.
@@ -176,7 +176,7 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def listed(names: Iterable[object]) -> str:
-    """Join names with commas, and only count those after the first few.
+    """Join names with commas; names after the first few are only counted.
 
     >>> listed("abcdef")
     'a, b, c, d and 2 more'
@@ -187,7 +187,7 @@ def listed(names: Iterable[object]) -> str:
 
 
 def without_decimals(note: str) -> str:
-    """Return what notes have in common that differ only in decimal fractions.
+    """Return a note with # for each decimal fraction, to find notes that differ only in them.
 
     >>> without_decimals("loss 1.60 (-0.050 nats), downstream of 'block.1.2'")
     "loss # (# nats), downstream of 'block.1.2'"
@@ -196,7 +196,7 @@ def without_decimals(note: str) -> str:
 
 
 def ranged(notes: Iterable[str]) -> str:
-    """Return notes that differ only in decimal fractions as one, with the range of each.
+    """Merge notes that differ only in decimal fractions into one, with the range of each fraction.
 
     >>> ranged(["loss 1.60, 60 classes", "loss 0.30, 60 classes"])
     'loss 0.30 to 1.60, 60 classes'

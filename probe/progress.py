@@ -69,7 +69,7 @@ def progress_bar(
 def _in_notebook(progress: Any) -> Callable[[], None]:
     """Return a function that shows a Progress of rich below a cell, in one place, as plain text.
 
-    By its own means rich would need ipywidgets.
+    Rich's own display in notebooks would need ipywidgets.
     """
     from IPython.display import display
     from rich.console import Console

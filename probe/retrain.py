@@ -58,20 +58,20 @@ def partial_retrain(
 
     For each feature: re-initialize every parameter that its value does not depend on, retrain
     those on `train` with the rest fixed (batch-norm statistics too), and count the predictions on
-    `test`. A feature downstream of which no parameter is left, such as the model's output, is
-    evaluated as it is. The model itself is not changed.
+    `test`. If no parameter is left downstream of a feature, such as the model's output, the model
+    is evaluated as it is. The model itself is not changed.
 
     Args:
         model: Any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a
-            `Model`, which says how to call any other and make a new one.
-        features: Dotted module names, or the cuts that `cut_each` made of a model of this
-            architecture, which have output, call and trainable.
+            `Model`, which defines how to call any other module and make a new one.
+        features: Dotted module names, or the cuts of a model of this architecture by `cut_each`,
+            which already fix output, call and trainable.
         train: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
             DataLoader; or a list of these, one for each task; class labels 0..K-1.
-        test: The same of the test examples.
-        tasks: Where a list or `Examples` tell the task of each, their order by number, None = as
-            they are; otherwise the classes of each task, each class in exactly one; in executed
-            order.
+        test: The test examples, in the same form as `train`.
+        tasks: The classes of each task in executed order, each class in exactly one. If a list or
+            `Examples` give the task of each example: the executed order of the task numbers, None =
+            ascending.
         recipe: The recipe of the retraining, None = the defaults.
         seed: The seed of fresh weights and batches.
         cache: The storage of the features' values (see `cache_plan`), None = the defaults.
@@ -124,7 +124,7 @@ def retrain_each(
         features: The features to retrain downstream of, or their cuts.
         train: The training examples.
         test: The test examples.
-        classes: K.
+        classes: Number of classes K.
         how: The settings.
 
     Yields:
@@ -167,11 +167,11 @@ def retrain_each(
 
 @dataclass(frozen=True, kw_only=True)
 class Retrained:
-    """A feature's partially retrained model, tested.
+    """The test result of a feature's partially retrained model.
 
     Attributes:
         feature: Name of the feature.
-        predicted: (N,), class numbers in the order of the test data.
+        predicted: Predicted classes (N,), in the order of the test data.
         history: History of the training, None if nothing was left to train.
         multiple: Multiple of the recipe's epochs, see `RetrainSettings`.
         notes: Notes on this feature.
@@ -191,7 +191,7 @@ class Protocol:
     Attributes:
         train: The training examples, on the model's device.
         test: The test examples, on the model's device.
-        classes: K.
+        classes: Number of classes K.
         outputs: The outputs that stand for the classes, None = all.
         fresh: The source of fresh values.
         how: The settings.
@@ -207,10 +207,10 @@ class Protocol:
     cache: CacheSettings
 
     def retrain(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
-        """Retrain and test each tail; where a batch takes another path, run the whole model.
+        """Retrain and test each tail; if a batch takes another path, run the whole model.
 
-        A model may skip a mask that masks nothing: then other values are there than when it was
-        cut.
+        For example, a model may skip a mask that masks nothing, and then computes other values than
+        when it was cut.
         """
         cuts = [cut.again(self.train.x) for cut in cuts]
         try:
@@ -222,7 +222,7 @@ class Protocol:
             yield from self._retrain_or_cut_again(cut, values)
 
     def _fillable(self, cut: Cut) -> Cut:
-        """Return a cut, of the whole model if its values are not there for all batches."""
+        """Return the cut, or one that runs the whole model if some batches lack its values."""
         try:
             self._fill([cut])
         except NotKept as error:
@@ -252,7 +252,7 @@ class Protocol:
     def _retrain(self, cut: Cut, values: tuple[_Values, _Values]) -> list[Retrained]:
         """Retrain one tail, if there is anything to train, and test it after each multiple.
 
-        Its values and its copy of the model are dropped afterwards.
+        The tail's values and its copy of the model are dropped afterwards.
         """
         how, split, facts = self.how, cut.split(), cut.facts
         name, cut_notes = facts.name, notes.of_cut(facts)
@@ -307,7 +307,7 @@ def cache_plan(
     output: Output = None,
     call: Call | None = None,
 ) -> tuple[Allocation, ...]:
-    """Return where `partial_retrain` will keep each feature's values, before anything is trained.
+    """Plan where `partial_retrain` will keep each feature's values, before anything is trained.
 
     >>> import torch
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
@@ -344,7 +344,7 @@ def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh
         fresh: The source of fresh values.
 
     Raises:
-        InputError: It cannot.
+        InputError: A rule cannot write some parameter.
     """
     if isinstance(fresh, str):
         # Parameters that all features need stay as they are, and those that nothing reads may.
@@ -354,9 +354,9 @@ def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh
 
 
 def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[Any]:
-    """Return examples with their inputs in the order of those that the cuts were made with.
+    """Return examples with their inputs in the order of the inputs that the cuts were made with.
 
-    Values are known by the position of what they are computed from.
+    Cuts identify values by the positions of the inputs that they are computed from.
     """
     if called.output is not None or called.call is not None or called.trainable != "tail":
         raise InputError("cuts fix the model's call: give output, call and trainable to cut_each")
@@ -372,9 +372,9 @@ def _logits_shape(facts: CutFacts) -> tuple[int, ...]:
 
 
 def _refuse_untrainable(cut: Cut, few: Value) -> None:
-    """Raise InputError if a tail gives no gradient, or cannot take the one example of a batch.
+    """Raise InputError if a tail gives no gradient, or cannot be trained on a batch of one.
 
-    few: one or two examples, no more than a batch has.
+    few: one or two examples, at most a batch.
     """
     name, split = cut.facts.name, cut.split()
     if not split.trainable:
@@ -393,5 +393,5 @@ def _refuse_untrainable(cut: Cut, few: Value) -> None:
     if not logits.requires_grad:
         raise InputError(
             f"no gradient flows through the model downstream of {name!r} (no_grad, detach, or a "
-            f"checkpoint with use_reentrant=True): leave this feature out, or change that"
+            f"checkpoint with use_reentrant=True): remove that, or leave this feature out"
         )

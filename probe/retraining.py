@@ -34,8 +34,9 @@ class RetrainSettings:
         recipe: The recipe of the training.
         seed: The seed of fresh weights and batches.
         cache: The storage of the features' values (see `cache_plan`); None = the defaults.
-        multiples: Multiples of the recipe's epochs, ascending. One training as long as the largest
-            is tested after each; several need a learning rate that does not depend on the length.
+        multiples: Multiples of the recipe's epochs, ascending. A single training, as long as the
+            largest multiple, is tested after each. Several multiples need a learning rate that does
+            not depend on the length of the training.
     """
 
     recipe: Recipe = field(default_factory=Recipe)
@@ -59,12 +60,12 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
         recipe: The recipe.
 
     Raises:
-        InputError: It cannot.
+        InputError: The multiples are invalid, or the learning rate depends on the length.
     """
     positive = all(type(multiple) is int and multiple > 0 for multiple in multiples)
     if not multiples or not positive or sorted(set(multiples)) != list(multiples):
         raise InputError(
-            f"the budget must be multiples of the recipe's epochs, from 1, ascending, as 1, 2, 4; "
+            f"the budget must be multiples of the recipe's epochs, ascending, such as 1, 2, 4; "
             f"got {', '.join(map(str, multiples)) or 'none'}"
         )
     if len(multiples) > 1 and (recipe.schedule != "constant" or recipe.warmup):
@@ -86,7 +87,7 @@ class PartialRetraining(ResultBase):
         notes: Sentences on the meaning of the counts.
         seed: Seed of the retraining.
         outputs: The features with nothing left to train downstream.
-        head: The outputs that compete there, `multi` if the model receives the task id.
+        head: The outputs that compete, `multi` if the model receives the task id.
     """
 
     KIND: ClassVar[str] = "partial retraining"
@@ -115,9 +116,9 @@ class PartialRetraining(ResultBase):
 
     @property
     def task_f1(self) -> NDArray[np.float64]:
-        """(L, T) micro-F1 of each feature's M_i on each task, in executed order; in [0, 1].
+        """Micro-F1 (L, T) of each feature's M_i on each task, in executed order; in [0, 1].
 
-        Where tasks share classes it is of the task's own test examples, see `TaskPredictions.f1`.
+        If tasks share classes, only the task's own test examples count, see `TaskPredictions.f1`.
         """
         return np.array([predictions.f1() for predictions in self.measured.values()])
 
@@ -128,7 +129,7 @@ class PartialRetraining(ResultBase):
         return new_table("measurements", _rows(self.measured, self.outputs, self.seed, self.head))
 
     def sheets(self) -> list[Sheet]:
-        """Return the result as text, one table."""
+        """Return the result as one table of text."""
         tasks = (f"task {place}" for place in range(1, len(self.tasks) + 1))
         scores = zip(self.features, self.pra.values(), self.task_f1.tolist(), strict=True)
         return [
@@ -148,7 +149,7 @@ class PartialRetraining(ResultBase):
         return as_latex(self.sheets()[0])
 
     def saved(self) -> Saved:
-        """Return the contents of a folder that restore it."""
+        """Return the contents of a folder that saves the result."""
         record = {name: value for name, value in vars(self).items() if name != "measured"}
         first = next(iter(self.measured.values()))
         return Saved(
@@ -163,7 +164,7 @@ class PartialRetraining(ResultBase):
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
-        """Return what `saved` gave; raises KeyError, ValueError or TypeError for anything else."""
+        """Restore a result from `saved`; raises KeyError, ValueError or TypeError otherwise."""
         record = dict(saved.record)
         tasks = record["tasks"] = tuple(map(tuple, record["tasks"]))
         arrays = saved.arrays

@@ -31,8 +31,8 @@ def stream(seed: int, *purpose: str | int) -> torch.Generator:
 def global_stream(generator: torch.Generator) -> Iterator[None]:
     """Seed torch's global generators from `generator` within the block.
 
-    Dropout and `reset_parameters` of modules draw from the global state; it is restored afterwards,
-    also after a failure.
+    Dropout and `reset_parameters` of modules draw from the global state, which is restored
+    afterwards, also after a failure.
     """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     seed = int(torch.randint(2**62, (), generator=generator))
@@ -46,7 +46,7 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
 
 @contextmanager
 def python_generators() -> Iterator[None]:
-    """Give the global generators of `random` and numpy their states back after the block."""
+    """Restore the global generators of `random` and numpy after the block."""
     ours, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
         yield
@@ -57,9 +57,10 @@ def python_generators() -> Iterator[None]:
 
 @contextmanager
 def every_global_stream(generator: torch.Generator) -> Iterator[None]:
-    """Seed the generators of `random` and numpy, too: a model may draw its masks from these.
+    """Seed the global generators of torch, `random` and numpy within the block.
 
-    Those of torch draw the same numbers as within `global_stream`.
+    A model may draw its masks from any of them. Torch's generators draw the same numbers as within
+    `global_stream`.
     """
     with python_generators(), global_stream(generator):
         seed = torch.initial_seed()
@@ -69,7 +70,7 @@ def every_global_stream(generator: torch.Generator) -> Iterator[None]:
 
 
 def python_draws() -> Callable[[], bool]:
-    """Return a function that tells whether `random` or numpy have been drawn from since."""
+    """Return a function that tells whether `random` or numpy has drawn numbers since."""
 
     def states() -> object:
         state = np.random.get_state(legacy=False)  # noqa: NPY002

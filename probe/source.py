@@ -37,15 +37,15 @@ _LOADED = "__forgetting_probe_imports__"
 
 
 def hash_of(entry: Entry, module: ModuleType | None = None) -> str:
-    """Return a hash of a registered network, learner or readout: its source, and how it is called.
+    """Return a hash of a registered network, learner or readout: its source and its call.
 
     Args:
         entry: The registered object.
         module: The module that the user named, which need not be where the object is defined.
 
     Returns:
-        The hash, "" for data, which are known by their examples, and metrics, which change only
-        tables.
+        The hash; "" for data, which are identified by their examples, and for metrics, which change
+        tables only.
     """
     if isinstance(entry, DataEntry | MetricEntry):
         return ""
@@ -60,7 +60,7 @@ def hash_of(entry: Entry, module: ModuleType | None = None) -> str:
 def source_hash(*things: object) -> str:
     """Return one hash of the user's code that modules, classes and functions need; None is skipped.
 
-    Of a script or notebook only the function or class counts, and what it refers to there.
+    In a script or notebook, only the function or class and the names that it uses there count.
     """
     code = _Code()
     for thing in things:
@@ -116,7 +116,7 @@ class _Code:
                 self.add(module)
 
     def _piece(self, kind: type | FunctionType, names: Mapping[str, object]) -> None:
-        """Add a class or function of a script or notebook, and what its text names there."""
+        """Add a class or function of a script or notebook, and everything it names there."""
         if kind.__qualname__ in self.pieces:
             return
         try:
@@ -134,7 +134,7 @@ class _Code:
     def _name(self, name: str) -> None:
         """Add a module by its dotted name, with the packages that it lies in.
 
-        Nothing is imported to find them. Stops after the first that is not the user's.
+        Nothing is imported to find them. The search stops after the first that is not the user's.
         """
         path = None
         for prefix in accumulate(name.split("."), "{}.{}".format):
@@ -164,7 +164,7 @@ class _Code:
             self.versions.add(_version(name.partition(".")[0], file))
 
     def _read(self, file: str, name: str, module: ModuleType | None) -> None:
-        """Add whatever a file of the user's reaches: by its text, its names, and its import."""
+        """Add everything that a user's file reaches: by its text, its names, and its import."""
         tree = self.trees[file]
         package = name if file.endswith("__init__.py") else name.rpartition(".")[0]
         for imported in set(imported_names(tree, package)) if isinstance(tree, ast.AST) else ():
@@ -184,7 +184,7 @@ class _Code:
             self._value(value, module.__name__, defined)
 
     def _value(self, value: object, module: str, defined: set[str]) -> None:
-        """Add what a name in a module refers to, however it got there."""
+        """Add the object that a name in a module refers to, however it was defined."""
         kind = _kind(value)
         for inner in _called_by(value):
             self._value(inner, module, defined)
@@ -214,7 +214,7 @@ def _is_module(thing: object) -> TypeGuard[ModuleType]:
 
 
 def _kind(thing: object) -> type | FunctionType:
-    """Return a class or function itself, of anything else its class."""
+    """Return a class or function itself, and for anything else its class."""
     return thing if issubclass(type(thing), type | FunctionType) else type(thing)  # type: ignore[return-value]
 
 
@@ -243,7 +243,7 @@ def _owner(file: str) -> str:
 
 
 def _record_of(file: str) -> Path | None:
-    """Return the record of the installed distribution that a file is of, None if there is none."""
+    """Return the record of the installed distribution that a file belongs to, None without one."""
     for root in Path(file).parents:
         listed = b"\n%b," % Path(file).relative_to(root).as_posix().encode()
         for record in root.glob("*.dist-info/RECORD") if str(root) in sys.path else ():
@@ -253,7 +253,7 @@ def _record_of(file: str) -> Path | None:
 
 
 def _version(top: str, file: str) -> str:
-    """Return the installed distribution, with its version, that a top-level module is of."""
+    """Return the installed distribution of a top-level module, with its version."""
     with suppress(metadata.PackageNotFoundError):
         return f"{top} {metadata.version(top)}"
     # `metadata.packages_distributions` reads all records, which takes a second.
@@ -340,9 +340,9 @@ def digest(value: object) -> str:
 
 
 def _text(node: object) -> str:
-    """Return a syntax tree as the text of nested lists, without docstrings and whatever is empty.
+    """Return a syntax tree as the text of nested lists, without docstrings and empty fields.
 
-    `ast.dump` gives another text in other versions of Python: they have other fields, empty here.
+    `ast.dump` gives another text in other versions of Python, which have other empty fields.
     """
     # Every start reads some hundred thousand nodes: lists of lists would take twice as long.
     if isinstance(node, ast.AST):

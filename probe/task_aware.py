@@ -1,4 +1,4 @@
-"""Networks that use the task of each example: own heads, or outputs of the task's classes."""
+"""Networks that use the task of each example: by a head per task, or by the task's outputs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -27,22 +27,22 @@ def make_task_aware(
 ) -> tuple[Model, TaskedExamples]:
     """Put the number of the task into the inputs, so that only the task's classes compete.
 
-    They do so in training, too. A model that is not task-aware is returned as it is, with its
+    The same applies to training. A model that is not task-aware is returned unchanged, with its
     examples.
 
     Args:
-        model: How the network is called.
+        model: The model, with the call of its networks.
         examples: The data, with the task of each example.
-        network: Returns a network of the model, on which a call that takes the task is tried, and
-            which is left unchanged.
+        network: Function that returns a network of the model. A call that takes the task is tried
+            on this network, which is left unchanged.
         orders: The names of the task orders of all runs.
 
     Returns:
-        A model whose inputs hold the number of the task, and such examples.
+        A model whose inputs include the number of the task, and examples with such inputs.
 
     Raises:
         InputError: The call uses the task of one example for a whole batch, a task has one class,
-            or several orders leave open the number that a call gets.
+            or there are several orders and the examples have no task numbers.
     """
     if not model.task_aware:
         return model, examples
@@ -73,16 +73,16 @@ def make_task_aware(
 
 
 def restrict_to_task(call: Logits, tasks: Sequence[Sequence[int]], classes: int) -> Logits:
-    """Return a call by which only the classes of an example's task compete.
+    """Return a call in which only the classes of an example's task compete.
 
     Args:
-        call: Gives the logits of K classes for a network, inputs, and the number of the task of
-            each.
+        call: Function that gives the logits of K classes for a network, inputs, and the number of
+            each example's task.
         tasks: The classes of each task.
-        classes: K.
+        classes: Number of classes K.
 
     Returns:
-        The call, on inputs that hold the number of the task.
+        The call, for inputs that include the number of the task.
     """
     barred = barred_but(tasks, classes, torch.device("cpu"))
 
@@ -120,13 +120,13 @@ def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
 
     Args:
         examples: The examples.
-        task: The task ids, (N,), or one for all examples.
+        task: The task ids (N,), or one for all examples.
 
     Returns:
-        The examples with the longer inputs.
+        The examples with the extended inputs.
 
     Raises:
-        InputError: An input has the name of the task id already.
+        InputError: An input already has the name of the task id.
     """
     x, numbers = examples.x, torch.full_like(examples.y, task) if isinstance(task, int) else task
     if not isinstance(x, Mapping):
@@ -137,7 +137,7 @@ def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
 
 
 def _without_task(x: Value) -> Any:
-    """Return the inputs to which `append_task` added the tasks' numbers."""
+    """Return inputs without the task numbers that `append_task` added."""
     if isinstance(x, Mapping):
         return {name: tensor for name, tensor in x.items() if name != _TASK}
     *columns, _ = tensors(x)

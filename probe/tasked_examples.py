@@ -1,4 +1,4 @@
-"""Examples with the task of each: numbered, in a list by task, or told apart by the classes."""
+"""Examples with the task of each: by task numbers, as a list by task, or by the classes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from probe.reading.item_format import pair
 _LENGTH = 80  # characters of what a message quotes
 
 Tasks = Sequence[Sequence[int]] | Sequence[int] | None
-"""The classes of each task in order, or the order of numbered tasks, None = by their numbers."""
+"""The classes of each task in order, or the order of numbered tasks, None = ascending."""
 
 Pair: TypeAlias = tuple[Value | NDArray[Any], Tensor | NDArray[Any] | Sequence[int]]
 
@@ -49,7 +49,7 @@ class TaskedExamples:
 
     @property
     def n_classes(self) -> int:
-        """K, the number of classes over all tasks."""
+        """The number of classes K over all tasks."""
         return len({label for task in self.classes for label in task})
 
     def numbers(self, split: str) -> Tensor:
@@ -76,17 +76,17 @@ def assign_tasks(
 
     Args:
         data: The examples by the name of the split.
-        tasks: The classes of each task, or the order of tasks that the examples have. Only these
-            may share classes.
-        outputs: The network's outputs of the classes, whose own numbers the labels may be, see
+        tasks: The classes of each task, or the order of the examples' task numbers. Only numbered
+            tasks may share classes.
+        outputs: The network's outputs for the classes; labels may be their numbers, see
             `probe.Model`.
 
     Returns:
         The examples with their tasks.
 
     Raises:
-        InputError: A task has no examples, or is there twice or not at all, or examples and tasks
-            do not fit together.
+        InputError: A task has no examples, is listed twice or not at all, or examples and tasks do
+            not fit together.
 
     >>> x, y = torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])
     >>> examples = assign_tasks({"train": [Examples(x[:2], y[:2]), Examples(x[2:], y[2:])]}, None)
@@ -106,11 +106,11 @@ def assign_tasks(
 
 
 def as_examples(data: Data, name: str) -> Examples[Any]:
-    """Return any data as Examples, those of a list of tasks with the number of each one's task.
+    """Return any data as Examples; for a list by task, with the task number of each example.
 
     Args:
-        data: Examples, which are returned as they are, a pair (x, y), a Dataset, a DataLoader, or
-            a list with one of these for each task.
+        data: Examples, which are returned unchanged, a pair (x, y), a Dataset, a DataLoader, or a
+            list with one of these for each task.
         name: The name of the data in messages.
 
     Returns:
@@ -144,15 +144,15 @@ def _is_pair(data: object) -> bool:
 
 
 def _is_task(data: object) -> bool:
-    """Return whether these are the examples of a task, and no example."""
+    """Return whether these are the examples of a task, not a single example."""
     return _is_pair(data) or not isinstance(data, tuple | list | Mapping)
 
 
 def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
-    """Return the examples of each task as one, numbered by their position; name: for messages."""
+    """Join the examples of all tasks, numbered by their position; name: for messages."""
     forms = {kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts}
     if len(forms) > 1:
-        raise InputError(f"{name}: the tasks' x must be alike, got {' and '.join(sorted(forms))}")
+        raise InputError(f"{name}: all tasks need the same x, got {' and '.join(sorted(forms))}")
     if any(part.task is not None for part in parts):
         raise InputError(f"{name} is a list by task: leave out the task ids of its examples")
     numbers = [torch.full_like(part.y, number) for number, part in enumerate(parts)]
@@ -162,7 +162,7 @@ def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
 def _by_position(
     splits: dict[str, Examples[Any]], tasks: Tasks, outputs: Sequence[int]
 ) -> tuple[dict[str, Examples[Any]], Tasks]:
-    """Return labels and tasks' classes that are numbers of outputs by their positions there.
+    """Convert labels and tasks' classes from numbers of outputs to positions among `outputs`.
 
     Labels 0..K-1 are positions already, whatever the outputs.
     """
@@ -224,7 +224,7 @@ def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
         order = ()
     if sorted(order) != list(range(count)):
         got = shorten(repr(tasks), _LENGTH)
-        raise InputError(f"the examples have task ids, so tasks orders 0..{count - 1}, got {got}")
+        raise InputError(f"the examples have task ids: tasks must order 0..{count - 1}, got {got}")
     return order
 
 
@@ -232,13 +232,13 @@ def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
     """Return the classes of each task.
 
     Args:
-        tasks: The argument of the caller.
+        tasks: The caller's argument.
 
     Returns:
         The classes of each task.
 
     Raises:
-        InputError: It is not lists of numbers.
+        InputError: The argument is not a list of lists of numbers.
 
     >>> as_tasks([range(2), [2]])
     ((0, 1), (2,))
@@ -256,7 +256,7 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
 
     Args:
         tasks: The classes of each of the T tasks.
-        classes: K.
+        classes: Number of classes K.
 
     Raises:
         InputError: A task is empty, or a class is unknown, in two tasks or in none.
@@ -276,7 +276,7 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
 
 
 def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
-    """Return a name for each task: of its classes, or its number where tasks share classes.
+    """Name each task after its classes, or by its number if tasks share classes.
 
     >>> task_names([[3], [0, 1, 2], [5, 4]]), task_names([[0, 1], [0, 1]])
     (['3', '0-2', '5+4'], ['1', '2'])

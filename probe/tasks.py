@@ -1,4 +1,4 @@
-"""Tasks, the scenarios in which a learner meets them one after the other, and their orders."""
+"""Tasks, scenarios in which they are learned one after the other, and task orders."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,13 @@ class Task:
     """One task: its classes and the examples to learn and to test them.
 
     Attributes:
-        index: Its number in the base order, from 1.
-        name: Its name.
-        classes: The labels that occur in it, 0..K-1 over all tasks; other tasks may have them, too.
+        index: The task's number in the base order, from 1.
+        name: The task's name.
+        classes: The labels of the task, 0..K-1 over all tasks; other tasks may share them.
         train: Training examples: finite inputs (N, ...), labels (N,) among the classes.
         test: Test examples of the same form.
-        test_index: (N,), the position of each test example in the test data that a caller gave;
-            None if these are the tasks' one after the other.
+        test_index: The position of each test example in the caller's test data, (N,); None if these
+            are the test examples of one task after the other.
     """
 
     index: int
@@ -45,8 +45,8 @@ class TestExamples:
     """The N test examples of all tasks, in the order in which the caller gave them.
 
     Attributes:
-        labels: (N,) int64.
-        tasks: (N,) int64, the task of each in base order, from 0.
+        labels: The labels (N,) int64.
+        tasks: The task of each example in base order, from 0, (N,) int64.
     """
 
     __test__: ClassVar[bool] = False  # no test, whatever its name
@@ -82,7 +82,7 @@ class Scenario:
             the data set), `incremental` (a base session of several classes, then one class per
             session), `permutation` (the same classes in every session, the input elements
             permuted), `multimodal` (two data sets, classes disjoint), `domain-incremental` (the
-            same classes in every task, of other inputs).
+            same classes in every task, with other inputs).
         tasks: The tasks in the order in which they are learned.
     """
 
@@ -98,8 +98,8 @@ class Scenario:
 
         Args:
             name: The name of the scenario.
-            examples: All tasks' examples, with the task of each.
-            kind: The stream, see the class.
+            examples: The examples of all tasks, with the task of each.
+            kind: The kind of stream, see the class.
 
         Returns:
             The tasks in the order of the examples' tasks.
@@ -121,20 +121,20 @@ class Scenario:
 
     @property
     def classes(self) -> int:
-        """K, the number of classes over all tasks."""
+        """The number of classes K over all tasks."""
         return len({c for task in self.tasks for c in task.classes})
 
     def reordered(self, order: Sequence[int]) -> Self:
         """Return the scenario with its tasks in another order.
 
         Args:
-            order: The T tasks as they are to be learned, each by its number in this one, from 0.
+            order: The T tasks in the new order, each by its number in this scenario, from 0.
 
         Raises:
             InputError: The order does not name each task once.
         """
         if sorted(order) != list(range(T := len(self.tasks))):
-            raise InputError(f"an order of {T} tasks names each once, got {list(order)}")
+            raise InputError(f"an order of {T} tasks must name each once, got {list(order)}")
         return replace(self, tasks=tuple(self.tasks[k] for k in order))
 
     def to(self, device: torch.device) -> Self:
@@ -178,7 +178,7 @@ class Scenario:
 
 
 MOST = 10_000
-"""The most sessions, orders or seeds of a study."""
+"""The largest number of sessions, orders or seeds of a study."""
 
 
 def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tuple[int, ...]]:
@@ -186,14 +186,15 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
 
     Args:
         rule: `rotate` (all T rotations, named by their number), `none` (only the base order),
-            `shuffle:N` (N shuffles, the same on every machine), or tasks, from 1, by order's name.
-        tasks: T, the number of tasks.
+            `shuffle:N` (N shuffles, the same on every machine), or the tasks of each order, from 1,
+            by the order's name.
+        tasks: The number of tasks T.
 
     Returns:
-        The orders by name, each of T tasks, from 0 in the base order.
+        The orders by name, each with T tasks numbered from 0 in the base order.
 
     Raises:
-        InputError: The rule is another, or an order does not name each task once.
+        InputError: The rule is unknown, or an order does not name each task once.
 
     >>> orders("rotate", 3)
     {'0': (0, 1, 2), '1': (1, 2, 0), '2': (2, 0, 1)}

@@ -1,4 +1,4 @@
-"""Checks declared by annotated fields, and their problems in plain sentences.
+"""Checks declared by annotated fields, with problems reported in plain sentences.
 
 Pydantic checks the fields of a `configuration`, whether it is made in Python or read from a file as
 part of a larger pydantic model.
@@ -20,7 +20,7 @@ from probe.errors import InputError
 Class = TypeVar("Class")
 
 PositiveInt = Annotated[int, Strict(), Field(ge=1)]
-"""A whole number from 1; neither a text nor a truth value is taken for one."""
+"""A whole number from 1; text and booleans are refused."""
 
 PositiveFloat = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 """A finite number above 0."""
@@ -36,8 +36,8 @@ ShareBelowOne = Annotated[float, Strict(), Field(ge=0, lt=1)]
 def configuration(cls: type[Class]) -> type[Class]:
     """Make a frozen, keyword-only dataclass whose fields are checked by their annotations.
 
-    Made in Python, it raises InputError with all problems in one sentence. As a field of a pydantic
-    model it leaves them to that model's error, which knows the full path of each.
+    If it is made in Python, it raises InputError with all problems in one sentence. As a field of a
+    pydantic model, it leaves them to the model's error, which knows the full path of each.
 
     >>> @configuration
     ... class Schedule:
@@ -66,7 +66,7 @@ def configuration(cls: type[Class]) -> type[Class]:
 
 
 def problems(error: ValidationError) -> Iterator[ErrorDetails]:
-    """Yield pydantic's problems, but for lists called too short because of wrong entries."""
+    """Yield pydantic's problems, except lists reported as too short because of wrong entries."""
     for detail in error.errors(include_url=False):
         short = detail["type"] == "too_short"
         if not short or len(detail["input"]) < detail["ctx"]["min_length"]:
@@ -78,7 +78,7 @@ def problem(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
 
     Args:
         detail: The problem as pydantic reports it.
-        keys: The keys of its table, see `keys_at`.
+        keys: The keys of the table with the field, see `keys_at`.
     """
     return f"{'.'.join(map(str, detail['loc']))}: {message(detail, keys)}".removeprefix(": ")
 
@@ -165,7 +165,7 @@ def expected(detail: ErrorDetails) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as TOML would name or write it, cut off where it is long.
+    """Return a value as TOML would name or write it, shortened if it is long.
 
     >>> shown(True), shown([1, 2]), shown("x" * 100)[-5:]
     ('true', 'a list of 2', 'xx...')

@@ -1,6 +1,6 @@
 """Means over seeds, and intervals of means and of ratios over seeds and test examples.
 
-The unit of replication is the seed: what several orders gave is averaged within it first. The
+The unit of replication is the seed: values of several orders are averaged within a seed first. The
 second source of error is the finite test set, which all models share; see
 `probe.analysis.variance`.
 """
@@ -24,7 +24,7 @@ class Estimate:
     """A value with its interval.
 
     Attributes:
-        value: The value.
+        value: The point estimate.
         low: Lower end of the interval, in the value's unit, NaN for one seed.
         high: Upper end of the interval, NaN for one seed.
         seeds: The number of seeds averaged.
@@ -56,8 +56,8 @@ class SeedMean:
 def mean_over_seeds(scores: Iterable[tuple[int, float]]) -> SeedMean | None:
     """Average (seed, score) pairs over the orders within each seed first, then over the seeds.
 
-    Source: Murata 2020, section 4. A NaN was not measured and counts nowhere; None if nothing was
-    measured. The order of the pairs changes nothing.
+    Source: Murata 2020, section 4. NaN means "not measured" and is ignored; the result is None if
+    nothing was measured. The order of the pairs does not matter.
 
     >>> mean_over_seeds([(0, 0.25), (0, 0.75), (1, 1.0)])
     SeedMean(mean=0.75, std=0.3535533905932738, seeds=2)
@@ -82,8 +82,8 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
 
     Args:
         design: The weights w_i and the strata of the n test examples.
-        e: (S, n), for each seed and test example, such as right (1 or 0) by one model minus right
-            by another. Only zeros give [0, 0].
+        e: Values (S, n) by seed and test example, such as one model's correctness (1 or 0) minus
+            another's. If all are 0, the interval is [0, 0].
         level: The level of the interval, in (0, 1).
 
     Returns:
@@ -104,18 +104,18 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
 def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
 
-    The interval holds every r for which num - r den is not clearly other than 0. The ratio is
-    identifiable where the interval of den lies above 0; with one seed, where that of only the test
-    set does.
+    The interval holds every r for which num - r den does not differ significantly from 0. The ratio
+    is identifiable where the interval of den lies above 0; with one seed, this interval covers
+    only the variation of the test set.
 
     Args:
         design: The weights and strata of the test examples.
-        num: (S, n), such as A - b.
-        den: (S, n), such as C - b.
+        num: Values of the numerator, (S, n), such as A - b.
+        den: Values of the denominator, (S, n), such as C - b.
 
     Returns:
-        The ratio, NaN with its ends where it is not identifiable. num of zeros gives 0, num equal
-        to den exactly 1, each with no width.
+        The ratio; value and ends are NaN where it is not identifiable. If num is all zeros the
+        ratio is 0, and if num equals den it is exactly 1; the interval then has no width.
 
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """
@@ -144,7 +144,7 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
 
 
 def _end(outside: Callable[[float], float], start: float, step: float) -> float:
-    """Return where a function rises above 0 on the way from the start, in steps that double."""
+    """Return where a function rises above 0, searching from the start in steps that double."""
     if outside(start) >= 0:
         return start
     inside, reached = start, start + step

@@ -1,8 +1,8 @@
 """The quantities of a layer: missing, never learned, forgotten, retained, each with its interval.
 
-A[t, j] is the accuracy of a readout of a feature on the task at position j after t of T tasks,
-floor b that of the untrained network's feature, ceiling C of the offline-trained network's. A
-task position j is that in executed order: the test examples of each order's j-th task count,
+A[t, j] is the accuracy of a readout of a feature on the task at position j after t of T tasks. The
+floor b is the same accuracy for the untrained network, the ceiling C for the offline-trained one.
+Positions follow the executed order: position j uses the test examples of each order's j-th task,
 averaged over the orders within a seed. None stands for all tasks.
 """
 
@@ -38,7 +38,7 @@ NAMES = (
     "acquired",
     "retained",
 )
-"""The quantities, in the order in which they are listed; `quantities` says what each is."""
+"""The names of the quantities in display order; `quantities` defines each."""
 
 _FORGOTTEN = ("forgotten", "forgotten_max")  # over all tasks these are means over positions
 
@@ -50,17 +50,17 @@ _DIFFERENCES = {
     "above_floor": ("accuracy", "floor"),
     "acquired": ("learned", "floor"),
 }
-"""The quantities that are a difference of two accuracies."""
+"""The names of the quantities that are differences of two accuracies."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TestLayout:
-    """The n test examples, in the order in which all evaluations have them.
+    """The n test examples, in the order that all evaluations share.
 
     Attributes:
-        tasks: (n,), the task of each, 0..T-1 as the scenario numbers them.
-        strata: (n,), one number for each task and class.
-        orders: (O, T), the task at each position of each order.
+        tasks: The task of each example, (n,), 0 to T-1 as the scenario numbers them.
+        strata: The stratum of each example, (n,), one number for each task and class.
+        orders: The task at each position of each order, (O, T).
     """
 
     # The name is no test's.
@@ -73,14 +73,13 @@ class TestLayout:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerOutcomes:
-    """The test examples classified correctly downstream of one feature.
-
-    They are those of one learner and readout.
+    """The correctness of every test example downstream of one feature, for one learner and readout.
 
     Attributes:
-        rows: (S, O, n) for S seeds and O orders, by tasks learned t, 0..T; row T is needed.
-        floor: (S, n), for the same seeds, None if not measured.
-        ceiling: (S, n), for the same seeds, None if not measured.
+        rows: Correctness (S, O, n) for S seeds and O orders, by tasks learned t, 0 to T; row T is
+            required.
+        floor: Correctness (S, n) at the floor for the same seeds, None if not measured.
+        ceiling: Correctness (S, n) at the ceiling for the same seeds, None if not measured.
     """
 
     rows: Mapping[int, Right]
@@ -92,7 +91,7 @@ class LayerOutcomes:
 class Quantity(Estimate):
     """One quantity of a layer, as a fraction, with its interval.
 
-    Its task position is 1..T, None for all tasks.
+    The task position is 1 to T, or None for all tasks.
     """
 
     quantity: str
@@ -100,7 +99,7 @@ class Quantity(Estimate):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Its columns of tables."""
+        """The table columns that identify the quantity."""
         return {name: value for name, value in vars(self).items() if name != "seed_values"}
 
 
@@ -110,23 +109,23 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     - `accuracy` A[T, j]; `floor` b; `ceiling` C
     - `missing` M = C - A[T, j]; `never_learned` N = C - A[j, j]; `forgotten` F = A[j, j] - A[T, j],
       only for j < T: M = N + F at each position, to the last bit, and M = N at the last
-    - `forgotten_max`, for j < T: the best of A[j, j] to A[T-1, j] of each run - A[T, j]. As the
-      maximum of noisy values it is too high by chance, which its interval does not include
+    - `forgotten_max`, for j < T: the best of each run's A[j, j] to A[T-1, j], minus A[T, j]. The
+      maximum of noisy values is biased upward, and the interval does not cover this bias
     - `above_floor` = A[T, j] - b; `acquired` = A[j, j] - b
     - `retained` = (A[T, j] - b) / (C - b); NaN where C - b is not significantly above 0
 
-    For all tasks test examples weigh the same, but `forgotten` and `forgotten_max` are means over
-    the positions j < T, as in the literature. Only of all tasks: `forgotten_share` = 1 - N / M,
-    NaN where M is not significantly above 0; `never_learned_slope`, by least squares over the
-    positions, of T >= 3 tasks, above 0 where each task is learned worse than the one before.
+    Over all tasks, every test example has the same weight, but `forgotten` and `forgotten_max` are
+    means over the positions j < T, as in the literature. Two quantities exist for all tasks only:
+    `forgotten_share` = 1 - N / M, NaN where M is not significantly above 0; and
+    `never_learned_slope`, the least-squares slope of N over the positions of T >= 3 tasks, above 0
+    where each task is learned worse than the one before.
 
     Args:
-        outcomes: The right test examples of one layer.
+        outcomes: The correctness of the test examples at one layer.
         layout: The tasks, strata and orders of the test examples.
 
     Returns:
-        The quantities, without those that need a row that was not measured; with one seed without
-        intervals.
+        The quantities whose rows were measured; without intervals if there is only one seed.
 
     Raises:
         InputError: There are fewer than 2 examples.
@@ -155,7 +154,7 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
 def _means(
     outcomes: LayerOutcomes, layout: TestLayout, position: TaskPosition
 ) -> dict[str, Floats]:
-    """Return the quantities that are means, (S, m), at the test examples of a position."""
+    """Return the values (S, m) whose means are quantities, at the test examples of a position."""
     rows, p, T = outcomes.rows, position.position, layout.orders.shape[1]
     right = {"accuracy": rows[T], "floor": outcomes.floor, "ceiling": outcomes.ceiling}
     if p and p in rows:
@@ -180,7 +179,7 @@ def _means(
 def _estimated(
     position: TaskPosition, e: Mapping[str, Floats], layout: TestLayout
 ) -> list[Quantity]:
-    """Return quantities with their intervals; e: the values of those that are means, (S, m)."""
+    """Return quantities with their intervals; e: the values of each mean, (S, m), by name."""
     design = Design(position.weights, layout.strata[position.examples])
     estimates = {name: mean_of(design, values) for name, values in e.items()}
     if {"missing", "forgotten"} <= e.keys():

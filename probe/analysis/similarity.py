@@ -43,9 +43,9 @@ class Compared:
     def cka(self, other: Tensor) -> float:
         """Return the debiased linear CKA with another feature of the same n examples, at most 1.
 
-        1 for a feature and itself, rotated, scaled or shifted; 0 on average, so also below it, for
-        independent ones. In float64. NaN where a feature is constant, or differs in one example
-        only: it has no similarity to itself either.
+        The value is 1 for a feature and a rotated, scaled or shifted copy of it. For independent
+        features it averages 0, so it can be negative. It is NaN where a feature is constant or
+        differs in one example only. Computed in float64.
 
         >>> x = torch.tensor([[0.0, 1], [2, 1], [1, 5], [3, 0], [2, 2]])
         >>> round(Compared(x).cka(3 * x.flip(1) + 1), 12)

@@ -16,7 +16,7 @@ STATEMENTS = {
     "learns_less": "never_learned",
     "loses_plasticity": "never_learned_slope",
 }
-"""The statements by name, with the quantity that decides each, see `probe.analysis.layers`."""
+"""The quantity that decides each statement, by statement; see `probe.analysis.layers`."""
 
 LEAST = 0.01
 """The smallest margin, a fraction of accuracy."""
@@ -25,7 +25,7 @@ SHARE = 0.1
 """The margin as a share of the room between floor and ceiling."""
 
 FEWEST = 3
-"""The seeds below which nothing is stated: the interval of two is 4.7 times as wide."""
+"""The fewest seeds for a statement: the interval of two seeds is 4.7 times as wide."""
 
 UNFINISHED = "its training has not converged"
 """The beginning of the note on a training that did not converge."""
@@ -40,8 +40,8 @@ def margin(room: float, positions: int = 1) -> float:
     """Return the margin of a layer, a fraction of accuracy.
 
     Args:
-        room: C - b, NaN = there is no floor or ceiling.
-        positions: The positions over which a slope reaches the difference.
+        room: The room C - b between floor and ceiling, NaN if either is missing.
+        positions: The number of positions over which a slope adds up to the difference.
 
     >>> margin(0.5), margin(0.02), margin(math.nan), margin(0.5, positions=5)
     (0.05, 0.01, 0.01, 0.01)
@@ -55,7 +55,7 @@ def verdict(estimate: Estimate, margin: float, *, converged: bool = True) -> str
 
     Args:
         estimate: The difference with its interval.
-        margin: See `margin`.
+        margin: The margin of the layer, from `margin`.
         converged: Whether all trainings that it rests on have converged.
 
     Returns:
@@ -129,5 +129,5 @@ def seeds_to_decide(estimate: Estimate, margin: float) -> int | None:
 
 
 def _leading(verdicts: Sequence[str], kind: str) -> int:
-    """Return how many verdicts at the beginning are of a kind."""
+    """Count the leading verdicts of one kind."""
     return next((k for k, verdict in enumerate(verdicts) if verdict != kind), len(verdicts))

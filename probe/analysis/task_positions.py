@@ -17,10 +17,10 @@ class TaskPosition:
     """The test examples at one task position of O orders, or of all tasks.
 
     Attributes:
-        position: 1..T, None for all tasks.
-        examples: (m,), the indices of the examples that count, among n.
-        weights: (m,), their weights in the mean, which sum to 1.
-        used: (O, m), the orders with the example at this position, None for all orders.
+        position: The task position, 1 to T, None for all tasks.
+        examples: The indices of the m examples at the position, (m,), among n.
+        weights: The weights of these examples in the mean, (m,), which sum to 1.
+        used: Whether each order has each example at this position, (O, m); None if all orders do.
     """
 
     position: int | None
@@ -32,7 +32,7 @@ class TaskPosition:
         """Return the mean over the orders in which an example counts.
 
         Args:
-            right: (S, O, n), or (S, n) where it is the same in all orders.
+            right: Correctness (S, O, n), or (S, n) where it is the same in all orders.
 
         Returns:
             The mean by seed and example, (S, m).
@@ -48,22 +48,22 @@ class TaskPosition:
 
 
 def over_all_tasks(n: int) -> TaskPosition:
-    """Return all n examples, of equal weight."""
+    """Return all n examples, equally weighted, as one position."""
     return TaskPosition(None, np.arange(n), np.full(n, 1 / n))
 
 
 def at_position(
     tasks: NDArray[np.integer], orders: NDArray[np.integer], position: int
 ) -> TaskPosition:
-    """Return the test examples at one task position, of which all orders weigh the same.
+    """Return the test examples at one task position, with the same total weight for each order.
 
     Args:
-        tasks: (n,), the task of each example.
-        orders: (O, T), the task at each position of each order.
-        position: 1..T.
+        tasks: The task of each example, (n,).
+        orders: The task at each position of each order, (O, T).
+        position: The task position, 1 to T.
 
     Returns:
-        The examples, those of one order's task of equal weight.
+        The examples; all examples of one order's task have the same weight.
 
     >>> at_position(np.array([0, 0, 1]), np.array([[0, 1], [1, 0]]), 1).weights.tolist()
     [0.25, 0.25, 0.5]
@@ -77,14 +77,14 @@ def at_position(
 def mean_over_positions(
     positions: Sequence[TaskPosition], values: Sequence[Floats]
 ) -> tuple[TaskPosition, Floats]:
-    """Return the mean over task positions.
+    """Average over task positions.
 
     Args:
         positions: The task positions.
-        values: The values at each, (S, m).
+        values: The values at each position, (S, m).
 
     Returns:
-        One `TaskPosition` for all, and its values, (S, m).
+        One `TaskPosition` for all positions, and its values, (S, m).
     """
     n = 1 + max(int(position.examples.max()) for position in positions)
     weights, total = np.zeros(n), np.zeros((len(values[0]), n))

@@ -9,17 +9,18 @@ from probe.errors import InputError
 def dead_units(x: Tensor) -> float:
     """Return the share of a feature's units that are dead.
 
-    A unit is dead if it has the same value for every example, so that no later layer can tell
-    examples apart by it: after a ReLU, if it never fires.
+    A unit is dead if it has the same value for every example, so that no later layer can use it to
+    tell examples apart. After a ReLU, this is a unit that never fires.
 
     Args:
-        x: (N, ...), N >= 2, flattened to (N, D); every position of a map is a unit of its own.
+        x: The feature, (N, ...), N >= 2, flattened to (N, D); every position of a map is a unit of
+            its own.
 
     Returns:
         The share, in [0, 1].
 
     Raises:
-        InputError: There are fewer examples.
+        InputError: There are fewer than 2 examples.
 
     >>> dead_units(torch.tensor([[0.0, 0, 1], [0, 2, 1]]))
     0.6666666666666666
@@ -32,17 +33,17 @@ def dead_units(x: Tensor) -> float:
 def effective_rank(x: Tensor) -> float:
     """Return exp of the entropy of the normalised singular values of the centred feature.
 
-    In float64; takes about 4 N D min(N, D) operations.
+    It is computed in float64 with about 4 N D min(N, D) operations.
 
     Args:
-        x: (N, ...), N >= 2, flattened to (N, D).
+        x: The feature, (N, ...), N >= 2, flattened to (N, D).
 
     Returns:
-        From 1 to min(N - 1, D): k for k equal singular values; 0 for a feature that is constant,
-        which has none.
+        The effective rank, from 1 to min(N - 1, D): k for k equal singular values, and 0 for a
+        constant feature.
 
     Raises:
-        InputError: There are fewer examples.
+        InputError: There are fewer than 2 examples.
 
     Source: Roy & Vetterli, The Effective Rank, EUSIPCO 2007, on the centred feature.
 

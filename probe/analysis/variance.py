@@ -1,7 +1,7 @@
 """Seeds times test examples, a crossed design: the variance of a mean over both.
 
 All models are tested on the same examples, and an example that is hard for one seed is hard for
-the next: neither only the seeds nor only the examples say how far off a mean is.
+the next. The error of a mean therefore comes from both the seeds and the examples.
 Source: Searle, Casella & McCulloch, Variance Components, 1992 (two-way, balanced).
 """
 
@@ -22,10 +22,11 @@ class Design:
     """n test examples in strata, each with its weight in the mean.
 
     Args:
-        weights: (n,), >= 0, of sum 1; an example of weight 0 is no part of it.
-        strata: (n,) whole numbers, such as one for each task and class: the test set has a fixed
-            number of each. Strata of one example, which tell nothing of their own spread, are
-            joined with others.
+        weights: The weight of each example, (n,), >= 0, with sum 1; examples of weight 0 are left
+            out.
+        strata: The stratum of each example, (n,), whole numbers, such as one for each task and
+            class: the test set has a fixed number of examples in each. A stratum of one example
+            has no spread to estimate, so it is joined with others.
 
     Raises:
         InputError: There are fewer than 2 examples.
@@ -47,7 +48,7 @@ class Design:
         """Return the contributions of seeds and examples to the mean, sorted by stratum.
 
         Args:
-            e: (S, n), a finite value for every seed and test example.
+            e: Finite values (S, n) for every seed and test example.
 
         Returns:
             The contributions of the examples that count.
@@ -55,16 +56,16 @@ class Design:
         return np.asarray(e[:, self._used] * self._scale)
 
     def means(self, parts: Floats) -> Floats:
-        """Return the mean of each seed, (S,), from what `scaled` gave, (S, m)."""
+        """Return the mean of each seed, (S,), from the contributions of `scaled`, (S, m)."""
         return np.asarray(self._by_stratum(parts).sum(axis=1))
 
     def components(self, parts: Floats) -> Floats:
         """Return V_seeds, V_items and V_both, (3,), of the mean over S seeds, from `scaled`.
 
         V_seeds: of the seeds' means, sample variance / S. V_items: over strata, the sample
-        variance of the examples' means over seeds / n_c. V_both: that of seeds and examples
-        together, the residual part, / (n_c S). Each is a quadratic form in the values. For one
-        seed the first and the last are 0: they cannot be told.
+        variance of the examples' means over seeds / n_c. V_both: the residual variance of seeds
+        and examples together / (n_c S). Each is a quadratic form in the values. For one
+        seed, V_seeds and V_both cannot be estimated and are 0.
         """
         S, strata = len(parts), self._by_stratum(parts)
         apart = parts.sum(axis=0) / S - np.repeat(strata.sum(axis=0) / S, self.sizes)
@@ -78,7 +79,7 @@ class Design:
         return np.array([seeds, items, (squares / cells).sum() / (S * (S - 1))])
 
     def half_width(self, components: Floats, seeds: int, level: float) -> float:
-        """Return half the width of the interval of the mean, of variance V_seeds + V_rest.
+        """Return half the width of the interval of a mean with variance V_seeds + V_rest.
 
         V_rest = max(V_items - V_both, 0): V_seeds contains the seeds' own part and the residual,
         V_items the examples' own part and the residual again; V_both is subtracted to count the
@@ -86,14 +87,14 @@ class Design:
         V_seeds as well (at V_both) would make intervals of 3 seeds cover 98 % and more where seeds
         hardly differ.
 
-        The t quantiles of both parts are weighted by their shares of the variance. Cochran and Cox
-        take the shares themselves, by which 95 % intervals of 3 seeds cover 95.0 to 97.1 %,
-        depending on the shares; the power 1.25 of the seeds' share makes that 94.7 to 96.5 %, and
-        95.0 to 95.9 % for 5 seeds. Satterthwaite's degrees of freedom give 92.2 % where the
-        seeds' part is 10 times the other, as they believe 3 seeds that happen to agree.
+        The t quantiles of both parts are weighted by their shares of the variance. With the shares
+        themselves, as in Cochran and Cox, 95 % intervals of 3 seeds cover 95.0 to 97.1 %, depending
+        on the shares. With the power 1.25 of the seeds' share, they cover 94.7 to 96.5 %, and 95.0
+        to 95.9 % for 5 seeds. Satterthwaite's degrees of freedom give 92.2 % where the seeds' part
+        is 10 times the other, as they trust 3 seeds that happen to agree.
 
         Args:
-            components: (3,), the variance components, from `components`.
+            components: The variance components, (3,), from `components`.
             seeds: The number of seeds.
             level: The level of the interval, in (0, 1).
 

@@ -24,13 +24,14 @@ _ENGINE, _REGISTRY = "probe.by_layer.engine", "scenarios.learners.catalog"
 
 @cache
 def code_hash(modules: tuple[str, ...]) -> str:
-    """Return a hash of the code that a job needs: the engine and these modules of this package.
+    """Return a hash of the code that a job needs: the engine and some modules of this package.
 
     Comments, docstrings and layout do not count. A file that is edited while this process runs
     counts from the next run on.
 
     Args:
-        modules: Dotted names, such as the learner's; user-defined learners have none here.
+        modules: Dotted names of these modules, such as the learner's; none if the learner is
+            user-defined.
 
     Returns:
         64 hexadecimal digits.
@@ -46,7 +47,7 @@ def code_hash(modules: tuple[str, ...]) -> str:
 
 @cache
 def modules_of(module: str) -> frozenset[str]:
-    """Return a module of this package and all those that it imports, directly or indirectly.
+    """Return a module of this package and all modules that it imports, directly or indirectly.
 
     Imports inside functions count, and so does a folder's `__init__` if something is imported from
     it. The files are parsed, not imported.
@@ -69,7 +70,7 @@ def modules_of(module: str) -> frozenset[str]:
 
 @cache
 def _syntax(module: str) -> tuple[str, tuple[str, ...]]:
-    """Return a hash of a module without its docstrings, and this package's modules it imports."""
+    """Return a hash of a module without docstrings, and the modules of this package it imports."""
     tree = ast.parse(SOURCES.get(module, b""))
     ours = tuple(name for name in imported_names(tree) if name in SOURCES)
     return syntax_hash(tree), ours

@@ -5,8 +5,8 @@ read from files, or in memory), tests them, trains the readouts downstream of th
 (`LayerProbe`), and stores each measurement as soon as it is made (`Results`: a run directory or
 memory). It is independent of processes, locks, learners and files.
 
-All networks share the cuts of the first. All features of a network share a pass over the data for
-their matrices, to which every readout is fitted, and one for the values that tails are retrained
+All networks share the cuts of the first. All features of a network share two passes over the data:
+one for the matrices that readouts are fitted to, and one for the values that tails are retrained
 on.
 """
 
@@ -59,9 +59,9 @@ def measure(
 ) -> Iterator[Key]:
     """Make a job's missing measurements, and yield the key of each as it is stored.
 
-    All randomness comes from named streams of the job's seed, and torch runs on one thread: the
-    results are bit for bit the same however often the job is interrupted and on any number of
-    cores.
+    All randomness comes from named streams of the job's seed, and torch runs on one thread. The
+    results are therefore bit for bit the same on any number of cores, and however often the job is
+    interrupted.
 
     Args:
         source: The networks, and the plan of their measurements.
@@ -97,10 +97,10 @@ def measure(
 
 
 def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
-    """Return the network of an offline job, which is trained now unless it was before.
+    """Return the network of an offline job, training it first if necessary.
 
     Args:
-        source: The networks.
+        source: The source of the networks.
         job: The offline job.
         results: The store of its results.
 
@@ -133,7 +133,7 @@ def _last_task(scenario: Scenario, job: Job, tasks_seen: int) -> str:
 
 @dataclass(kw_only=True)
 class LayerProbe:
-    """Probe of the features of a job's networks: trains and tests the readouts."""
+    """A probe of the features of a job's networks, which trains and tests the readouts."""
 
     plan: Plan
     job: Job
@@ -142,7 +142,7 @@ class LayerProbe:
     offline: OfflineNetwork
 
     def measure(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
-        """Yield the key of each measurement with its result.
+        """Make measurements of a network, and yield the key of each with its result.
 
         The model is not changed. Measurements with re-estimated batch norm come last.
 
@@ -205,7 +205,7 @@ class LayerProbe:
         return readout.pooling if isinstance(readout, Linear) else Pooling()
 
     def _readout(self, key: Key) -> Readout:
-        """Return the readout, which is fitted to a feature."""
+        """Return the readout that is fitted to the feature."""
         settings = self.plan.readouts[key.readout_name].settings
         return cast(Readout, READOUTS[key.readout_name].readout(**settings))
 
@@ -256,7 +256,7 @@ class LayerProbe:
             yield key, measurement
 
     def _permuted_accuracy(self, readout: Readout, train: Tensor, tasks: Sequence[Task]) -> float:
-        """Return the accuracy of a readout on permuted training labels, fitted to these.
+        """Return the accuracy of a readout that is fitted to, and tested on, permuted labels.
 
         Source: Hewitt & Liang, EMNLP 2019, each example being a type of its own.
         """

@@ -1,4 +1,4 @@
-"""The features of a network to measure: those that were named, or a suggested set."""
+"""The features of a network to measure: the user's choice, or a suggested set."""
 
 from collections.abc import Sequence
 
@@ -24,8 +24,8 @@ def features_of(
         model: The network.
         call: The call that gives its logits.
         x: A few examples (B, ...).
-        classes: K.
-        chosen: Names, None = the suggested ones (`probe.cut.candidates`).
+        classes: Number of classes K.
+        chosen: Names of features, None = the suggested ones (`probe.cut.candidates`).
 
     Raises:
         InputError: The network cannot be called on the data, has another number of outputs, or
@@ -40,7 +40,7 @@ def features_of(
     if tuple(outputs) != expected:
         raise InputError(
             f"its output has shape {tuple(outputs)}, expected {expected}, a logit for each class: "
-            f"build it with as many outputs, or name those of the classes"
+            f"build it with one output per class, or name the output that holds the classes"
         )
     if chosen is None:
         cuts = [c for c in candidates(model, x, call.output, call.call) if c.suggested]

@@ -10,7 +10,7 @@ from probe.tasks import Scenario
 from probe.training.evaluation import Logits, barred_but, predict_each
 
 Head = Literal["single", "multi", "all"]
-"""`single`: the classes seen so far; `multi`: those of the example's own task; `all` outputs."""
+"""`single`: classes seen so far; `multi`: classes of the example's own task; `all`: every class."""
 
 
 def predictions_by_head(
@@ -26,10 +26,11 @@ def predictions_by_head(
     Source: Chaudhry 2018, section 2.1.
 
     Args:
-        logits: Maps a batch (B, ...) to (B, K).
+        logits: Function that maps a batch (B, ...) to (B, K).
         scenario: The tasks as the learner sees them, perhaps with tasks not yet learned.
-        classes_seen: The classes learned so far; single-head, all outputs compete before any was.
-        task_aware: Whether the learner receives the task id, which leaves only the head `multi`.
+        classes_seen: The classes learned so far; if there are none, all outputs compete under
+            the head `single`.
+        task_aware: Whether the learner receives the task id; then `multi` is the only head.
         position: The position of the task whose data are tested, None for all tasks.
 
     Returns:
@@ -63,8 +64,8 @@ def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]
     """Return for each of the K classes all classes of its task; none for a class in no task.
 
     Args:
-        tasks: The classes of each; a class of several tasks belongs to the last of them.
-        classes: K.
+        tasks: The classes of each task; a class of several tasks belongs to the last of them.
+        classes: Number of classes K.
 
     >>> own_task([[0, 1], [2]], classes=4)
     [[0, 1], [0, 1], [2], ()]

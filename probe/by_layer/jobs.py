@@ -1,8 +1,8 @@
 """The jobs of a plan, by learner, order, seed and task left out, and the measurements of a job.
 
 A job is the unit of work: one process does it from beginning to end, and its results lie in one
-folder. A measurement, known by its key, is the unit of results: the predictions of one readout.
-Both lists follow from the plan, so every process of a cluster derives the same ones.
+folder. A measurement, identified by its key, is the unit of results: the predictions of one
+readout. Jobs and keys follow from the plan, so every process of a cluster derives the same ones.
 """
 
 from dataclasses import dataclass
@@ -37,9 +37,9 @@ class Job:
         seed: The seed, from 0.
         steps: The numbers of tasks seen after which its networks are measured.
         provided: Whether the networks were trained elsewhere.
-        offline: See `PlannedLearner`.
-        task_aware: See `PlannedLearner`.
-        own_network: See `PlannedLearner`.
+        offline: Whether the learner learns all tasks at once, or none.
+        task_aware: Whether the learner receives the task id.
+        own_network: Whether its architecture has other layers than the controls.
         without: Position, from 1, of a task that is tested but never learned; 0 for none.
     """
 
@@ -73,7 +73,7 @@ class Job:
 
     @property
     def last(self) -> int:
-        """The number of tasks learned at the job's end."""
+        """The number of tasks learned at the end of the job."""
         return self.steps[-1]
 
     def __str__(self) -> str:
@@ -85,11 +85,12 @@ class Job:
 def jobs_of(plan: Plan) -> list[Job]:
     """Return the plan's jobs: every learner, order and seed; floor and ceiling once per seed.
 
-    If networks that never saw a task are asked for, each run has one for each task position. They
-    are sorted by seed, so that a study that is stopped early has all learners for its first seeds.
+    If the plan asks for networks that never saw a task, each run has one more job per task
+    position. Jobs are sorted by seed, so that a study that is stopped early has all learners for
+    its first seeds.
 
     Raises:
-        InputError: There are more than MOST_JOBS, or steps that T tasks do not have.
+        InputError: There are more than MOST_JOBS jobs, or a step is above the number of tasks.
     """
     for readout in plan.readouts:
         plan.steps_of(readout)
@@ -126,8 +127,8 @@ def jobs_of(plan: Plan) -> list[Job]:
 def keys_of(plan: Plan, job: Job) -> list[Key]:
     """List the keys of a job's measurements, in the order in which they are made.
 
-    The output of each network comes first, then its readouts, see `readout_keys`, and last the last
-    network with blocks of earlier ones.
+    The output of each network comes first, then its readouts; see `readout_keys`. The rewound
+    networks come last.
 
     Args:
         plan: The plan.
@@ -212,7 +213,7 @@ def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
         key: A key of the job.
 
     Returns:
-        Whether it is.
+        Whether it is also fitted to permuted labels.
     """
     output = plan.learners[job.learner].features[-1]
     last = key.tasks_seen == job.last and key.feature != output and not job.without

@@ -69,7 +69,7 @@ class Key(NamedTuple):
 
     @property
     def readout_name(self) -> str:
-        """The readout's name without its variant."""
+        """The readout's name without its variant, such as `retrain`."""
         return self.readout.removesuffix(REESTIMATED).partition("@")[0]
 
     @property
@@ -102,14 +102,14 @@ class TrainingCost:
     stuck: bool = False
 
     def to_state(self) -> dict[str, Tensor]:
-        """Return it as tensors for a checkpoint; `of_state` is the inverse."""
+        """Return the cost as tensors for a checkpoint; `of_state` is the inverse."""
         seconds = torch.tensor(self.seconds, dtype=torch.float64)
         stuck = {_STUCK: torch.tensor(self.stuck)} if self.stuck else {}
         return {_COST: torch.tensor(astuple(self.cost)), _SECONDS: seconds, **stuck}
 
     @classmethod
     def of_state(cls, state: dict[str, Tensor]) -> TrainingCost:
-        """Remove the tensors of `to_state` from a checkpoint's; raises KeyError without them."""
+        """Take the cost out of a checkpoint's tensors; raises KeyError if it is not there."""
         return cls(
             cost=Cost(*state.pop(_COST).tolist()),
             seconds=float(state.pop(_SECONDS).double()),
@@ -123,19 +123,20 @@ class Measurement:
 
     Attributes:
         test: The test examples.
-        predicted: The class predicted for each test example, (N,), by head. A readout of all
-            classes has only the head `single`, one of each task's classes only `multi`; a
-            task-aware learner has only `multi`, any other all three; diagnostics have none. Of
-            rewound networks by the blocks put back, see `put_back`, K for examples not tested.
+        predicted: The class predicted for each test example, (N,), by head. A readout over all
+            classes has only the head `single`, a readout within each task only `multi`. The output
+            of a task-aware learner has only `multi`, the output of others all three heads.
+            Diagnostics have no predictions. Rewound networks are named by the blocks put back, see
+            `put_back`, and have K for examples that were not tested.
         loss: The cross-entropy of each test example in nats, (N,) float16, by head: of a network's
             own output under its main head, and of rewound networks; infinite for a label that does
             not compete.
         cost: The cost of the last task, None where no task was learned for the measurement.
         history: The history of the retraining, None where nothing was retrained.
-        values: Diagnostics by name; for a readout `control`, its accuracy on permuted training
-            labels, if it was fitted to them, too.
+        values: Diagnostics by name; `control` is a readout's accuracy on permuted training labels,
+            if it was also fitted to them.
         notes: Sentences that a reader of the predictions must know.
-        seconds: The time that it took, from which the time left is estimated.
+        seconds: The time that the measurement took, used to estimate the time left.
         code: A hash of the code that made it.
     """
 
@@ -155,12 +156,14 @@ Measurements = Mapping[Key, Measurement]
 
 
 def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
-    """Return the measurements of one job, M of them or more, as arrays; `from_arrays` inverts it.
+    """Return the M measurements of one job as arrays by name; `from_arrays` is the inverse.
 
-    - label, task: (N,), of each test example, the task in base order from 0;
-    - tasks_seen, feature, readout, settings, code, details: (M,), `details` as JSON;
-    - measurement, head: (P,), of each row of `predicted`, (P, N) of the smallest unsigned integers;
-    - loss_of, loss_head: (Q,), the same of each row of `loss`, (Q, N) float16.
+    Returns:
+        `label` and `task` (N,) describe the test examples, tasks in base order from 0.
+        `tasks_seen`, `feature`, `readout`, `settings`, `code` and `details` (M,) describe the
+        measurements, `details` as JSON. `predicted` (P, N) holds predictions in the smallest
+        unsigned integers, and `measurement` and `head` (P,) identify its rows. `loss` (Q, N)
+        float16 holds losses, and `loss_of` and `loss_head` (Q,) identify its rows.
     """
     values = list(measurements.values())
     test = values[0].test
@@ -192,7 +195,11 @@ def keys_of(arrays: Arrays) -> list[Key]:
 
 
 def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
-    """Return what `to_arrays` gave; raises KeyError, ValueError, TypeError or IndexError else."""
+    """Return the measurements in the arrays of `to_arrays`.
+
+    Raises:
+        KeyError, ValueError, TypeError, IndexError: The arrays are not from `to_arrays`.
+    """
     labels, tasks = (arrays[name].astype(np.int64) for name in ("label", "task"))
     test = TestExamples(labels=labels, tasks=tasks)
     predicted = _by_head(arrays, "measurement", "head", "predicted")
@@ -228,7 +235,7 @@ def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def _details(measurement: Measurement) -> str:
-    """Return all but the predictions as JSON, without what is empty."""
+    """Return everything but the predictions as JSON, without empty fields."""
     cost, history = measurement.cost, measurement.history
     record = {
         "cost": cost and asdict(cost),

@@ -69,8 +69,8 @@ class NetworkSource:
         name: The name of the run.
         network_name: The name of the network in tables.
         code: A hash of the code that makes and calls the network.
-        weights: The networks.
-        model: The way to call them.
+        weights: The networks, by run and tasks learned.
+        model: The user's description of the networks, such as how to call them.
         scenario: The data as T tasks, in base order, on the device.
         orders: A rule for the orders of the tasks, or the tasks from 1 by the order's name; None =
             only the base order.
@@ -99,7 +99,7 @@ class NetworkSource:
 
     @cached_property
     def plan(self) -> Plan:
-        """The plan of the measurements; to make it, every network is read.
+        """The plan of the measurements; making it reads every network.
 
         Raises:
             InputError: Tasks, orders or features do not fit the networks, or a file cannot be read.
@@ -113,7 +113,7 @@ class NetworkSource:
         self._check_fresh()
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
-            raise InputError("offline networks are given, and are also to be trained: choose one")
+            raise InputError("got offline networks and a request to train them: choose one")
         steps_of_learner = dict.fromkeys([run.learner for run in learned], steps)
         floor = not self._without_rule or 0 in steps
         if floor:
@@ -282,7 +282,7 @@ class JobNetworks:
     fresh: Fresh
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
-        """Return the network after so many tasks."""
+        """Return the network after a number of tasks."""
         job, source, cost = self.job, self.source, None
         run = Run(job.learner, job.order, job.seed)
         hashes = source.plan.learners[job.learner].hashes_of(job.order, job.seed)
@@ -311,7 +311,7 @@ class JobNetworks:
         )
 
     def compared_with(self, peer: str) -> nn.Module:
-        """Return an earlier or the untrained network to compare with."""
+        """Return the network to compare with: an earlier or the untrained one."""
         tasks_seen = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))
         model = self.after(tasks_seen).model
         if peer == UNTRAINED:
@@ -352,18 +352,18 @@ class JobNetworks:
 
 
 def _check_names(runs: Sequence[Run]) -> None:
-    """Raise InputError for names of learners and orders that no folder or job can have."""
+    """Raise InputError if a learner's or order's name cannot name a folder or job."""
     for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
         if name in CONTROLS:
             raise InputError(f"the learner {name!r} has the name of a control: rename it")
         if not re.fullmatch(FOLDER_NAME, name):
-            raise InputError(f"{name[:20]!r} is no name: use up to 80 letters, digits, _ and -")
+            raise InputError(f"{name[:20]!r} is not a name: use up to 80 letters, digits, _ and -")
 
 
 def _check_steps(last: int, tasks: int) -> None:
     """Raise InputError unless the last networks are those after all tasks."""
     if last > tasks:
-        raise InputError(f"a network is after {last} tasks, but there are {tasks}: name all tasks")
+        raise InputError(f"a network has learned {last} tasks, but {tasks} are given: add the rest")
     if last < tasks:
         present = f"the last is after task {last}" if last else "there is only an untrained one"
         raise InputError(
@@ -377,7 +377,7 @@ def _orders(
 ) -> dict[str, tuple[int, ...]]:
     """Return the orders of the networks by name, tasks from 0."""
     if listed is None and len(names) > 1:
-        raise InputError(f"give the tasks of {', '.join(names)}: --orders or Model(orders=...)")
+        raise InputError(f"orders {', '.join(names)} have no tasks: use --orders or Model(orders=)")
     if listed is None:
         return {names[0]: tuple(range(tasks))}
     with located("orders"):

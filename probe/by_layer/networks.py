@@ -35,7 +35,7 @@ class TrainedNetwork:
     """A network after some tasks, on the device of the data.
 
     Attributes:
-        logits: Maps a batch to its logits.
+        logits: Function that maps a batch to its logits.
         scenario: The tasks, as the network's learner sees them.
         classes_seen: The classes learned so far.
         task_aware: Whether the learner receives the task id.
@@ -53,10 +53,10 @@ class TrainedNetwork:
     recorded: TaskPredictions | None = None
 
     def evaluate(self, head: Head | None = None) -> Measurement:
-        """Test it on all tasks under every head, or under only one.
+        """Test the network on all tasks under every head, or under one head only.
 
         Args:
-            head: The only head; the loss and the recorded accuracies are then left out.
+            head: The only head, None for all; one head leaves out loss and recorded accuracies.
         """
         scenario, notes = self.scenario, set[str]()
 
@@ -136,10 +136,10 @@ class Networks(Protocol):
         """The source of fresh weights of a retrained tail, None = the recipe's rule."""
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
-        """Return the network after so many tasks."""
+        """Return the network after a number of tasks."""
 
     def compared_with(self, peer: str) -> nn.Module:
-        """Return an earlier or the untrained network to compare with, see `jobs.peers_of`."""
+        """Return the network to compare with, an earlier or the untrained one: `jobs.peers_of`."""
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network, which serve all others.
@@ -155,11 +155,11 @@ class Networks(Protocol):
 
 
 class Source(Protocol):
-    """The networks of all runs of a plan, with the data on the device."""
+    """A source of the networks of all runs of a plan, with the data on the device."""
 
     @property
     def plan(self) -> Plan:
-        """The plan of their measurements."""
+        """The plan of the networks' measurements."""
 
     def networks(self, job: Job, results: Results) -> Networks:
         """Return the networks of a job.

@@ -61,6 +61,6 @@ def train_offline(
 
 
 def clock_on(device: torch.device) -> Callable[[], float]:
-    """Return the clock, in seconds, for the work of a worker of one thread on a device."""
+    """Return a clock, in seconds, that times one thread's work on a device."""
     # What else a machine does is not its time; of a GPU's work the processor knows nothing.
     return time.process_time if device.type == "cpu" else time.perf_counter

@@ -35,20 +35,20 @@ class PlannedLearner(StrictModel):
     """A learner of a plan: its networks, and all of its settings that can change a result.
 
     Attributes:
-        kind: Its name in the catalog.
+        kind: Name of the learner in the catalog.
         modules: Modules of this package that its jobs need besides the engine.
         listed: Whether it is in the tables; False for a floor that was not asked for.
         offline: Whether it learns all tasks at once, or none.
         task_aware: Whether it receives the task id.
         own_network: Whether its architecture has other layers than the controls.
-        features: Its features by depth; the last is the output.
+        features: Names of the features by depth; the last is the output.
         steps: The numbers of tasks learned after which there is a network.
-        network: A record of its network.
-        settings: A record of its settings.
-        training: Its recipe.
-        per_class: Its budget in exemplars per class.
-        total: Its budget in exemplars in total.
-        sampling: Its sampling strategy, empty for a learner that stores no exemplars.
+        network: A record of the network.
+        settings: A record of the learner's settings.
+        training: The recipe of the training.
+        per_class: The budget in exemplars per class.
+        total: The budget in exemplars in total.
+        sampling: The sampling strategy, empty for a learner that stores no exemplars.
         weight_hashes: Hashes of networks that were trained elsewhere, by `ORDER/SEED` and number of
             tasks learned; empty where they are trained here.
     """
@@ -92,7 +92,7 @@ class Plan(ProbingSpec):
         network: The name of the network.
         tasks: The T tasks in base order.
         learners: The learners by name.
-        orders: By name, the T tasks as they are learned, numbered from 0.
+        orders: The T tasks in the order of learning, numbered from 0, by the order's name.
         seeds: The seeds.
         retraining: The recipe of the retrained tails.
         storage: The type in which features' values are stored.
@@ -123,12 +123,12 @@ class Plan(ProbingSpec):
         """Return the numbers of tasks, from 1, after which a readout is measured.
 
         Args:
-            readout: The name of the readout. For the rule `spread`, all steps are returned, of
-                which it chooses some.
+            readout: The name of the readout. For the rule `spread`, which measures only some
+                steps, all candidate steps are returned.
 
         Raises:
-            InputError: T tasks do not have these steps, or a task has one class only and the
-                readout tells apart the classes of a task.
+            InputError: A step is above the number of tasks, or a readout that tells a task's
+                classes apart has a task of one class.
         """
         planned, T = self.readouts[readout], len(self.tasks)
         small_tasks = [task.name for task in self.tasks if len(task.classes) < 2]
@@ -141,7 +141,7 @@ class Plan(ProbingSpec):
             return tuple(range(1, T + 1)) if planned.steps in ("all", "spread") else (T,)
         if planned.steps[-1] > T:
             raise InputError(
-                f"probing.readouts.{readout}.steps are from 0 to {T} tasks, got {planned.steps[-1]}"
+                f"probing.readouts.{readout}.steps must be 0 to {T} tasks, got {planned.steps[-1]}"
             )
         return tuple(tasks_seen for tasks_seen in planned.steps if tasks_seen)
 
@@ -158,10 +158,10 @@ class Plan(ProbingSpec):
     ) -> dict[str, Any]:
         """Return everything that can change the results of a job, see `probe.by_layer.jobs.Job`.
 
-        Names of the study, its learners, orders and features are left out, as are its other jobs
-        and features and the location of the data. Unused settings count all the same. The processor
-        does not count, or no two machines could share a study, although two kinds of CPU may round
-        differently. Of this package's code only RESULTS_VERSION counts.
+        The record leaves out the names of the study, its learners, orders and features, its other
+        jobs and features, and the location of the data. Unused settings count all the same. The
+        processor does not count, so that machines can share a study, although two kinds of CPU may
+        round differently. Of this package's code only RESULTS_VERSION counts.
 
         Args:
             learner: The name of the learner.
@@ -194,7 +194,7 @@ class Plan(ProbingSpec):
 def probing_fields(
     probing: ProbingSpec, sources: Mapping[str, str], *, task_aware: bool
 ) -> dict[str, Any]:
-    """Return a plan's fields of `[probing]`.
+    """Return the fields of a plan that describe its probing.
 
     Args:
         probing: The measurements.

@@ -50,7 +50,7 @@ def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str |
 
 
 Steps = Annotated[tuple[StrictInt, ...], Field(min_length=1), WrapValidator(_check_steps)]
-"""Numbers of tasks after which a readout is measured, see `NamedSteps`; 0 is floor and ceiling."""
+"""Numbers of tasks after which a readout is measured, or a rule; 0 means floor and ceiling."""
 
 
 class StrictModel(BaseModel):
@@ -60,13 +60,13 @@ class StrictModel(BaseModel):
 
 
 class PlannedReadout(StrictModel):
-    """A readout and when it is measured.
+    """A readout and the steps at which it is measured.
 
     Attributes:
         steps: The numbers of tasks learned after which it is measured.
         settings: The settings of the readout by name.
         source: A hash of the code of a user-defined readout.
-        task_aware: See `probe.extensions.ReadoutEntry`.
+        task_aware: Whether it is fitted to each task separately and predicts only its classes.
     """
 
     steps: str | tuple[int, ...]
@@ -81,7 +81,7 @@ class PlannedReadout(StrictModel):
 
 
 Readouts = dict[str, PlannedReadout]
-"""The readouts of a study by name; those that are left out are not measured."""
+"""The readouts of a study by name; readouts not listed are not measured."""
 
 
 def readouts_model() -> type[BaseModel]:
@@ -131,14 +131,15 @@ class ProbingSpec(StrictModel):
     Attributes:
         readouts: The readouts by name, with their steps.
         budget: Multiples of the retraining's epochs after which a retrained model is tested.
-        batch_norm: `reestimated` also measures with batch norm's statistics estimated on all tasks'
-            training inputs, which shows how much accuracy is missing only because of them.
-        checkpoints: `needed` deletes all checkpoints of a job but the last once it is measured.
+        batch_norm: The batch-norm statistics; `reestimated` also measures with statistics estimated
+            on all tasks' training inputs, which shows how much accuracy is lost only by them.
+        checkpoints: The checkpoints to keep; `needed` deletes all checkpoints of a job but the last
+            once it is measured.
         diagnostics: Whether to measure dead units, rank and similarity.
-        hybrids: The most sets of blocks that are put back to measure causes, see
-            `probe.rewinding.hybrids`; 0 = none.
-        controls: `exclusion` trains networks that never saw a task, `labels` also fits each readout
-            to permuted labels; see `probe.results.controls`.
+        hybrids: The most sets of blocks that are put back for each earlier task to measure causes,
+            see `probe.rewinding.hybrids`; 0 for none.
+        controls: The controls to measure; `exclusion` trains networks that never saw a task,
+            `labels` also fits each readout to permuted labels; see `probe.results.controls`.
     """
 
     readouts: Annotated[
@@ -180,7 +181,7 @@ class Measure:
     3
 
     Args:
-        readouts: Names, or settings such as `Linear(C=0.1)`.
+        readouts: Names of readouts, or settings such as `Linear(C=0.1)`.
         steps: The numbers of tasks learned after which each readout is measured, such as [0, 2,
             5], or `ends` (before any task and after all), `all`, `spread` or `last`. By default
             retraining is measured at the ends and every other readout after every task, or after
@@ -189,9 +190,11 @@ class Measure:
             intervals, over retrainings and test examples only.
         budget: Multiples of the recipe's epochs after which a retrained network is tested,
             ascending.
-        controls: `labels` also fits each readout to permuted labels, after all tasks.
+        controls: The controls to measure; `labels` also fits each readout to permuted labels, after
+            all tasks.
         hybrids: The most sets of blocks that are put back for each earlier task, to measure whose
-            change cost what; 0 = none. Up to it all sets are tested, else random ones.
+            change cost what; 0 for none. Up to this number all sets are tested, beyond it random
+            ones.
         cache: Memory and disk for features' values.
     """
 
@@ -212,13 +215,13 @@ class Measure:
     def probing(self) -> ProbingSpec:
         """The settings of `[probing]`; raises InputError for invalid values."""
         if type(self.seeds) is not int or self.seeds < 1:
-            raise InputError(f"seeds must be a number of retrainings from 1, got {self.seeds!r}")
+            raise InputError(f"seeds must be a whole number of 1 or more, got {self.seeds!r}")
         tables: dict[str, dict[str, Any]] = {
             name: {} if readout is None else asdict(cast(Any, readout))
             for name, readout in self._readouts.items()
         }
         if not isinstance(self.steps, Mapping):
-            raise InputError(f"steps are by readout, as {{'linear': 'all'}}, got {self.steps!r}")
+            raise InputError(f"steps must be a dict like {{'linear': 'all'}}, got {self.steps!r}")
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
@@ -230,12 +233,12 @@ class Measure:
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
         if "exclusion" in probing.controls:
-            raise InputError("controls: exclusion trains networks, yours are trained: leave it out")
+            raise InputError("controls: exclusion needs networks of a study: leave it out")
         return probing
 
     @property
     def user_defined(self) -> dict[str, ReadoutEntry]:
-        """The readouts given by their settings that are not registered by name."""
+        """The readouts that were given as settings and are not registered by name."""
         settings = self._readouts.values()
         entries = [entry for readout in settings for entry in marks_of(type(readout), ReadoutEntry)]
         return {entry.name: entry for entry in entries if entry.name not in OURS}
@@ -261,7 +264,7 @@ class Measure:
                     raise unknown("readout", name, READOUTS)
             if not name:
                 got = type(readout).__name__
-                raise InputError(f"a readout is a name, or settings as Linear(C=0.1), got {got}")
+                raise InputError(f"a readout is a name or settings like Linear(C=0.1), got {got}")
             if name in readouts:
                 raise InputError(f"the readout {name!r} is named twice: give it once")
             readouts[name] = settings

@@ -18,10 +18,10 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
     Args:
         root: The run directory.
         path: The file.
-        reason: The reason, for its note.
+        reason: The reason, for the note.
 
     Raises:
-        NotWritten: It cannot be moved.
+        NotWritten: The file cannot be moved.
     """
     folder, relative = root / QUARANTINE, path.relative_to(root)
     name = ".".join(relative.parts).removeprefix("jobs.")[-200:]
@@ -35,7 +35,7 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise NotWritten(f"cannot move {path} ({error.strerror}): make room or allow it") from None
+        raise NotWritten(f"cannot move {path} ({error.strerror}): make room there") from None
 
 
 def quarantine_notes(root: Path) -> list[str]:

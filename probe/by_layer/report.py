@@ -28,7 +28,7 @@ def _check_weightings(weights: dict[str, tuple[float, ...]]) -> dict[str, tuple[
         if name in WEIGHTS:
             raise InputError(f"{name} is one of the paper's weightings: choose another name")
         if not re.fullmatch(r"[\w.+-]{1,80}", name):
-            raise InputError(f"{name[:80]!r} is no name: use up to 80 letters, digits and .+-_")
+            raise InputError(f"{name[:80]!r} is not a name: use up to 80 letters, digits and .+-_")
         weights_by_criterion(values)
     return weights
 

@@ -2,7 +2,7 @@
 
 Every result names the code that made it (`probe.by_layer.code`). A file may be edited at any
 moment, but a process runs the code that it has loaded. So the files are read before anything else:
-a file that is edited during the loading then counts as changed, never the other way round.
+a file that is edited while modules are loaded then counts as changed, never as unchanged.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def _read(root: Path, packages: Sequence[str]) -> dict[str, bytes]:
-    """Return every module of the packages by its dotted name, a folder by that of its `__init__`.
+    """Return the source of every module of the packages, by dotted name.
 
-    root: the folder that the packages are in. Takes some milliseconds: nothing is parsed.
+    root: the folder with the packages. This takes some milliseconds, as nothing is parsed.
     """
     paths = [path for package in packages for path in (root / package).rglob("*.py")]
     names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]

@@ -1,14 +1,14 @@
 """The results of a job: files of predictions, each replaced atomically, and checkpoints.
 
     jobs/JOB/FINGERPRINT16/predictions.npz                the measurements of a finished job
-    jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   those of a job under way
+    jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   measurements of a running job
     jobs/JOB/FINGERPRINT16/after-T.pt                     a network after T tasks and its learner
     quarantine/                                           corrupt files, each with a note
 
 `np.load` reads the predictions without this package; `probe.by_layer.measurement.to_arrays` lists
-the arrays. Beside them are `fingerprint` and `record`, which it is a hash of. NPZ is a zip file:
-its checksums show damage, and a run directory on a network file system has a few files for each
-job. A measurement is finished when it is in an intact file; there is no other list. While a job
+the arrays. The file also holds the job's `record` and its hash, the `fingerprint`. NPZ is a zip
+file: its checksums show damage, and one file holds many arrays, which suits network file systems.
+A measurement is finished when it is in an intact file; there is no other list. While a job
 runs, files are merged in pairs of similar size, so that it has few at any time and each measurement
 is rewritten a few times only. Files are renamed into place when complete, and named after their
 content: a process can be killed, and two can do the same job, without harm. A corrupt file is
@@ -56,7 +56,7 @@ class Checkpoint:
 
     Attributes:
         model: The state of its model, by name.
-        learner: Everything else that it carries, by name; None if that is no longer kept.
+        learner: The rest of the learner's state, by name; None if it was removed.
         code: A hash of the code that made it.
     """
 
@@ -66,13 +66,13 @@ class Checkpoint:
 
 
 class Store:
-    """The results of one job under one fingerprint; nothing is written before the first of them.
+    """The results of one job under one fingerprint; no file is written before the first result.
 
     Args:
-        root: The run directory, which must exist for anything to be written.
+        root: The run directory, which must exist before anything is written.
         job: The job's name.
         record: Everything that can change the job's results, see `Plan.record`.
-        code: See `code_hash`.
+        code: A hash of the code that makes the results, from `code_hash`.
     """
 
     def __init__(self, root: Path, job: str, record: Record, code: str = "") -> None:
@@ -94,10 +94,10 @@ class Store:
     def contents(
         self, *, checkpoints: bool = False
     ) -> tuple[dict[Key, Measurement], set[str], set[str]]:
-        """Return the content of the job's files after reading them; changes nothing.
+        """Read all of the job's files without changing any.
 
         Args:
-            checkpoints: Whether to read checkpoints, which may be large, too.
+            checkpoints: Whether to read checkpoints as well, which may be large.
 
         Returns:
             The finished measurements, the names of corrupt files, and hashes of the code that made
@@ -161,8 +161,8 @@ class Store:
         Args:
             tasks_seen: The number of tasks learned.
             model: The state of the network.
-            learner: All that the learner carries besides, None to keep only the network.
-            code: A hash of the code that made it, by default of today's.
+            learner: The rest of the learner's state, None to keep only the network.
+            code: A hash of the code that made it, by default that of the current code.
         """
         # Contiguous copies: a view would be saved with all of its storage.
         states = [
@@ -176,7 +176,7 @@ class Store:
         self._write(self._path(tasks_seen), content.getvalue())
 
     def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
-        """Return a learner's state, on the CPU; None without one, or if it was set aside."""
+        """Return a checkpoint on the CPU; None if there is none, or it was set aside as corrupt."""
         checkpoint = self._checkpoint(self._path(tasks_seen))
         if isinstance(checkpoint, str):
             self.set_checkpoint_aside(tasks_seen, checkpoint)
@@ -214,7 +214,7 @@ class Store:
             self.save_checkpoint(tasks_seen, checkpoint.model, None, checkpoint.code)
 
     def drop_checkpoints(self, last: int) -> None:
-        """Remove all checkpoints except the last, after so many tasks."""
+        """Remove all checkpoints except the one after `last` tasks."""
         for path in self.folder.glob("after-*.pt"):
             if path != self._path(last):
                 discard(path)
@@ -233,7 +233,7 @@ class Store:
         sweep(self.folder)
 
     def others(self) -> list[str]:
-        """Return the differences of the job's results of other fingerprints, each once."""
+        """Return how the job's results under other fingerprints differ, each difference once."""
         # Through JSON, which turns tuples into lists, as in the other folders' records.
         here = json.loads(json.dumps(self._record))
         sentences: dict[str, None] = {}
@@ -252,7 +252,7 @@ class Store:
         return sorted(self.folder.glob(_PREDICTIONS), key=_count)
 
     def _files(self, paths: Sequence[Path] = ()) -> list[tuple[Path, Measurements | str]]:
-        """Return files, all by default, each with its measurements or why it is corrupt."""
+        """Return files, all by default, each with its measurements or the reason it is corrupt."""
         for _ in range(_TRIES):
             files = [(path, self._read(path)) for path in paths or self._paths()]
             if all(content is not None for _, content in files):
@@ -260,7 +260,7 @@ class Store:
         return [(path, content) for path, content in files if content is not None]
 
     def _read(self, path: Path) -> Measurements | str | None:
-        """Return the measurements in a file, why it is corrupt, or None if it was just merged."""
+        """Return the measurements in a file, the reason it is corrupt, or None if it was merged."""
         try:
             content = path.read_bytes()
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
@@ -286,7 +286,7 @@ class Store:
         return measurements
 
     def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
-        """Write measurements into one file, in place of those that they come from."""
+        """Write measurements into one file, which replaces the files that they come from."""
         ordered = dict(sorted(new.items()))
         digest = hashlib.sha256(repr(list(ordered)).encode()).hexdigest()[:8]
         target = self.folder / (name or f"predictions.{len(ordered)}-{digest}.npz")
@@ -301,7 +301,7 @@ class Store:
         return self.folder / f"after-{tasks_seen}.pt"
 
     def _checkpoint(self, path: Path) -> Checkpoint | str | None:
-        """Return a checkpoint, why it is corrupt, or None without one; runs no code in it."""
+        """Return a checkpoint, the reason why it is corrupt, or None; runs no code in it."""
         try:
             content = io.BytesIO(path.read_bytes())
             # The checksums first, which torch does not look at.
@@ -351,7 +351,7 @@ class InMemory:
         self.stored[key] = measurement
 
     def finish(self) -> None:
-        """Do nothing."""
+        """Do nothing: measurements in memory need no merging."""
 
     def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
         """Return the state of a network and of its learner, None without one."""
@@ -389,12 +389,12 @@ def _npz(arrays: Arrays) -> bytes:
 
 
 def _count(path: Path) -> int:
-    """Return the number of measurements in a file's name, 0 for that of a finished job."""
+    """Return the number of measurements in a file's name, 0 for the file of a finished job."""
     return int("0" + path.name.removeprefix("predictions.").partition("-")[0].removesuffix("npz"))
 
 
 def _read_each(folder: Path, read: Callable[[Arrays], T]) -> list[T]:
-    """Read something from each file of predictions in a folder that is not corrupt."""
+    """Apply `read` to each intact file of predictions in a folder."""
     contents = []
     for path in sorted(folder.glob(_PREDICTIONS)):
         # zipfile and NumPy raise almost anything for a corrupt file.

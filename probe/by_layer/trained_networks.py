@@ -30,7 +30,7 @@ from probe.seeding import global_stream, stream
 from probe.training.fresh_weights import fresh_state
 
 LEARNER, ORDER = "model", "0"
-"""The names in tables of a run that has no other."""
+"""The default names of a run in tables."""
 
 Network = nn.Module | Path
 """A network in memory, or its file."""
@@ -50,8 +50,8 @@ class TrainedNetworks:
 
     Attributes:
         runs: The networks of each run.
-        build: Makes a network of the same architecture, None for networks in memory.
-        progress: Wraps an iteration over the networks, as `tqdm` does.
+        build: Function that makes a network of the same architecture, None for networks in memory.
+        progress: Function that wraps an iteration over the networks, as `tqdm` does.
         records: The records that a recorder has kept of their runs.
     """
 
@@ -61,7 +61,7 @@ class TrainedNetworks:
     records: Mapping[Run, RunRecord] = field(default_factory=dict)
 
     def blank(self) -> nn.Module:
-        """Return a new network, its weights drawn from a fixed seed; in memory a copy of one."""
+        """Return a new network with weights from a fixed seed, or a copy of one in memory."""
         network = next(network for networks in self.runs.values() for network in networks.values())
         if isinstance(network, nn.Module):
             return copied(network)
@@ -72,8 +72,8 @@ class TrainedNetworks:
         """Hash the weights of every network.
 
         Raises:
-            InputError: There is NaN in a network, its file does not fit the others, or it is not
-                the one that was recorded.
+            InputError: A network contains NaN, its file does not fit the others, or it is not the
+                network that was recorded.
         """
         names = {
             network: display_name(run, tasks_seen) if self.build is None else str(network)
@@ -134,34 +134,34 @@ def trained_networks(
     tasks: int,
     seeds: int,
 ) -> TrainedNetworks:
-    """Return the networks that a caller gives.
+    """Check the networks that the user provides and return them by run.
 
     Args:
         model: The networks by number of tasks learned, or their files.
         untrained: The network before any task.
         offline: The network trained on all tasks at once, or its file.
         recording: The content of a recorder's folder, if the networks are from one.
-        tasks: T.
+        tasks: Number of tasks T.
         seeds: The number of retrainings of networks in memory.
 
     Raises:
-        InputError: Some are in files and some in memory, or they do not fit the tasks.
+        InputError: Files and models in memory are mixed, or they do not fit the tasks.
     """
     networks = model.network
     values = networks.values() if isinstance(networks, Mapping) else ()
     if not isinstance(networks, str | Path) and not any(isinstance(v, str | Path) for v in values):
         return _in_memory(networks, untrained, offline, tasks, seeds)
     if seeds != 1:
-        raise InputError(f"files have seeds of their own, got seeds={seeds}: give more runs")
+        raise InputError(f"files have their own seeds, got seeds={seeds}: give more files")
     if model.build is None:
-        raise InputError("files need a function that makes the network: Model(files, fresh=build)")
+        raise InputError("files need a function that builds the network: Model(files, fresh=build)")
     if untrained is not None or isinstance(offline, nn.Module):
         raise _MIXED
     fresh_state(model.build, stream(0, "check"))
     if recording is None:
         return in_checkpoints(_checkpoints(networks, offline, tasks), model.build, {})
     if offline is not None:
-        raise InputError("offline= is kept by rec.offline(model), or 'train': leave it out")
+        raise InputError("offline= must be 'train' with a recording: use rec.offline(model)")
     return in_checkpoints(recording.checkpoints, model.build, recording.records)
 
 
@@ -175,9 +175,9 @@ def in_checkpoints(
 
     Args:
         checkpoints: The files.
-        build: Makes a network of the same architecture.
+        build: Function that makes a network of the same architecture.
         records: The records that a recorder has kept of the runs.
-        progress: Wraps an iteration over the networks, as `tqdm` does.
+        progress: Function that wraps an iteration over the networks, as `tqdm` does.
 
     Returns:
         The networks.
@@ -192,7 +192,7 @@ def device_of(model: nn.Module) -> torch.device:
 
 
 def display_name(run: Run, tasks_seen: int) -> str:
-    """Return the name by which messages call a network.
+    """Return the name of a network in messages.
 
     Args:
         run: The run that the network belongs to.
@@ -224,7 +224,7 @@ def _checkpoints(
         if not isinstance(path, str | Path):
             raise _MIXED
         if not isinstance(tasks_seen, int) or tasks_seen < 0:
-            raise InputError(f"files must be {{{tasks}: 'task.pt'}}, got a row {tasks_seen!r}")
+            raise InputError(f"files must be a dict {{{tasks}: 'task.pt'}}, got key {tasks_seen!r}")
     return Checkpoints(
         runs={Run(LEARNER, ORDER, 0): {t: Path(path) for t, path in files.items()}},
         offline={} if offline is None else {0: Path(offline)},
@@ -236,11 +236,11 @@ def _in_memory(
 ) -> TrainedNetworks:
     """Return networks in memory, the same for each seed.
 
-    Raises InputError for anything but a mapping to models, for rows that T tasks do not have, a
-    missing last row, and two untrained networks.
+    Raises InputError for anything but a mapping to models, for a row outside 0 to T, for a missing
+    last row, and for two untrained networks.
     """
     if not isinstance(models, Mapping):
-        raise InputError(f"models must be {{{tasks}: model}}, got {type(models).__name__}")
+        raise InputError(f"models must be a dict {{{tasks}: model}}, got {type(models).__name__}")
     for key in models:
         if not hasattr(key, "__index__") or not 0 <= key <= tasks:
             raise InputError(f"models has a row {key!r}, expected tasks learned, 0 to {tasks}")

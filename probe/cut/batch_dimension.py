@@ -13,11 +13,11 @@ from probe.modules import innermost
 
 Axis = Literal["first", "last"]
 """`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
-layers. Wherever the examples lie: that is known besides, see `TensorFacts.dim`."""
+layers. The dimension of the examples B may be another one, see `TensorFacts.dim`."""
 
 
 def unusual(tensor: Tensor) -> str:
-    """Return why a tensor has no rows to keep, empty if it may have."""
+    """Return why a tensor's rows cannot be cached, empty if they may be."""
     if innermost(tensor) is not tensor:
         return "is computed within a transform of torch.func"
     if tensor.is_nested:
@@ -30,13 +30,13 @@ class TensorFacts:
     """A tensor of a forward pass: its shape at one batch size, and at any other size B.
 
     Attributes:
-        shape: The sizes of its dimensions, () for a nested tensor.
-        stride: Its strides, in elements.
-        dtype: Its type.
-        unusual: Why its value cannot be cached, empty if it may be.
-        per: For each dimension 0 if its size does not depend on B, else k if it is k times B.
-        axis: The axis of its channels, None if no layer determines it.
-        input_index: The index of the model's input that it is, unchanged; None if it is none.
+        shape: The sizes of the dimensions, () for a nested tensor.
+        stride: The strides, in elements.
+        dtype: The data type.
+        unusual: The reason why the value cannot be cached, empty if it may be.
+        per: The factor k of each dimension whose size is k times B, 0 if it does not depend on B.
+        axis: The axis of the channels, None if no layer determines it.
+        input_index: The index of the model's input that this tensor is, None if it is no input.
 
     >>> large, small = (TensorFacts.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
     >>> shape = large.compared(small, 4)  # 2 entries of dimension 1 per example
@@ -64,8 +64,8 @@ class TensorFacts:
         """Return the shape with the dimensions that grow with the batch.
 
         Args:
-            small: The same value in a smaller batch.
-            batch: The number of examples in this one's batch.
+            small: Facts about the same value in a smaller batch.
+            batch: The number of examples in the batch of this tensor.
         """
         sizes = zip(self.shape, small.shape, strict=True)
         return replace(self, per=tuple(0 if a == b else a // batch for a, b in sizes))
@@ -77,16 +77,16 @@ class TensorFacts:
 
     @property
     def dim(self) -> int | None:
-        """The one dimension that grows; None if there is none, or more than one.
+        """The dimension that grows with the batch; None if there is none, or more than one.
 
-        Only with such a dimension can the value be taken apart into examples.
+        The value can be split into examples only along such a dimension.
         """
         growing = [dim for dim, per in enumerate(self.per) if per]
         return growing[0] if len(growing) == 1 and not self.unusual else None
 
     @property
     def example(self) -> tuple[int, ...]:
-        """The shape of one example's entries, all of it where no single dimension grows."""
+        """The shape of one example's entries, or the whole shape if no single dimension grows."""
         if self.dim is None:
             return self.shape
         per, rest = self.per[self.dim], (*self.shape[: self.dim], *self.shape[self.dim + 1 :])
@@ -108,9 +108,10 @@ class TensorFacts:
         return dim - (dim > self.dim) + (self.per[self.dim] > 1)
 
     def at(self, batch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return shape and strides for a batch of that size, dense, dimensions ordered as here.
+        """Return the shape and strides of a dense tensor for a batch of this size.
 
-        In this order channels-last stays channels-last: the model's code may ask.
+        The dimensions keep their order in memory, so that channels-last stays channels-last: the
+        model's code may check this.
         """
         sizes = zip(self.per, self.shape, strict=True)
         shape = tuple(per * batch if per else size for per, size in sizes)

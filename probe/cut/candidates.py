@@ -1,4 +1,4 @@
-"""Features that a model offers, the cost of a cut at each, and a good set of them."""
+"""Features at which a model can be cut, the cost of each cut, and a suggested set of features."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -23,15 +23,15 @@ class Candidate:
     """A feature at which a model can be cut, and the cost of the cut.
 
     Attributes:
-        feature: Its name, as `split` takes it.
+        feature: Name of the feature, as `split` takes it.
         kind: The module's class.
         shape: The shape of one example's value, the first of its `tensors` tensors.
         tensors: The number of tensors of its value.
         bytes: Bytes per example of the values to keep, in fp32, without the model's own input.
         frozen: The number of parameters (elements) that the feature depends on.
-        left: The number of the others that the logits depend on.
-        slow: Why nothing can be cached there, empty if it can.
-        suggested: Whether it is of a good set.
+        left: The number of the other parameters (elements) that the logits depend on.
+        slow: The reason why nothing can be cached there, empty if something can.
+        suggested: Whether it belongs to the suggested set.
     """
 
     feature: str
@@ -63,7 +63,7 @@ def candidates(
         sample: Inputs with any values, one or more tensors (B, ...), B at least 3.
         output: Key or index of the logits, if the model returns more than the logits.
         call: Function that calls the model on a batch, see `ModelCall`.
-        progress: Wraps the features, as `tqdm` does.
+        progress: Function that wraps the features, as `tqdm` does.
 
     Returns:
         The candidates.
@@ -130,12 +130,12 @@ def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]
     the module that holds at least half of all weights (arrays of two or more dimensions) is opened
     too, if there are more features inside. A feature must add a weight, and the rest of the model
     must need no other value: so a block is cut at its end, and a bare layer after the norm,
-    activation and pooling that follow it. Of more than 20 features every n-th is kept, counted from
-    the output.
+    activation and pooling that follow it. If there are more than 20 features, only every n-th is
+    kept, counted from the output.
 
     Args:
         trace: The traced model.
-        features: Its features in execution order.
+        features: Features of the model in execution order.
         narrow: Names of the features that are the only value the rest of the model needs.
 
     Returns:
@@ -174,14 +174,14 @@ def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]
 
 
 def _working(trace: Trace) -> set[str]:
-    """Return the modules that compute anything: dropout in eval mode does not, nor a reshape."""
+    """Return the modules that compute something; dropout in eval mode and reshapes do not."""
     steps = trace.large.steps.values()
     owners = {step.owner for step in steps if {*step.names} - {*step.views}}
     return {name for owner in owners for name in (owner, *_around(owner))}
 
 
 def _end(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:
-    """Return the feature that stands for all that brings in no further weights."""
+    """Return the last feature after a block that adds no further weights."""
     last = [feature for feature in block if _gives_logits(feature)]
     blocks = [feature for feature in block if feature.module in parent.values()]
     siblings = [feature for feature in block if parent[feature.module] == parent[block[0].module]]

@@ -70,7 +70,7 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
 
 
 def _axis_after(trace: Trace, step: Step, function: str) -> Axis | None:
-    """Return the axis of the channels of what a layer's own call gives, None for other calls."""
+    """Return the axis of the channels in the result of a layer's call, None for other calls."""
     if function in _FIRST:
         return "first"
     # Attention may turn its result around by a call that says nothing.

@@ -1,8 +1,8 @@
 """Checks of a cut on real examples, before it is used.
 
-The plan of a cut follows from the torch functions that the model calls. These checks catch what the
-functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each of them
-rules out one error:
+The plan of a cut follows from the torch functions that the model calls. These checks catch effects
+that the functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each
+check rules out one error:
 
 - `plan`: a cached row depends on the other examples of its batch;
 - `ReferenceValues.stays`: training changes the feature or a cached value;
@@ -61,7 +61,7 @@ class ReferenceValues:
 
     Args:
         trace: The traced model.
-        plans: The features of the cuts with their plans, or the reason why there is none.
+        plans: The features of the cuts, each with its plan or the reason why it has none.
     """
 
     def __init__(self, trace: Trace, plans: Plans) -> None:
@@ -91,7 +91,7 @@ class ReferenceValues:
     @property
     @torch.no_grad()
     def repeats(self) -> bool:
-        """Whether the model gives the same logits for the same examples, others in between."""
+        """Whether the model repeats its logits for the same examples after running others."""
         before, _ = self._logits
         return identical(self._trace.logits(self._rows[0]), before)
 
@@ -101,7 +101,7 @@ class ReferenceValues:
 
         Args:
             plan: The plan of one of the cuts.
-            tail: Its tail, or a module to use in its place.
+            tail: The tail of the cut, or a module to use in its place.
 
         Returns:
             Whether they are equal.
@@ -138,7 +138,7 @@ class ReferenceValues:
         pairs = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
         trained = [(a, b) for parameter, a, b in pairs if parameter.requires_grad]
         if not all(a is b if a is None or b is None else close(a, b) for a, b in trained):
-            raise Failed("the gradients of its second part are not those of the whole model")
+            raise Failed("the gradients of its second part differ from those of the whole model")
         if len(tensors(value)[0]) > 1:  # batch norm cannot be trained on one example
             with kept_buffers(tail), _chance():
                 _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
@@ -177,7 +177,7 @@ class ReferenceValues:
 
 
 def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | None]:
-    """Return the gradient of each parameter, of a sum of logits (B, K) each weighted otherwise."""
+    """Return each parameter's gradient of a weighted sum of the logits (B, K)."""
     with torch.enable_grad():
         output = logits()
         if output.requires_grad:
@@ -192,13 +192,13 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
 def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
     """Check that the feature has the same value every time, whatever is trained.
 
-    It must not change with parameters that are not frozen, in training mode, or through what
-    forward passes in training mode do to buffers. A copy of the model is used.
+    It must not change with parameters that are not frozen, in training mode, or with buffers that
+    forward passes in training mode update. A copy of the model is used.
 
     Args:
         feature: The feature.
         model: The model.
-        slow: Why none of its values can be cached, for the message.
+        slow: The reason why none of the values can be cached, for the message.
 
     Raises:
         InputError: The feature changes.
@@ -210,7 +210,7 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
             values.append(_value(feature, model, rows, training=False))
     model.train()
     if not _same(values[0], before := values[2]):
-        raise InputError(f"{refusal}; and its value differs for the same input: choose another one")
+        raise InputError(f"{refusal}; and its value differs for the same input: choose another")
 
     def stays(trial: PartlyEval, far: float) -> bool:
         # What the first passes do to the copy may show in the next: so one copy for all of them.
@@ -229,9 +229,9 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
         raise InputError(f"{refusal}; and {failure}") from failure
     if not fixed:
         raise InputError(
-            f"{refusal}; and in the whole model it does not stay fixed (it changes in training "
-            f"mode, or by something that torch's functions do not show): make the dropout, batch "
-            f"norm or branch that does it a module of its own"
+            f"{refusal}; and in the whole model its value does not stay fixed (it changes in "
+            f"training mode, or through code outside torch's functions): move the dropout, batch "
+            f"norm or branch that changes it into a module of its own"
         )
 
 
@@ -240,9 +240,9 @@ def _same(values: list[Tensor], others: list[Tensor]) -> bool:
 
 
 def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -> bool:
-    """Return what is seen of a copy of the model, given how far its weights are to be moved.
+    """Return what `holds` says of a copy of the model and a distance to move its weights by.
 
-    Raises Failed if that raises for weights far away and for weights that are hardly moved.
+    Raises Failed if `holds` raises both for weights moved far and for weights hardly moved.
     """
     raised = ""
     for far in (1.0, 0.01):

@@ -43,8 +43,8 @@ class Cuts:
     def of(self, model: nn.Module) -> Cuts:
         """Return the same cuts of another model of this architecture: other weights, same code.
 
-        The parts must give the new model's output bit for bit on a few examples, which is all that
-        is checked; otherwise the model is cut anew.
+        The only check is that the parts give the new model's output bit for bit on a few examples;
+        if they do not, the model is cut anew.
 
         Raises:
             InputError: The model has another architecture.
@@ -71,7 +71,7 @@ class Cuts:
 
     @torch.no_grad()
     def values(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
-        """Compute the value of each prefix in one pass; a cut without a plan hands on the batch.
+        """Compute the value of each prefix in one pass; a cut without a plan returns the batch.
 
         >>> model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
         >>> for number, feature, value in cut_each(model, ["0", "1"], x).values([x, x[:2]]):
@@ -103,7 +103,7 @@ class Cuts:
 
     @torch.no_grad()
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
-        """Compute each feature's own value in one pass, where the cut keeps others, too.
+        """Compute each feature's own value in one pass, even where its cut keeps other values.
 
         Args:
             batches: Inputs, each one or more tensors (B, ...).
@@ -149,8 +149,8 @@ def split(
     Args:
         model: The model, which is not changed.
         feature: Dotted module name; `name#2` for the second time that the module runs.
-        sample: Real inputs, one or more tensors (B, ...), B from 3, on which the cut is checked,
-            bit for bit.
+        sample: Real inputs, one or more tensors (B, ...), B from 3. The cut is checked on them bit
+            for bit.
         output: Key or index of the logits, if the model returns more than the logits.
         call: Function that calls the model on a batch, see `ModelCall`.
 
@@ -187,13 +187,14 @@ def cut_each(
         sample: Real inputs, one or more tensors (B, ...), B from 3.
         output: Key or index of the logits, if the model returns more than the logits.
         call: Function that calls the model on a batch, see `ModelCall`.
-        trainable: The parameters to train downstream of each, see `probe.Model`.
+        trainable: The parameters to train downstream of each feature, see `probe.Model`.
 
     Returns:
         The cuts, in the order of the features.
 
     Raises:
-        InputError: As `split` does, for any of the features.
+        InputError: A feature does not exist, does not run, or does not stay fixed while its tail
+            trains.
     """
     check_trainable(trainable)
     call_of_model = ModelCall(call=call, output=output)
@@ -203,17 +204,17 @@ def cut_each(
 def find_each(
     model: nn.Module, features: Sequence[str], sample: Value, call: ModelCall, trainable: Trainable
 ) -> list[Cut]:
-    """Find each of the features in a copy of `model`, which takes two passes of a few examples.
+    """Find features in a copy of `model` with two forward passes on a few examples.
 
     Args:
         model: The model, which is not changed.
         features: Names of layers; see `split`.
         sample: Real inputs, one or more tensors (B, ...), B from 3.
         call: The call that gives the model's logits.
-        trainable: The parameters to train downstream of each, see `probe.Model`.
+        trainable: The parameters to train downstream of each feature, see `probe.Model`.
 
     Returns:
-        Cuts that are not yet planned, whose facts are known; see `cut_found`.
+        Cuts whose facts are known but which are not planned yet; `cut_found` plans them.
 
     Raises:
         InputError: The model cannot be followed, or a feature is unknown.
@@ -232,7 +233,7 @@ def find_each(
 
 
 def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
-    """Plan and check the cuts that one call of `find_each` found.
+    """Plan and check the cuts that one call of `find_each` returned.
 
     Raises:
         InputError: A feature is random, or does not stay fixed while the rest is trained.

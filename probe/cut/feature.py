@@ -23,8 +23,9 @@ class Feature:
         name: The module's dotted name; `name#2` is the second time that it runs.
         trace: The traced model.
         position: The visit's position among all visits, from 0.
-        call: The visit's number among those of the module, from 0.
-        around: Why the code of the modules around it stays in eval mode too, empty if it does not.
+        call: The visit's number among the visits of this module, from 0.
+        around: The reason why the code of the modules around it stays in eval mode too, empty if it
+            does not.
     """
 
     name: str
@@ -57,8 +58,9 @@ class Feature:
     def eval_calls(self) -> Mapping[str, Sequence[bool]]:
         """Whether each call of a module in a forward pass is in eval mode, by its dotted name.
 
-        A module does in calls that end before the feature and serve nothing else. A layer with
-        state that serves the feature at all does in all of its calls, so that its statistics stay.
+        Calls that end before the feature and serve nothing else are in eval mode. If a layer has
+        state and any of its calls serves the feature, all of its calls are in eval mode, so that
+        its statistics stay.
         """
         visits, steps = self.trace.large.visits, self.trace.large.steps
         serving, enough = self.upstream | {INPUT[0]}, any if self.around else all
@@ -82,10 +84,10 @@ class Feature:
 
     @cached_property
     def eval_buffers(self) -> frozenset[str]:
-        """Names of all buffers of the modules that are always in eval mode, also unread ones.
+        """Names of all buffers of the modules that are always in eval mode, including unread ones.
 
-        Batch norm's count of batches is such a buffer: no value depends on it, and yet training
-        must not move it.
+        Batch norm's count of batches is such an unread buffer: no value depends on it, and yet
+        training must not change it.
         """
         return frozenset(
             f"{name}.{buffer}"
@@ -163,7 +165,7 @@ class PartlyEval(nn.Module):
                 model.register_forward_pre_hook(self._restart, prepend=True)
 
     def train(self, mode: bool = True) -> Self:
-        """Set the mode of all modules but those that stay in eval mode."""
+        """Set the mode of all modules except those that stay in eval mode."""
         super().train(mode)
         for module in self._off:
             module.training = False
@@ -180,7 +182,7 @@ class PartlyEval(nn.Module):
     def _switch(self, name: str, off: Sequence[bool], module: nn.Module, inputs: object) -> None:
         """Set a module's mode before each of its calls.
 
-        Calls beyond those seen when the model was followed have the model's mode.
+        Calls beyond those seen when the model was traced use the model's mode.
         """
         module.training = self.training and not any(off[self._calls[name] :][:1])
         self._calls[name] += 1

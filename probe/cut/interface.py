@@ -1,7 +1,7 @@
-"""The face of a cut: all that the rest of the package sees of it.
+"""The interface of a cut: everything that the rest of the package uses.
 
-A `Cut` has its facts, its two parts, and can be made again. `probe.cut.cuts` makes the cuts of one
-network, `Cuts`, whose values and features come from one pass.
+A `Cut` has facts and two parts, and can be made again for other data. `probe.cut.cuts` makes all
+cuts of one network, `Cuts`, which compute their values and features in one pass.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from probe.errors import unknown
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 Trainable = Literal["tail", "as given"]
-"""The parameters to train downstream of a feature: all, or those that the user has not frozen."""
+"""The parameters to train downstream of a feature: all, or only those the user has not frozen."""
 
 
 def check_trainable(trainable: str) -> None:
@@ -34,15 +34,16 @@ class Split:
 
     Attributes:
         feature: Name of the feature.
-        prefix: Maps inputs x (B, ...) to the tail's input, one tensor (B, ...) or several; always
-            in eval mode and without gradients.
-        tail: Maps the prefix's output to the logits (B, K); it is re-initialized and trained.
+        prefix: The module that maps inputs x (B, ...) to the tail's input, one tensor (B, ...) or
+            several; always in eval mode and without gradients.
+        tail: The module that maps the prefix's output to the logits (B, K); it is re-initialized
+            and trained.
         frozen: Names, in the model, of the parameters and buffers that the feature's value depends
             on, which no training of the tail changes.
-        trainable: Whether the output depends on any parameter that is trained in the tail; at the
-            model's own output there is none.
-        slow: Why the model could not be cut, empty if it was. If not, the prefix is the identity,
-            and the tail is the whole model with the frozen part held fixed.
+        trainable: Whether the output depends on any parameter that is trained in the tail; False
+            for a cut at the model's own output.
+        slow: The reason why the model could not be cut, empty if it was. Without a cut, the prefix
+            is the identity, and the tail is the whole model with the frozen part held fixed.
         around: Whether the code of the modules around the feature stays in eval mode too, as in
             training mode it would change the feature or the way in which it is computed.
         fresh_values: The tensors to re-initialize, of any shape, by their names in the model.
@@ -61,7 +62,7 @@ class Split:
 
     @property
     def cached(self) -> bool:
-        """Whether the prefix computes what is frozen, so that its values can be kept."""
+        """Whether the prefix computes the frozen part, so that its values can be cached."""
         return not self.slow
 
     @torch.no_grad()
@@ -69,9 +70,9 @@ class Split:
         """Give everything in the tail that is not frozen a fresh value.
 
         Args:
-            fresh: The source of the values. Those of a state are taken by their names in the model;
-                what it lacks stays. Parameters that the model never reads stay if a rule does not
-                write them.
+            fresh: The source of the values. From a state, values are taken by their names in the
+                model, and tensors that it lacks stay unchanged. With a rule, parameters that the
+                model never reads stay unchanged if the rule does not write them.
             generator: The source of randomness.
 
         Raises:
@@ -94,11 +95,11 @@ class CutFacts:
 
     Attributes:
         name: Name of the feature.
-        position: Its position among all runs of modules, in the order in which they end.
+        position: Position of the feature among all runs of modules, in the order in which they end.
         frozen: Names of the parameters and buffers that the feature's value depends on.
         trained: Names of the parameters downstream that the logits depend on and that are trained.
-        slow: Why the whole model has to be run, empty if its prefix is cached.
-        around: Why the code around the feature is kept in eval mode, empty if it is not.
+        slow: The reason why the whole model has to be run, empty if its prefix is cached.
+        around: The reason why the code around the feature stays in eval mode, empty if it does not.
         is_output: Whether the feature is the logits.
         random_downstream: Whether something downstream is random in eval mode too.
         work: Floating-point operations of one pass until the feature.
@@ -130,10 +131,10 @@ class Cut(Protocol):
 
     @property
     def facts(self) -> CutFacts:
-        """Its facts, which pickle."""
+        """The facts about the cut, which can be pickled."""
 
     def split(self) -> Split:
-        """Return prefix and tail, the tail with parameters of its own."""
+        """Return the prefix and the tail; the tail has its own copy of the parameters."""
 
     def again(self, x: Value, reason: str = "", whole: bool = False) -> Cut:
         """Cut again, for data that this cut does not fit.
@@ -143,8 +144,8 @@ class Cut(Protocol):
 
         Args:
             x: The training inputs, one or more tensors (N, ...).
-            reason: Why this cut does not fit, the end of a sentence; empty if it does.
-            whole: Whether to run the whole model at once.
+            reason: Why this cut does not fit, as the end of a sentence; empty if it fits.
+            whole: Whether to run the whole model without trying another cut first.
 
         Returns:
             The new cut.

@@ -1,28 +1,29 @@
 """Minimum cuts: the fewest bytes of a frozen part from which the rest can be computed.
 
 The values of a forward pass form a graph: an edge leads from each value to those computed from it.
-Some frozen values are *wanted*: the trained part reads them. To keep exactly these is not always
-cheapest: before an upsampling, a concatenation or a norm without parameters there may be fewer
-bytes, from which the wanted ones can be computed again.
+Some frozen values are *wanted*: the trained part reads them. Keeping exactly these is not always
+cheapest: the input of an upsampling, a concatenation or a norm without parameters may have fewer
+bytes, and the wanted values can be computed again from it.
 
-Every value has a price, its bytes per example. An edge from the source of the graph leads to each
-value that is not to be computed again: the input, and what parameters, chance or much time went
-into. An edge leads from each wanted value to the sink. A set of values that every way from the
-source to the sink passes through is a *cut*. To keep a cut is enough, and nothing less is:
+Every value has a price, its bytes per example. An edge leads from the source of the graph to each
+value that must not be computed again: the input, and values that depend on parameters or chance or
+take much time. An edge leads from each wanted value to the sink. A set of values that every path
+from the source to the sink passes through is a *cut*. Keeping a cut is enough, and nothing less is:
 
-- Enough. Call a value *behind* the cut if every way to it passes through a kept value, which may be
-  itself. Take one that is not kept. The source has no edge to it, so it can be computed again from
-  its parents; and each parent is behind the cut, or a way would come through it. So everything
-  behind the cut can be computed in the order of execution, and the wanted values are behind it.
-- Needed. If a way to a wanted value passes through no kept value, the first value on it is not
-  there. A value is computed from all of its parents, so that the next cannot be computed either,
-  and so on to the wanted one.
+- Enough. Call a value *behind* the cut if every path to it passes through a kept value, which may
+  be the value itself. Take such a value that is not kept. The source has no edge to it, so it can
+  be computed again from its parents. Each parent is behind the cut, as otherwise a path through it
+  would avoid all kept values. So everything behind the cut can be computed in the order of
+  execution, and the wanted values are behind it.
+- Needed. If a path to a wanted value passes through no kept value, the first value on it is
+  missing. A value is computed from all of its parents, so the next value on the path cannot be
+  computed either, and so on to the wanted one.
 
 So the cheapest set is a minimum cut, and it is found as the maximum flow from source to sink (Ford
 and Fulkerson 1956: the two are equal). A flow has capacities on edges, not on values: each value
 is therefore a pair of nodes, `in` and `out`, with its price as the capacity from `in` to `out`. All
 other edges have more capacity than all prices together, so that no minimum cut uses one of them.
-Of several minimum cuts the last is taken, from which the fewest values are computed again.
+Of several minimum cuts the last is used, as it leaves the fewest values to compute again.
 """
 
 from collections.abc import Set as AbstractSet
@@ -36,7 +37,7 @@ Calls = AbstractSet[int]
 """The numbers of calls."""
 
 Sources = dict[Name, tuple[Name, ...]]
-"""For each value those from which it can be computed again, none if it cannot."""
+"""For each value, the values that it can be computed from again; empty if it cannot be."""
 
 
 def minimum_cut(
@@ -46,8 +47,8 @@ def minimum_cut(
 
     Only values that need no parameters and, if possible, little time are recomputed.
 
-    Of a convolution with weight 8, an upsampling and a linear layer with weight 9, cut after the
-    upsampling, the 4 bytes before it are kept and not the 16 after it:
+    For a convolution (weight 8), an upsampling and a linear layer (weight 9), cut after the
+    upsampling, the 4 bytes before the upsampling are kept and not the 16 after it:
 
     >>> from probe.cut.trace import Step
     >>> weight, other = (8, 0), (9, 0)
@@ -68,8 +69,8 @@ def minimum_cut(
             frozen values are frozen too.
 
     Returns:
-        The values to keep, and whether the tail computes each call on frozen values again, by its
-        number; None if there is nothing to keep, or nothing that may be kept.
+        The values to keep, and for each call on frozen values, by its number, whether the tail
+        computes it again; None if there is nothing to keep, or nothing that may be kept.
     """
     frozen = _frozen(trained_pass, upstream, state, steady)
     # What depends on parameters only is the same for every example: the tail computes it again.
@@ -100,8 +101,8 @@ def minimum_cut(
 def _frozen(trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
-    Besides those upstream of the feature, the steady calls on frozen values only: a ReLU after the
-    feature gives frozen values, which may take fewer bytes.
+    These are the calls upstream of the feature, and steady calls that use frozen values only: a
+    ReLU after the feature gives frozen values, which may take fewer bytes.
     """
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
     for number, step in trained_pass.steps.items():
@@ -115,7 +116,7 @@ def _frozen(trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls) ->
 
 
 def _depending(trained_pass: Pass, roots: Calls) -> set[int]:
-    """Return the calls that depend on any of the roots, with these."""
+    """Return the calls that depend on any of the roots, including the roots."""
     depending = set(roots)
     for number, step in trained_pass.steps.items():
         if any(parent[0] in depending for parent in step.parents):
@@ -124,11 +125,11 @@ def _depending(trained_pass: Pass, roots: Calls) -> set[int]:
 
 
 def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> Sources:
-    """Return the values from which each frozen value can be computed again, none if it cannot.
+    """Return the values that each frozen value can be computed from again, empty if it cannot be.
 
-    fixed: calls that are or come from parameters: what uses them is not computed again, as the
-    tail's time would then hardly be less than the model's; nor is what is drawn at random, which
-    would be another value, nor, if `cheap`, what takes floating-point operations of matrices.
+    Values that use the `fixed` calls, which are or come from parameters, are not computed again, as
+    the tail would then hardly be faster than the model. Neither are random values, which would
+    differ, nor, if `cheap`, values that take floating-point operations of matrices.
     """
     names = {name for step in trained_pass.steps.values() for name in step.parents}
     inputs = sorted({INPUT, *filter(of_input, names)})
@@ -147,7 +148,7 @@ def _cheapest(
 ) -> tuple[set[Name], set[Name]] | None:
     """Return the values to keep and those to compute again, or None if no cut is possible.
 
-    sources: for each value what it can be computed from; costs: a value without is never kept.
+    sources: the values that each value can be computed from; a value without costs is never kept.
     """
     # Imported where a network is cut, as they take a tenth of a second.
     from scipy.sparse import csr_array

@@ -14,7 +14,7 @@ from probe.seeding import python_generators
 from probe.training.precision import products
 
 Output = str | int | None
-"""The logits in a model's output: a key or attribute, a position; None = the output itself."""
+"""The place of the logits in a model's output: a key, attribute or position; None = all of it."""
 
 Call = Callable[..., object]
 """A user-defined call of a model on a batch (B, ...), which returns its output."""
@@ -25,9 +25,9 @@ class ModelCall:
     """The call that gives the logits of a batch.
 
     Attributes:
-        call: Calls the model on a batch x and returns its output; None = `model(x)` for a tensor,
-            `model(*x)` for a tuple, `model(**x)` for a mapping.
-        output: Where in the output the logits are.
+        call: Function that calls the model on a batch x and returns its output; None = `model(x)`
+            for a tensor, `model(*x)` for a tuple, `model(**x)` for a mapping.
+        output: Key, attribute or position of the logits in the output; None = the output itself.
 
     >>> import torch
     >>> ModelCall(call=lambda model, x: (model(x + 1), "more"), output=0)(nn.ReLU(), torch.zeros(1))
@@ -70,18 +70,18 @@ class Called(nn.Module):
 def logits_of(output: object, where: Output) -> Tensor:
     """Return the logits (B, K) from a model's return value.
 
-    A tensor is returned as it is, also if `where` is a name or the position 0 or -1: some models
+    A tensor is returned as it is, even if `where` is a name or the position 0 or -1: some models
     return more than the logits in training mode only.
 
     Args:
-        output: What the model returned.
+        output: The model's return value.
         where: Key or index of the logits.
 
     Returns:
         The logits.
 
     Raises:
-        InputError: There is no tensor; the message names what there is.
+        InputError: There is no tensor; the message lists what the output holds.
 
     >>> import torch
     >>> logits_of({"logits": torch.ones(2), "loss": None}, "logits")
@@ -123,7 +123,7 @@ def _parts(output: object) -> Mapping[str | int, object]:
 
 @contextmanager
 def explained(sample: Value) -> Iterator[None]:
-    """Turn whatever the user's model raises within the block into one sentence with a remedy."""
+    """Turn any error of the user's model within the block into one sentence with a remedy."""
     try:
         yield
     except InputError:
@@ -132,14 +132,14 @@ def explained(sample: Value) -> Iterator[None]:
         types = {tensor.dtype for tensor in tensors(sample)}
         remedy = next((text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY)
         if lacks_memory(error):
-            remedy = "too little memory was free, no mistake of the model: end other programs"
+            remedy = "too little memory was free (not the model's fault): end other programs"
         message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
         raise ModelRaised(message) from error
 
 
 @contextmanager
 def full_precision(x: Value) -> Iterator[None]:
-    """Run models on inputs such as x (B, ...) within the block, whatever the caller's settings."""
+    """Run models in full precision within the block, whatever the caller's settings."""
     with torch.autocast(tensors(x)[0].device.type, enabled=False), products("fp32"):
         yield
 
@@ -155,7 +155,7 @@ _REMEDIES = {
     torch.uint8: "if it expects floats, pass call=lambda model, x: model(x.float() / 255)",
     torch.float64: "if its weights are float32, pass x.float(), an array as x.astype('float32')",
     **dict.fromkeys((torch.half, torch.bfloat16), "if its weights are float32, pass x.float()"),
-    torch.int64: "check that every number is one that it knows, or pass x.float()",
+    torch.int64: "check that every index is in range, or pass x.float()",
     torch.int32: "if it expects int64, pass x.long()",
 }
-_REMEDY = "check the shapes, and say with call= how it is given x if it takes other arguments"
+_REMEDY = "check the shapes; if it takes other arguments than x, give call=lambda model, x: ..."

@@ -5,10 +5,10 @@ comes out a name. The name depends on the computation of the value, never on its
 of one run can be used in another run under its name.
 
 Why the same name means the same value: the input, the parameters and the buffers have names of
-their own, and a call of a function on equal values in eval mode gives equal values; so by induction
-over the calls everything with the same name is equal, as long as what lies behind the named
-parameters and buffers is not moved. Numbers that a model passes to a function
-and that change with time are beyond the induction: `checks` looks for these.
+their own, and a call of a function on equal values in eval mode gives equal values. So by induction
+over the calls everything with the same name is equal, as long as the named parameters and buffers
+do not change. The induction does not cover numbers that a model passes to a function and that
+change over time; `checks` looks for these.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ LIVE: Name = (-3, 0)  # what depends on something that is trained, or on chance
 
 
 def of_input(name: Name) -> bool:
-    """Return whether a name is that of a tensor of the input."""
+    """Return whether a name stands for a tensor of the input."""
     return name[0] == INPUT[0]
 
 
 class Names:
     """Numbers of the calls met so far, over all runs of one model.
 
-    A call is known by its function, by the names of the tensors that go in and by how often the
-    same has been called before in the run; not by its other arguments, which may hold the batch
-    size, and not by what else runs. So a value keeps its name when other parts of the model change
+    A call is identified by its function, the names of its input tensors, and how often the same
+    call has occurred before in the run. Its other arguments, which may hold the batch size, do not
+    count, nor do calls elsewhere. So a value keeps its name when other parts of the model change
     their mode, their path or their weights.
 
     >>> names = Names()
@@ -66,7 +66,7 @@ class Names:
         return self  # a copy of a model computes what the model does
 
     def call(self, *key: Hashable) -> int:
-        """Return the number of a call, a new one if it was never met."""
+        """Return the number of a call, a new number for a new call."""
         return self._calls.setdefault(key, len(self._calls))
 
 
@@ -79,7 +79,7 @@ class Tag:
         name: The name.
         written: The names of all writes into the memory that the tensor shares with its views, in
             one list for all of them.
-        seen: How many of these writes the name includes; if there are more, the name is outdated.
+        seen: The number of these writes that the name includes; if there are more, it is outdated.
     """
 
     run: Naming | None
@@ -97,9 +97,9 @@ class TorchCall:
 
     Attributes:
         function: The function.
-        args: Its positional arguments.
-        kwargs: Its keyword arguments.
-        inputs: The tensors among its arguments, in order.
+        args: The positional arguments.
+        kwargs: The keyword arguments.
+        inputs: The tensors among the arguments, in order.
         parents: The names of the inputs.
         number: The number of the call, LIVE's if any parent is live.
     """
@@ -120,7 +120,7 @@ class Naming(TorchFunctionMode):
     Args:
         names: The numbers of calls, shared by all runs of a model.
         state: The tags of the model's parameters and buffers, by the tensors' ids.
-        met: Called with each new value and its name.
+        met: Function to call with each new value and its name.
     """
 
     def __init__(self, names: Names, state: Mapping[int, Tag], met: OnValue) -> None:
@@ -152,9 +152,9 @@ class Naming(TorchFunctionMode):
         return self.perform(TorchCall(func, args, kwargs, inputs, parents, number))
 
     def perform(self, call: TorchCall) -> Any:
-        """Run a call, and name what it overwrites and what it returns.
+        """Run a call, and name the values that it overwrites and returns.
 
-        Subclasses take notes here, or hand out a value without running the call.
+        Subclasses record the call here, or return a value without running the call.
         """
         result, written = watched(call)
         # Before the result is named: it may be a view of what was overwritten.
@@ -164,23 +164,23 @@ class Naming(TorchFunctionMode):
         return self.name_result(call.number, call.inputs, result)
 
     def seen_through(self, name: Name, parents: tuple[Name, ...]) -> None:
-        """Look at a value that changed because its memory was written to elsewhere.
+        """Handle a value that changed because its memory was written through another view.
 
         Args:
-            name: Its new name.
+            name: The new name of the value.
             parents: The names of the values that it depends on.
         """
 
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
-        """Name the new tensors in what a call returned.
+        """Name the new tensors in the return value of a call.
 
-        A call that returns its own input, as dropout does in eval mode, gets a new object to
-        return: in training mode it may be another value, so the two must not share a name.
+        If a call returns its own input, as dropout does in eval mode, it is replaced by a new
+        object: in training mode it may have another value, so the two must not share a name.
 
         Args:
             number: The number of the call.
             inputs: The tensors that the call received.
-            result: What it returned, with tensors of any shape.
+            result: The return value of the call, with tensors of any shape.
 
         Returns:
             The result, with the new objects in it.
@@ -204,10 +204,10 @@ class Naming(TorchFunctionMode):
         return result
 
     def name_of(self, tensor: Tensor) -> Name:
-        """Return the name of what the tensor, of any shape, contains now.
+        """Return the name of the current content of a tensor of any shape.
 
-        If its memory was written to through another view since it was named, it is a new value: it
-        is named after the old one and all that was written.
+        If its memory was written through another view since it was named, it is a new value, which
+        is named after the old value and all of these writes.
         """
         if (tag := self._tag_of(tensor)) is None:
             return FOREIGN
@@ -269,7 +269,7 @@ class Naming(TorchFunctionMode):
             self._transformed[_memory_of(inner)] = inner, tag
 
     def _known_tag(self, tensor: Tensor) -> Tag:
-        """Return a tensor's tag; one that has none is a constant from outside, and tagged so."""
+        """Return a tensor's tag; a tensor without one is tagged as a constant from outside."""
         if (tag := self._tag_of(tensor)) is None:
             self.attach(tensor, tag := Tag(self, FOREIGN, []))
         return tag
@@ -288,7 +288,7 @@ class Naming(TorchFunctionMode):
 def watched(call: TorchCall) -> tuple[Any, list[int]]:
     """Run a call and find the inputs that it wrote into.
 
-    Torch counts the writes into every tensor's memory, which autograd needs.
+    Torch counts the writes into every tensor's memory for autograd.
 
     Args:
         call: The call.
@@ -337,7 +337,7 @@ def _memory_of(tensor: Tensor) -> int:
 
 
 def eagerly() -> AbstractContextManager[object]:
-    """Run a block without torch's compiler, which would make calls that are not seen."""
+    """Run a block without torch's compiler, whose calls could not be followed."""
     # Where nothing has asked for the compiler, its slow import is saved.
     if sys.modules.keys() & {"torch._dynamo", "torch.nn.attention.flex_attention"}:
         return torch.compiler.set_stance("force_eager")  # type: ignore[no-any-return]

@@ -28,7 +28,7 @@ Progress = Callable[[Sequence[Feature]], Iterable[Feature]]
 
 @dataclass(frozen=True)
 class CutPlan:
-    """The plan by which the two parts of a cut run.
+    """The plan of the two parts of a cut.
 
     Attributes:
         names: The numbers of the model's calls.
@@ -38,7 +38,7 @@ class CutPlan:
         shapes: The shape of each value, for any batch size.
         frozen: The parameters and buffers that the feature depends on.
         form: The input's tensors, with no examples.
-        writes: Whether the tail writes in place, and so perhaps into its input.
+        writes: Whether the tail writes in place, possibly into its input.
     """
 
     names: Names
@@ -76,7 +76,7 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
 
     Args:
         features: The features of one trace.
-        progress: Wraps the features, as `tqdm` does.
+        progress: Function that wraps the features, as `tqdm` does.
 
     Returns:
         The plans, in the order of the features.
@@ -101,7 +101,7 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
 
 
 def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
-    """Return a plan that may keep anything, the code around the feature in eval mode if need be."""
+    """Return a plan without barred values, with the code around in eval mode if necessary."""
     if isinstance(plan := _plan(feature), str):
         calmer = replace(feature, around=plan)
         if isinstance(other := _plan(calmer), CutPlan):
@@ -110,7 +110,7 @@ def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
 
 
 def _plan(feature: Feature, barred: Collection[Name] = ()) -> CutPlan | str:
-    """Return a plan that keeps nothing of what is barred, or why there is none."""
+    """Return a plan that keeps no barred value, or the reason why there is none."""
     try:
         return _plan_cut(feature, _training_pass(feature), barred)
     except Failed as failure:
@@ -159,10 +159,10 @@ def _training_pass(feature: Feature) -> Pass:
 
 
 def _composed(feature: Feature) -> Pass | None:
-    """Return the training pass of a feature, put together from two that are known.
+    """Return the training pass of a feature, combined from a pass in eval mode and one in training.
 
-    The one takes each module's calls in eval mode, the other those in training mode. None where
-    the modes change more than what a module does by itself: the way, or what comes of it.
+    Each module's calls come from the pass in its mode. The result is None if the modes change more
+    than the modules' own calls: the path through the model, or the values that other calls read.
     """
     calls, large, training = feature.eval_calls, feature.trace.large, feature.trace.training
     if training is None or not all(map(all, calls.values())):
@@ -197,7 +197,7 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
     barred: values that must not be cached. Raises Failed if other values do not suffice, or
-    training would change what is frozen.
+    training would change a frozen value.
     """
     trace = feature.trace
     steps, state = trace.large.steps, trace.state.keys()
@@ -209,7 +209,7 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
     behind = [step for number, step in trained_pass.steps.items() if number not in feature.upstream]
     written = {step.parents[at][0] for step in behind for at in step.overwritten}
     if written & feature.upstream & state:
-        raise Failed("training what is downstream of it writes to a buffer that it depends on")
+        raise Failed("training downstream of it writes to a buffer that it depends on")
     costs = _costs(trained_pass, trace, barred)
     cut = minimum_cut(trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass))
     if cut is None:
@@ -221,10 +221,10 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
 
 
 def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:
-    """Return the cost of each value that may be kept: those with a row per example.
+    """Return the cost of each value that may be kept, which must have a row per example.
 
-    Twice the bytes of an example, so that a view may cost a little more than what it looks at: of
-    values of one size the last is kept, but to look at one in another way is no work to save.
+    The cost is twice the bytes of an example, so that a view can cost a little more than its base:
+    of values of equal size the last is kept, but keeping a view saves no work.
     """
     # A view has no memory of its own: to keep it is to keep what it looks at.
     views = {name for step in trained_pass.steps.values() for name in step.views}
@@ -238,8 +238,8 @@ def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[N
 def _steady(trace: Trace, trained_pass: Pass) -> set[int]:
     """Return the calls that do the same in training as in eval mode, now and later.
 
-    Only functions without a number, which may change with mode, time or chance, count, if they are
-    called alike in both modes.
+    Only functions without a numeric argument count, as a number may change with mode, time or
+    chance, and only if both modes call them alike.
     """
     if trained_pass.drawn:
         return set()  # the code may have chosen its way by what it drew

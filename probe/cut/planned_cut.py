@@ -32,10 +32,10 @@ class PlannedCut:
 
     Attributes:
         feature: The feature, with the trace of the model.
-        trainable: Selects the parameters of the tail that are trained.
+        trainable: The choice of the tail's parameters to train, see `probe.Model`.
         plan: The plan of prefix and tail; None if the whole model has to be run.
-        slow: Why the whole model has to be run, if it has.
-        chain: The number of links before the tail, None if the model is not a chain.
+        slow: The reason why the whole model has to be run, if it has to be.
+        chain: The number of modules of a chain before the tail, None if the model is no chain.
     """
 
     feature: Feature
@@ -46,7 +46,7 @@ class PlannedCut:
 
     @cached_property
     def facts(self) -> CutFacts:
-        """The facts that others see."""
+        """The facts about the cut."""
         feature, trace = self.feature, self.feature.trace
         behind = trace.large.upstream([trace.large.logits]) - feature.upstream
         steps, visit = trace.large.steps, feature.visit
@@ -96,7 +96,7 @@ class PlannedCut:
         return module.train()
 
     def split(self) -> Split:
-        """Return prefix and tail, the tail with parameters of its own."""
+        """Return the prefix and the tail; the tail has its own copy of the parameters."""
         module = self.whole()
         links = _links(module.model)[self.chain :]
         tail = module if self.chain is None else nn.Sequential(*links)
@@ -124,13 +124,13 @@ class PlannedCut:
     def again(self, x: Value, reason: str = "", whole: bool = False) -> PlannedCut:
         """Cut again, for data that this cut does not fit; see `Cut.again`.
 
-        First the code around the feature is put into eval mode, since in training mode chance may
-        choose the path; if that does not help, nothing is cached.
+        First the code around the feature is put into eval mode, as its path may be random in
+        training mode; if that does not help, nothing is cached.
 
         Args:
             x: The training inputs, one or more tensors (N, ...).
-            reason: Why this cut does not fit, the end of a sentence; empty if it does.
-            whole: Whether to run the whole model at once.
+            reason: Why this cut does not fit, as the end of a sentence; empty if it fits.
+            whole: Whether to run the whole model without trying another cut first.
 
         Returns:
             The new cut.
@@ -145,8 +145,8 @@ class PlannedCut:
     def _on_more_examples(self, x: Value) -> PlannedCut:
         """Return the cut of the whole model with its feature found on examples from all of x.
 
-        Few examples need not show all that a value depends on, as in a mixture of experts, and what
-        they do not show would be retrained.
+        A few examples may not show everything that a value depends on, as in a mixture of experts;
+        a dependency that they miss would be retrained.
         """
         traced, column = self.feature.trace, tensors(x)[0]
         n, wide = len(column), min(len(column), _WIDE)
@@ -161,7 +161,7 @@ class PlannedCut:
         """Return the cut that caches nothing: the whole model runs, its frozen part held fixed.
 
         Args:
-            slow: Why nothing can be cached, the end of a sentence.
+            slow: The reason why nothing can be cached, as the end of a sentence.
 
         Returns:
             The cut.
@@ -185,7 +185,7 @@ class PlannedCut:
             The cut.
 
         Raises:
-            InputError: Neither is possible.
+            InputError: Neither kind of cut is possible.
         """
         try:
             if isinstance(plan, str):
@@ -204,7 +204,7 @@ class PlannedCut:
             raise
 
     def _compared(self, plan: CutPlan, reference: ReferenceValues) -> PlannedCut:
-        """Return the cut with the simpler tail if that will do; raises Failed if neither does."""
+        """Return the cut with the simpler tail if that passes; raises Failed if neither does."""
         if not reference.repeats:
             raise Failed(
                 "the model gives different outputs for the same input in eval mode (by a generator "
@@ -245,9 +245,9 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
 def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     """Return the number of links of a chain in the prefix, if a link gives the kept value.
 
-    The tail is the links after these, which do what a replay does without its cost in every call.
-    None if the model is no such chain, if its links give anything but a tensor with the examples
-    first, or if a later link uses again what is frozen.
+    The tail consists of the links after these, which do the same as a replay without its cost per
+    call. The result is None if the model is no such chain, if a link returns anything but a tensor
+    with the examples first, or if a later link uses frozen parameters again.
     """
     plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
     facts = plan.shapes[plan.kept[0]]

@@ -1,17 +1,17 @@
 """Replays of a model's own forward pass, with its frozen part served from a cache.
 
-The model's code runs as it always does, every line of it; only its calls of torch functions are
-intercepted. A call on frozen values is not run: its result is handed out, either the kept value or
-a placeholder that has the right shape and type but no value. This is safe:
+Every line of the model's code runs as usual; only its calls of torch functions are intercepted. A
+call on frozen values is not run. Its result is either the kept value, or a placeholder that has the
+right shape and type but no value. This is safe:
 
-- A call is served only under its number, which says by which functions it was computed from which
-  input, parameters and buffers (see `names`). All of these are frozen, so the value is what running
-  the call in eval mode would give; and eval mode is what a prefix is always in.
-- A placeholder computes nothing. Whatever reads its value, within torch's functions or behind them,
-  raises an error; it never goes on with a wrong number.
-- A call on anything trained, or unknown to the plan, is run on real values. So the model may take
-  another path in every step, as stochastic depth does, as long as it needs no frozen value that is
-  not kept.
+- A call is served only under its number, which identifies the functions, input, parameters and
+  buffers that it was computed from (see `names`). All of these are frozen, so the value is the one
+  that running the call in eval mode would give; and a prefix is always in eval mode.
+- A placeholder computes nothing. Any read of its value, inside or outside torch's functions, raises
+  an error and never continues with a wrong number.
+- A call that depends on anything trained, or unknown to the plan, is run on real values. So the
+  model may take another path in every step, as stochastic depth does, as long as it needs no frozen
+  value that is not kept.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class Prefix(nn.Module):
 
 
 class Replay(PartlyEval):
-    """A tail: the model's own forward, run on kept values without what computes them."""
+    """A tail: the model's own forward on kept values, without the calls that compute them."""
 
     def __init__(self, model: nn.Module, feature: Feature, plan: CutPlan) -> None:
         super().__init__(model, feature)
@@ -93,8 +93,8 @@ class Replay(PartlyEval):
 class _Placeholder(Tensor):
     """A frozen value that was not computed.
 
-    It has a shape, a type and a device. `served`: the kept value, once it was needed; `served_as`:
-    the name under which it was handed out.
+    It has a shape, a type and a device. `served` is the kept value, once it was needed, and
+    `served_as` the name under which it was returned.
     """
 
     served: Tensor | None = None
@@ -165,13 +165,13 @@ class _Replaying(Naming):
         return tree_unflatten(leaves, step.tree)
 
     def _compute(self, call: TorchCall, live: bool) -> Any:
-        """Run a call on the values themselves; `live`: it depends on what is trained."""
+        """Run a call on real values; `live` means that it depends on trained parameters."""
         real = call
         if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
             args, kwargs = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))
             real = replace(call, args=args, kwargs=kwargs, inputs=tensors_in((args, kwargs)))
         if self._outdated and any(alias(t, self._outdated) is not None for t in real.inputs):
-            raise NotKept("a value is read that was to be overwritten by one that is not kept")
+            raise NotKept("the model reads a value that a missing one would overwrite")
         result, written = watched(real)
         # A placeholder and the value in its place have one tag, so both know of a write.
         call.number = LIVE[0] if live else call.number
@@ -190,7 +190,7 @@ class _Replaying(Naming):
         if holder.served is not None and (holder.served_as == name or tag.name == LIVE):
             return holder.served
         if name not in self._values:
-            raise NotKept("a frozen value that is not kept is read by what is trained")
+            raise NotKept("the trained part reads a frozen value that is not kept")
         tag.name, tag.seen = name, len(tag.written)
         holder.served, holder.served_as = self._values[name], name
         self.attach(holder.served, tag)

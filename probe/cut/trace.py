@@ -41,17 +41,17 @@ class Step:
 
     Attributes:
         function: The function's name.
-        parents: The names of its inputs, the tensors that go in, numbered from 0.
-        names: The names of the new values, also of those written over an input.
-        leaves: For each value returned `("new", index, input)`, where input is the number of the
-            one whose memory it shares, or None; `("given", input)` for an input handed on; or
-            `("plain", value)` for what is no tensor.
-        tree: How the leaves are put together in what is returned.
-        overwritten: The numbers of the inputs that it writes into.
+        parents: The names of the input tensors; inputs are numbered from 0 in this order.
+        names: The names of the new values, including values written over an input.
+        leaves: The values returned: `("new", index, input)` with the number of the input whose
+            memory the value shares, or None; `("given", input)` for an input passed through;
+            `("plain", value)` for anything but a tensor.
+        tree: The structure of the return value, with a slot for each leaf.
+        overwritten: The numbers of the inputs that the call writes into.
         owner: The module whose own forward makes the call.
-        random: Whether it draws from a generator.
-        settings: Its arguments that are no tensors.
-        work: Its floating-point operations.
+        random: Whether the call draws from a generator.
+        settings: The arguments that are not tensors.
+        work: The number of floating-point operations.
     """
 
     function: str
@@ -67,7 +67,7 @@ class Step:
 
     @property
     def views(self) -> tuple[Name, ...]:
-        """Names of the values that are only another look at an input's memory."""
+        """Names of the values that are views of an input's memory."""
         indexes = [leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None]
         return tuple(name for name in self.names if name[1] in indexes)
 
@@ -79,7 +79,7 @@ class Visit:
     Attributes:
         module: The module's dotted name.
         names: The names of the tensors in its output, in order.
-        shapes: The shapes of these.
+        shapes: The shapes of these tensors.
         work: The floating-point operations of the pass so far.
     """
 
@@ -110,7 +110,7 @@ class Pass:
     def upstream(self, names: Iterable[Name]) -> frozenset[int]:
         """Return the numbers of all calls that the named values depend on.
 
-        Those of the input, of parameters and of buffers are among them, as the ends of all ways.
+        They include the calls that stand for the input, the parameters and the buffers.
         """
         calls: set[int] = set()
         waiting = [name[0] for name in names]
@@ -133,12 +133,12 @@ class Trace:
         names: The numbers of the model's calls.
         state: The "calls" that stand for its parameters and buffers.
         large: The forward pass on the first `examples` examples of the sample.
-        shapes: The shapes of all values that are computed in eval mode, as all that is frozen is.
+        shapes: The shapes of all values computed in eval mode, which include all frozen values.
         sample: The inputs, one or more tensors (B, ...).
         examples: The number of examples in the large pass.
         call: The call that gives the model's logits.
-        given_frozen: Names of the parameters that ask for no gradient in the user's own model, and
-            of the buffers of modules of which that is true of all parameters.
+        given_frozen: Names of the parameters with `requires_grad=False` in the user's own model,
+            and of the buffers of modules in which all parameters are like this.
     """
 
     model: nn.Module
@@ -183,7 +183,7 @@ class Trace:
             return gains_pixelwise(model, partial(self.call, model), few)
 
     def logits(self, x: Value) -> Tensor:
-        """Return the traced model's logits (B, K) for a batch (B, ...), and leave it as it was."""
+        """Return the logits (B, K) of a batch (B, ...) and leave the traced model unchanged."""
         modules.forget(self.model)
         with modules.kept_buffers(self.model), global_stream(stream(0, "check")):
             return self.call(self.model, mapped(x, torch.clone))
@@ -196,7 +196,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
         model: The model, perhaps within wrappers.
         sample: Inputs, one or more tensors (B, ...), B from 3.
         call: The call that gives its logits.
-        examples: The number of examples to follow it on.
+        examples: The number of examples to run it on.
 
     Raises:
         InputError: The call gives no logits or fails, the model has parts that cannot be copied,
@@ -237,7 +237,7 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
 def follow(
     model: nn.Module, names: Names, state: StateCalls, sample: Value, call: ModelCall
 ) -> Pass:
-    """Run `model` as it is, in its own modes, and record what it computes.
+    """Run `model` unchanged, in its own modes, and record its computation.
 
     Buffers and random generators keep their state.
 
@@ -246,7 +246,7 @@ def follow(
         names: The names of earlier calls.
         state: The "calls" that stand for the model's parameters and buffers.
         sample: The inputs, (B, ...).
-        call: How the model is called, and where its logits are.
+        call: The call that gives the model's logits.
 
     Returns:
         The recorded forward pass.
@@ -321,7 +321,7 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
 
 
 class _DynamicShapes(TorchDispatchMode):
-    """A watch for operators whose output's size depends on the values that they are given."""
+    """A watch for operators whose output size depends on the values of their inputs."""
 
     met = False
 
@@ -398,7 +398,7 @@ class _Tracing(Naming):
         return returned
 
     def visiting(self, model: nn.Module) -> ExitStack:
-        """Return a context within which the modules that run are noted, and their results."""
+        """Return a context that records the modules that run, and their results."""
         hooks = ExitStack()
         for name, module in model.named_modules():
             enter = partial(self._entering, name)

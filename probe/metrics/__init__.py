@@ -15,7 +15,7 @@ papers define one name differently, a prefix says whose it is.
 - Chaudhry 2018 (`chaudhry`): `average_accuracy`, `forgetting`, `task_forgetting`, `intransigence`;
 - Kemker 2018 (`kemker`): `alpha_base`, `alpha_new`, `alpha_all`, `omega_base`, `omega_new`,
   `omega_all`;
-- Murata 2020 (`murata`), of counts: `pra`, `forgetting_strength`, `task_f1`;
+- Murata 2020 (`murata`), from counts: `pra`, `forgetting_strength`, `task_f1`;
 - deep and shallow forgetting, ICLR 2026 (`deep_shallow`): `deep_forgetting`,
   `task_deep_forgetting`, `shallow_forgetting`, `task_shallow_forgetting`, `replay_gap`.
 

@@ -18,11 +18,11 @@ def average_accuracy(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average accuracy on the tasks learned so far: A_k = (1/k) sum_{j=1..k} a_{k,j}.
 
     Args:
-        R: (T+1, T).
-        k: 1..T, by default T.
+        R: Accuracy matrix, (T+1, T).
+        k: Number of tasks learned, 1 to T; T by default.
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: A cell is missing.
@@ -41,11 +41,11 @@ def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average forgetting of the earlier tasks: F_k = (1/(k-1)) sum_{j=1..k-1} f_j^k.
 
     Args:
-        R: (T+1, T).
-        k: 2..T, by default T.
+        R: Accuracy matrix, (T+1, T).
+        k: Number of tasks learned, 2 to T; T by default.
 
     Returns:
-        In [-1, 1]; lower is better, below 0 is positive backward transfer.
+        A value in [-1, 1]; lower is better, below 0 is positive backward transfer.
 
     Raises:
         NotMeasured: A cell is missing, or k = 1.
@@ -62,15 +62,15 @@ def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
 def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float64]:
     """Forgetting of every task j < k: f_j^k = max_{l=1..k-1} a_{l,j} - a_{k,j}.
 
-    The best past accuracy is sought over all rows l from 1, also those before task j was learned;
-    row k is not among them, so that f_j^k < 0 where task k improved task j.
+    The best past accuracy is the maximum over all rows l from 1, including rows before task j was
+    learned, but without row k: f_j^k < 0 where task k improved task j.
 
     Args:
-        R: (T+1, T).
-        k: 2..T, by default T.
+        R: Accuracy matrix, (T+1, T).
+        k: Number of tasks learned, 2 to T; T by default.
 
     Returns:
-        (k-1,), in [-1, 1]; lower is better.
+        Values (k-1,) in [-1, 1]; lower is better.
 
     Raises:
         NotMeasured: A cell is missing, or k = 1.
@@ -95,15 +95,15 @@ def intransigence(
     a*_k is the accuracy on task k of a reference trained on the data of tasks 1..k together.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
         reference: The cumulative learner's matrix, whose diagonal is a*.
-        k: 1..T, by default T.
+        k: Number of tasks learned, 1 to T; T by default.
 
     Returns:
-        In [-1, 1]; lower is better, below 0 is positive forward transfer.
+        A value in [-1, 1]; lower is better, below 0 is positive forward transfer.
 
     Raises:
-        NotMeasured: A cell of either is missing.
+        NotMeasured: A cell of either matrix is missing.
         InputError: The reference has another number of tasks.
 
     Source: Chaudhry 2018, eq. 4.

@@ -16,7 +16,7 @@ class Counts:
     """The confusion matrix of one evaluation, over the whole test set.
 
     Args:
-        table: (K, K) whole numbers, true class x predicted class; their sum is the number of test
+        table: Whole numbers (K, K), true class x predicted class; their sum is the number of test
             examples.
 
     Raises:
@@ -45,20 +45,20 @@ class Counts:
         Args:
             true: The labels, (N,) whole numbers from 0 to K - 1.
             predicted: The predicted classes, (N,) whole numbers from 0 to K - 1.
-            classes: K.
+            classes: Number of classes K.
 
         Returns:
             The counts.
 
         Raises:
-            InputError: The labels are not of this form.
+            InputError: The labels are anything else.
         """
         y, p = checked_labels(true, predicted, classes)
         return cls(np.bincount(y * classes + p, minlength=classes**2).reshape(classes, classes))
 
     @property
     def classes(self) -> int:
-        """K, the number of classes."""
+        """The number of classes K."""
         return len(self.table)
 
     @property
@@ -69,8 +69,8 @@ class Counts:
     def accuracy(self, classes: Sequence[int] | None = None) -> float:
         """Return the fraction of correct predictions for the examples of `classes`, all by default.
 
-        In [0, 1]; higher is better; NaN if there is no such example. Weights classes by their
-        number of examples; see `TaskPredictions.accuracies` for the mean that does not.
+        The value is in [0, 1]; higher is better; NaN if there is no such example. Classes are
+        weighted by their number of examples; `TaskPredictions.accuracies` has the unweighted mean.
         """
         labels = list(range(self.classes) if classes is None else classes)
         if any(not 0 <= label < self.classes for label in labels):

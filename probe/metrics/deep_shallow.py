@@ -21,10 +21,10 @@ def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
     """Deep forgetting of every task before the last: F*_j = A*_jj - A*_Tj.
 
     Args:
-        A_star: (T+1, T), of the probe.
+        A_star: Accuracy matrix of the probe, (T+1, T).
 
     Returns:
-        (T-1,), in [-1, 1]; lower is better, below 0 where later tasks made the feature better.
+        Values (T-1,) in [-1, 1]; lower is better, below 0 where later tasks improved the feature.
 
     Raises:
         NotMeasured: A cell is missing.
@@ -42,10 +42,10 @@ def deep_forgetting(A_star: AccuracyMatrix) -> float:
     """Deep forgetting: the mean over j < T of F*_j = A*_jj - A*_Tj.
 
     Args:
-        A_star: (T+1, T), of the probe.
+        A_star: Accuracy matrix of the probe, (T+1, T).
 
     Returns:
-        In [-1, 1]; lower is better.
+        A value in [-1, 1]; lower is better.
 
     Raises:
         NotMeasured: A cell is missing, or T = 1.
@@ -59,10 +59,10 @@ def task_shallow_forgetting(A: AccuracyMatrix) -> NDArray[np.float64]:
     """Shallow forgetting of every task before the last: F_j = A_jj - A_Tj.
 
     Args:
-        A: (T+1, T), of the network's own output.
+        A: Accuracy matrix of the network's own output, (T+1, T).
 
     Returns:
-        (T-1,), in [-1, 1]; lower is better.
+        Values (T-1,) in [-1, 1]; lower is better.
 
     Raises:
         NotMeasured: A cell is missing.
@@ -75,10 +75,10 @@ def shallow_forgetting(A: AccuracyMatrix) -> float:
     """Shallow forgetting: the mean over j < T of F_j = A_jj - A_Tj; minus the BWT of GEM.
 
     Args:
-        A: (T+1, T), of the network's own output.
+        A: Accuracy matrix of the network's own output, (T+1, T).
 
     Returns:
-        In [-1, 1]; lower is better.
+        A value in [-1, 1]; lower is better.
 
     Raises:
         NotMeasured: A cell is missing, or T = 1.
@@ -91,11 +91,11 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     """Excess of forgetting at the output over that in the feature: shallow minus deep forgetting.
 
     Args:
-        A: (T+1, T), of the network's own output.
-        A_star: (T+1, T), of the probe, on the same networks.
+        A: Accuracy matrix of the network's own output, (T+1, T).
+        A_star: Accuracy matrix of the probe on the same networks, (T+1, T).
 
     Returns:
-        In [-2, 2]; lower is better, 0 where the output uses all that the feature holds.
+        A value in [-2, 2]; lower is better, 0 where the output uses all that the feature holds.
 
     Raises:
         NotMeasured: A cell of either is missing, or T = 1.
@@ -107,5 +107,5 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     """
     A_star = AccuracyMatrix.of(A_star)
     if A.tasks != A_star.tasks:
-        raise InputError(f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same networks'")
+        raise InputError(f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same tasks")
     return shallow_forgetting(A) - deep_forgetting(A_star)

@@ -1,9 +1,9 @@
-"""The seven criteria of Diaz-Rodriguez 2018, each in [0, 1] and to be maximized, and their scores.
+"""The seven criteria of Diaz-Rodriguez 2018, each in [0, 1] with higher better, and their scores.
 
 Source: Diaz-Rodriguez et al., Don't forget, there is more than forgetting: new metrics for
 Continual Learning, NeurIPS workshop 2018 (equation numbers are the paper's, not the poster's).
 A, BWT, REM, BWT+ and FWT are functions of R, (T+1, T), whose row 0 they do not use; the paper's N
-is T here. MS, SSS and CE are functions of what learning each task cost.
+is T here. MS, SSS and CE are functions of the cost of learning each task.
 """
 
 import math
@@ -47,10 +47,10 @@ def accuracy(R: AccuracyMatrix) -> float:
     """Accuracy over the whole training: A = sum_{i>=j} R_{i,j} / (T(T+1)/2).
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: A cell is missing.
@@ -69,10 +69,10 @@ def bwt(R: AccuracyMatrix) -> float:
     """Backward transfer after every task: BWT = sum_{j<i} (R_{i,j} - R_{j,j}) / (T(T-1)/2).
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
 
     Returns:
-        In [-1, 1]; higher is better, below 0 is forgetting.
+        A value in [-1, 1]; higher is better, below 0 is forgetting.
 
     Raises:
         NotMeasured: A cell is missing, or T = 1.
@@ -92,10 +92,10 @@ def rem(R: AccuracyMatrix) -> float:
     """Remembering, the part of BWT below 0: REM = 1 - |min(BWT, 0)|.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
 
     Returns:
-        In [0, 1]; higher is better, 1 is no forgetting on average.
+        A value in [0, 1]; higher is better, 1 means no forgetting on average.
 
     Raises:
         NotMeasured: A cell is missing, or T = 1.
@@ -110,10 +110,10 @@ def bwt_plus(R: AccuracyMatrix) -> float:
     """Positive backward transfer, the part of BWT above 0: BWT+ = max(BWT, 0).
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: A cell is missing, or T = 1.
@@ -130,10 +130,10 @@ def fwt(R: AccuracyMatrix) -> float:
     Rows start at 1, and no random baseline is subtracted, unlike in the GEM paper's FWT.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: A cell is missing, or T = 1.
@@ -149,11 +149,11 @@ def ms(model_bytes: Sequence[float]) -> float:
     """Model size efficiency: MS = min(1, (1/T) sum_i Mem(theta_1) / Mem(theta_i)).
 
     Args:
-        model_bytes: Mem(theta_i), (T,), the memory of the model after task i and of what the
-            learner carries beside it.
+        model_bytes: Mem(theta_i), (T,), the memory of the model after task i and of all else that
+            the learner keeps.
 
     Returns:
-        In [0, 1]; higher is better, 1 is a model that did not grow.
+        A value in [0, 1]; higher is better, 1 means that the model did not grow.
 
     Raises:
         InputError: A size is not above 0.
@@ -174,11 +174,11 @@ def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
 
     Args:
         stored_bytes: Mem(M_i), (T,), the memory of the samples stored *while* task i is learned (0
-            at the first).
-        lifetime_bytes: Mem(D), that of all tasks' training data.
+            for the first task).
+        lifetime_bytes: Mem(D), the memory of all tasks' training data.
 
     Returns:
-        In [0, 1]; higher is better, 1 stores nothing.
+        A value in [0, 1]; higher is better, 1 means that nothing is stored.
 
     Raises:
         InputError: A size is below 0, or lifetime_bytes is 0.
@@ -207,11 +207,11 @@ def ce(
         ops_one_pass: Ops_fb, (T,), mul-adds of one forward and backward pass over task i's training
             data.
         ops_spent: Ops, (T,), all mul-adds spent to learn task i.
-        epsilon: A scale against values very near to 0, from 1.
+        epsilon: A scale of 1 or more, to avoid values very near 0.
         form: "poster" divides by 1 + Ops(Tr_i).
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         InputError: Numbers are out of range or of another length.
@@ -238,11 +238,11 @@ def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> f
     """Weighted mean of the seven criteria: CLscore = sum_k w_k c_k.
 
     Args:
-        criteria: c_k for every key of CRITERIA, means over the runs, fractions.
-        weights: w_k by key or in the order of CRITERIA, from 0 and of sum 1; None = W1.
+        criteria: c_k for every key of CRITERIA, as fractions, means over the runs.
+        weights: w_k by key or in the order of CRITERIA, each 0 or more, with sum 1; None = W1.
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         InputError: Keys are missing or unknown, or numbers out of range.
@@ -266,13 +266,13 @@ def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None
         weights: w_k, see `cl_score`.
 
     Returns:
-        In [0, 1]; higher is better, 1 is runs that agree.
+        A value in [0, 1]; higher is better, 1 means that the runs agree.
 
     Raises:
         InputError: Keys are missing or unknown, or numbers out of range.
         NotMeasured: A number is NaN.
 
-    Source: Diaz-Rodriguez 2018, eq. 9 (population or sample deviation is not said there).
+    Source: Diaz-Rodriguez 2018, eq. 9 (which does not say whether sample or population deviation).
     """
     return 1 - _weighted_sum(deviations, "deviation of criterion", weights)
 
@@ -287,7 +287,7 @@ def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
         The weights by key.
 
     Raises:
-        InputError: They are not seven, from 0 and of sum 1.
+        InputError: The weights are not seven numbers of 0 or more with sum 1.
 
     >>> weights_by_criterion(W2)["SSS"]
     0.2

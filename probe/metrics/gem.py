@@ -15,10 +15,10 @@ def acc(R: AccuracyMatrix) -> float:
     """Average accuracy after the last task: ACC = (1/T) sum_{j=1..T} R_{T,j}.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: A cell is missing.
@@ -36,10 +36,10 @@ def bwt(R: AccuracyMatrix) -> float:
     """Backward transfer: BWT = (1/(T-1)) sum_{j=1..T-1} (R_{T,j} - R_{j,j}).
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
 
     Returns:
-        In [-1, 1]; higher is better, below 0 is forgetting.
+        A value in [-1, 1]; higher is better, below 0 is forgetting.
 
     Raises:
         NotMeasured: A cell is missing, or T = 1.
@@ -59,13 +59,13 @@ def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer: FWT = (1/(T-1)) sum_{j=2..T} (R_{j-1,j} - b_j).
 
     Args:
-        R: (T+1, T); b_j = R_{0,j}, the accuracy on task j before any training.
+        R: Accuracy matrix, (T+1, T); b_j = R_{0,j}, the accuracy on task j before any training.
 
     Returns:
-        In [-1, 1]; higher is better.
+        A value in [-1, 1]; higher is better.
 
     Raises:
-        NotMeasured: A cell is missing, also of row 0, or T = 1.
+        NotMeasured: A cell is missing, including row 0, or T = 1.
 
     Source: GEM paper, eq. 4. The FWT of Diaz-Rodriguez 2018 is another quantity.
 

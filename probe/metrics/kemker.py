@@ -22,11 +22,11 @@ def alpha_base(R: AccuracyMatrix, i: int) -> float:
     """Accuracy on the base set after session i: alpha_{base,i} = R_{i,1}.
 
     Args:
-        R: (T+1, T).
-        i: 1..T.
+        R: Accuracy matrix, (T+1, T).
+        i: Number of sessions so far, 1 to T.
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: The cell is missing.
@@ -41,11 +41,11 @@ def alpha_new(R: AccuracyMatrix, i: int) -> float:
     """Accuracy on session i right after it is learned: alpha_{new,i} = R_{i,i}.
 
     Args:
-        R: (T+1, T).
-        i: 1..T.
+        R: Accuracy matrix, (T+1, T).
+        i: Number of sessions so far, 1 to T.
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: The cell is missing.
@@ -62,13 +62,13 @@ def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
     alpha_{all,i} = sum_{j<=i} n_j R_{i,j} / sum_{j<=i} n_j.
 
     Args:
-        R: (T+1, T).
-        i: 1..T.
-        test_sizes: n_j, (T,), numbers of test examples, by default all equal (with mean-per-class
-            accuracies in R, give numbers of classes instead).
+        R: Accuracy matrix, (T+1, T).
+        i: Number of sessions so far, 1 to T.
+        test_sizes: Numbers n_j of test examples (T,), by default all equal. If R has mean-per-class
+            accuracies, give numbers of classes instead.
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: A cell is missing.
@@ -89,7 +89,7 @@ def omega_base(R: AccuracyMatrix, ideal: float) -> float:
     """Retention of the base set: (1/(T-1)) sum_{i=2..T} alpha_{base,i} / alpha_ideal.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
         ideal: alpha_ideal in (0, 1], accuracy of an offline model on the base set's test data.
 
     Returns:
@@ -112,10 +112,10 @@ def omega_new(R: AccuracyMatrix) -> float:
     """Recall of a session right after it: Omega_new = (1/(T-1)) sum_{i=2..T} alpha_{new,i}.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
 
     Returns:
-        In [0, 1]; higher is better.
+        A value in [0, 1]; higher is better.
 
     Raises:
         NotMeasured: A cell is missing, or T = 1.
@@ -131,9 +131,9 @@ def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None 
     """Accuracy on all that was learned: Omega_all = (1/(T-1)) sum_{i=2..T} alpha_{all,i} / ideal.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
         ideal: alpha_ideal in (0, 1], see `omega_base`.
-        test_sizes: n_j of `alpha_all`.
+        test_sizes: Numbers n_j of test examples (T,), see `alpha_all`.
 
     Returns:
         At least 0; higher is better; may exceed 1.
@@ -155,14 +155,14 @@ def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[n
     """Return the weight n_j of each task.
 
     Args:
-        R: (T+1, T).
-        test_sizes: (T,) numbers of test examples; None = all 1.
+        R: Accuracy matrix, (T+1, T).
+        test_sizes: Numbers of test examples (T,); None = all 1.
 
     Returns:
-        (T,).
+        The weights (T,).
 
     Raises:
-        InputError: There is another number of them, or one is not above 0.
+        InputError: The number of sizes is not T, or one is not above 0.
     """
     sizes = np.array((1,) * R.tasks if test_sizes is None else test_sizes, dtype=np.float64)
     if len(sizes) != R.tasks:

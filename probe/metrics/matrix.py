@@ -18,12 +18,12 @@ class AccuracyMatrix:
     """R[i, j] = test accuracy on task j after training through task i, as fractions in [0, 1].
 
     Args:
-        values: (T+1, T); row i = tasks learned so far (row 0: before any training, the b_j of the
-            GEM paper), column j - 1 = task j in executed order; NaN = not measured. A read-only
-            copy is kept.
+        values: Accuracies (T+1, T); row i = tasks learned so far (row 0: before any training, the
+            b_j of the GEM paper), column j - 1 = task j in executed order; NaN = not measured. A
+            read-only copy is kept.
 
     Raises:
-        InputError: The shape is another one, or a value is outside [0, 1].
+        InputError: The shape is wrong, or a value is outside [0, 1].
 
     >>> R = AccuracyMatrix([[0.5, 0.5], [0.9, 0.1], [0.5, 0.8]])  # before, after task 1, 2
     >>> R.tasks, R.cell(2, 1)
@@ -35,7 +35,7 @@ class AccuracyMatrix:
     def __post_init__(self) -> None:
         values = np.array(self.values, dtype=np.float64)
         if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
-            raise InputError(f"R is (T+1, T), got {values.shape}: use AccuracyMatrix.square")
+            raise InputError(f"R must be (T+1, T), got {values.shape}: use AccuracyMatrix.square")
         # NaN is neither: a cell that was not measured passes.
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):
@@ -54,15 +54,15 @@ class AccuracyMatrix:
                 rows.
 
         Raises:
-            InputError: The shape is another, or values are outside [0, 1].
+            InputError: The shape is wrong, or a value is outside [0, 1].
         """
         if isinstance(values, AccuracyMatrix):
             return values
         try:
             table = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError):
-            got = f"got {values!r:.60}: give NaN for what was not measured"
-            raise InputError(f"R has rows of T fractions, {got}") from None
+            got = f"got {values!r:.60}: give NaN where nothing was measured"
+            raise InputError(f"R must have rows of T fractions, {got}") from None
         return cls.square(table) if table.ndim == 2 and len(table) == table.shape[1] else cls(table)
 
     @classmethod
@@ -70,13 +70,13 @@ class AccuracyMatrix:
         """Build R from a (T, T) matrix without the row before any training, which stays NaN.
 
         Args:
-            values: (T, T) accuracies in [0, 1].
+            values: Accuracies (T, T) in [0, 1].
 
         Returns:
-            R.
+            The matrix R, (T+1, T).
 
         Raises:
-            InputError: The shape is another one, or a value is outside [0, 1].
+            InputError: The shape is wrong, or a value is outside [0, 1].
         """
         table = np.array(values, dtype=np.float64)
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
@@ -90,16 +90,16 @@ class AccuracyMatrix:
         """Build R from the evaluations of one run.
 
         Args:
-            runs: T+1 evaluations, tasks in executed order. A task without test examples is a column
-                of NaN.
-            mean: The mean over a task's test examples, or over its classes' accuracies, as Kemker
-                2018 has it where classes are unbalanced.
+            runs: The T+1 evaluations, tasks in executed order. A task without test examples is a
+                column of NaN.
+            mean: The mean over a task's test examples, or over its classes' accuracies, as in
+                Kemker 2018 for unbalanced classes.
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
 
     @property
     def tasks(self) -> int:
-        """T, the number of tasks."""
+        """The number of tasks T."""
         return int(self.values.shape[1])
 
     @cached_property
@@ -117,14 +117,14 @@ class AccuracyMatrix:
             R[i, j], in the shape to which i and j broadcast.
 
         Raises:
-            NotMeasured: A cell is NaN; the first is named.
+            NotMeasured: A cell is NaN; the message names the first.
             InputError: A cell is outside the matrix.
         """
         # By flat indices, as plain indexing would count a negative i or j from the end.
         try:
             flat = np.ravel_multi_index((np.asarray(i), np.subtract(j, 1)), self.values.shape)
         except ValueError:
-            raise InputError(f"R[i,j] has i in 0..{self.tasks} and j in 1..{self.tasks}") from None
+            raise InputError(f"R[i,j] needs i in 0..{self.tasks}, j in 1..{self.tasks}") from None
         cells = np.asarray(self.values.take(flat))
         if self._has_gaps and (missing := np.isnan(cells)).any():
             row, column = divmod(int(np.asarray(flat)[missing][0]), self.tasks)
@@ -148,10 +148,10 @@ class AccuracyMatrix:
         return float(self.measured(i, j))
 
     def seen(self, k: int) -> NDArray[np.float64]:
-        """Return R[k, 1..k], (k,), after k in 1..T tasks.
+        """Return the accuracies R[k, 1..k], (k,), on the tasks learned so far.
 
         Args:
-            k: The number of tasks learned.
+            k: The number of tasks learned, 1 to T.
 
         Returns:
             The accuracies on these tasks.
@@ -163,21 +163,21 @@ class AccuracyMatrix:
         return self.measured(k, np.arange(1, k + 1))
 
     def check_task(self, k: int | None, name: str = "k") -> int:
-        """Check a number of tasks k.
+        """Check that k is a number of tasks in 1..T.
 
         Args:
             k: The number, None = T.
-            name: Its name in the message.
+            name: The name of the number in the message.
 
         Returns:
-            k, or T.
+            k, or T if k is None.
 
         Raises:
             InputError: k is not in 1..T.
         """
         k = self.tasks if k is None else k
         if not 1 <= k <= self.tasks:
-            raise InputError(f"{name} = {k} is no task's number: R has tasks 1..{self.tasks}")
+            raise InputError(f"{name} = {k} is not a task's number: R has tasks 1..{self.tasks}")
         return k
 
     def mean(self, i: ArrayLike, j: ArrayLike) -> float:
@@ -188,7 +188,7 @@ class AccuracyMatrix:
             j: Numbers of tasks, as in `measured`.
 
         Raises:
-            NotMeasured: A cell is missing, or there is none, as above the diagonal of T = 1.
+            NotMeasured: A cell is missing, or there are no cells, as above the diagonal of T = 1.
         """
         cells = self.measured(i, j)
         if not cells.size:

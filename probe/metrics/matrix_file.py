@@ -22,10 +22,9 @@ _COUNT = r"(\d{1,9})"  # Python refuses to read a number of thousands of digits
 def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     """Read the accuracy matrix R of T tasks from a `.csv` or `.npy` file.
 
-    The file holds T rows of T cells, or T+1 rows with the accuracies before any training first; the
-    number of columns decides T. An empty cell or `nan` is a cell that was not measured. In a .csv a
-    UTF-8 byte order mark, Windows line ends, spaces around cells and blank lines at the end are
-    allowed.
+    The file holds T rows of T cells, or T+1 rows with the accuracies before any training first; T
+    is the number of columns. An empty cell or `nan` means "not measured". A .csv may have a UTF-8
+    byte order mark, Windows line ends, spaces around cells and blank lines at the end.
 
     Args:
         path: The file.
@@ -36,12 +35,12 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
 
     Raises:
         InputError: The file cannot be read, rows are ragged, cells are not numbers or out of range,
-            or the shape is another. Pickled data in a .npy (which could run code) is refused.
+            or the shape is wrong. Pickled data in a .npy (which could run code) is refused.
     """
     readers = {".csv": _read_csv, ".npy": _read_npy}
     suffix = path.suffix.lower()
     if suffix not in readers:
-        raise InputError(f"{path}: an accuracy matrix is read from a file named .csv or .npy")
+        raise InputError(f"{path} must be a .csv or .npy file with an accuracy matrix")
     try:
         values = readers[suffix](path)
     except OSError as error:
@@ -78,10 +77,10 @@ def _read_npy(path: Path) -> NDArray[np.float64]:
 def read_log(path: Path, source: str) -> AccuracyMatrix:
     """Read R of T tasks from a log of another framework.
 
-    - mammoth: `logs.pyd` of one run, of `class-il` or of `task-il`, whichever R is wanted;
-    - facil: `results/acc_tag-*.txt`, or `acc_taw-*.txt`, where the network uses the task;
-    - pycil, pilot: the `.log` of one run, of its lines `CNN:`. PyCIL groups classes by ten, so R is
-      in it only if tasks have ten.
+    For Mammoth, give `logs.pyd` of one run, in the folder `class-il` or `task-il`. For FACIL, give
+    `results/acc_tag-*.txt`, or `acc_taw-*.txt` if the network uses the task. For PyCIL and PILOT,
+    give the `.log` of one run, whose lines `CNN:` are read. PyCIL groups classes by ten, so its log
+    holds R only if each task has ten classes.
 
     Args:
         path: The log.
@@ -89,11 +88,11 @@ def read_log(path: Path, source: str) -> AccuracyMatrix:
 
     Returns:
         The matrix. Tasks not learned yet, which FACIL writes as 0, are NaN. Percentages become
-        fractions, rounded as the log has them.
+        fractions, rounded as in the log.
 
     Raises:
-        InputError: The file cannot be read, is no such log or has several runs, or the source is
-            another.
+        InputError: The file cannot be read, is not such a log or has several runs, or the source is
+            unknown.
     """
     if source not in LOGS:
         raise unknown("framework", source, LOGS)
@@ -110,7 +109,7 @@ def text_of(path: Path) -> str:
         The text.
 
     Raises:
-        InputError: The file cannot be read, or is no text.
+        InputError: The file cannot be read, or is not text.
     """
     try:
         return path.read_text("utf-8")
@@ -165,7 +164,7 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
         len(line) == len(lines) and all(re.fullmatch(r"\d\.\d+", cell) for cell in line)
         for line in lines
     ):
-        raise InputError(f"{path} is no square matrix of FACIL: give results/acc_tag-*.txt")
+        raise InputError(f"{path} is not a square matrix of FACIL: give results/acc_tag-*.txt")
     values = np.array(lines, dtype=np.float64)
     # A network that has learned a task is right at times: a row of 0 is one not reached.
     reached = int(max(np.flatnonzero(values.any(1)), default=-1)) + 1

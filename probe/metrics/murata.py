@@ -13,7 +13,7 @@ from probe.metrics.counts import Counts
 from probe.metrics.registry import metric
 
 RETRAIN = "retrain"
-"""The readout whose scores are a PRA by definition: all downstream of the feature is retrained."""
+"""The readout whose scores are PRA by definition: it retrains everything after the feature."""
 
 
 @metric(scorecard=False)
@@ -23,10 +23,10 @@ def pra(counts: Counts) -> float:
     PRA = sum_c TP_c / N.
 
     Args:
-        counts: (K, K), of N test examples.
+        counts: Confusion counts (K, K) of N test examples.
 
     Returns:
-        In [0, 1]; higher is better: the representations at F_i still serve all tasks.
+        A value in [0, 1]; higher is better: the representations at F_i still serve all tasks.
 
     Raises:
         NotMeasured: N = 0.
@@ -51,8 +51,8 @@ def forgetting_strength(offline: float, pra: float) -> float:
         pra: PRA(F_i).
 
     Returns:
-        In [-1, 1]; lower is better, 0 is none; below 0 where retraining beats offline training by
-        chance.
+        A value in [-1, 1]; lower is better, 0 is none; below 0 where retraining beats offline
+        training by chance.
 
     Source: Murata 2020, Section 2 (in words, without a number).
     """
@@ -68,12 +68,12 @@ def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float6
     classes of one task is a false negative and a false positive of that task.
 
     Args:
-        counts: (K, K).
+        counts: Confusion counts (K, K).
         tasks: The classes C_j of each task in executed order.
 
     Returns:
-        (T,), each in [0, 1]; higher is better, and a large difference between tasks is a bias
-        toward the higher.
+        Values (T,), each in [0, 1]; higher is better, and a large difference between tasks shows a
+        bias toward the task with the higher value.
 
     Raises:
         NotMeasured: A task has no test examples.

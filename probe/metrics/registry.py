@@ -64,15 +64,15 @@ class Metric:
 def metric(
     *, after: str | None = None, needs: Sequence[str] = (), scorecard: bool = True, public: str = ""
 ) -> _Decorator:
-    """Register a function as a metric: of an accuracy matrix R, (T+1, T), and of inputs by name.
+    """Register a function as a metric of an accuracy matrix R, (T+1, T), and of inputs by name.
 
-    Of a matrix, or of counts, it takes arrays and lists as well.
+    The metric accepts arrays and lists in place of a matrix or counts.
 
     Args:
-        after: The name of its argument k, tasks learned, if it is defined after each task.
-        needs: Those inputs of `probe.metrics.scorecard.scorecard` that it takes, by the same names.
-        scorecard: False for a function of something else than R, which no table computes by itself.
-        public: Its name in `probe.metrics` where another metric has the plain one.
+        after: The name of the argument k, tasks learned, if the metric is defined after each task.
+        needs: The names of the inputs of `probe.metrics.scorecard.scorecard` that the metric takes.
+        scorecard: Whether tables compute the metric; False for a function of anything but R.
+        public: The name in `probe.metrics`, if another metric already has the function's name.
 
     Returns:
         The decorator.

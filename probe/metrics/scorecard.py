@@ -1,7 +1,7 @@
 """All metrics of an accuracy matrix at once, with a reason for each that cannot be computed.
 
-A function of R in the module of its paper is registered by `probe.metrics.registry.metric`: the
-scorecard, `probe metrics`, the tables of studies and `probe list` then have it.
+`probe.metrics.registry.metric` registers a function of R in the module of its paper. The scorecard,
+`probe metrics`, the tables of studies and `probe list` then include it.
 """
 
 import json
@@ -33,8 +33,8 @@ class Scorecard:
     """The metrics of one accuracy matrix, by paper.
 
     Attributes:
-        values: Paper -> metric -> a number; or T numbers (index k - 1) for those of Chaudhry and
-            the alphas of Kemker, which exist after every task k. None = not measured.
+        values: The numbers by paper and metric; T numbers (index k - 1) for Chaudhry's metrics and
+            Kemker's alphas, which exist after every task k. None = not measured.
         not_measured: The reason for each None, by names such as `gem.fwt` and
             `chaudhry.forgetting[1]` (k from 1).
     """
@@ -52,7 +52,7 @@ class Scorecard:
                     yield paper, name, value
 
     def to_json(self) -> str:
-        """Return one JSON object: the values by paper, and `not_measured`; null, never NaN."""
+        """Return a JSON object with the values by paper and `not_measured`; missing ones null."""
         content = {**self.values, "not_measured": self.not_measured}
         return json.dumps(content, indent=2, allow_nan=False)
 
@@ -67,10 +67,10 @@ def scorecard(
     """Compute every metric that the measured cells of an accuracy matrix allow.
 
     Args:
-        R: (T+1, T) or (T, T).
+        R: Accuracy matrix, (T+1, T) or (T, T).
         reference: The cumulative learner's matrix, for Chaudhry's intransigence.
         ideal: alpha_ideal, for Kemker's Omega_base and Omega_all.
-        test_sizes: (T,), the numbers of test examples of the tasks, for alpha_all and Omega_all.
+        test_sizes: Numbers of test examples of the tasks (T,), for alpha_all and Omega_all.
 
     Returns:
         The metrics; one that lacks an input is None with a reason.
@@ -112,7 +112,7 @@ def value_of(
 
     Args:
         metric: The metric.
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
         inputs: The inputs of `scorecard`, by name.
         k: The number of tasks learned, for a metric that is defined after each.
 

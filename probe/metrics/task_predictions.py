@@ -14,7 +14,7 @@ from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts, checked_labels
 
 Mean = Literal["examples", "classes"]
-"""An accuracy is a mean over all test examples, or over the classes' own accuracies."""
+"""The mean that an accuracy is: over all test examples, or over the accuracies of the classes."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,10 +45,10 @@ class TaskPredictions:
         positions: ArrayLike,
         tasks: Sequence[Sequence[int]],
     ) -> TaskPredictions:
-        """Check and convert labels, predictions and tasks, see the class.
+        """Check and convert labels, predictions and tasks; see the attributes of the class.
 
         Raises:
-            InputError: They do not fit together.
+            InputError: Labels, predictions and tasks do not fit together.
         """
         groups = tuple(map(tuple, tasks))
         y, p = checked_labels(true, predicted, _classes(groups))
@@ -82,7 +82,7 @@ class TaskPredictions:
             mean: Mean over the test `examples`, or over the accuracies of the `classes`.
 
         Returns:
-            (T,), in [0, 1]; NaN where a task has no test data.
+            The accuracies (T,) in [0, 1]; NaN where a task has no test data.
         """
         if mean == "examples":
             return _ratio(self._by_task(self.correct), self.test_sizes())

@@ -28,18 +28,18 @@ def as_batch(
     """Convert an item of some data into a batch.
 
     Args:
-        batched: Whether items are batches; None = their labels tell.
-        has_tasks: Whether task labels follow x and y, as in Avalanche: they are left out.
+        batched: Whether items are batches; None = derive it from their labels.
+        has_tasks: Whether task labels follow x and y, as in Avalanche; they are dropped.
         label: The name of the labels where items are mappings; None = `label` or `labels`.
-        columns: The names in x where x is a mapping; a single name as a string: x is that column;
-            None = all but the label.
+        columns: The names in x where x is a mapping; None = all but the label. If it is a single
+            name as a string, x is that column.
         item: An example, or a batch of them.
 
     Returns:
         Inputs and labels.
 
     Raises:
-        InputError: The item is neither.
+        InputError: The item is neither an example nor a batch.
     """
     inputs, labels = _pair(item, label, has_tasks)
     if columns is not None:
@@ -71,7 +71,7 @@ def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, obj
             raise unknown("column", label, map(str, item))
         return {name: column for name, column in item.items() if name != label}, item[label]
     if label is not None:
-        raise InputError(f"the data have no names, so none is {label!r}: leave out label=")
+        raise InputError(f"got label={label!r}, but the data have no names: leave it out")
     if isinstance(item, tuple | list) and (len(item) == 2 or (has_tasks and len(item) > 2)):
         return item[0], item[1]
     many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
@@ -85,7 +85,7 @@ def pair(x: object, y: Any) -> tuple[Value, Any]:
 
     Args:
         x: Tensors or arrays of numbers, (N, ...).
-        y: (N,) labels, whole numbers; others are returned as they are, and `Examples` refuses them.
+        y: Labels (N,), whole numbers; others are returned unchanged, and `Examples` refuses them.
 
     Raises:
         InputError: x is anything else.
@@ -104,7 +104,7 @@ def same_form(x: Value, first: Value) -> Value:
         first: x of the first batch.
 
     Raises:
-        InputError: An example of it has other names, shapes or types.
+        InputError: Its examples have other names, shapes or types.
     """
     if isinstance(x, Mapping) and isinstance(first, Mapping) and x.keys() == first.keys():
         x = {name: x[name] for name in first}
@@ -123,7 +123,7 @@ def _signature(x: Value) -> tuple[object, ...]:
 
 
 def _value(x: object) -> Value:
-    """Return x as tensors; raises InputError for whatever else is in it."""
+    """Return x as tensors; raises InputError if it holds anything else."""
     if isinstance(x, Mapping):
         strange = {name: type(value).__name__ for name, value in x.items() if not _is_array(value)}
         if strange:
@@ -146,9 +146,9 @@ def _is_array(part: object) -> bool:
 
 
 def _tensor(part: Any) -> Tensor:
-    """Return a tensor or an array as a dense tensor without a gradient, as it is otherwise."""
+    """Return a tensor or an array as a dense tensor without a gradient, otherwise unchanged."""
     if not _is_array(part):
-        raise InputError(f"x has type {type(part).__name__}, expected tensors, as ToTensor makes")
+        raise InputError(f"x has type {type(part).__name__}, expected tensors: use ToTensor")
     if not isinstance(part, Tensor):
         # A copy of an array that is read-only, or has bytes in an order that torch does not know.
         native = part.dtype.newbyteorder("=")
@@ -181,7 +181,7 @@ def check_labels(y: object) -> None:
         y: The labels.
 
     Raises:
-        InputError: They are not.
+        InputError: The labels are anything else.
     """
     got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
     if isinstance(y, Tensor):

@@ -72,13 +72,13 @@ def read(
     scratch: str | PathLike[str] | None,
     progress: bool,
 ) -> Batch:
-    """Read all examples; the arguments are those of `Examples.of`.
+    """Read all examples; `Examples.of` describes the arguments.
 
     Returns:
         x, one or more tensors (N, ...), and y (N,).
 
     Raises:
-        InputError: See `Examples.of`.
+        InputError: The data or the arguments are invalid, see `Examples.of`.
     """
     for name, number, least in (("limit", limit, 1), ("budget", budget, 0)):
         if number is not None and not (isinstance(number, int) and number >= least):
@@ -94,7 +94,7 @@ def read(
     with progress_bar("reading", expected, progress) as advance:
         batches = _batches(items, limit, partial(as_batch, batched, has_tasks, label, columns))
         if not (sample := next(batches, None)):
-            raise InputError("the data hold no examples")
+            raise InputError("the data hold no examples: give at least one")
         # Half: training needs memory too, and so may others.
         room = free_memory(torch.device("cpu")) // 2 if budget is None else budget
         folder = None if scratch is None else Path(scratch)
@@ -130,7 +130,7 @@ def _gathered(
 ) -> list[Tensor]:
     """Return the tensors of all examples, (N, ...), in memory or, beyond the budget, in files.
 
-    Where their number is unknown, the rows double as needed, and take up to twice their bytes.
+    If their number is unknown, the memory doubles as needed, up to twice the bytes of the rows.
     """
     rows, files, n, capacity, touched = list[Tensor](), list[MappedRows](), 0, 0, 0
     for x, y in batches:
@@ -167,7 +167,7 @@ def _gathered(
 def _allocated(
     batch: Sequence[Tensor], n: int, folder: Path | None
 ) -> tuple[list[Tensor], list[MappedRows]]:
-    """Return n rows like those of each tensor, in memory or, in a folder, in files."""
+    """Return n empty rows like those of each tensor, in memory or, in a folder, in files."""
     forms = [(tensor.shape[1:], tensor.dtype) for tensor in batch]
     if folder is None:
         return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in forms], []

@@ -1,6 +1,6 @@
 """Classifiers that are fitted to a feature in place of the network's own tail.
 
-A feature's values become one matrix (`matrix`); a readout (`readout`) is fitted to that of the
-training examples, standardised by their statistics (`standardization`), and predicts the class of
-the test examples; `linear` and `lbfgs` are the logistic regression.
+A feature's values become one matrix (`matrix`). A readout (`readout`) is fitted to the matrix of
+the training examples, standardized by its statistics (`standardization`), and predicts the classes
+of the test examples. `linear` and `lbfgs` implement logistic regression.
 """

@@ -2,8 +2,8 @@
 
 Nocedal and Wright 2006, algorithms 7.4 and 7.5. The initial approximation of the second derivatives
 is C w X'X + I for each class, w the mean of its p (1 - p): with w = 1/2 it is Boehning's bound
-(1992). On the features of a convolutional network it takes half as many iterations to a thousandth
-of the objective as plain L-BFGS to a hundredth.
+(1992). On the features of a convolutional network, it reaches a thousandth of the objective in half
+the iterations that plain L-BFGS takes to reach a hundredth.
 """
 
 from collections import deque
@@ -29,23 +29,23 @@ _Pairs = deque[tuple[Tensor, Tensor]]  # a step and the gradient's change, both 
 _Evaluation = tuple[float, Tensor, Tensor]
 """The objective at a point: its value, gradient (K, D + 1) float64, and `weight` (K, 1).
 
-The weight is the sum over all examples of each class's p (1 - p), by which the objective curves.
+The weight of a class is the sum of its p (1 - p) over all examples, which sets the curvature.
 """
 
 
 class LogisticLoss:
-    """C sum_i logloss_i + 1/2 ||W||^2, W (K, D) beside biases (K,) that are not penalised.
+    """The objective C sum_i logloss_i + 1/2 ||W||^2, for W (K, D) and unpenalized biases (K,).
 
     scikit-learn's LogisticRegression minimises the same for three classes or more. Logits, p and
     matrix products have the type of the rows; parameters and sums are float64.
 
     Its second derivatives are approximated by C w X'X / N + I, without I for the biases. The search
-    has the coordinates of the eigenvectors of X'X, where that is diagonal for any w.
+    uses coordinates along the eigenvectors of X'X, in which this is diagonal for any w.
 
     Args:
         x: The features (N, D), standardized, float32 or float64.
         y: The labels (N,) int64.
-        classes: K.
+        classes: Number of classes K.
         C: The weight of the examples against the penalty.
 
     >>> objective = LogisticLoss(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, 1.0)
@@ -101,7 +101,7 @@ class LogisticLoss:
 
 
 def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
-    """Return W or its gradient (K, D), float64, in other coordinates; None = in the same."""
+    """Return W or its gradient (K, D), float64, in the coordinates of `axes`; None = unchanged."""
     return weight if axes is None else (weight.to(axes.dtype) @ axes).double()
 
 
@@ -175,8 +175,8 @@ def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
 def _divided(change: Tensor, curvature: Tensor) -> Tensor:
     """Return a gradient or its change over the curvature, all (K, D + 1).
 
-    Weights and biases stay where those of all classes sum to 0, as gradients do: elsewhere the
-    objective hardly bends, or not at all.
+    Weights and biases keep a sum of 0 over all classes, as gradients do: in other directions the
+    objective has little or no curvature.
     """
     quotient = change / curvature
     return quotient - quotient.mean(0)
@@ -189,7 +189,7 @@ def _product(a: Tensor, b: Tensor) -> float:
 def _search(
     objective: LogisticLoss, where: Tensor, direction: Tensor, value: float, slope: float
 ) -> tuple[Tensor, _Evaluation] | None:
-    """Return the first step along the direction that lowers the objective enough, None if none."""
+    """Return the first step along the direction that lowers the objective enough, None without."""
     length = 1.0
     for _ in range(_HALVINGS):
         step = length * direction

@@ -10,10 +10,10 @@ from probe.readouts.lbfgs import LogisticLoss, minimize
 from probe.readouts.standardization import standardization
 
 TOLERANCE = 1e-4
-"""Remaining gain of a fit, a share of its objective; the estimate may be 30 times too low."""
+"""The remaining gain at which a fit stops, as a share of its objective; may be 30 times too low."""
 
 UNFINISHED = "the logistic regression had not converged"
-"""The beginning of the note on a fit that had not."""
+"""The beginning of the note on a fit that did not converge."""
 
 _EXACT = 1e-7  # below it float32 would hide what is left
 _MOST = 500  # iterations
@@ -22,18 +22,18 @@ _ROWS = 8192  # predicted at a time
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinearModel:
-    """Logits = weight (K, D) times the standardized feature + bias (K,), both float64.
+    """A linear model: logits = weight (K, D) times the standardized feature + bias (K,).
 
     A class without training examples has weight 0 and bias -inf: it is never predicted.
 
     Attributes:
-        weight: (K, D).
-        bias: (K,).
-        standard: Standardizes the feature's columns.
+        weight: The weights (K, D), float64.
+        bias: The biases (K,), float64.
+        standard: Function that standardizes the feature's columns.
         value: The minimum of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples.
         iterations: The number of iterations of L-BFGS.
         remaining: The gain that may remain, as a share of the minimum.
-        converged: Whether it is small enough.
+        converged: Whether this gain is below the tolerance.
         notes: Remarks on the fit, a sentence each.
     """
 
@@ -58,15 +58,15 @@ def fit_linear(
 ) -> LinearModel:
     """Fit the linear probe of Davari et al. (CVPR 2022) to a feature.
 
-    The objective is scikit-learn's for K >= 3. With two classes each has its own weights, so the
-    penalty is half of that in scikit-learn's binary form. Classes that are not in y are left out,
-    and never predicted. At the default tolerance a few predictions in a hundred may still change;
-    1e-9 reaches scikit-learn's objective to 1e-6, in float64.
+    The objective is scikit-learn's for K >= 3. With two classes, each class has its own weights, so
+    the penalty is half of that in scikit-learn's binary form. Classes that are not in y are left
+    out and never predicted. At the default tolerance a few predictions in a hundred may still
+    change; a tolerance of 1e-9 in float64 reaches scikit-learn's objective to 1e-6.
 
     Args:
         x: The feature, (N, D).
         y: The labels, (N,) int64.
-        classes: K.
+        classes: Number of classes K.
         C: The weight of the examples against the penalty.
         tolerance: The remaining gain at which to stop, as a share of the objective.
 

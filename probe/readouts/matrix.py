@@ -17,7 +17,7 @@ from probe.readouts.pooling import Layout, Pooling, layout_of
 from probe.training.evaluation import batch_size_on
 
 Matrices = dict[str, tuple[Tensor, str]]
-"""By feature, its values (N, D), float32, a row for each example, and their layout in words."""
+"""The values (N, D) of each feature, float32, one row per example, and their layout in words."""
 
 
 @torch.no_grad()
@@ -30,7 +30,7 @@ def feature_matrices(
 ) -> Matrices:
     """Return each feature's own values for all inputs, in eval mode and fp32, in one pass over x.
 
-    They are flattened, or pooled where they are wide.
+    Values are flattened, or pooled if they are wide.
 
     >>> from torch import nn
     >>> from probe.cut.cuts import cut_each
@@ -44,10 +44,10 @@ def feature_matrices(
     Args:
         cuts: Cuts of one model.
         x: Inputs, one or more tensors (N, ...), on the model's device, where the matrices will be.
-        batch_size: By default one that is fast on the device; the last bits may depend on it.
-        budget: Bytes of all matrices together, beyond which features are taken in several groups, a
-            pass over x for each, which bounds the working memory; the result is the same. None = a
-            single pass.
+        batch_size: Examples in a batch, None = a size that is fast on the device; the last bits of
+            the values may depend on it.
+        budget: Bytes of memory for all matrices together. Beyond it, features are computed in
+            several groups, with one pass over x each; the result is the same. None = one pass.
         pooling: The rule for wide values.
 
     Returns:
@@ -88,9 +88,10 @@ def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
 
 
 def _layout(tensor: TensorFacts, pooling: Pooling) -> Layout:
-    """Return the layout of one tensor of a value, its channels where the module has them.
+    """Return the layout of one tensor of a value, with the channel axis that its module implies.
 
-    Where no module tells, (B, C, H, W) and more dimensions are taken as torch's modules take them.
+    If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W, ...), as by
+    torch's own modules.
     """
     axis, remark = tensor.axis, ""
     if axis is None and pooling.channels:

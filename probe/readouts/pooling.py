@@ -1,4 +1,4 @@
-"""Layouts of an example's value as a row of numbers: flattened, or pooled where it is wide."""
+"""Layouts of an example's value as a row of numbers: flattened, or pooled if it is wide."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,21 +13,22 @@ from probe.cut.interface import Axis
 from probe.seeding import stream
 
 WIDE = 512
-"""Numbers of an example's value up to which it is flattened, not pooled."""
+"""The largest size of an example's value that is flattened and not pooled."""
 
 Pool = Literal["bins", "mean", "projection"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pooling:
-    """The rule by which a wide value becomes a row of numbers.
+    """The rule that turns a wide value into a row of numbers.
 
     Attributes:
-        pool: `bins` averages over positions to the finest grid, square as far as the positions
-            reach, with which the row has at most `width` numbers, or to a single position; `mean`
-            averages over all positions; `projection` adds up each share with random signs.
-        width: The numbers up to which a value is flattened, whatever `pool`.
-        channels: The axis of channels where the module does not tell it, see `probe.cut.channels`.
+        pool: The kind of pooling. `bins` averages over positions to the finest grid, as square as
+            the positions allow, with at most `width` numbers in the row, or to a single position;
+            `mean` averages over all positions; `projection` sums groups of values with random
+            signs.
+        width: The largest size of a value that is flattened, whatever `pool`.
+        channels: The axis of channels if the module does not imply it, see `probe.cut.channels`.
     """
 
     pool: Pool = "bins"
@@ -37,14 +38,14 @@ class Pooling:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """The layout of one tensor of an example's value, of this shape, as `width` numbers.
+    """The layout of one tensor of an example's value as a row of `width` numbers.
 
-    What is neither averaged nor projected is flattened.
+    A tensor that is neither averaged nor projected is flattened.
 
     Attributes:
         shape: The shape of an example's tensor.
         channels: The dimension of the channels.
-        bins: The positions that remain of each other dimension; empty if none is averaged.
+        bins: The number of positions left in each other dimension; empty if none is averaged.
         projected: The width of the projection, 0 for none.
         remark: A remark on the axis, in a few words.
     """
@@ -57,7 +58,7 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """D, the numbers of a row."""
+        """The length D of a row."""
         if self.bins:
             return self.shape[self.channels] * prod(self.bins)
         return self.projected or prod(self.shape)
@@ -91,7 +92,7 @@ class Layout:
 
     @cached_property
     def _projection(self) -> tuple[Tensor, Tensor]:
-        """Order and signs (n,) of the n numbers, the same for all networks and steps."""
+        """The order and signs (n,) of the n numbers, the same for all networks and steps."""
         count = prod(self.shape)
         draws = stream(0, "projection", count, self.projected)
         order = torch.randperm(count, generator=draws)

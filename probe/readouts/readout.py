@@ -1,8 +1,8 @@
 """The readouts by name, with their settings.
 
 A readout is one class: its fields are settings, `predict` fits and predicts, and the decorator
-`readout` names it. The classes above `READOUTS` are known everywhere: in a study's
-`[probing.readouts]`, to `probe model --readouts` and to `probe.analyze`.
+`readout` names it. The classes above `READOUTS` can be named everywhere: in a study's
+`[probing.readouts]`, in `probe model --readouts` and in `probe.analyze`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _ROWS, _COLUMNS = 512, 8192  # of the table of distances that is in memory at a 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Read:
-    """Predicted classes of M test examples, (M,) int64 on the CPU, and notes on the fit."""
+    """The predicted classes of M test examples, (M,) int64 on the CPU, and notes on the fit."""
 
     predicted: Tensor
     notes: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Readout(Protocol):
             x: Training features, (N, D) float32, not standardized.
             y: Training labels, (N,) int64, below `classes`, on the device of x.
             test: Test features, (M, D) float32, not standardized.
-            classes: K.
+            classes: Number of classes K.
 
         Returns:
             The predicted classes, (M,) int64, or `Read` if there are notes.
@@ -55,10 +55,10 @@ class Readout(Protocol):
 
 @configuration
 class Retrain:
-    """Partial retraining: all downstream of the feature anew.
+    """Partial retraining: everything downstream of the feature is trained anew.
 
-    Source: Murata 2020, section 2. Its settings are the recipe of the retraining; it is trained by
-    `probe.retrain`, on values that the rest of the network takes, not on a matrix.
+    Source: Murata 2020, section 2. Its settings are the recipe of the retraining. `probe.retrain`
+    trains it on the values that the rest of the network takes as input, not on a matrix.
     """
 
 
@@ -71,9 +71,9 @@ class Linear:
 
     Attributes:
         C: Weight of the examples against the penalty, as in scikit-learn.
-        pool: See `probe.readouts.pooling.Pooling`.
-        width: See `probe.readouts.pooling.Pooling`.
-        channels: See `probe.readouts.pooling.Pooling`.
+        pool: The kind of pooling of wide features, see `probe.readouts.pooling.Pooling`.
+        width: The largest size of a feature that is flattened, as in `Pooling`.
+        channels: The axis of the channels if no module implies it, as in `Pooling`.
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
@@ -94,7 +94,7 @@ class Linear:
 
 @readout("linear-task", task_aware=True)
 class LinearTask(Linear):
-    """`linear` for each task: fitted to its training examples, for its classes only.
+    """Logistic regression fitted to each task's training examples, for its classes only.
 
     Source: the linear probes of Davari et al., CVPR 2022.
     """
@@ -141,7 +141,7 @@ class Knn:
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
-            raise InputError(f"the readout 'knn' has {len(x)} training examples, k is {self.k}")
+            raise InputError(f"the readout 'knn' has {len(x)} training examples: lower k={self.k}")
         standard = standardization(x)
         rows = standard(x)
         offset = rows.square().sum(1, dtype=torch.float64).div(2).float()
@@ -154,14 +154,14 @@ class Knn:
 
 
 READOUTS = {entry.name: entry for entry in marked_in(globals(), ReadoutEntry)}
-"""The readouts that can be named now: ours, and the user's while their file is loaded."""
+"""The registered readouts by name: this package's, and the user's while their file is loaded."""
 
 OURS = tuple(READOUTS)
 
 
 @contextmanager
 def nameable(readouts: Mapping[str, ReadoutEntry]) -> Iterator[None]:
-    """Let readouts of a user be named within the block; names that are taken stay as they are."""
+    """Register a user's readouts within the block, without replacing names that are taken."""
     added = {name: entry for name, entry in readouts.items() if name not in READOUTS}
     READOUTS.update(added)
     try:
@@ -195,7 +195,7 @@ def read_each(settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Ta
         The predictions (M,), and the notes on the fits.
 
     Raises:
-        InputError: Values are not finite, or the predictions are no classes.
+        InputError: Values are not finite, or the predictions are not classes.
     """
     predicted, notes = [], dict[str, None]()
     sizes = ([len(task.train) for task in tasks], [len(task.test) for task in tasks])
@@ -217,13 +217,13 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
         x: The feature (N, D) of the training examples.
         y: The labels (N,) of the training examples, 0 to K - 1.
         test: The feature (M, D) of the test examples.
-        classes: K.
+        classes: Number of classes K.
 
     Returns:
         The predictions (M,), and the notes on the fit.
 
     Raises:
-        InputError: Values are not finite, or the predictions are no classes, one for each example.
+        InputError: Values are not finite, or the predictions are not one class for each example.
     """
     for values, half in ((x, "training"), (test, "test")):
         if not all(bool(part.isfinite().all()) for part in pieces(values)):

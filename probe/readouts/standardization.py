@@ -1,4 +1,4 @@
-"""Columns of mean 0 and deviation 1, by the statistics of the training examples."""
+"""Standardized columns: mean 0 and deviation 1, by the statistics of the training examples."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
-"""Recordings of training loops: networks after each task, accuracies, and readers of these.
+"""Recordings of training loops: networks and accuracies after each task, and their readers.
 
-`checkpoints` finds files of networks by a pattern, `state_files` loads one of them without running
-any code of it, `recorder` writes them from within a loop, `recording` reads its folder, and
-`plugins` hold a recorder for the loops of other frameworks.
+`checkpoints` finds files of networks by a pattern, `state_files` loads a file without running any
+code in it, `recorder` writes a recording from within a loop, `recording` reads one, and `plugins`
+have recorders for the loops of other frameworks.
 """

@@ -14,7 +14,7 @@ from probe.errors import InputError, unknown
 from probe.notes import listed
 
 FOLDER_NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
-"""The names of learners and orders that folders and jobs can have."""
+"""The pattern of names of learners and orders that are valid in folders and jobs."""
 
 _NAME = "[A-Za-z0-9_-]+"
 _NUMBER = "[0-9]+"
@@ -38,8 +38,8 @@ class Run(NamedTuple):
 class Checkpoints:
     """Files of networks: runs[run][tasks seen] -> Path; offline[seed] -> Path.
 
-    Raises InputError unless every learner, order and seed has a run, all runs have networks after
-    the same numbers of tasks, and every seed has an offline network, or none has.
+    Raises InputError unless every combination of learner, order and seed has a run, all runs have
+    networks after the same numbers of tasks, and all seeds or none have an offline network.
     """
 
     runs: Mapping[Run, Mapping[int, Path]]
@@ -64,22 +64,22 @@ class Checkpoints:
     def find(
         cls, pattern: str | Path, offline: str | Path | None = None, learner: str = "model"
     ) -> Checkpoints:
-        """Find the files whose names fit a pattern, as `ckpt/{learner}/seed{seed}-task{task}.pt`.
+        """Find files by a pattern such as `ckpt/{learner}/seed{seed}-task{task}.pt`.
 
         Args:
-            pattern: {task} is the number of tasks learned, 0 for an untrained network, or, in its
-                place, {index} the number of the last task learned, counted from 0; {seed} a whole
-                number too; {learner} and {order} are of letters, digits, _ and -. All else stands
-                for itself. Without {seed} it is 0, without {order} "0".
+            pattern: The pattern. {task} is the number of tasks learned, 0 for an untrained network;
+                {index} may be used instead, the last task learned, counted from 0. {seed} is a
+                whole number; {learner} and {order} have letters, digits, _ and -. All other text
+                is literal. Without {seed} the seed is 0, without {order} the order is "0".
             offline: Pattern of the networks trained on all tasks at once; {seed} is its only field.
-            learner: The name where the pattern has none.
+            learner: The learner's name if the pattern has no {learner}.
 
         Returns:
-            The files by run, and those of the runs' seeds.
+            The files by run, and the offline networks of the runs' seeds.
 
         Raises:
             InputError: No file fits, a field is unknown, two files are of the same network, or a
-                network is missing that others have.
+                run lacks a network that other runs have.
         """
         files: dict[Run, dict[int, Path]] = {}
         for path, fields in matching_files(pattern, _FIELDS, _COUNTS):
@@ -99,15 +99,15 @@ class Checkpoints:
 def matching_files(
     pattern: str | Path, allowed: Iterable[str], needed: Sequence[str] = ()
 ) -> list[tuple[Path, dict[str, str]]]:
-    """Find the files whose names fit a pattern, as `ckpt/{learner}/seed{seed}-task{task}.pt`.
+    """Find files by a pattern such as `ckpt/{learner}/seed{seed}-task{task}.pt`.
 
     Args:
         pattern: The pattern.
-        allowed: The fields that it may have.
-        needed: Fields of which it must have exactly one.
+        allowed: The fields that the pattern may have.
+        needed: Fields of which the pattern must have exactly one.
 
     Returns:
-        The paths, each with its fields; numbers lose leading zeros.
+        The paths, each with its fields; numbers are without leading zeros.
 
     Raises:
         InputError: No file fits, fields are wrong, or a file has two values for a field.
@@ -116,7 +116,7 @@ def matching_files(
     names, quoted = _FIELD.findall(str(path)), repr(str(pattern))
     # Where one number ends and the next begins could not be told.
     if not path.name or "}{" in str(path) or re.search("[{}]", _FIELD.sub("", str(path))):
-        raise InputError(f"{quoted} is no pattern: write {{seed}}, {{task}}, with text between two")
+        raise InputError(f"{quoted} is not a pattern: write {{seed}}, {{task}}, with text between")
     for name in sorted(set(names) - set(allowed)):
         raise unknown(f"field in {quoted}", name, allowed)
     if needed and len(set(needed).intersection(names)) != 1:

@@ -1,4 +1,4 @@
-"""Examples of a recording, kept beside it once as plain tensors, or their name and hash."""
+"""Examples of a recording, saved beside it once as plain tensors, or their name and hash."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ _SPLITS = ("train", "test")
 
 @dataclass(frozen=True, kw_only=True)
 class DataReference:
-    """Examples that are not kept: the name of what gives them, and their hash."""
+    """A reference to examples that are not saved: the name of their source, and their hash."""
 
     name: str
     sha: str
@@ -30,7 +30,7 @@ class DataReference:
         """Return a reference to examples.
 
         Args:
-            name: The name that gave them.
+            name: The name of their source, such as `mydata:load`.
             train: The training examples.
             test: The test examples.
 
@@ -55,20 +55,20 @@ class DataReference:
             raise InputError(f"{path} is damaged: remove it, and record with data= again") from None
 
     def check(self, train: Examples[Any], test: Examples[Any]) -> None:
-        """Check that examples are those that were recorded.
+        """Check that examples are the recorded ones.
 
         Args:
             train: The training examples.
             test: The test examples.
 
         Raises:
-            InputError: They are not.
+            InputError: The examples are others.
         """
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
             raise InputError(f"the data are not those recorded, which {self.name} gives: use them")
 
     def keep(self, path: Path) -> None:
-        """Write it atomically; raises NotWritten."""
+        """Write the reference to a file atomically; raises NotWritten."""
         with lock(path.parent, wait=True), replacing(path) as partial:
             partial.write_bytes(hashed(json.dumps(asdict(self)).encode()))
 
@@ -76,7 +76,7 @@ class DataReference:
 def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
     """Write train and test examples to a file, unless it has them already.
 
-    If several processes call it, one of them writes.
+    If several processes call this function, one of them writes.
 
     Args:
         path: The file.
@@ -108,7 +108,7 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
 
 
 def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
-    """Return the train and test examples of a file; no code of it is run.
+    """Return the train and test examples in a file, without running any code in it.
 
     The tensors stay in the file until they are used.
 

@@ -56,31 +56,32 @@ class Recorder:
     >>> rec.R.values.shape
     (3, 2)
 
-    A run that is recorded again, after a restart, continues: a row replaces the earlier one, and
-    where its network differs, later rows are dropped. From its first row on no other recorder can
-    have the run, until this one is deleted or its process ends; in one process the last one made
-    goes on.
+    A run that is recorded again after a restart continues: a new row replaces the earlier one, and
+    if its network differs, later rows are dropped. Once a recorder has written a row, no other
+    process can record the run until this recorder is deleted or its process ends; within one
+    process, the recorder made last takes over.
 
     Attributes:
         run: The learner, order and seed of this run.
 
     Args:
-        folder: The folder of the recording; several runs, of other learners, orders and seeds, may
-            share it, also at the same time, from several processes.
+        folder: The folder of the recording. Runs of other learners, orders and seeds may share it,
+            also at the same time and from several processes.
         model: The network that is trained, or its wrapper; its weights, mode and gradients and
             all global generators are left unchanged, bit for bit.
         test: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
             DataLoader; or a list of these, one for each task; class labels 0..K-1.
-        tasks: The executed order of these numbers, None = as they are; or, for examples without,
-            the classes of each of T tasks in executed order, each class in exactly one.
-        seed: The seed of the run, which learner, order and seed identify.
-        order: The name of its task order.
-        learner: The name of its learner.
-        train: The examples of all tasks, which are saved in the folder, with `test`, for the
-            retraining; None = neither is.
-        data: The name of what gives both, as `probe model --data` takes it (`mydata:load`): it is
-            saved with a hash instead of a copy. The data are then given to the analysis once more,
-            which compares them.
+        tasks: The executed order of the task numbers of `test`, None = ascending. If `test` has no
+            task numbers: the classes of each of T tasks in executed order, each class in exactly
+            one task.
+        seed: The seed of the run; learner, order and seed together identify a run.
+        order: The name of the run's task order.
+        learner: The name of the run's learner.
+        train: The training examples of all tasks, saved in the folder together with `test` for the
+            retraining; None = save neither.
+        data: The name of the source of both, as `probe model --data` takes it (`mydata:load`). It
+            is saved with a hash instead of a copy. The data must then be given to the analysis
+            again, which compares them with the hash.
         call: The way to call the model, as in `probe.Model`.
         output: The way to find the logits, as in `probe.Model`.
         head: The outputs that compete, as in `probe.Model`, but None = all of them.
@@ -113,7 +114,7 @@ class Recorder:
     ) -> None:
         run = _run(learner, order, seed)
         if data is not None and train is None:
-            raise InputError("data= names what gives train= and test=: give train=, too")
+            raise InputError("data= names the source of train= and test=: give train=, too")
         check_model(model)
         self.folder, self.model = Path(folder), unwrapped(model)
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
@@ -151,7 +152,7 @@ class Recorder:
             self._keep_data(data, *match_inputs(splits["train"], splits["test"]))
 
     def _keep_data(self, name: str | None, train: Examples[Any], test: Examples[Any]) -> None:
-        """Save examples, or their name and hash; raises InputError beside others."""
+        """Save examples, or their name and hash; raises InputError if others are saved there."""
         data_path, reference_path = self.folder / recording.DATA, self.folder / recording.REFERENCE
         if reference := DataReference.read(reference_path):
             reference.check(train, test)
@@ -174,7 +175,7 @@ class Recorder:
     def R(self) -> AccuracyMatrix:  # noqa: N802 - as papers have it
         """The accuracy matrix so far; NaN in rows that are not recorded.
 
-        All outputs compete or, task-aware, those of the task's classes.
+        All outputs compete; if the network is task-aware, only the outputs of the task's classes.
         """
         return self._record.matrix()
 
@@ -190,13 +191,13 @@ class Recorder:
             learned: The number of tasks learned, 0..T.
 
         Raises:
-            InputError: The number is another, another recorder has this run, or the model fails on
-                the test data: its weights are kept all the same.
+            InputError: The number is out of range, another recorder has this run, or the model
+                fails on the test data; in that case its weights are saved all the same.
             NotWritten: The disk is full.
         """
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
-            raise InputError(f"got {row} tasks, expected up to {len(self.tasks)}: record with all")
+            raise InputError(f"got {row} tasks, expected up to {len(self.tasks)}: list all tasks")
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
@@ -233,11 +234,11 @@ class Recorder:
             if (stored.hashes if stored else {}) == self._record.hashes:
                 self._lock = self._lock or locks.pop_all()
                 return
-        remedy = "give each run its own seed=, order= or learner=, or end the other, make a new one"
+        remedy = "give each run its own seed=, order= or learner=, or make a new recorder here"
         raise InputError(f"another recorder has recorded {folder} since this was made: {remedy}")
 
     def _keep(self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]) -> None:
-        """Set the rows, in the file first."""
+        """Write the rows to the file, then keep them."""
         hashes = {row: sha for row, sha in hashes.items() if row in rows}
         record = replace(self._record, rows=rows, hashes=hashes)
         record.write(self.folder)
@@ -254,14 +255,14 @@ class Recorder:
             return predict_each(call, test, classes, {"": None}, self._batch_size)[0][""]
 
     def _resume(self) -> None:
-        """Resume from the rows that an earlier process has recorded of this run."""
+        """Resume from the rows of this run that an earlier process recorded."""
         folder = recording.run_folder(self.folder, self.run)
         if (stored := recording.read_run(folder)) is None:
             return
         recording.check_tasks_of(self._record, [stored])
         for name, values in vars(self._record.test).items():
             if not np.array_equal(values, getattr(stored.test, name)):
-                raise InputError(f"{folder} was recorded with other test examples: choose another")
+                raise InputError(f"{folder} has other test examples: choose another folder")
         self._record = replace(self._record, rows=stored.rows, hashes=stored.hashes)
 
 

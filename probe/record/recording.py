@@ -78,7 +78,7 @@ class RunRecord:
         run: The run.
         tasks: The classes of each task.
         numbers: The task ids in the data, None if the classes tell the tasks apart.
-        output: Where in the model's output the logits are.
+        output: Key, attribute or position of the logits in the model's output; None = all of it.
         head: The head of the evaluation, None = all outputs compete.
         called: Whether a function called the model on batches; the function is not kept.
         test: The test examples, their tasks by position in executed order.
@@ -102,18 +102,18 @@ class RunRecord:
         return self.numbers or [frozenset(task) for task in self.tasks]
 
     def matrix(self) -> AccuracyMatrix:
-        """Return its accuracy matrix; all outputs compete; NaN where nothing was recorded."""
+        """Return the run's accuracy matrix, all outputs competing; NaN = not recorded."""
         values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
         for tasks_seen in self.rows:
             values[tasks_seen] = self.predictions(tasks_seen).accuracies()
         return AccuracyMatrix(values)
 
     def predictions(self, tasks_seen: int) -> TaskPredictions:
-        """Return the predictions after so many tasks; raises KeyError if there are none."""
+        """Return the predictions after a number of tasks; raises KeyError if there are none."""
         return self.test.with_predictions(self.rows[tasks_seen], range(len(self.tasks)), self.tasks)
 
     def write(self, root: Path) -> None:
-        """Write it atomically; raises NotWritten."""
+        """Write the record atomically; raises NotWritten."""
         names = ("tasks", "numbers", "output", "head", "called", "hashes")
         settings = {name: getattr(self, name) for name in names}
         record = json.dumps({"version": _VERSION, **self.run._asdict(), **settings})
@@ -157,28 +157,28 @@ def read_runs(root: Path) -> list[RunRecord]:
 
 
 def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
-    """Check that a run has the tasks of the others, in one order under one name.
+    """Check that a run has the tasks of the others, and that an order's name means one order.
 
     Args:
         record: The run.
         others: The other runs.
 
     Raises:
-        InputError: It has not.
+        InputError: The run has other tasks, or another order under the same name.
     """
     for other in others:
-        both, remedy = (record, other), "runs of one folder share their tasks, so choose another"
+        both, remedy = (record, other), "runs of one folder share their tasks: choose another"
         tasks, expected = (dict(zip(r.names, map(set, r.tasks), strict=True)) for r in both)
         if tasks == expected:
             if record.run.order != other.run.order or list(tasks) == list(expected):
                 continue
-            remedy = "name another order of the tasks otherwise with order="
+            remedy = "name another order of the tasks differently, with order="
         shown, others_shown = (f"{r.run} learns {r.numbers or r.tasks!s:.60}" for r in both)
         raise InputError(f"{shown}, {others_shown}: {remedy}")
 
 
 def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
-    """Return the record in a file's arrays; raises almost any error if it is none."""
+    """Return the record in a file's arrays; raises almost any error if they hold none."""
     content = json.loads(str(arrays["record"]))
     if content["version"] != _VERSION:
         raise ValueError
@@ -200,13 +200,13 @@ class Recording:
 
     Attributes:
         tasks: The classes of each of T tasks, in the order in which the first run learned them;
-            None where the examples have the numbers of their tasks.
-        orders: The tasks of each order by its name, numbers from 0 into `tasks`, or those numbers.
+            None where the examples have task numbers.
+        orders: The tasks of each order, by its name: indices into `tasks`, or the task numbers.
         checkpoints: The files of all networks.
-        data: The file of the examples, None if they were not kept.
-        reference: The name and hash of examples that were not kept.
+        data: The file of the examples, None if they were not saved.
+        reference: The name and hash of examples that were not saved.
         records: The record of each run, tasks in the run's order.
-        output: Where in the model's output the logits are.
+        output: Key, attribute or position of the logits in the model's output; None = all of it.
         head: The head of the evaluation, None = all outputs compete.
         called: Whether a function called the model on batches; the function is not kept.
     """
@@ -231,14 +231,14 @@ def read_recording(folder: str | Path) -> Recording:
     """Read the folder of a recording.
 
     Args:
-        folder: One that `probe.Recorder` has filled.
+        folder: A folder that `probe.Recorder` has filled.
 
     Returns:
         All runs that have a network.
 
     Raises:
-        InputError: The folder is none, a file is damaged, a network is missing, or runs do not fit
-            each other, as where one has learned fewer tasks so far.
+        InputError: The folder has no recording, a file is damaged, a network is missing, or runs do
+            not fit together, for example because one has learned fewer tasks so far.
     """
     root = Path(folder)
     if not (root / "runs").is_dir():
@@ -254,7 +254,7 @@ def read_recording(folder: str | Path) -> Recording:
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
             what = f"{record.run} has {settings}, {first.run} {expected}"
-            raise InputError(f"{what}: record all runs with the same")
+            raise InputError(f"{what}: record all runs with the same settings")
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}
     offline = {seed: offline_file(root, seed) for seed in sorted({run.seed for run in records})}

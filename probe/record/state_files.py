@@ -1,4 +1,4 @@
-"""Files of weights, loaded as data and put into a network that they fit."""
+"""Files of weights, loaded as data into a network that they fit."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,11 +20,11 @@ _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 
 
 def load_state(path: Path) -> dict[str, Tensor]:
-    """Load the tensors in a file; no code of it is ever run.
+    """Load the tensors in a file without running any code in it.
 
     Args:
-        path: A state dict as `torch.save` writes it, as such or under `state_dict`,
-            `model_state_dict` or `model`, or a `.safetensors`.
+        path: A file that `torch.save` wrote, with a state dict as such or under `state_dict`,
+            `model_state_dict` or `model`; or a `.safetensors`.
 
     Returns:
         The tensors, of any shape, by name, on the CPU. The prefixes of wrappers before all names
@@ -59,7 +59,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
     """Load a state into a model in place.
 
     Args:
-        model: The network; after an error it may have some of the tensors.
+        model: The network; after an error it may hold some of the new tensors.
         state: Tensors that match by name, shape and kind of number. Prefixes of wrappers before all
             names are ignored.
         name: The name of the state, for messages.
@@ -91,12 +91,12 @@ def plain_state(model: nn.Module) -> dict[str, Tensor]:
     state = model.state_dict()
     for name, value in state.items():
         if not _is_plain(value):
-            raise InputError(f"the model has {type(value).__name__} at {name!r}, no plain tensor")
+            raise InputError(f"the model has {type(value).__name__} at {name!r}, not a tensor")
     return dict(state)
 
 
 def write_tensors(content: object, path: Path) -> None:
-    """Write tensors to a file that is there, such as one of `replacing`.
+    """Write tensors to an existing file, such as one from `replacing`.
 
     Args:
         content: Tensors in tuples, lists and dicts. The same values give the same bytes.
@@ -123,16 +123,16 @@ def keep_tensors(content: object, path: Path) -> None:
         path: The file.
 
     Raises:
-        NotWritten: It cannot be written.
+        NotWritten: The file cannot be written.
     """
     with replacing(path) as partial:
         write_tensors(content, partial)
 
 
 def _compact(content: Any) -> Any:
-    """Return the same on the CPU, each tensor in memory of just its size.
+    """Return the content on the CPU, each tensor in memory of just its size.
 
-    A view would be saved with all that it is a view of.
+    A view would be saved with the whole tensor that it is a view of.
     """
     if isinstance(content, Tensor):
         tensor = content.detach().cpu()
@@ -150,7 +150,7 @@ def read_content(path: Path) -> object:
         path: The file.
 
     Returns:
-        What it holds.
+        The content of the file.
 
     Raises:
         InputError: The file cannot be read, or could run code.
@@ -173,17 +173,17 @@ def read_content(path: Path) -> object:
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
             raise InputError(f"{path} has {refused[1]}, which could run code: {_REMEDY}") from None
         remedy = f"write it with {save}(model.state_dict(), FILE)"
-        raise InputError(f"{path} is damaged, empty, or no file of {library}: {remedy}") from None
+        raise InputError(f"{path} is damaged, empty, or not from {library}: {remedy}") from None
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether it is a tensor with values, neither sparse nor nested."""
+    """Return whether a value is a tensor with values that is neither sparse nor nested."""
     plain = isinstance(value, Tensor) and value.layout == torch.strided
     return plain and not value.is_nested and not value.is_meta  # type: ignore[attr-defined]
 
 
 def _bare(names: Iterable[str]) -> dict[str, str]:
-    """Return names by their remainder without the prefixes that all share.
+    """Return the names by what is left of each without the prefixes that all share.
 
     >>> _bare(["module.model.a", "module.model.b"])
     {'a': 'module.model.a', 'b': 'module.model.b'}

@@ -14,30 +14,30 @@ from scipy.special import entr
 from probe.errors import InputError
 
 MOST_BINS = 256
-"""The most bins of a feature: for 8-bit images each grey level then has a bin of its own."""
+"""The largest number of bins of a feature: one for each grey level of 8-bit images."""
 
 
 def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
     """Put the values of each feature into bins of equal width.
 
-    The bins divide each feature's range in x, from its least to its greatest value. A bin holds its
-    lower edge, the last one also its upper.
+    The bins divide each feature's range in x, from its smallest to its largest value. A bin
+    includes its lower edge, and the last bin also its upper edge.
 
     Args:
-        x: (N, D) finite values.
-        bins: How many, 2 to 256.
+        x: Finite values (N, D).
+        bins: The number of bins, 2 to 256.
 
     Returns:
         The number of each value's bin, from 0, (N, D); all 0 for a constant feature.
 
     Raises:
-        InputError: The number of bins is another.
+        InputError: The number of bins is out of range.
 
     >>> equal_width(np.array([[0.0, 7], [1, 7], [2, 7], [4, 7]]), bins=2).T.tolist()
     [[0, 0, 1, 1], [0, 0, 0, 0]]
     """
     if not 2 <= bins <= MOST_BINS:
-        raise InputError(f"features can be put into 2 to {MOST_BINS} bins, not {bins}")
+        raise InputError(f"a feature can have 2 to {MOST_BINS} bins, not {bins}")
     # Feature by feature in memory, as all that uses them takes a feature at a time.
     codes = np.zeros(x.shape, dtype=np.uint8, order="F")
     for feature in range(x.shape[1]):
@@ -54,20 +54,20 @@ def minimum_description(
 ) -> NDArray[np.uint8]:
     """Put the values of each feature into bins that tell the classes apart.
 
-    A feature is cut in two where the classes' entropy within the parts is least, and each part
-    again, as long as a cut describes the labels in fewer bits than it takes to state it.
+    A feature is cut in two where the classes' entropy within the parts is smallest. Each part is
+    cut again as long as a cut saves more bits in the labels than it takes to describe it.
 
     Args:
-        x: (N, D) finite values.
-        labels: (N,) class numbers from 0.
+        x: Finite values (N, D).
+        labels: Class numbers (N,) from 0.
 
     Returns:
-        The number of each value's bin, from 0, (N, D); all 0 for a feature that tells nothing of
+        The number of each value's bin, from 0, (N, D); all 0 for a feature that says nothing about
         the classes.
 
-    Source: Fayyad & Irani 1993, their criterion of minimum description length. Deviation: a cut is
-    sought at the inner edges of 256 bins of equal width, not between any two values; for 8-bit
-    values this is the same.
+    Source: Fayyad & Irani 1993, their criterion of minimum description length. Deviation: cuts are
+    only at the inner edges of 256 bins of equal width, not between any two values; for 8-bit values
+    this is the same.
     """
     levels = equal_width(x, MOST_BINS)
     classes = int(labels.max()) + 1
@@ -112,6 +112,6 @@ def _best_cut(table: NDArray[np.int64]) -> int | None:
 
 
 def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the entropy in bits of the counts along the last axis; of none at all, 0."""
+    """Return the entropy in bits of the counts along the last axis; 0 if all counts are 0."""
     p = counts / np.maximum(counts.sum(-1, keepdims=True), 1)
     return np.asarray(entr(p).sum(-1) / np.log(2))

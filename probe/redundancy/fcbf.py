@@ -1,12 +1,12 @@
 """Redundancy of features: symmetric uncertainty and the Fast Correlation-Based Filter (FCBF).
 
-Symmetric uncertainty says how much two discrete variables tell of each other:
+Symmetric uncertainty measures how much two discrete variables say about each other:
 
     SU(X, Y) = 2 IG(X|Y) / (H(X) + H(Y)),  IG(X|Y) = H(X) - H(X|Y) = H(X) + H(Y) - H(X, Y)
 
 with entropies H in bits from counts of examples. SU is in [0, 1]: 0 where X and Y are independent,
-1 where each determines the other. Of two constants the formula is 0/0; SU is then 0, as a constant
-tells nothing. Values are rounded to 12 decimals, by which independent variables have exactly 0.
+1 where each determines the other. For two constants the formula is 0/0; SU is then 0, as a constant
+says nothing. Values are rounded to 12 decimals, so that independent variables have exactly 0.
 
 Sources: Kemker 2018, supplement, eq. 5 to 8; Yu & Liu, Feature Selection for High-Dimensional Data,
 ICML 2003. `probe.redundancy.bins` makes features discrete.
@@ -24,16 +24,16 @@ Codes = NDArray[np.integer[Any]]
 
 
 def symmetric_uncertainty(codes: Codes) -> NDArray[np.float64]:
-    """Return SU of every two of D features.
+    """Return SU of every pair of D features.
 
-    Takes time in proportion to N D^2 and, beside the result, memory in proportion to D.
+    It takes time proportional to N D^2 and, besides the result, memory proportional to D.
     Source: Kemker 2018, figure S4.
 
     Args:
-        codes: (N, D), the bin of each example in each feature.
+        codes: The bin of each example in each feature, (N, D).
 
     Returns:
-        (D, D), exactly symmetric; the diagonal is 1, or 0 for a constant feature.
+        SU (D, D), exactly symmetric; the diagonal is 1, or 0 for a constant feature.
 
     >>> symmetric_uncertainty(np.array([[0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1]])).tolist()
     [[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -54,11 +54,11 @@ def relevance(codes: Codes, labels: Codes) -> NDArray[np.float64]:
     """Return SU of each of D features with the class.
 
     Args:
-        codes: (N, D), the bin of each example in each feature.
-        labels: (N,) class numbers from 0.
+        codes: The bin of each example in each feature, (N, D).
+        labels: Class numbers (N,) from 0.
 
     Returns:
-        (D,); higher tells more of the class.
+        SU (D,); a higher value says more about the class.
 
     >>> relevance(np.array([[0, 1], [0, 0], [1, 1], [1, 0]]), np.array([2, 2, 0, 0])).tolist()
     [1.0, 0.0]
@@ -69,21 +69,21 @@ def relevance(codes: Codes, labels: Codes) -> NDArray[np.float64]:
 def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[int]:
     """Return the features that FCBF selects, the one with the highest SU with the class first.
 
-    A feature F is relevant if SU(F, C) with the class is above the threshold. From the most
-    relevant on, each that remains (a predominant feature P) removes every later one F with
-    SU(P, F) >= SU(F, C). Equally relevant features are taken in the order of their numbers. Only
-    the SU of predominant features are computed, never the whole matrix.
+    A feature F is relevant if SU(F, C) with the class is above the threshold. Starting with the
+    most relevant, each feature that remains (a predominant feature P) removes every later feature F
+    with SU(P, F) >= SU(F, C). Equally relevant features are ordered by number. Only the SU of
+    predominant features are computed, never the whole matrix.
 
     Args:
-        codes: (N, D), the bin of each example in each feature.
-        labels: (N,) class numbers from 0.
-        threshold: delta, in [0, 1).
+        codes: The bin of each example in each feature, (N, D).
+        labels: Class numbers (N,) from 0.
+        threshold: The threshold delta, in [0, 1).
 
     Returns:
         The numbers of the features.
 
-    Source: Yu & Liu 2003, figure 2, with threshold 0 by default. Deviation: they call a feature
-    relevant from the threshold on, by which at 0 constants would be so too.
+    Source: Yu & Liu 2003, figure 2, with threshold 0 by default. Deviation: for them a feature at
+    the threshold is relevant, which at threshold 0 would include constants.
 
     >>> a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     >>> non_redundant(np.stack([b, a, 1 - a], axis=1), labels=2 * a + b)
@@ -108,14 +108,14 @@ _WIDTH, _AT_ONCE = 512, 1024  # bins and examples in one product: some 100 MB fo
 
 
 def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
-    """Return the (first, last + 1) of runs of features with few bins together."""
+    """Return the (first, last + 1) of blocks of features that together have few bins."""
     group = (np.cumsum(bins) - bins) // _WIDTH
     starts = np.flatnonzero(np.diff(group, prepend=-1)).tolist()
     return list(zip(starts, [*starts[1:], len(bins)], strict=True))
 
 
 def _by_products(codes: Codes, bins: NDArray[np.intp], count: int) -> NDArray[np.float64]:
-    """Return H(X, Y) of each of the first `count` features and each of all, (count, D).
+    """Return H(X, Y) of each of the first `count` features with every feature, (count, D).
 
     The joint counts are products of one-hot codes. In float32 they are exact up to 2^24, far above
     the number of examples in one product; the products are added up in float64.
@@ -148,7 +148,7 @@ def _with_each(x: Codes, codes: Codes, features: Sequence[int] | Codes) -> NDArr
 
 
 def _joint_counts(x: Codes, y: Codes) -> NDArray[np.intp]:
-    """Return how many of N examples are in each bin of x, (N,), and of y, (N,): (bins, bins)."""
+    """Count the examples in each pair of a bin of x (N,) and a bin of y (N,): (bins, bins)."""
     rows, columns = int(x.max()) + 1, int(y.max()) + 1
     return np.bincount(x * np.intp(columns) + y, minlength=rows * columns).reshape(rows, columns)
 

@@ -19,10 +19,10 @@ class Redundancy:
 
     Attributes:
         data: Name of the data set.
-        discretization: How the features were made discrete, in words.
-        bins: (D,), the number of bins of each feature.
-        with_class: (D,), SU with the class, in [0, 1], see `probe.redundancy.fcbf`.
-        between: (D, D), SU with each other, in [0, 1].
+        discretization: The method that made the features discrete, in words.
+        bins: The number of bins of each feature, (D,).
+        with_class: SU with the class, (D,), in [0, 1], see `probe.redundancy.fcbf`.
+        between: SU with each other, (D, D), in [0, 1].
         selected: The non-redundant features, indices from 0, in the order of FCBF.
     """
 
@@ -37,9 +37,9 @@ class Redundancy:
 def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
     """Write folder/DATA.csv atomically.
 
-    A row per feature: its number of bins, its rank in FCBF's selection (from 1; empty if it is
-    redundant or irrelevant), its SU with the class and with each feature up to itself, rounded to 4
-    decimals. The matrix is symmetric: its upper half is left empty.
+    Each feature has a row: its number of bins, its rank in FCBF's selection (from 1; empty if it is
+    redundant or irrelevant), and its SU with the class and with each feature up to itself, rounded
+    to 4 decimals. As the matrix is symmetric, its upper half is left empty.
 
     Args:
         folder: The folder of the table.

@@ -42,13 +42,14 @@ class Analysis(ResultBase):
     ((3, 2), True)
 
     Attributes:
-        tables_by_name: Its tables, as in a run directory.
-        records: The predictions, see `probe.predictions`; None if only its tables are known.
+        tables_by_name: The tables by name, as in a run directory.
+        records: The predictions, see `probe.predictions`; None if only the tables are known.
 
-    Its tables are pandas DataFrames, as those of a study, see `probe.tables.schemas`.
+    Tables are pandas DataFrames with the columns of a study's tables, see `probe.tables.schemas`.
     Networks without a learner or order in their names have the learner `model` and the order "0";
     the controls are the learners `untrained` and `offline`, of order "". The matrix of the output
-    is R itself, single-head: the classes seen so far compete; multi-head for readouts of each task.
+    is R itself: single-head, where all classes seen so far compete, or multi-head for readouts that
+    are fitted to each task.
 
     Intervals are NaN for one seed. If the seeds are retrainings of the same networks, the
     intervals cover retrainings and the finite test set, not another training of the networks.
@@ -104,7 +105,7 @@ class Analysis(ResultBase):
     def layers(self) -> pd.DataFrame:
         """Return the quantities of each layer (retained, forgotten, ...), by readout and feature.
 
-        For all tasks and for each task position, see `probe.analysis.layers.quantities`.
+        They are over all tasks and for each task position, see `probe.analysis.layers.quantities`.
         """
         return self.tables_by_name["layers"]
 
@@ -113,11 +114,11 @@ class Analysis(ResultBase):
         return self.tables_by_name["statements"]
 
     def first_layers(self) -> pd.DataFrame:
-        """Return the range of the first layer that falls below the ceiling, forgets, ..."""
+        """Return, for each statement, the range of the first layer of which it is true."""
         return self.tables_by_name["first_layer"]
 
     def tables(self) -> Tables:
-        """Return all tables by name, as they are named in a run directory."""
+        """Return all tables, by their names in a run directory."""
         return self.tables_by_name
 
     @cached_property
@@ -170,7 +171,7 @@ class Analysis(ResultBase):
         return as_latex(together(self._sheets(layers, learners)))
 
     def sheets(self) -> list[Sheet]:
-        """Return the analysis as text: a table for each learner and readout, and the budgets'."""
+        """Return the analysis as text: a table for each learner and readout, and for budgets."""
         budgets = budget_sheets(
             self.layers(), self.tables_by_name["notes"], one_network=self._of_one_network
         )
@@ -178,18 +179,18 @@ class Analysis(ResultBase):
         return [*self._sheets(self.layers(), self.learners), *budgets, *controls]
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the text printed above: what the intervals are of, and the notes."""
+        """Return the text printed above the tables: what the intervals cover, and the notes."""
         return (*((ONE_NETWORK,) if self._of_one_network else ()), *self.notes)
 
     def report(self, file: str | Path) -> None:
         """Write one HTML page that says which layer forgot what, with figures and tables.
 
         Args:
-            file: The path of the page. Its title is the file's name, or that of the folder for
+            file: The path of the page. The title is the file's name, or the folder's name for
                 `report.html`.
 
         Raises:
-            NotWritten: It cannot be written.
+            NotWritten: The page cannot be written.
         """
         # An arrow up, as that of `plot`.
         from figures.report.page import report, write_page
@@ -199,7 +200,7 @@ class Analysis(ResultBase):
         write_page(report({title: self.tables()}, {}, caveats=caveats), path)
 
     def to_tensorboard(self, where: Any) -> None:
-        """Write it for TensorBoard, see `probe.tables.export`.
+        """Write the analysis for TensorBoard, see `probe.tables.export`.
 
         Args:
             where: A SummaryWriter or a folder.
@@ -213,7 +214,7 @@ class Analysis(ResultBase):
         to_tensorboard(self.tables(), self.sheets(), where)
 
     def to_wandb(self, run: Any) -> None:
-        """Log it to a run of wandb, see `probe.tables.export`.
+        """Log the analysis to a run of wandb, see `probe.tables.export`.
 
         Args:
             run: A run, as `wandb.init` returns it.
@@ -223,7 +224,7 @@ class Analysis(ResultBase):
         to_wandb(self.tables(), run)
 
     def saved(self) -> Saved:
-        """Return the contents of a folder to save it in."""
+        """Return the contents of a folder that saves the analysis."""
         saved = Saved(kind=KIND, tables=self.tables_by_name)
         if self.records is None:
             return saved
@@ -232,7 +233,7 @@ class Analysis(ResultBase):
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
-        """Return what `saved` gave; raises KeyError, ValueError or TypeError for all else."""
+        """Restore an analysis from `saved`; raises KeyError, ValueError or TypeError otherwise."""
         records = None
         if saved.arrays:
             records = Records.from_saved(saved.record["plan"], saved.arrays)
@@ -288,7 +289,7 @@ class Analysis(ResultBase):
 
 
 def note_sentences(notes: pd.DataFrame) -> Iterator[str]:
-    """Yield each note of runs once for each learner, with the features and steps it holds for."""
+    """Yield each note once for each learner, with the features, steps and runs it holds for."""
     texts = notes["note"].map(without_decimals)
     for (learner, readout, _), rows in notes.groupby(["learner", "readout", texts], sort=False):
         features = listed(dict.fromkeys(filter(None, rows["feature"])))

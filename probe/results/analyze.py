@@ -57,7 +57,7 @@ from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
 
 DATA = "data"
-"""The name in tables of data that have no other."""
+"""The default name of data in tables."""
 
 _FEWEST = 2  # test examples of a task, of which a single one has no variance
 
@@ -96,42 +96,42 @@ def analyze(
     and test examples only.
 
     Args:
-        models: Networks of one architecture by number of tasks learned, from 0 to T, the last of
-            which is needed. Or files: a path for each, or a pattern as
-            `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt` of several runs, or the folder of
-            a `probe.Recorder`. `Model(models, ...)` says how to call them and make a new one, which
-            files need (`Model(pattern, fresh=build)`).
+        models: Networks of one architecture by number of tasks learned, from 0 to T; the last is
+            required. Or their files: a path for each, a pattern of several runs such as
+            `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`, or the folder of a
+            `probe.Recorder`. `Model(models, ...)` defines how to call networks and how to make a
+            new one; files need the latter (`Model(pattern, fresh=build)`).
         train: Examples of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
             DataLoader; or a list of these, one for each task; class labels 0..K-1.
-        test: Test examples, likewise.
-        tasks: The classes of each of T tasks in base order, each class in exactly one, unless a
-            list or `Examples` tell the task of each example; a recorder's folder has them.
-        features: Dotted module names; `auto` = those of `@probe.network`, or a good set. The output
-            is always among them.
-        untrained: The network before any training, the floor; the same as row 0 of models. Without
-            it fresh weights are drawn, where a function or rule can. Its batch norm gets the
-            statistics of the training inputs: its initial ones would make the floor too low.
+        test: Test examples, in the same form as `train`.
+        tasks: The classes of each of T tasks in base order, each class in exactly one. Not needed
+            if a list or `Examples` give the task of each example, or for a recorder's folder.
+        features: Dotted module names; `auto` = the features of `@probe.network`, or a suggested
+            set. The output is always included.
+        untrained: The network before any training, the floor; the same as row 0 of models. If it is
+            missing, fresh weights are drawn where a function or rule can. Its batch norm gets the
+            statistics of the training inputs: the initial ones would make the floor too low.
         offline: The network trained on all tasks at once, the ceiling; for files a path or a
             pattern with {seed}; or `train`, to train it here by the recipe.
-        readouts: `retrain`, the layers of the network itself (Murata 2020); `linear`,
-            `linear-task`, `ncm`, `knn`, or their settings, such as `Linear(C=0.1)`; or a `Measure`.
-            At the output every readout is the prediction of the network itself, for `linear-task`
-            among a task's classes.
+        readouts: Names of readouts: `retrain`, which retrains the network's own layers (Murata
+            2020), `linear`, `linear-task`, `ncm`, `knn`; or settings such as `Linear(C=0.1)`; or a
+            `Measure`. At the output, every readout is the prediction of the network itself, for
+            `linear-task` among a task's classes.
         recipe: The recipe of the retraining and the offline training.
         out: A run directory for tables and figures, as `probe model` writes it; the same call
-            resumes an interrupted run. The rows are the same with and without it, to the bit.
+            resumes an interrupted run. The rows are bit for bit the same with and without it.
 
     Returns:
         The tables, with intervals if there are several seeds, and the predictions.
 
     Raises:
         InputError: Before any training: for everything that `partial_retrain` refuses, networks of
-            different architectures, rows that T tasks do not have, fewer than 2 test examples of a
-            task, and files that are missing, damaged or misnamed.
+            different architectures, rows above T, fewer than 2 test examples of a task, and files
+            that are missing, damaged or misnamed.
     """
     measurements, model = Measure.coerce(readouts), Model.coerce(models)
     if not isinstance(out, str | Path | None):
-        raise InputError(f"out is a run directory, got {out!r}: give arguments after tasks by name")
+        raise InputError(f"out must be a path, got {out!r}: give arguments after tasks by name")
     root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
     with nameable(measurements.user_defined):
         recipe = Recipe() if recipe is None else recipe
@@ -212,7 +212,7 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
 def _complete(
     model: Model, train: Data | None, test: Data | None, tasks: Tasks
 ) -> tuple[Model, Recording | None, TaskedExamples]:
-    """Return the arguments, completed by those that a recorder has saved."""
+    """Return the arguments, completed with the settings and data that a recorder saved."""
     recording = None
     if isinstance(model.network, str | Path) and Path(model.network).is_dir():
         recording = read_recording(model.network)
@@ -231,10 +231,10 @@ def _complete(
 
 
 def _as_recorded(model: Model, recording: Recording) -> Model:
-    """Return the model as a recording says that it is called."""
+    """Return the model with the call settings of a recording."""
     if recording.called and model.call is None:
         raise InputError(
-            "the recorded network was called by a function: give that function again, as "
+            "the recorded network was called by a function, which is not saved: give it again as "
             "Model(rec, call=...)"
         )
     orders = {name: [task + 1 for task in tasks] for name, tasks in recording.orders.items()}
@@ -256,7 +256,7 @@ def _on_device(examples: TaskedExamples, networks: TrainedNetworks) -> TaskedExa
 def _identify(
     model: Model, networks: TrainedNetworks
 ) -> tuple[Model, str, str, Sequence[str] | None]:
-    """Return the model with all that its mark says, and its name, code hash and features."""
+    """Return the model with the settings of its mark, and its name, code hash and features."""
     network = networks.blank()
     types = {type(module) for module in network.modules()}
     user_types = sorted((t for t in types if not t.__module__.startswith("torch.")), key=str)

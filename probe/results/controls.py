@@ -1,12 +1,12 @@
-"""Controls of what is read downstream of a feature after all tasks: the rows of controls.csv.
+"""Controls of the readouts downstream of a feature after all tasks: the rows of controls.csv.
 
-- `exclusion`: the accuracy on a task minus that of a network that learned the same order without
-  it: what the representation gained from that task and still holds (the exclusion difference of
-  Hess et al. 2024);
-- `labels`: the accuracy on test data minus that on permuted training labels to which the same
-  readout was fitted: its selectivity (Hewitt & Liang, EMNLP 2019). Their control gives each type of
-  word one label; our examples have no types, so each has its own label, and the control measures
-  how much the readout can memorize, whatever the feature means.
+- `exclusion`: the accuracy on a task minus the accuracy of a network that learned the same order
+  without that task. This is what the representation gained from the task and still holds (the
+  exclusion difference of Hess et al. 2024);
+- `labels`: the accuracy on test data minus the accuracy of the same readout fitted to, and tested
+  on, permuted training labels. This is its selectivity (Hewitt & Liang, EMNLP 2019). Their control
+  gives each type of word one label; our examples have no types, so each has its own label, and the
+  control measures how much the readout can memorize, whatever the feature means.
 
 A seed counts once all of its orders are finished, with their controls.
 """
@@ -37,7 +37,7 @@ def control_rows(results: Sequence[JobResult]) -> Iterator[Row]:
 
 
 def _of_layer(results: Sequence[JobResult], readout: str, feature: str) -> Iterator[Row]:
-    """Yield the controls of one layer; results: of all of a learner's jobs, a run first."""
+    """Yield the controls of one layer; results: those of a learner's jobs, a run's own first."""
     run, ends = results[0], {r.job: r.at_end(feature, readout) for r in results}
     unfinished = {job.seed for job, scores in ends.items() if scores is None}
     scores_of = {

@@ -1,4 +1,4 @@
-"""From a number to its cause: the formula of a layer's quantity and each accuracy in it."""
+"""Explanations of a layer's quantity: its formula and each accuracy in it."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ FORMULAS: Mapping[str, tuple[str, ...]] = {
     "acquired": (LEARNED, FLOOR),
     "retained": (END, FLOOR, CEILING),
 }
-"""The quantities that are functions of accuracies on one task, with their terms, see `_SHOWN`."""
+"""The terms of each quantity that is a function of accuracies on one task, see `_SHOWN`."""
 
 _SHOWN = {1: "{}", 2: "{} - {}", 3: "({0} - {1}) / ({2} - {1})"}  # by the number of terms
 
@@ -44,7 +44,7 @@ _MEANS = (
 
 
 def _quantity(end: float, floor: float = 0.0, ceiling: float | None = None) -> float:
-    """Return the value of a quantity by its terms, see `_SHOWN`."""
+    """Return the value of a quantity from its terms, see `_SHOWN`."""
     if ceiling is None:
         return end - floor
     return (end - floor) / (ceiling - floor) if ceiling != floor else math.nan
@@ -138,7 +138,7 @@ def _values(
 
 
 def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Iterator[str]:
-    """Yield what layers.csv says of the quantity, for each task position and for all tasks."""
+    """Yield the values of the quantity in layers.csv, for each task position and all tasks."""
     for row in records(tables["layers"]):
         if row.quantity == quantity and layer.items() <= row._asdict().items():
             where = "all tasks" if row.task_position is None else f"j = {row.task_position}"

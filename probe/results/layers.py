@@ -1,7 +1,7 @@
 """The layers of learners: outcomes downstream of each feature, stacked over their jobs.
 
-The outcomes of a learner's jobs are stacked: seeds x orders x test examples, in base order. A seed
-counts once all of its orders are finished, with its floor and ceiling.
+The outcomes of a learner's jobs are stacked as seeds x orders x test examples, in base order. A
+seed counts once all of its orders, its floor and its ceiling are finished.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,10 +41,10 @@ class Layer:
         feature: Name of the feature.
         depth: Depth of the feature, from 1.
         seeds: The S seeds of the outcomes.
-        outcomes: Which test examples were classified correctly.
+        outcomes: The correctness of each test example.
         layout: The test examples.
         converged: Whether all trainings of the readout converged, including those of floor and
-            ceiling, on which margin and difference rest.
+            ceiling, which margin and difference depend on.
         chance: The accuracy of guessing, only at the output.
     """
 
@@ -71,8 +71,8 @@ class Layer:
     def _deciding(self) -> dict[str, Quantity]:
         """The quantity over all tasks that decides each statement.
 
-        There is no statement on what the output acquires: it competes only with the classes seen
-        so far, the ceiling's with all.
+        The output has no statement on `acquired`: there only the classes seen so far compete, but
+        at the ceiling all classes do.
         """
         of_all_tasks = {q.quantity: q for q in self.quantities if q.task_position is None}
         at_output = ("below_ceiling", "forgets")
@@ -182,7 +182,7 @@ def _layer(
 
 
 def _chance(result: JobResult, readout: str) -> float:
-    """Return the accuracy of guessing, among a task's classes for what is task-aware."""
+    """Return the accuracy of guessing, among a task's classes if the readout is task-aware."""
     if main_head(result.job) == "multi" or readout in result.task_aware_readouts:
         guessed = [1 / len(classes) for _, classes in result.tasks]
         return float(np.average(guessed, weights=result.test_sizes))
@@ -193,8 +193,8 @@ def layout_of(test: TestExamples, orders: Sequence[Sequence[int]]) -> TestLayout
     """Return the task and stratum of each test example, by task in base order, then by class.
 
     Args:
-        test: The test examples, N.
-        orders: (O, T) tasks in executed order.
+        test: The N test examples.
+        orders: The tasks in executed order, (O, T).
     """
     by_class = np.lexsort((test.labels, test.tasks))
     tasks = test.tasks[by_class]
@@ -210,7 +210,7 @@ def correct(test: TestExamples, scores: Scores) -> Right:
         scores: The scores with their predictions.
 
     Returns:
-        (N,), in the order of a layout.
+        The correctness (N,), in the order of a layout.
     """
     by_class = np.lexsort((test.labels, test.tasks))
     right = np.unpackbits(scores.right_bits, count=len(by_class)).astype(bool)
@@ -220,12 +220,12 @@ def correct(test: TestExamples, scores: Scores) -> Right:
 def first_layers(statements: pd.DataFrame, depths: Mapping[str, int]) -> pd.DataFrame:
     """Return the range of the first layer for each learner, readout and statement.
 
-    There is none for fewer than 3 seeds, nor where a layer lacks the statement: the first of the
+    It is left out for fewer than 3 seeds, and if a layer lacks the statement: the first of the
     remaining layers need not be the first of all.
 
     Args:
-        statements: On all layers.
-        depths: The number of layers of each learner, the output among them.
+        statements: The statements on all layers.
+        depths: The number of layers of each learner, including the output.
 
     Returns:
         The table `first_layer`.

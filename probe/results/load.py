@@ -42,14 +42,14 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
         folder: The folder.
 
     Raises:
-        InputError: There is no result in it, or a file is damaged, which the message names.
+        InputError: The folder has no result, or a file is damaged; the message names the file.
     """
     path = Path(str(folder))  # of None, too, so that it is refused as any other
     if not (path / DESCRIPTION).is_file():
         return Analysis(tables_by_name=read_tables(path))
     saved = read_folder(path)
     if saved.kind not in _READERS:
-        raise InputError(f"{path} has kind {saved.kind!r}: load a kind of {' or '.join(_READERS)}")
+        raise InputError(f"{path} has kind {saved.kind!r}, expected {' or '.join(_READERS)}")
     try:
         return _READERS[saved.kind](saved)
     except (KeyError, ValueError, TypeError, IndexError):
@@ -59,7 +59,7 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
 def predictions(source: Analysis | str | Path) -> pd.DataFrame:
     """Return the class predicted for every test example by every readout of every network.
 
-    From these rows alone follow all counts, accuracies, PRA, F1 and intervals of a study.
+    All counts, accuracies, PRA, F1 and intervals of a study can be computed from these rows.
 
     Args:
         source: A run directory, the folder of a saved analysis, or an analysis.
@@ -67,9 +67,9 @@ def predictions(source: Analysis | str | Path) -> pd.DataFrame:
     Returns:
         A row for each test example and measurement, with the columns `learner`, `order`, `seed`,
         `tasks_seen`, `feature`, `readout` (empty for the network's own output), `head` (`single`,
-        `multi` or `all`: the outputs that compete), `example` (its position in the test data as
-        given, from 0), `task_position` (of its task in the executed order, from 1), `label`,
-        `predicted`.
+        `multi` or `all`: the outputs that compete), `example` (position in the given test data,
+        from 0), `task_position` (position of the example's task in the executed order, from 1),
+        `label`, `predicted`.
 
     Raises:
         InputError: The folder holds no predictions, or the analysis holds only tables.

@@ -1,4 +1,4 @@
-"""The precision that `auto` stands for: measured once for a run directory, and kept in it."""
+"""The choice of precision for `auto`, measured once for a run directory and saved in it."""
 
 import time
 from dataclasses import replace
@@ -31,13 +31,13 @@ def resolve_precision(
 
     Args:
         recipe: A recipe.
-        model: Maps x (B, ...) of the N examples to logits (B, K).
+        model: A model that maps x (B, ...) of the N examples to logits (B, K).
         data: Training examples.
-        device: Where it is trained.
+        device: The device of the training.
         root: The run directory, None = there is none.
 
     Raises:
-        InputError: The folder is no run directory.
+        InputError: The folder is not a run directory.
     """
     if recipe.precision != "auto":
         return recipe
@@ -74,7 +74,7 @@ def seconds(model: nn.Module, batch: Examples, recipe: Recipe) -> float:
         recipe: The settings of the training.
 
     Returns:
-        The seconds, the least of several repetitions.
+        The seconds, the smallest value of several repetitions.
     """
     twin, taken = copied(model).to(batch.y.device), []
     for parameter in twin.parameters():

@@ -40,7 +40,7 @@ class Records:
 
     @property
     def of_one_training(self) -> bool:
-        """Whether all networks are of one training; seeds are then retrainings."""
+        """Whether all networks come from one training, so that seeds are retrainings."""
         learners = self.plan.learners.values()
         runs = [learner for learner in learners if learner.kind not in CONTROLS]
         hashes = [list(learner.weight_hashes.values()) for learner in learners]
@@ -101,7 +101,7 @@ class Records:
             The records.
 
         Raises:
-            KeyError, ValueError, TypeError, IndexError: They are damaged or do not fit together.
+            KeyError, ValueError, TypeError, IndexError: The values are damaged or inconsistent.
         """
         by_job: dict[str, dict[str, NDArray[Any]]] = {}
         for path, array in arrays.items():

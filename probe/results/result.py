@@ -1,9 +1,9 @@
 """The result of one job: all numbers of its tables and metrics.
 
 `job_result` turns the measurements of a job, which are predictions, into accuracies, PRA, F1 and
-costs. `probe.results.tables` makes the tables of them and `probe.results.scores` the metrics. A job
-need not be finished: missing measurements are left out, so that tables can be written while a study
-runs. Tasks are in executed order throughout, on which the metrics of the literature rest.
+costs. From these, `probe.results.tables` makes the tables and `probe.results.scores` the metrics. A
+job need not be finished: missing measurements are left out, so that tables can be written while a
+study runs. Tasks are always in executed order, as the metrics of the literature require.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Scores:
     Attributes:
         depth: Depth of the feature, from 1.
         pra: The accuracy on the test data of all tasks.
-        accuracy: (T,), the accuracy on each task.
-        f1: (T,), the F1 of each task.
-        right_bits: (N / 8,), which test examples are classified correctly, as `np.packbits` has it.
+        accuracy: The accuracy on each task, (T,).
+        f1: The F1 of each task, (T,).
+        right_bits: The correctness of each test example, packed by `np.packbits`, (N / 8,).
         constant: The class predicted for every test example; None if there are several, or if all
             examples are of a single class.
         history: History of the training, None for readouts that are not trained by epochs.
@@ -57,7 +57,7 @@ class Scores:
 
     @property
     def converged(self) -> bool:
-        """Whether its training converged; True where nothing was trained."""
+        """Whether the training converged; True if nothing was trained."""
         # Of a readout without epochs, and of one that is slow, a note says so.
         unfinished = any("not converged" in note for note in self.notes)
         return not unfinished and (self.history is None or self.history.converged)
@@ -73,7 +73,7 @@ class JobResult:
         features: The features of the network by depth; the last is its output.
         heads: The heads of the report.
         outputs: The scores of the unchanged model by head and number of tasks learned: under the
-            heads of the report and the main head, at the end under all.
+            heads of the report and the main head, and at the end under all heads.
         downstream: The scores downstream of the other features and, for task-aware readouts, of the
             output under the head `multi`.
         task_aware_readouts: The names of the task-aware readouts.
@@ -117,7 +117,7 @@ class JobResult:
 
     @property
     def retrained(self) -> dict[str, Scores]:
-        """The scores of partial retraining of each feature at the end; last the output."""
+        """The scores of partial retraining of each feature after all tasks, the output last."""
         ends = {feature: self.at_end(feature, RETRAIN) for feature in self.features}
         return {feature: scores for feature, scores in ends.items() if scores}
 
@@ -169,12 +169,12 @@ class JobResult:
         Args:
             feature: The feature.
             readout: The readout downstream of it.
-            head: Instead of a feature: a head of the report.
+            head: A head of the report, for R in place of a feature's matrix.
             untrained: The job of the untrained network, for row 0; its tasks are in base order.
 
         Returns:
             The matrix, (T+1, T). Row t holds the accuracies after t tasks, row 0 the floor. An
-            offline job has two rows, and so none if there is more than one task.
+            offline job has only two rows, so it has no matrix if there is more than one task.
         """
         T, rows = len(self.tasks), self.outputs.get(head, {}) if head in self.heads else {}
         if head is None:
@@ -192,7 +192,7 @@ class JobResult:
 def main_head(job: Job) -> Head:
     """Return `multi` for a task-aware learner, otherwise `single`.
 
-    It is the head of the output among the features, and of the comparison with offline training.
+    This head applies to the output among the features and to the comparison with offline training.
     """
     return "multi" if job.task_aware else "single"
 
@@ -202,11 +202,11 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
 
     Args:
         plan: The plan of the job.
-        job: A job of it.
+        job: A job of the plan.
         measurements: The finished measurements, see `probe.by_layer.jobs.keys_of`.
 
     Raises:
-        InputError: The test examples have other labels than their tasks.
+        InputError: The test examples have labels outside their tasks.
     """
     features = plan.learners[job.learner].features
     tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
@@ -263,18 +263,18 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
 
 
 def _checked_size(test: TestExamples, job: Job, classes: Sequence[Sequence[int]]) -> int:
-    """Return N; raises InputError for labels that are not of their tasks: somebody wrote them."""
+    """Return N; raises InputError for labels outside their tasks, as in a manipulated file."""
     known = {(task, y) for task, labels in zip(job.tasks, classes, strict=True) for y in labels}
     if not known.issuperset(zip(test.tasks.tolist(), test.labels.tolist(), strict=True)):
-        raise InputError("its test examples have labels that are not of their tasks")
+        raise InputError("its test examples have labels outside their tasks")
     return len(test.labels)
 
 
 def _with_notes_on_slow(downstream: Mapping[Key, Scores], size: int) -> dict[Key, Scores]:
-    """Add a note to slow retrainings that the linear readout is still better than.
+    """Add a note to slow retrainings that are less accurate than the linear readout.
 
-    By two standard errors of the difference on `size` test examples; of the same network and
-    feature.
+    Both are of the same network and feature, and the difference is above two standard errors on
+    `size` test examples.
     """
     noted = dict(downstream)
     pra_of = {key[:3]: scores.pra for key, scores in downstream.items()}

@@ -1,7 +1,7 @@
 """The run directory: a description of its plan, and the state of each job.
 
-`study.json` holds the plan that the directory was last used for, so completely that status, tables
-and figures need neither the user's files nor data. Every run replaces it; results are never refused
+`study.json` holds the complete plan that the directory was last used for, so that status, tables
+and figures need neither the user's files nor data. Every run replaces it. Results are never refused
 or deleted because of it, as each job's folder holds the record of its results.
 
 A reader of tables must know of three things, and `remarks` gives a sentence on each: results made
@@ -30,7 +30,7 @@ FAILURES = "failures"
 """The folder of a run directory with the reasons of failed jobs, until they are finished."""
 
 PRECISION = "precision.txt"
-"""The file of a run directory with the precision that `auto` stands for."""
+"""The file of a run directory with the precision chosen for `auto`."""
 
 _DESCRIPTION = "study.json"
 # Of whoever uses the directory, and recorded networks: there before anything else is.
@@ -38,9 +38,9 @@ _BEFORE = {"lock", "checkpoints", PRECISION}
 
 
 def refuse_foreign(root: Path) -> None:
-    """Check that a folder has nothing but a study of this version in it.
+    """Check that a folder holds nothing but a study of this version.
 
-    So `--out` never mixes a study with a user's other files. An empty or missing folder is fine.
+    This keeps `--out` from mixing a study with other files. An empty or missing folder is allowed.
 
     Args:
         root: The folder.
@@ -75,7 +75,7 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
         tables: A hash of the results in its tables, see `results_hash`; None = unchanged tables.
 
     Raises:
-        NotWritten: It cannot be written.
+        NotWritten: The description cannot be written.
     """
     record = {
         "version": RESULTS_VERSION,
@@ -96,11 +96,11 @@ def read_plan(root: Path) -> Plan:
         The plan.
 
     Raises:
-        InputError: There is none, it is of an earlier version, or its file is corrupt.
+        InputError: There is no plan, it is of an earlier version, or its file is corrupt.
     """
     path = root / _DESCRIPTION
     if not path.is_file():
-        raise InputError(f"{root} holds no study (no {_DESCRIPTION}): name that of a `probe run`")
+        raise InputError(f"{root} holds no study (no {_DESCRIPTION}): give one of a `probe run`")
     _refuse_older(root)
     try:
         # Checked like a user's file: it may have been edited.
@@ -143,7 +143,7 @@ def failure_file(root: Path, job: Job) -> Path:
 
 
 def failure(root: Path, job: Job) -> str:
-    """Return the reason of a job's last failure in one line.
+    """Return the reason for a job's last failure in one line.
 
     Args:
         root: The run directory.
@@ -166,12 +166,12 @@ class JobState:
 
     Attributes:
         job: The job.
-        measurements: The number of its measurements.
-        done: The number of finished ones.
+        measurements: The number of the job's measurements.
+        done: The number of finished measurements.
         corrupt: The names of corrupt files.
         results: A hash of the keys of finished measurements, their fingerprint and code.
-        other_code: Whether one was made by other code than today's.
-        others: The differences of its results of other fingerprints, see
+        other_code: Whether any result was made by other code than today's.
+        others: The differences from the job's results under other fingerprints, see
             `probe.by_layer.fingerprint.differences`.
     """
 
@@ -192,7 +192,7 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
     Args:
         plan: The plan of the study.
         root: The run directory.
-        checkpoints: Whether to read checkpoints, too.
+        checkpoints: Whether to read checkpoints as well.
     """
     states = []
     for job in jobs_of(plan):
@@ -215,7 +215,7 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
 
 
 def remove_locks(root: Path, states: Sequence[JobState]) -> None:
-    """Remove the locks of finished jobs: nobody needs to wait for them.
+    """Remove the locks of finished jobs, as no process needs to wait for these jobs.
 
     Args:
         root: The run directory.
@@ -227,14 +227,14 @@ def remove_locks(root: Path, states: Sequence[JobState]) -> None:
 
 
 def results_hash(states: Sequence[JobState]) -> str:
-    """Return a hash of all results of a study, from which tables are made now."""
+    """Return a hash of all present results of a study, to tell whether its tables are current."""
     return hashlib.sha256(" ".join(state.results for state in states).encode()).hexdigest()
 
 
 def older_tables(root: Path, states: Sequence[JobState]) -> str:
     """Return a sentence if the tables do not show the present results.
 
-    They are outdated during a run with other settings, code or data.
+    Tables are outdated during a run with other settings, code or data.
 
     Args:
         root: The run directory.

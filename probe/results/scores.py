@@ -2,13 +2,13 @@
 
 `probe.metrics` computes the metrics of one job; this module adds the learners that a metric
 compares with, and the averages. A metric of a seed is the mean over its orders, and a metric of a
-learner is mean and deviation over its seeds. Metrics whose inputs a study lacks are left out:
+learner is the mean and deviation over its seeds. Metrics with missing inputs are left out:
 
 - intransigence (Chaudhry 2018) needs the learner `cumulative`, of the same order and seed;
 - Omega_base and Omega_all (Kemker 2018) need `offline`, of the same seed;
 - the strength of forgetting (Murata 2020) needs `offline`, of the same seed;
 - the metrics of a feature's matrix A need all of its rows;
-- CLscore (Diaz-Rodriguez 2018) needs all seven criteria, CLstability two seeds besides.
+- CLscore (Diaz-Rodriguez 2018) needs all seven criteria, and CLstability also needs two seeds.
 """
 
 import math
@@ -53,14 +53,14 @@ def metric_rows(
 ) -> list[Row]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
 
-    Metrics of the outputs come under each head of the report.
+    Metrics of the outputs are computed under each head of the report.
 
     Args:
         results: The results of all finished jobs.
         report: The heads and weightings to report.
         metrics: User-defined metrics.
-        by_first: Whether the Omegas also come by the first task, as `omega_base[NAME first]`: in
-            Kemker 2018's multi-modal experiment the orders are not repetitions of each other.
+        by_first: Whether to add the Omegas by first task, as `omega_base[NAME first]`: in Kemker
+            2018's multi-modal experiment the orders are not repetitions of each other.
     """
     values: dict[str, defaultdict[_Name, list[tuple[int, float]]]] = {}
     # By kind, not by name: the names are the user's choice.
@@ -101,7 +101,7 @@ def cl_scores(
     seeds); it has no deviation. CLstability needs two seeds.
 
     Args:
-        criteria: One learner's seven, by name in metrics.csv; yields nothing unless all are there.
+        criteria: One learner's seven criteria, by name in metrics.csv; all are required.
         report: The weightings.
     """
     if not set(NAMES.values()) <= set(criteria):
@@ -120,13 +120,13 @@ def cl_scores(
 def user_scores(
     R: AccuracyMatrix, metrics: Iterable[MetricEntry]
 ) -> tuple[dict[str, float], list[str]]:
-    """Return the scores of an accuracy matrix by user-defined metrics, and notes.
+    """Return the scores of user-defined metrics for an accuracy matrix, and notes.
 
-    A metric that fails, or gives a number that no table can hold, gets a note and affects no other
-    table.
+    A metric that fails, or returns a number that tables cannot hold, gets a note and does not
+    affect other tables.
 
     Args:
-        R: (T+1, T).
+        R: Accuracy matrix, (T+1, T).
         metrics: The metrics.
     """
     values: dict[str, float] = {}
@@ -190,9 +190,9 @@ def _of_outputs(
 ) -> _Values:
     """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 
-    None unless all of R is measured. The reference is the cumulative learner of the same order and
-    seed; alpha_ideal is the accuracy of the offline network on the first session's test data;
-    test_sizes weigh tasks as the report says, by examples or by classes.
+    It yields nothing unless all of R is measured. The reference is the cumulative learner of the
+    same order and seed; alpha_ideal is the accuracy of the offline network on the first session's
+    test data; test_sizes weigh tasks by examples or by classes, as the report says.
     """
     by_classes = tuple(len(classes) for _, classes in result.tasks)
     sizes = result.test_sizes if report.mean == "examples" else by_classes
@@ -224,9 +224,9 @@ def _of_layers(
 ) -> _Values:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
-    Yields nothing unless all of A is measured, its floor included. Kemker's ideal is the ceiling on
-    the first task; linear readouts add deep forgetting and the replay gap, task-aware ones with R
-    under the head `multi`.
+    It yields nothing unless all of A is measured, including its floor. Kemker's ideal is the
+    ceiling on the first task. Linear readouts add deep forgetting and the replay gap; task-aware
+    ones are compared with R under the head `multi`.
     """
     R = result.matrix(head=main_head(result.job))
     if R is not None and result.readouts and R.tasks > 1:

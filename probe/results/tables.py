@@ -1,9 +1,9 @@
-"""The tidy tables of a plan, made of the finished measurements of its jobs.
+"""The tidy tables of a plan, computed from the finished measurements of its jobs.
 
-The columns of each table are in `probe.tables.schemas`. All tables are rewritten from the stored
+`probe.tables.schemas` describes the columns of each table. All tables are rewritten from the stored
 predictions each time, never extended: they hold only the present results, and nothing of earlier
 settings. The same results give the same bytes; only the times differ from run to run. Figures are
-drawn only from the tables.
+drawn from the tables only.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -148,7 +148,7 @@ def tables_of(
 
 
 def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) -> None:
-    """Write all tables of a run directory; those in `ALWAYS` even if they have no rows.
+    """Write all tables of a run directory that have rows, and those in `ALWAYS`.
 
     Args:
         plan: The plan.
@@ -156,7 +156,7 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
         metrics: The user's metrics.
 
     Raises:
-        InputError: See `read_results`.
+        InputError: An intact file has predictions of other tasks.
         NotWritten: A table cannot be written.
     """
     results = list(read_results(plan, root))
@@ -174,8 +174,8 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
 def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
     """Yield the measurements of a job: R cell by cell, then each feature's matrix A, PRA and F1.
 
-    Tasks seen count from 0, before any task; depths and positions from 1. R comes once for each
-    head of the report. F1 is of partial retraining after the last task.
+    Tasks seen count from 0 (before any task), depths and positions from 1. R is yielded once for
+    each head of the report. F1 is that of partial retraining after the last task.
 
     Args:
         plan: The plan.

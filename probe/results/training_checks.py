@@ -1,4 +1,4 @@
-"""Notes on networks that were hardly trained, or not as the others were."""
+"""Notes on networks that were hardly trained, or trained worse than the others."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ from probe.tables.schemas import Row
 def check_trainings(
     results: Sequence[JobResult],
 ) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
-    """Return a note on each run whose output makes its layers doubtful, and verdicts withheld.
+    """Return a note on each run whose output makes its layers doubtful, and withheld verdicts.
 
-    - near chance: on the task just learned, or offline on all tasks, by two standard errors;
-    - collapsed: on the tasks just learned, less than half as far above chance as the median run of
-      the learner;
-    - offline training below a learner, over seeds, see `_runs_above_offline`.
+    A run gets a note if it is near chance, less than two standard errors above it, on the task just
+    learned (if offline, on all tasks); if it collapsed, with less than half the accuracy above
+    chance of its learner's median run on the tasks just learned; or if it is an offline run that is
+    less accurate than a learner, see `_runs_above_offline`.
 
     Verdicts are withheld by learner and statement: `near chance` if a run that did not collapse is
     near chance on the first task, as later tasks may well be learned worse; `no ceiling` if offline
@@ -80,8 +80,9 @@ def _near_chance(result: JobResult) -> list[int]:
 def _runs_above_offline(results: Sequence[JobResult]) -> dict[str, list[JobResult]]:
     """Return learners that are more accurate than offline training, with its runs below them.
 
-    On all tasks, by the 95 % interval of the difference over seeds and by two standard errors of
-    the test set; of one or two seeds only by these. Learners under another head are left out.
+    The accuracy is over all tasks. It must be above by the 95 % interval of the difference over
+    seeds and by two standard errors of the test set; for one or two seeds only by the latter.
+    Learners under another head are left out.
     """
     offline = {r.job.seed: r for r in results if r.job.kind == OFFLINE and r.job.last in r.output}
     pra_by_seed: dict[str, dict[int, list[float]]] = {}
@@ -107,7 +108,7 @@ def _runs_above_offline(results: Sequence[JobResult]) -> dict[str, list[JobResul
 
 
 def _accuracy(result: JobResult, tasks_seen: int) -> tuple[float, float, int] | None:
-    """Return accuracy, chance and test examples: of the task just learned, offline of all."""
+    """Return accuracy, chance and test size for the task just learned; offline, for all tasks."""
     scores = result.output.get(tasks_seen)
     if scores is None or not result.test_sizes:
         return None
@@ -121,7 +122,7 @@ def _accuracy(result: JobResult, tasks_seen: int) -> tuple[float, float, int] | 
 
 
 def _above_chance(result: JobResult) -> float:
-    """Return the mean accuracy above chance on the tasks just learned; 0 where none is."""
+    """Return the mean accuracy above chance on the tasks just learned; 0 if none is measured."""
     measured = [_accuracy(result, 1 + task) for task in range(len(result.tasks))]
     return fmean([m[0] - m[1] for m in measured if m] or [0.0])
 

@@ -84,7 +84,7 @@ def to_dataset(measurements: pd.DataFrame) -> xr.Dataset:
 def _array(
     name: str, cells: pd.DataFrame, coords: Mapping[str, Sequence[Any]]
 ) -> NDArray[np.float64]:
-    """Return the values of some rows in an array of the dimensions of that name."""
+    """Return the values of some rows as an array with the dimensions of the named variable."""
     dims = _DIMS[name]
     for row in cells[cells.duplicated(list(dims))].to_dict("records"):
         raise InputError(

@@ -1,8 +1,9 @@
 """Results written to TensorBoard and Weights & Biases by their own writers.
 
-Scalars by the number of tasks learned, each a mean over orders, then seeds: the accuracy on all
-test examples, `accuracy/LEARNER/FEATURE/READOUT`, without readout at the output, and at the end the
-quantities of each layer over all tasks, `layers/QUANTITY/LEARNER/FEATURE/READOUT`; and the tables.
+Scalars are written by the number of tasks learned, each a mean over orders, then seeds:
+`accuracy/LEARNER/FEATURE/READOUT`, the accuracy on all test examples (no readout at the output),
+and after all tasks `layers/QUANTITY/LEARNER/FEATURE/READOUT`, the quantities of each layer over all
+tasks. The tables are written as well.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ def to_tensorboard(tables: Tables, sheets: Sequence[Sheet], where: Any) -> None:
 
     Args:
         tables: The tables.
-        sheets: Their text.
+        sheets: The tables as text.
         where: A SummaryWriter, or a folder for one.
 
     Raises:
@@ -36,7 +37,7 @@ def to_tensorboard(tables: Tables, sheets: Sequence[Sheet], where: Any) -> None:
 
 
 def to_wandb(tables: Tables, run: Any) -> None:
-    """Log tables to a run of wandb, over an axis of their own, the number of tasks learned.
+    """Log tables to a run of wandb, with the number of tasks learned as their own axis.
 
     Args:
         tables: The tables.

@@ -1,7 +1,7 @@
-"""Results as folders: tables as CSV, arrays as NPZ, and a description that knows all of them.
+"""Results as folders: tables as CSV, arrays as NPZ, and a description that lists all of them.
 
-Nothing in them is code, and nothing is pickled. A run directory of a study is read as well: it has
-the same tables under the same names.
+They hold no code and no pickles. A run directory of a study is read as well: it has the same tables
+under the same names.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ class Saved:
     Attributes:
         kind: The kind of result.
         tables: The tables by name.
-        record: JSON values.
+        record: The other contents, as JSON values.
         arrays: The arrays by name.
     """
 
@@ -78,7 +78,7 @@ def read_folder(folder: Path) -> Saved:
     """Return the contents that `write_folder` wrote.
 
     Raises:
-        InputError: There is no result, or a file is missing or is not as it was written.
+        InputError: There is no result, or a file is missing or has changed since it was written.
     """
     description, arrays = _description(folder), {}
     for name, digest in description["files"].items():
@@ -141,7 +141,7 @@ def _fill(folder: Path, saved: Saved) -> None:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Raise InputError for a folder that holds something, unless that is an earlier result."""
+    """Raise InputError if a folder holds anything but an earlier result."""
     try:
         names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Sheets of layers: a line for each layer; `statement_text` has the sentences below them."""
+"""Sheets of layers, with a line for each layer; `statement_text` has the sentences below them."""
 
 import math
 import re
@@ -19,7 +19,7 @@ _CONTROLS = {
     "selectivity": "points more on test data than on permuted training labels, fitted to these",
 }
 MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
-"""Quantities of a curve, with the control that is measured, "" for the learner itself."""
+"""The quantities of a curve, with the control that each is measured on, "" for the learner."""
 
 _QUANTITIES = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten")
 _WIDEST = 10  # shares: an interval of a thousand percent says nothing
@@ -29,12 +29,12 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """Return the layers over all tasks as sheets, one for each learner and readout.
 
     Numbers are in %, differences in points of accuracy, over all tasks; forgotten is the mean over
-    the tasks before the last. A dash was not measured.
+    the tasks before the last. A dash means "not measured".
 
     Args:
-        tables: With the layers, and what is stated of them.
+        tables: The tables, with the layers and the statements on them.
         one_network: Whether all runs are of one network, so that there is one learner, and seeds
-            are those of retrainings.
+            are retrainings.
     """
     layers = tables["layers"]
     tasks = count_tasks(layers)
@@ -122,7 +122,7 @@ def budget_curves(layers: pd.DataFrame) -> pd.DataFrame:
         layers: The quantities of all layers.
 
     Returns:
-        The rows by depth and multiple, which is a further column, without the output's.
+        The rows of all layers but the output, by depth and multiple, with the multiple as a column.
     """
     rows = where(layers, task_position=None)
     rows = rows[~rows["learner"].isin(CONTROLS)]
@@ -185,13 +185,13 @@ def together(sheets: Sequence[Sheet]) -> Sheet:
 def mean_cell(
     value: tuple[float, float] | None, between: str = "±", scale: int = 100, digits: int = 1
 ) -> str:
-    """Return a mean with its deviation, if there is one, or a dash for what was not measured.
+    """Return a mean with its deviation, if there is one, or a dash if it was not measured.
 
     Args:
-        value: Mean and deviation.
-        between: Separates the two.
-        scale: Multiplies both.
-        digits: After the decimal point.
+        value: The mean and the deviation, None = not measured.
+        between: The text between the two.
+        scale: The factor that multiplies both.
+        digits: The number of digits after the decimal point.
 
     >>> mean_cell((0.5, 0.25)), mean_cell((0.5, math.nan)), mean_cell(None)
     ('50.0±25.0', '50.0', '-')
@@ -217,7 +217,7 @@ def _points(layer: Mapping[str, Any], quantity: str) -> str:
 
 
 def _retained(layer: Mapping[str, Any]) -> str:
-    """Return the share retained in percent with its interval, or why there is none."""
+    """Return the share retained in percent with its interval, or the reason why there is none."""
     row, above = layer.get("retained"), layer.get("above_floor")
     if above and above.high < 0:
         # Also where there is too little room for a share.

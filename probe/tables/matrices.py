@@ -22,8 +22,8 @@ def accuracy_matrix(cells: pd.DataFrame, tasks: int) -> AccuracyMatrix:
     """Average the accuracies of runs, over the orders of each seed, then over seeds.
 
     Args:
-        cells: An accuracy in each line, in the columns tasks_seen, task_position, seed and value.
-        tasks: T, the number of tasks.
+        cells: One accuracy per row, with the columns tasks_seen, task_position, seed and value.
+        tasks: The number of tasks T.
 
     Returns:
         The matrix, (T+1, T); NaN = not measured.
@@ -41,10 +41,10 @@ def mean_accuracies(measurements: pd.DataFrame) -> dict[str, AccuracyMatrix]:
     """Return the mean R of each learner, (T+1, T), in order of first appearance.
 
     Args:
-        measurements: Of one study; learners without R are left out.
+        measurements: The measurements of one study; learners without R are left out.
 
     Returns:
-        R by learner.
+        The matrix R of each learner, by name.
 
     Raises:
         InputError: The rows are of more than one scenario or network, or name too few tasks.
@@ -60,15 +60,16 @@ class Matrices:
 
     Attributes:
         table: The measurements.
-        head: The main head, of which R is: the first in the table.
-        tasks: T, the number of tasks.
+        head: The main head, under which R is taken: the first in the table.
+        tasks: The number of tasks T.
         positions: The task at each position of each order.
-        orders: In order of first appearance.
-        learners: Those that learn task by task, in order of first appearance.
+        orders: The names of the orders, in order of first appearance.
+        learners: The learners that learn task by task, in order of first appearance.
         levels: The controls.
-        seeds: Ascending.
-        features: By depth.
-        readouts: In order of first appearance, `retrain` if only outputs were measured.
+        seeds: The seeds, ascending.
+        features: The names of the features, by depth.
+        readouts: The readouts in order of first appearance, `retrain` if only outputs were
+            measured.
         outputs: The features of each learner that are its network's own output.
 
     Raises InputError for a position or number of tasks that an order does not have.
@@ -131,7 +132,7 @@ class Matrices:
             readout: Name of the readout.
 
         Returns:
-            (T,), by task position; NaN if there are none.
+            The accuracies (T,) by task position; NaN if there are none.
         """
         cells = self._control(OFFLINE, learner, *self._key(learner, feature, readout))
         row: NDArray[np.float64] = accuracy_matrix(cells, self.tasks).values[0]
@@ -157,7 +158,7 @@ class Matrices:
     def _control(self, control: str, learner: str, feature: str, readout: str) -> pd.DataFrame:
         """Return the cells of a control's last network in each order of a learner, in row 0.
 
-        There are none for a learner whose network has other layers.
+        There are no such cells for a learner whose network has other layers.
         """
         cells = self._cells.get((control, feature, readout), self._none)
         layers, of_control = (
@@ -173,7 +174,7 @@ class Matrices:
 
 
 def _tasks(table: pd.DataFrame) -> int:
-    """Return T; raises InputError where an order has fewer tasks: they would ask for any size."""
+    """Return T; raises InputError if an order has fewer tasks, as T could then be any size."""
     tasks = int(table[["tasks_seen", "task_position"]].max(axis=None, skipna=True) or 0)
     positions = table.dropna(subset="task_position").groupby("order", sort=False)["task_position"]
     for order, count in positions.nunique().items():

@@ -31,7 +31,7 @@ class ResultBase(ABC):
 
     @abstractmethod
     def remarks(self) -> Sequence[str]:
-        """Return the notes that are printed above them."""
+        """Return the notes that are printed above the tables."""
 
     @abstractmethod
     def saved(self) -> Saved:
@@ -49,7 +49,7 @@ class ResultBase(ABC):
         """Return a table as a pandas DataFrame; its columns are those of `probe.tables.schemas`.
 
         Args:
-            table: Its name, as of the file in a run directory.
+            table: Name of the table, as of its file in a run directory.
 
         Raises:
             InputError: There is no table of that name.
@@ -69,25 +69,25 @@ class ResultBase(ABC):
         return to_dataset(self.measurements())
 
     def save(self, folder: str | Path) -> None:
-        """Write it into a folder, from which `probe.load` reads it back exactly.
+        """Write the result into a folder, from which `probe.load` reads it back exactly.
 
-        The folder appears as a whole or not at all, and holds no code and no pickles.
+        The folder is written completely or not at all, and holds no code and no pickles.
 
         Args:
-            folder: An earlier result in it is replaced.
+            folder: Path of the folder; an earlier result in it is replaced.
 
         Raises:
-            InputError: The folder holds something else.
-            NotWritten: It cannot be written.
+            InputError: The folder holds anything but a result.
+            NotWritten: The folder cannot be written.
         """
         write_folder(Path(folder), self.saved())
 
     @property
     def plot(self) -> Any:
-        """The figures of this result, a method for each kind, as `plot.depth(ax=None)`.
+        """The figures of this result, a method for each kind, such as `plot.depth(ax=None)`.
 
         Raises:
-            InputError: Another module of the user's has the name of `figures`.
+            InputError: A module of the user's is named `figures`, too.
         """
         # The only arrow up: what is drawn is asked for here, and nowhere before.
         try:

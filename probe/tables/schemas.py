@@ -5,8 +5,8 @@ whole numbers `int64`, or `Int64` with `<NA>` where one may be absent. Accuracie
 derived from them are fractions.
 
 Columns of several tables: `learner`, `order` (of its tasks) and `seed` name a run; `tasks_seen` is
-the number of tasks learned so far; `feature` and `depth` (from 1) name a layer, `readout` what is
-trained downstream of it, such as `retrain` or `linear`; `task_position` is the position of the
+the number of tasks learned so far; `feature` and `depth` (from 1) name a layer, `readout` the
+readout downstream of it, such as `retrain` or `linear`; `task_position` is the position of the
 task in the executed order, from 1, absent for all tasks; `mean` and `std` are mean and sample
 standard deviation over seeds (orders averaged within a seed first), `std` NaN for a single seed;
 `low` and `high` are the ends of the 95 % interval of `value`, NaN for a single seed; `seeds` is
@@ -16,12 +16,12 @@ their number.
   tasks_seen, head, task_position, task; with a feature and readout a cell of that feature's matrix
   A), `pra` (feature, depth, readout, tasks_seen: of all tasks), `f1` (the same with task_position
   and task). head: the outputs that compete, `single` (all classes seen so far), `multi` (those of
-  the task) or `all`; cells of A have none. readout: empty at the output, but for readouts of each
-  task, for which it is multi-head. The learners `offline` and `untrained` have no order: their
-  features give ceiling and floor.
+  the task) or `all`; cells of A have none. readout: empty at the output, except for readouts of
+  each task, for which the output is multi-head. The learners `offline` and `untrained` have no
+  order: their features give ceiling and floor.
 - `summary`: mean PRA and F1.
 - `metrics`: one metric of one paper for one learner. head: empty if it makes no difference.
-  feature, readout: of the matrix A that it is computed from, empty for R.
+  feature, readout: those of the matrix A that the metric is computed from, empty for R.
 - `layers`: a quantity of a layer, see `probe.analysis.layers.quantities`; NaN = not identifiable.
 - `causes`: whose change cost what the network forgot of a task, see `probe.rewinding.hybrids`.
   score: `accuracy`, or `loss` in nats, minus it. feature: the block that ends at it, absent for the
@@ -29,7 +29,8 @@ their number.
   `attributed`, whose sum is `lost`, `restored`, `broken` and `net`. sampling_error: the standard
   error of `attributed` where only some orders of the blocks were drawn.
 - `controls`: an accuracy after all tasks minus that of a control. quantity:
-  `exclusion_difference` or `selectivity`, see `probe.results.controls`. accuracy, control: the two.
+  `exclusion_difference` or `selectivity`, see `probe.results.controls`. accuracy, control: the two
+  accuracies.
 - `statements`: a statement on a layer with the interval that decides it. statement:
   `below_ceiling`, `forgets`, `learns_less` than offline training, or `loses_plasticity` task by
   task. verdict: `yes` if the 95 % interval is above the margin, `no` if below, `open` if it
@@ -43,16 +44,16 @@ their number.
   range; absent if it is one layer or two neighbors, and where more seeds would not help.
 - `retraining`: an epoch of a retraining, from 1; epoch 0 is the first batch before any step, which
   has only a loss. See `probe.training.history.History`.
-- `diagnostics`: of a feature of one network on the test data, without any readout. metric: `units`
-  (D, how many numbers of an example were looked at), `dead` (share of them that never change),
+- `diagnostics`: a number on a feature of one network on the test data, without any readout. metric:
+  `units` (D, the numbers examined per example), `dead` (the share of them that never changes),
   `rank` (effective rank, from 1 to D), `cka.PEER` (debiased linear CKA to the same feature of
   another network: `step-1` right after the first task, `untrained`, `offline`).
-- `learners`: kind: that of the learner. per_class, total: its budget of exemplars, at most one of
-  them. sampling: its sampling strategy, empty for a learner that stores no exemplars.
-- `costs`: of learning the task at position tasks_seen in one run, in bytes and multiply-adds, see
-  `probe.training.costs.Cost`.
-- `times`: seconds to learn it, processor time on a CPU, where one thread trains, and wall-clock
-  time elsewhere.
+- `learners`: the settings of a learner. kind: its kind. per_class, total: its budget of exemplars,
+  at most one of the two. sampling: its sampling strategy, empty for a learner without exemplars.
+- `costs`: the costs of learning the task at position tasks_seen in one run, in bytes and
+  multiply-adds, see `probe.training.costs.Cost`.
+- `times`: the seconds to learn this task, processor time on a CPU, where one thread trains, and
+  wall-clock time elsewhere.
 - `notes`: a sentence on a readout of a feature or, with both empty, on the learner itself.
 """
 
@@ -63,10 +64,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
-"""The learners downstream of whose features are floor and ceiling; they have no order."""
+"""The learners whose features give floor and ceiling; they have no order."""
 
 LARGEST = 1e15
-"""The largest number that is not whole, either way: beyond it figures have no axis."""
+"""The largest magnitude of a number that is not whole; figures have no axis for larger ones."""
 
 
 class Column(NamedTuple):
@@ -150,7 +151,7 @@ SCHEMAS: Mapping[str, Schema] = {
     },
     "controls": {**_QUANTITY, "accuracy": NUMBER, "control": NUMBER},
 }
-"""The columns of each table, by its name, which is that of its file."""
+"""The columns of each table, by the name of the table, which is also the name of its file."""
 
 Tables = Mapping[str, "pd.DataFrame"]
 """All tables of a study or a result, by name; some may have no rows."""

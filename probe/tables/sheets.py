@@ -1,4 +1,4 @@
-"""Tables of ready texts: as plain text, as HTML for notebooks, and as LaTeX for papers."""
+"""Tables of formatted cells: as plain text, as HTML for notebooks, and as LaTeX for papers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from html import escape
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
-    """One table of ready texts.
+    """One table of formatted cells.
 
     Attributes:
-        title: What it shows.
+        title: The title of the table.
         columns: The names of the columns.
-        lines: One cell for each column.
+        lines: The lines, each with one cell for each column.
         after: Sentences below the table.
-        of: Whose table it is, written before the title; empty if it is nobody's in particular.
+        of: The subject of the table, such as a learner, written before the title; may be empty.
     """
 
     title: str
@@ -25,7 +25,7 @@ class Sheet:
 
     @property
     def heading(self) -> str:
-        """The line above it."""
+        """The line above the table."""
         return f"{self.of}, {self.title}" if self.of else self.title
 
 
@@ -88,7 +88,7 @@ def as_latex(sheet: Sheet) -> str:
 
 
 def columns_of(sheet: Sheet) -> list[str]:
-    """Return a line of titles and one for each line, in columns."""
+    """Return the line of titles and the other lines, aligned in columns."""
     table = [sheet.columns, *sheet.lines]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
@@ -131,7 +131,7 @@ _LATEX = {
 
 
 def _latex(cell: str) -> str:
-    """Return a cell with no sign that LaTeX gives a meaning to; a dash alone is no value."""
+    """Escape a cell for LaTeX; "-" means missing."""
     if cell == "-":
         return "--"
     plain = "".join(sign if sign.isprintable() else " " for sign in cell)

@@ -1,4 +1,4 @@
-"""Sentences on the layers of a learner: statements, their intervals, the range; and two runs."""
+"""Sentences on the layers of a learner: statements with intervals, and comparisons of two runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _VERBS = {
     "learns_less": ("acquires less than offline", "acquire less than offline"),
     "loses_plasticity": ("learns each task worse, on average", "learn each task worse"),
 }
-"""The statements by name, of the learner and of no layer."""
+"""The phrases of each statement: for a learner, and after "no layer is shown to"."""
 
 WITHHELD = {
     "few seeds": "fewer than three seeds are finished",
@@ -32,7 +32,7 @@ WITHHELD = {
     "near chance": "accuracy on the first task is near chance",
     "no ceiling": "offline training is less accurate than a learner",
 }
-"""The reasons by verdict."""
+"""The reason for each withheld verdict."""
 
 _WIDE = 0.2  # of an interval, beyond which the value of each seed is shown
 
@@ -47,7 +47,7 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
 
     Args:
         tables: The tables.
-        tasks: T, the number of tasks.
+        tasks: The number of tasks T.
 
     Returns:
         The sentences by learner and readout.
@@ -100,9 +100,9 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
 
     Args:
         first: Name of the first run.
-        before: Its tables.
+        before: Tables of the first run.
         second: Name of the second run.
-        after: Its tables.
+        after: Tables of the second run.
 
     Returns:
         The sheet.
@@ -135,8 +135,8 @@ def sentence(
 
     Args:
         rows: The statement on each layer.
-        first_layer: The row of the range of the first layer, None where it has none.
-        tasks: T, the number of tasks.
+        first_layer: The row with the range of the first layer, None if there is no such row.
+        tasks: The number of tasks T.
         values: The value of each seed, see `seed_values`.
 
     >>> from probe.tables.table_file import new_table

@@ -42,8 +42,8 @@ def seed_means(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
         columns: The columns by which rows are grouped.
 
     Returns:
-        A row for each group in order of first appearance, without those that were not measured:
-        these columns, then mean, std and seeds.
+        A row for each measured group, in order of first appearance, with these columns, then mean,
+        std and seeds.
     """
     means = [
         (*key, mean.mean, mean.std, mean.seeds)
@@ -57,7 +57,7 @@ def check_one_study(table: pd.DataFrame) -> None:
     """Check that one scenario and one network gave all measurements.
 
     Raises:
-        InputError: There are several.
+        InputError: There are several scenarios or networks.
     """
     studies = sorted(set(table["network"] + " on " + table["scenario"]))
     if len(studies) > 1:
@@ -77,18 +77,18 @@ def require(table: pd.DataFrame, column: str) -> None:
         InputError: A cell is empty.
     """
     for metric in table["metric"][table[column].isna() | (table[column] == "")]:
-        raise InputError(f"a row of metric {metric!r} needs a {column}, and has none")
+        raise InputError(f"a row of metric {metric!r} needs a {column}, but has none")
 
 
 def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
     """Average `pra` and `f1` of the readout `retrain` and of the output over seeds.
 
-    Each learner's is that after its last task: 0 for `untrained`. A seed's score is the mean over
-    its orders (Murata 2020, section 3); `f1` is grouped by task position, whatever the task. NaN
-    values were not measured and are left out.
+    The scores are those after a learner's last task, which is 0 for `untrained`. A seed's score is
+    the mean over its orders (Murata 2020, section 3); `f1` is grouped by task position, whatever
+    the task. NaN means "not measured" and is left out.
 
     Args:
-        measurements: Of one study; the order of a learner's rows does not change the result.
+        measurements: The measurements of one study; the order of a learner's rows does not matter.
 
     Returns:
         The table `summary`, by learner (in order of first appearance), metric, depth and position.
@@ -112,8 +112,9 @@ def pra_by_step(measurements: pd.DataFrame, readout: str) -> pd.DataFrame:
     """Return the PRA of each learner's features by the number of tasks seen.
 
     Args:
-        measurements: Of one study.
-        readout: Of the features; the output needs none, unless it has rows of the readout.
+        measurements: The measurements of one study.
+        readout: The readout of the features; for the output, rows of this readout are used if there
+            are any, otherwise rows without a readout.
 
     Returns:
         The means over seeds of means over orders, in the columns learner, depth, feature,
@@ -131,7 +132,7 @@ def pra_by_step(measurements: pd.DataFrame, readout: str) -> pd.DataFrame:
 
 
 def _ranked(frame: pd.DataFrame, columns: list[str], ranks: dict[str, list[str]]) -> pd.DataFrame:
-    """Sort rows by columns, the names in some of them in a given order."""
+    """Sort rows by columns; `ranks` gives the order of the names in some of them."""
 
     def rank(column: pd.Series) -> pd.Series:
         names = ranks.get(str(column.name))
@@ -143,7 +144,7 @@ def _ranked(frame: pd.DataFrame, columns: list[str], ranks: dict[str, list[str]]
 def training_seconds(times: pd.DataFrame) -> dict[str, float]:
     """Return the seconds of each learner's whole training: the mean over orders, then over seeds.
 
-    A run counts once it has learned as many tasks as any other has; learners are in the order in
+    Only runs that have learned as many tasks as any other run count. Learners are in the order in
     which such a run first appears.
 
     >>> training_seconds(new_table("times", [("er", "0", 0, 1, 1.5), ("er", "0", 0, 2, 2.5)]))

@@ -1,7 +1,7 @@
 """Tables in memory and as CSV files; every cell is checked when it is written and when it is read.
 
-CSV holds floats by repr, empty cells for what is missing, and only line feeds: a table reads back
-bit for bit.
+CSV files hold floats by repr, empty cells for missing values, and line feeds only: a table reads
+back bit for bit.
 """
 
 import csv
@@ -20,12 +20,12 @@ from probe.validation import shown
 
 
 def new_table(name: str, rows: Iterable[Any] = ()) -> pd.DataFrame:
-    """Return a table of rows, without a row by default.
+    """Return a table of rows, empty by default.
 
     Args:
         name: The name of the table.
-        rows: The cells of each row by column, or in the order of the columns, or a frame that has
-            these columns; texts that are left out are empty, numbers missing.
+        rows: The cells of each row by column, or in the order of the columns, or a frame with these
+            columns; texts that are left out are empty, numbers are missing.
     """
     schema = SCHEMAS[name]
     cells = rows if isinstance(rows, pd.DataFrame) else list(rows)
@@ -35,7 +35,7 @@ def new_table(name: str, rows: Iterable[Any] = ()) -> pd.DataFrame:
 
 
 def all_tables(**tables: pd.DataFrame) -> Tables:
-    """Return these tables by name, and every other one without rows."""
+    """Return these tables by name, and every other table without rows."""
     return {name: tables[name] if name in tables else new_table(name) for name in SCHEMAS}
 
 
@@ -53,7 +53,7 @@ def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
     Args:
         table: The table.
-        values: By column the value, a collection of several, or None for an absent number.
+        values: The value in each column, a collection of several, or None for an absent number.
 
     >>> times = new_table("times", [("er", "0", 0, 1, 1.5), ("si", "0", 0, 1, 2.5)])
     >>> where(times, learner="er", tasks_seen=[1, 2])["seconds"].tolist()
@@ -87,7 +87,7 @@ def write_table(path: Path, name: str, frame: pd.DataFrame) -> None:
             writer.writerow(frame.columns)
             writer.writerows(cells.itertuples(index=False, name=None))
     except UnicodeEncodeError as error:
-        raise InputError(f"{path} cannot be written: a text is no Unicode ({error})") from None
+        raise InputError(f"{path} cannot be written: invalid Unicode ({error})") from None
 
 
 def table_file(folder: Path, name: str) -> Path:
@@ -98,7 +98,7 @@ def table_file(folder: Path, name: str) -> Path:
         name: The table.
 
     Returns:
-        NAME.csv, or NAME.csv.gz where only that exists.
+        The path of NAME.csv, or of NAME.csv.gz if only that exists.
     """
     path, compressed = folder / f"{name}.csv", folder / f"{name}.csv.gz"
     return compressed if compressed.is_file() and not path.exists() else path
@@ -112,7 +112,8 @@ def read_table(path: Path, name: str) -> pd.DataFrame:
         name: The name of the table.
 
     Raises:
-        InputError: With file, line and column, for every cell that `write_table` refuses.
+        InputError: The file cannot be read, or a cell is one that `write_table` refuses; the
+            message names file, line and column.
     """
     columns, numbers = list(SCHEMAS[name]), list[int]()
     lines: list[tuple[str, ...]] = []
@@ -121,7 +122,7 @@ def read_table(path: Path, name: str) -> pd.DataFrame:
         with opened(path, "rt", newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
             if next(reader, None) != columns:
-                raise InputError(f"{path}: expected the columns {','.join(columns)}")
+                raise InputError(f"{path} must have the columns {','.join(columns)}")
             for cells in reader:
                 # Most texts recur in every line; interned, each is in memory once.
                 lines.append(tuple(map(intern, cells)))
@@ -148,19 +149,19 @@ def checked(frame: pd.DataFrame, name: str, where: Callable[[int], str]) -> pd.D
     Args:
         frame: The DataFrame.
         name: The name of the table.
-        where: Names a row by its index, for messages.
+        where: Function that names a row by its index, for messages.
 
     Raises:
-        InputError: It is not a DataFrame, or a column is missing, repeated, or cannot hold one of
-            its cells.
+        InputError: The frame is not a DataFrame, or a column is missing, repeated, or cannot hold
+            one of its cells.
     """
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}")
     schema, counts = SCHEMAS[name], frame.columns.value_counts()
     if wrong := [column for column in schema if counts.get(column, 0) != 1]:
         raise InputError(
-            f"a table of {name} needs each of its columns once, and lacks or repeats "
-            f"{', '.join(wrong)}: take one that `to_pandas` gave"
+            f"a table of {name} needs each of its columns once, but lacks or repeats "
+            f"{', '.join(wrong)}: use a table from `to_pandas`"
         )
     frame = frame.reset_index(drop=True)
     columns = {}

@@ -1,4 +1,4 @@
-"""Running statistics of batch norm, reestimated from given inputs."""
+"""Re-estimation of batch norm's running statistics from given inputs."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -33,14 +33,14 @@ def reestimate(
     """Re-estimate running statistics from the inputs, in place.
 
     An untrained network has no statistics (mean 0, variance 1), a fine-tuned one those of its last
-    task. They become means over batches of all inputs in one fixed shuffled order. All other
-    modules stay in eval mode, and no labels are used. Modes and momentum are restored, also after a
-    failure, which leaves the statistics of the batches until then.
+    task. The new statistics are means over batches of all inputs in one fixed shuffled order. All
+    other modules stay in eval mode, and no labels are used. Modes and momentum are restored, also
+    after a failure, which leaves the statistics of the batches up to then.
 
     Args:
         model: The model.
         x: The inputs, (N, ...).
-        call: Calls the model on a batch, `model(x)` by default.
+        call: Function that calls the model on a batch, `model(x)` by default.
     """
     norms = running_norms(model)
     if not norms:

@@ -31,12 +31,13 @@ _KINDS = {
 class Chain:
     """The training passes of an `nn.Sequential` of small layers.
 
-    `step` gives the parameters the gradients of the cross-entropy. For any other loss the model,
-    called once after `open`, gives scores without a graph, and `backward` completes
-    the gradients from theirs. A second call, and inputs that require gradients, go through
-    autograd.
+    `step` sets the parameters' gradients of the cross-entropy. For any other loss, call `open` and
+    then the model once: its scores have no graph to the parameters, and `backward` completes the
+    parameters' gradients from those of the scores. A second call, and inputs that require
+    gradients, go through autograd.
 
-    model: the `nn.Sequential`.
+    Args:
+        model: The `nn.Sequential`.
     """
 
     def __init__(self, model: nn.Sequential) -> None:
@@ -71,7 +72,7 @@ class Chain:
         return scores, loss
 
     def open(self) -> None:
-        """Let the model's next call, before `backward`, be without a graph."""
+        """Make the next call of the model, before `backward`, run without a graph."""
         self._open, self._last = True, []
 
     def forward(self, x: Tensor) -> Tensor:
@@ -86,13 +87,13 @@ class Chain:
 
     @torch.no_grad()
     def backward(self) -> None:
-        """Add the gradients through the scores to those that the parameters have."""
+        """Add the gradients through the scores to the parameters' gradients."""
         links, self._pending, self._open = self._pending, [], False
         if links and self._scores.grad is not None:
             self._backward(links, self._scores.grad)
 
     def spared(self) -> int:
-        """Return the multiply-adds, all zero, that the last step was spared."""
+        """Return the number of multiply-adds that the last step skipped, as all were zero."""
         links = [link for link, _ in self._last]
         return sum(
             link.spared * (1 + (layer.weight in self._places) + (at > self._first))
@@ -140,7 +141,7 @@ class Chain:
 def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
     """Prepare a model that is a chain of layers for training passes, within the block.
 
-    Its parameters are the same; weights of convolutions become channels-last in memory.
+    Its parameters stay the same objects; weights of convolutions become channels-last in memory.
 
     Args:
         model: The model.
@@ -189,7 +190,7 @@ def _is_chain(model: nn.Sequential) -> bool:
 
 
 def _bare(model: nn.Module) -> bool:
-    """Return whether a model's modules do what their types say: no hooks, nothing set in them."""
+    """Return whether a model's modules behave as their types: no hooks or replaced attributes."""
     names = ("forward", "backward", "forward_pre", "backward_pre")
     hooks = [vars(m)[f"_{name}_hooks"] for m in model.modules() for name in names]
     hooks += [vars(torch.nn.modules.module)[f"_global_{name}_hooks"] for name in names]

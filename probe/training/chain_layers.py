@@ -1,6 +1,6 @@
 """Links of a chain: layers whose forward and backward passes are written out, into reused memory.
 
-A link is made for inputs of one shape, and its next pass overwrites what its passes return. Images
+A link is made for inputs of one shape. Its next pass overwrites the results of the last. Images
 (B, C, H, W) are channels-last in memory.
 """
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 Gradients = Mapping[Any, Tensor]
-"""The tensors that gradients are written to, by parameter; frozen parameters have none."""
+"""The tensors for the gradients, by parameter; frozen parameters have none."""
 
 # Numbers in the windows of a convolution, above which torch's kernels are faster: docs/speed.md.
 _MOST = 2**17
@@ -23,10 +23,10 @@ class Link(NamedTuple):
     """The passes of a layer of a chain, for inputs of one shape.
 
     Attributes:
-        forward: Maps a batch x (B, ...) to y (B, ...).
-        backward: Writes the gradients of the parameters, given x, the gradient of y, and whether
-            that of x is needed, which is returned.
-        spared: The multiply-adds that a product of the layer is spared, as they are all zero.
+        forward: Function that maps a batch x (B, ...) to y (B, ...).
+        backward: Function of x, the gradient of y, and whether the gradient of x is needed. It
+            writes the gradients of the parameters, and returns that of x if it is needed.
+        spared: The number of multiply-adds that a product of the layer skips, as all are zero.
     """
 
     forward: Callable[[Tensor], Tensor]
@@ -74,8 +74,8 @@ def side(pixels: int, taps: int, stride: int, padding: int) -> tuple[int, slice,
         padding: The zeros before and after the image.
 
     Returns:
-        The number of outputs; the live taps; where the image lies in the smallest padded image,
-        which the live taps do not leave; and the side of that one.
+        The number of outputs; the slice of the live taps; the slice of the image in the smallest
+        padded image that the live taps do not leave; and the side of this padded image.
 
     >>> side(2, 3, 2, 1)
     (1, slice(1, 3, None), slice(0, 2, None), 2)
@@ -92,8 +92,8 @@ def side(pixels: int, taps: int, stride: int, padding: int) -> tuple[int, slice,
 def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     """Return the link of a convolution: one product of its weights and the windows of the image.
 
-    Taps that see nothing but padding take no part, as their gradients are 0: on an image of 2 x 2,
-    a padded 3 x 3 kernel of stride 2 has four others.
+    Taps that see only padding are left out, as their gradients are 0: on an image of 2 x 2, only
+    four taps of a padded 3 x 3 kernel of stride 2 are used.
 
     Args:
         module: The convolution.
@@ -101,7 +101,7 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
         gradients: The memory of the parameters' gradients.
 
     Returns:
-        The link, None for windows that are not plain or hold too many numbers.
+        The link, None for convolutions that are not plain or whose windows hold too many numbers.
     """
     plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
     if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
@@ -175,7 +175,7 @@ def _copy(target: Tensor, values: Tensor) -> None:
 
 
 def relu(x: Tensor) -> Link:
-    """Return the link of `nn.ReLU` for inputs like x; it writes its gradient over that of y."""
+    """Return the link of `nn.ReLU` for inputs like x; it overwrites the gradient of y."""
     y = torch.empty_like(x)
 
     def forward(x: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ def flatten(x: Tensor) -> Link:
 
 
 def by_autograd(module: nn.Module, gradients: Gradients) -> Link:
-    """Return the link of any other layer, whose every pass has a graph of its own."""
+    """Return the link of any other layer, each of whose passes builds its own graph."""
     places = {p: gradients[p] for p in module.parameters() if p in gradients}
     leaf = y = torch.empty(0)
 

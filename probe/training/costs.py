@@ -27,13 +27,14 @@ class Cost:
 
     Attributes:
         parameter_bytes: Bytes of the model's parameters.
-        carried_bytes: Bytes that the learner carried into the task beside it (importance, anchors).
-        stored_bytes: Bytes of samples of earlier tasks, stored meanwhile.
+        carried_bytes: Bytes that the learner carried into the task besides the model, such as
+            importances and anchors.
+        stored_bytes: Bytes of samples of earlier tasks, stored while the task was learned.
         train_bytes: Bytes of the task's training data.
         ops_one_pass: Multiply-adds of one forward and backward pass of the model over that data.
-        ops: All multiply-adds spent to learn the task.
-        kept_bytes: Bytes of the model, its buffers and all that is carried and stored for later,
-            once the task is learned.
+        ops: Total multiply-adds spent to learn the task.
+        kept_bytes: Bytes of the model, its buffers and everything carried and stored for later
+            tasks, once the task is learned.
     """
 
     parameter_bytes: int
@@ -58,8 +59,8 @@ class _Uncompiled(_FlopCounterMode):
 def ops_counter(formulas: dict[Any, Any] | None = None) -> tuple[FlopCounterMode, _FlopCounterMode]:
     """Return torch's counter of floating-point operations over all modules.
 
-    It counts within the mode that comes with it: in its own block it would track the modules, which
-    fails at a parameter's view without gradients.
+    Use the returned mode as the context in which it counts. As a context itself, the counter would
+    track the modules, which fails at a parameter's view without gradients.
 
     Args:
         formulas: Formulas by operation, in place of torch's.
@@ -84,7 +85,10 @@ class OpsMeter:
 
     torch's FlopCounterMode counts them (two floating-point operations each) as they run; a step of
     a size seen before is taken to cost the same. Elementwise work is added by formula with `add`.
-    steps: the number of steps counted.
+
+    Attributes:
+        total: The number of multiply-adds so far.
+        steps: The number of steps so far.
 
     >>> meter = OpsMeter()
     >>> with meter.once():
@@ -103,7 +107,7 @@ class OpsMeter:
 
         Args:
             size: The batch size.
-            skipped: Returns the multiply-adds that the step skipped.
+            skipped: Function that returns the number of multiply-adds that the step skipped.
         """
         # Counting slows a step down: each size is counted once.
         if size in self._ops_of_size:
@@ -118,7 +122,7 @@ class OpsMeter:
 
     @contextmanager
     def once(self) -> Iterator[None]:
-        """Count whatever runs within the block."""
+        """Count everything that runs within the block."""
         counter, counting = ops_counter(_FORMULAS)
         with counting:
             yield
@@ -130,10 +134,10 @@ class OpsMeter:
 
 
 def _convolution_backward(*inputs: Any, out_shape: object) -> int:
-    """Return the operations of a convolution's two gradients, each as many as of the forward pass.
+    """Return the operations of a convolution's two gradients, each as many as the forward pass.
 
-    torch's own formula forgets that a group only sees its own channels, so that per-example
-    gradients, which are one grouped convolution, would count as many times as there are examples.
+    torch's own formula ignores that a group only sees its own channels. Per-example gradients,
+    which are one grouped convolution, would be counted once for each example too often.
     """
     grad_output, x, weight, *_, transposed, _, _, output_mask = inputs  # tensors as their shapes
     forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
@@ -147,12 +151,12 @@ _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
     """Count the multiply-adds of one forward and backward pass of the model over N examples.
 
-    They are counted on one batch and scaled. A copy of the model runs, with a random generator of
-    its own.
+    They are counted on one batch and scaled. A copy of the model is run with its own random
+    generator.
 
     Args:
         model: The model.
-        examples: x (N, ...) and y (N,), on the model's device.
+        examples: The examples, x (N, ...) and y (N,), on the model's device.
         batch_size: The batch size.
 
     Returns:
@@ -167,7 +171,7 @@ def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
 
 
 def bytes_of(tensors: Iterable[Tensor]) -> int:
-    """Return the bytes that the tensors hold, each storage's share counted by its own elements.
+    """Return the bytes of the elements of tensors, without the rest of their storages.
 
     >>> bytes_of([torch.zeros(3), torch.zeros(2, dtype=torch.int64)])
     28

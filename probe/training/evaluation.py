@@ -1,4 +1,4 @@
-"""Evaluation: the outputs that are read, the predicted classes, and penultimate features phi(x)."""
+"""Evaluation: the outputs to read, the predicted classes, and penultimate features phi(x)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -36,13 +36,14 @@ def predict_each(
     precision of the training: ties of bf16 logits would go to the lowest class.
 
     Args:
-        logits: Maps a batch (B, ...) to (B, K); a module must be in eval mode.
-        examples: x (N, ...) and y (N,) int64, on the model's device.
-        classes: K.
-        barred: By name, an (R, K) bool table of the outputs that do not compete, None where all do.
+        logits: Function that maps a batch (B, ...) to (B, K); a module must be in eval mode.
+        examples: The examples, x (N, ...) and y (N,) int64, on the model's device.
+        classes: Number of classes K.
+        barred: Tables (R, K) bool of the outputs that do not compete, by name; None = all compete.
         batch_size: The batch size, None = one that is fast on the device.
-        rows: (N,) int64, the row of the table for each example, None = its class.
-        loss_of: The name under which the loss of each example is computed; none by default.
+        rows: The row of the table for each example, (N,) int64; None = its class.
+        loss_of: The name in `barred` under which the loss of each example is computed; empty = no
+            loss.
 
     Returns:
         The predictions (N,) int64 by name, and the cross-entropies (N,) float32 in nats under
@@ -88,11 +89,11 @@ def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.d
 
     Args:
         competing: The outputs that compete, for each row.
-        classes: K.
+        classes: Number of classes K.
         device: The device of the table.
 
     Returns:
-        (R, K) bool.
+        A table (R, K) bool, True for outputs that do not compete.
 
     >>> barred_but([[0], [0, 1]], 2, torch.device("cpu")).tolist()
     [[False, True], [False, False]]
@@ -104,7 +105,7 @@ def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.d
 
 
 def batch_size_on(device: torch.device) -> int:
-    """Return the number of examples at a time that are evaluated fast on a device."""
+    """Return a batch size at which evaluation is fast on a device."""
     # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
     # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
     return 128 if device.type == "cpu" else 2048
@@ -113,8 +114,8 @@ def batch_size_on(device: torch.device) -> int:
 class SelectedOutputs(nn.Module):
     """A network (B, ...) -> (B, O), read only at K chosen outputs: (B, ...) -> (B, K).
 
-    The other outputs neither compete in a training loss nor can they be predicted. `outputs` has
-    the chosen ones, (K,) int64 on the network's device.
+    The other outputs do not compete in a training loss and are never predicted. `outputs` holds the
+    chosen outputs, (K,) int64 on the network's device.
     """
 
     def __init__(self, network: nn.Module, outputs: Tensor) -> None:
@@ -131,12 +132,12 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
     """Return the outputs that stand for the classes 0..K-1.
 
     Args:
-        classes: K.
+        classes: Number of classes K.
         shape: The shape of the logits, (B, O).
         chosen: The outputs that the user chose, None if O is K.
 
     Returns:
-        (K,) int64, None if these are all outputs.
+        The outputs (K,) int64, None if these are all outputs.
 
     Raises:
         InputError: O is not K, or outputs do not exist, are too few, or are named twice.
@@ -166,7 +167,7 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
         x: A batch, (B, ...).
 
     Returns:
-        phi(x).
+        The features phi(x), (B, D).
 
     Raises:
         InputError: The output does not come from such a layer through layers of one input each.
@@ -195,7 +196,7 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
         logits = model(x)
     features = before.get(logits) if isinstance(logits, Tensor) else None
     if features is None or len(features) != len(logits):
-        raise InputError("the model must return what its last layer (such as nn.Linear) gives")
+        raise InputError("the model must return the output of its last layer (such as nn.Linear)")
     return torch.flatten(features, 1)
 
 
@@ -207,7 +208,7 @@ def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
         examples: The examples, x (N, ...).
 
     Returns:
-        (N, D).
+        The features phi(x), (N, D).
     """
     return in_batches(partial(penultimate, model), model, examples)
 
@@ -218,7 +219,7 @@ def in_batches(function: Logits, model: nn.Module, examples: Examples) -> Tensor
     Buffers are restored, and the model has a random generator of its own.
 
     Args:
-        function: Maps a batch (B, ...) to (B, ...).
+        function: Function that maps a batch (B, ...) to (B, ...).
         model: The model that the function uses.
         examples: The examples, (N, ...).
 

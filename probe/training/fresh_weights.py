@@ -35,7 +35,7 @@ def initialize(
 ) -> None:
     """Give every parameter of `model` a fresh value, except those named in `keep`.
 
-    Buffers, such as running statistics, get what `reset_parameters` gives them.
+    Buffers, such as running statistics, get the values of `reset_parameters`.
 
     Args:
         model: The model, which is changed in place.
@@ -91,14 +91,14 @@ def initialize(
 def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     """List all parameters that no rule can reach, without writing any.
 
-    They are in modules without `reset_parameters`, whose parents have none either.
+    These are the parameters of modules that have no `reset_parameters`, nor have their parents.
 
     Args:
         model: The model.
         rule: The rule, see `initialize`.
 
     Returns:
-        Their names.
+        The names of the parameters.
 
     >>> without_rule(nn.ParameterDict({"scale": torch.ones(2)}), "torch")
     ['scale']
@@ -126,7 +126,7 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         model: The model to fit.
 
     Raises:
-        InputError: It is neither.
+        InputError: `fresh` is neither.
     """
     if isinstance(fresh, str):
         if fresh not in get_args(Rule):

@@ -27,13 +27,13 @@ class History:
     """The course of a training of E epochs.
 
     Attributes:
-        losses: E + 1 losses in nats: that of the first batch before any step, then the mean of each
-            epoch.
-        accuracies: E numbers in [0, 1], the share of an epoch's examples that are classified
-            correctly while they are trained on.
+        losses: The E + 1 losses in nats: the loss of the first batch before any step, then the mean
+            of each epoch.
+        accuracies: The E training accuracies in [0, 1]: the share of an epoch's examples that are
+            classified correctly while they are trained on.
 
     Raises:
-        ValueError: No training gives such numbers, as in a corrupt file.
+        ValueError: The numbers cannot be those of a training, as in a corrupt file.
     """
 
     losses: tuple[float, ...]
@@ -47,20 +47,20 @@ class History:
 
     @property
     def fall(self) -> float:
-        """The loss that an epoch still takes away at the end, in nats; NaN for a single epoch."""
+        """The decrease of the loss per epoch at the end, in nats; NaN for a single epoch."""
         return -_change(self.losses[1:])
 
     @property
     def rise(self) -> float:
-        """The training accuracy that an epoch still adds at the end; NaN for a single epoch."""
+        """The increase of the training accuracy per epoch at the end; NaN for a single epoch."""
         return _change(self.accuracies)
 
     @property
     def converged(self) -> bool:
         """Whether more epochs would change little; see docs/believe.md for the thresholds.
 
-        False for a single epoch that leaves something to learn, as it cannot tell, and for a
-        training without effect.
+        It is False for a single epoch that leaves something to learn, which cannot show
+        convergence, and for a training without effect.
         """
         # What rises by ten times as much diverges.
         level = -10 * _FALL < self.fall < _FALL or self.losses[-1] < _LOW
@@ -69,7 +69,7 @@ class History:
 
     @property
     def slow(self) -> bool:
-        """Whether it may only seem level: as many epochs again at its pace would change much."""
+        """Whether convergence is doubtful: as many epochs again at its pace would change much."""
         return self.fall * len(self.accuracies) > 10 * _FALL and self.losses[-1] >= _LOW
 
     def until(self, epoch: int) -> Self:
@@ -80,8 +80,8 @@ class History:
 class HistoryRecorder(Objective):
     """Plain cross-entropy, with a record of the course of training.
 
-    After some `epochs`, from 1, the model's parameters and buffers are copied into `states`,
-    by epoch and name; `probe.modules.restore` restores them.
+    After each epoch in `epochs`, from 1, the model's parameters and buffers are copied into
+    `states`, by epoch and name; `probe.modules.restore` restores them.
     """
 
     by_scores = True
@@ -94,11 +94,11 @@ class HistoryRecorder(Objective):
 
     @property
     def history(self) -> History:
-        """The history until now, once an epoch is over."""
+        """The history so far, available after the first epoch."""
         return History(losses=self.losses, accuracies=tuple(self._accuracies))
 
     def saw(self, scores: Tensor, y: Tensor) -> None:
-        """Remember which examples were right."""
+        """Remember which examples were classified correctly."""
         self._right.append(scores.argmax(1) == y)
 
     def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
@@ -112,9 +112,9 @@ class HistoryRecorder(Objective):
 
 
 def _change(values: Sequence[float]) -> float:
-    """Return the change by epoch at the end, NaN for a single epoch.
+    """Return the change per epoch at the end, NaN for a single epoch.
 
-    Of means over a fifth of the epochs, as dropout makes single ones fluctuate by more.
+    It compares means over a fifth of the epochs, as dropout makes single epochs fluctuate by more.
 
     >>> _change([2.0, 1.0, 0.75]), _change([5, 5, 5, 5, 5, 5, 3.0, 1.0, 2.0, 0.0])
     (-0.25, -0.5)
@@ -125,7 +125,7 @@ def _change(values: Sequence[float]) -> float:
 
 
 def notes_of(history: History) -> list[str]:
-    """Return a note on a training that did not converge, or had no effect; none on one epoch.
+    """Return a note if a training did not converge, or had no effect; none for a single epoch.
 
     >>> notes_of(History(losses=(2.3, 1.65, 1.6), accuracies=(0.58, 0.6)))[0].split(": ")[1]
     'loss 1.60 (-0.050 nats an epoch), training accuracy 60.0 % (+2.0 points an epoch)'

@@ -43,10 +43,10 @@ class Objective:
 
         Args:
             x: The new examples, (B, ...).
-            y: Their labels, (B,) int64.
+            y: Labels of the new examples, (B,) int64.
 
         Returns:
-            The same of B' >= B examples.
+            Inputs and labels of B' >= B examples.
         """
         return x, y
 
@@ -59,7 +59,7 @@ class Objective:
         Args:
             model: The model.
             x: The examples, (B, ...).
-            y: Their labels, (B,) int64.
+            y: Labels of the examples, (B,) int64.
 
         Returns:
             The loss, a scalar.
@@ -69,7 +69,7 @@ class Objective:
         return functional.cross_entropy(scores, y)
 
     def saw(self, scores: Tensor, y: Tensor) -> None:
-        """Look at the scores of a batch, before its step.
+        """Receive the scores of a batch, before its step.
 
         Args:
             scores: The scores, (B, K).
@@ -83,7 +83,7 @@ class Objective:
         """Read or change the parameters after the optimizer's step."""
 
     def after_epoch(self, model: nn.Module, losses: Sequence[float]) -> None:
-        """Look at an epoch's result.
+        """Receive the result of an epoch.
 
         Args:
             model: The model.
@@ -108,11 +108,11 @@ def fit(
 
     Args:
         model: The model.
-        data: x (N, ...) and y (N,) int64, on the model's device.
+        data: The examples, x (N, ...) and y (N,) int64, on the model's device.
         recipe: The settings of the training.
         generator: Source of randomness.
-        objective: What is minimized, cross-entropy by default.
-        meter: Counts the operations; it does not change the training.
+        objective: The objective to minimize, cross-entropy by default.
+        meter: A meter that counts the operations; it does not change the training.
 
     Raises:
         InputError: The loss is not finite; the message names the epoch.
@@ -168,9 +168,9 @@ def fit(
 def _gradients(
     model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe, steps: Objective, chain: Chain | None
 ) -> Tensor:
-    """Give the parameters their gradients on x (B, ...), y (B,), and return the loss, a scalar.
+    """Set the parameters' gradients on x (B, ...), y (B,), and return the loss, a scalar.
 
-    chain: the model's training passes, None for those of autograd.
+    chain: the model's training passes, None to use autograd.
     """
     plain = chain and chain.model is model and type(steps).loss is Objective.loss
     if chain and plain and (done := chain.step(x, y)):

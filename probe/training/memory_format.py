@@ -41,7 +41,7 @@ def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
 
     Args:
         function: A function of batches (B, ...).
-        few: Some examples.
+        few: A few examples (n, ...) to try.
 
     Returns:
         Whether both are equal; False if the examples are not images.
@@ -67,11 +67,12 @@ def some(data: Labeled) -> Value:
 
 @contextmanager
 def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
-    """Let `model` see batches of `data` channels-last within the block, where that trains faster.
+    """Give `model` batches of `data` channels-last within the block, if that trains faster.
 
-    It does with convolutions to train and no random draws: on one CPU core (an AMD EPYC) a step
-    takes 0.55 to 0.95 of the time. Parameters keep their layout, as kernels follow that of the
-    activations. The model's buffers and mode are restored afterwards, and it has no gradients.
+    It does for models with convolutions to train and no random draws: on one CPU core (an AMD EPYC)
+    a step takes 0.55 to 0.95 of the time. Parameters keep their layout, as kernels follow the
+    layout of the activations. The model's buffers and mode are restored afterwards, and it has no
+    gradients.
 
     Args:
         model: The model.
@@ -95,11 +96,11 @@ def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: 
 
     Args:
         model: The model.
-        function: Runs the model on a batch (B, ...).
-        few: Some examples.
+        function: Function that runs the model on a batch (B, ...).
+        few: A few examples (n, ...) to try.
 
     Returns:
-        Whether it is.
+        Whether it is faster, with the same results.
     """
     leaves = [module for module in model.modules() if not list(module.children())]
     convolves = any(isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves)
@@ -120,7 +121,7 @@ def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: 
 def _trains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
     """Return whether a step in training mode succeeds without random draws.
 
-    Random masks are drawn in the order of the memory: of another layout they would be others.
+    Random masks are drawn in the order of the memory, so another layout would change them.
     """
     before = global_states()
     try:

@@ -49,7 +49,7 @@ def updates(trained: Sequence[Tensor], recipe: Recipe, steps: int) -> Callable[[
 
 
 def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
-    """Return a function that takes a step at a rate with an optimizer of torch."""
+    """Return a function that takes a step at a given rate with an optimizer of torch."""
     extra: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
     if recipe.optimizer != "nadam" and any(p.is_complex() for p in trained):
         extra |= {"fused": False, "foreach": True}  # fused kernels only take real numbers
@@ -66,9 +66,10 @@ def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], 
 
 
 def _adam(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
-    """Return such a function for Adam or AdamW by torch's kernel only, with one type and device.
+    """Return such a function for Adam or AdamW that calls torch's kernel directly.
 
-    `torch.optim` takes as long again around it where parameters are few, and imports the compiler.
+    All parameters must have one type and device. `torch.optim` takes twice as long if there are few
+    parameters, and imports the compiler.
     """
     states: dict[Tensor, tuple[Tensor, Tensor, Tensor]] = {}
     settings = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False}

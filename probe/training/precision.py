@@ -14,10 +14,10 @@ from probe.training.recipe import Precision
 def products(precision: Precision) -> Iterator[None]:
     """Keep all bits of products of fp32 matrices and convolutions within the block.
 
-    By default torch may round the factors: on a GPU to the 10 bits of TF32, for convolutions even
-    unless it is turned off. Here it may do so only on a GPU and with the precision `tf32`; in bf16,
-    what autocast leaves in fp32 keeps its bits. The settings are those of the whole process; they
-    are restored afterwards, also after a failure.
+    By default torch may round the factors on a GPU to the 10 bits of TF32; for convolutions it does
+    unless this is turned off. Within the block it may do so only on a GPU with the precision
+    `tf32`; with `bf16`, operations that autocast leaves in fp32 keep all bits. The settings apply
+    to the whole process and are restored afterwards, also after a failure.
 
     Args:
         precision: The precision.
@@ -57,8 +57,8 @@ def lowered(device: str, low: bool) -> torch.autocast:
     """Return a context in which a loss is computed in bf16, or in fp32.
 
     This concerns the loss only: gradients and updates are those of the fp32 weights. Torch's cache
-    of bf16 weights is off: it lives until the outermost autocast ends, which may be that of the
-    whole training or of the caller, and every later step would use the weights of the first.
+    of bf16 weights is off, as it lives until the outermost autocast ends. That may be an autocast
+    around the whole training, in which every later step would use the weights of the first.
 
     Args:
         device: The type of the device.

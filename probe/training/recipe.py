@@ -9,7 +9,7 @@ from probe.training.fresh_weights import Rule
 from probe.validation import FromZero, PositiveFloat, PositiveInt, ShareBelowOne, configuration
 
 Optimizer = Literal["adam", "adamw", "nadam", "sgd"]
-"""The optimizers by name, each with torch's own settings but for those that a recipe has."""
+"""The optimizers by name, each with torch's own defaults for settings that are not in a recipe."""
 
 Schedule = Literal["constant", "cosine"]
 """The course of the learning rate after the warm-up, see `probe.training.optimizers`."""
@@ -31,18 +31,20 @@ class Recipe:
 
     Args:
         init: The rule for the fresh weights at the start (see `fresh_weights`).
-        precision: `bf16` computes the loss under torch's autocast, including the frozen part of a
-            model that is run as a whole; `tf32` lets a GPU round the factors of products to 10
-            bits; `auto` is, in studies and `analyze`, `bf16` where that is faster, else `fp32`.
-        weight_decay: As in torch, 0 or more; `adamw` shrinks the weights by it, apart from the
-            gradient, and the others add it to the gradient. The default is 0, also for `adamw`, for
-            which torch's default is 0.01.
-        momentum: 0 or more and below 1, only for `sgd`.
-        schedule: `cosine` lowers the learning rate to 0 along half a wave over the whole training.
+        precision: The precision of the loss. `bf16` computes it under torch's autocast, including
+            the frozen part of a model that is run as a whole; `tf32` lets a GPU round the factors
+            of products to 10 bits; `auto`, only in studies and `analyze`, means `bf16` where that
+            is faster, else `fp32`.
+        weight_decay: The weight decay, 0 or more, as in torch: `adamw` shrinks the weights by it,
+            separately from the gradient; the others add it to the gradient. The default is 0, also
+            for `adamw`, for which torch's default is 0.01.
+        momentum: The momentum, 0 or more and below 1, only for `sgd`.
+        schedule: The course of the learning rate; `cosine` lowers it to 0 along half a wave over
+            the whole training.
         warmup: The share of a training's steps, 0 or more and below 1, in which the rate first
-            rises linearly; a share, as one recipe serves trainings of many lengths.
-        clip_norm: The largest norm of all gradients together, with those of penalties, before the
-            optimizer's step; None = no clipping.
+            rises linearly. It is a share because one recipe serves trainings of many lengths.
+        clip_norm: The largest norm of all gradients together, including those of penalties, before
+            the optimizer's step; None = no clipping.
 
     Raises:
         InputError: A value is invalid, such as `epochs=0`, or momentum is given without `sgd`.
@@ -68,7 +70,7 @@ class Recipe:
 
 @configuration
 class RecipeChanges:
-    """A learner's changes of the study's recipe; None = as in the study.
+    """A learner's changes to the study's recipe; None = as in the study.
 
     A study's clip_norm can be changed but not removed.
     """
@@ -84,7 +86,7 @@ class RecipeChanges:
     clip_norm: PositiveFloat | None = None
 
     def instead_of(self, recipe: Recipe) -> Recipe:
-        """Return the recipe with these changes; raises InputError where the two do not fit.
+        """Return the recipe with these changes; raises InputError if the two do not fit.
 
         >>> RecipeChanges(epochs=2).instead_of(Recipe(batch_size=8)) == Recipe(
         ...     batch_size=8, epochs=2)

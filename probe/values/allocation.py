@@ -18,10 +18,10 @@ from probe.memory import free_memory
 from probe.validation import configuration
 
 Storage = Literal["fp32", "bf16"]
-"""The precision in which floating-point values are kept."""
+"""The precision in which floating-point values are stored."""
 
 Location = Literal["in memory", "memory-mapped", "recomputed"]
-"""The place of a feature's values; recomputed: none, they are computed whenever asked for."""
+"""The location of a feature's values; `recomputed` ones are computed on every request."""
 
 
 Bytes = Annotated[int, Strict(), Field(ge=0)]
@@ -35,9 +35,9 @@ class CacheSettings:
     True
 
     Args:
-        budget: Bytes of memory on the model's device; None = half of the free ones.
+        budget: Bytes of memory on the model's device; None = half of the free memory.
         scratch: A folder for values that do not fit; None = they are computed again when needed.
-        room: Bytes of that folder's disk; None = half of the free ones.
+        room: Bytes on the disk of that folder; None = half of the free space.
         storage: `bf16` stores floating-point values in half the bytes of fp32, rounded to 8
             significant bits.
 
@@ -53,7 +53,7 @@ class CacheSettings:
 
     def __post_init__(self) -> None:
         if self.room and self.scratch is None:
-            raise InputError("room is given without a scratch folder: name one")
+            raise InputError("got room without a scratch folder: give scratch=, too")
 
     def settled(self, device: torch.device, processes: int = 1) -> Self:
         """Return the settings for one process, with every None replaced by half of the free bytes.
@@ -97,11 +97,12 @@ def allocate(
 
     The feature that saves most work for its bytes (operations per byte) comes first: in most
     networks the deepest. Its values go to memory if they still fit, else to a memory-mapped file if
-    they still fit on the disk, else nowhere. The input itself takes no bytes, and is in memory.
+    they still fit on the disk; otherwise they are recomputed. The input itself takes no bytes and
+    is in memory.
 
     Args:
-        sizes: By feature, the bytes of all examples' values.
-        work: By feature, the floating-point operations to compute one example's value.
+        sizes: Bytes of all examples' values, by feature.
+        work: Floating-point operations to compute one example's value, by feature.
         settings: The limits, see `CacheSettings.settled`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Caches of the values of prefixes, in memory or in a file, or computed again."""
+"""Caches of the values of prefixes: in memory, in a file, or recomputed."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -24,7 +24,7 @@ _FEW = 4  # examples, to see the layout of a value
 def plan_values(
     cuts: Sequence[Cut], sizes: tuple[int, int], settings: CacheSettings
 ) -> tuple[Allocation, ...]:
-    """Return the location of each cut's values; nothing is computed.
+    """Return the location of each cut's values, without computing any.
 
     Args:
         cuts: The cuts.
@@ -136,7 +136,7 @@ class CachedRows:
 
         Args:
             value: The batch.
-            where: The rows to store them at; it has as many rows as there are examples to store.
+            where: The rows to store them at, as many as there are examples to store.
         """
         rows = [r.rows if isinstance(r, MappedRows) else r for r in self._rows]
         parts = zip(self._layout.parts, rows, strict=True)

@@ -20,11 +20,11 @@ class TensorLayout:
     """One tensor of an example's value.
 
     Attributes:
-        shape: Its shape.
-        strides: Its strides in elements, so that channels-last stays channels-last.
-        dtype: The type that is returned.
-        stored: The type that is stored.
-        input_index: Index of the tensor in the model's input if it is that tensor, unchanged; else
+        shape: The shape of the tensor.
+        strides: The strides in elements, which keep channels-last images channels-last.
+        dtype: The data type that is returned.
+        stored: The data type that is stored.
+        input_index: Index of the tensor in the model's input if it is an unchanged input, else
             None.
     """
 
@@ -36,7 +36,7 @@ class TensorLayout:
 
     @property
     def width(self) -> int:
-        """D, the number of elements per example."""
+        """The number of elements per example D."""
         return math.prod(self.shape)
 
     def shaped(self, rows: Tensor) -> Tensor:
@@ -46,7 +46,7 @@ class TensorLayout:
 
 @dataclass(frozen=True)
 class ValueLayout:
-    """All of an example's value: its tensors, put together as those of `form` are."""
+    """The layout of an example's whole value: its tensors, in the structure of `form`."""
 
     parts: tuple[TensorLayout, ...]
     form: Value
@@ -64,9 +64,9 @@ class ValueLayout:
 
         Args:
             value: The batch, each tensor (B, *shape), B at least n.
-            rows: (n, D) for each part; a part with None is left out.
-            at: Positions and slots, both (k,), to copy other examples: those at the slots, to the
-                rows at the positions.
+            rows: The rows (n, D) for each part; a part with None is left out.
+            at: Positions and slots, both (k,), to copy the examples at these slots of the batch to
+                the rows at these positions instead.
 
         Raises:
             InputError: The value has another shape than this layout.
@@ -74,7 +74,7 @@ class ValueLayout:
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
         if shapes != (expected := [part.shape for part in self.parts]):
             got = f"{expected}, then {shapes}"
-            raise InputError(f"a feature's shape depends on the batch, {got}: choose another")
+            raise InputError(f"a feature's shape depends on the batch, {got}: use another")
         for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
             if to is None:
                 continue
@@ -85,7 +85,7 @@ class ValueLayout:
                 part.shaped(to).index_copy_(0, at[0].to(to.device), chosen)
 
     def value(self, rows: Sequence[Tensor]) -> Value:
-        """Return the value, each tensor (N, *shape), that the parts' rows (N, D) stand for."""
+        """Return the value, each tensor (N, *shape), from the rows (N, D) of its parts."""
         pairs = zip(self.parts, rows, strict=True)
         return like(self.form, [part.shaped(flat.to(part.dtype)) for part, flat in pairs])
 
@@ -145,12 +145,12 @@ class Inputs:
 def value_layout(
     value: Value, input_layouts: Sequence[TensorLayout | None], storage: Storage
 ) -> ValueLayout:
-    """Return how values like this batch's are stored in memory.
+    """Return the layout in which values like this batch's are stored.
 
     Args:
         value: The batch, each tensor (B, ...).
-        input_layouts: For each tensor that is one of the inputs, unchanged, its layout there; it is
-            read from the inputs.
+        input_layouts: The layout in the inputs of each tensor that is an unchanged input, which is
+            read from there; None for other tensors.
         storage: The precision in which the other tensors are stored.
 
     Returns:
@@ -167,7 +167,7 @@ def tensor_layout(part: Tensor, storage: Storage, input_index: int | None = None
     Args:
         part: The tensor.
         storage: The precision in which it is stored.
-        input_index: See `TensorLayout`.
+        input_index: Index of the tensor in the model's input, None if it is not an input.
 
     Returns:
         The layout.
@@ -182,7 +182,7 @@ def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:
     """Return the type in which values are stored.
 
     Args:
-        dtype: Their type.
+        dtype: The data type of the values.
         storage: The precision of storage.
 
     Returns:

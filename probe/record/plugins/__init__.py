@@ -1,4 +1,4 @@
-"""A recorder in the loops of other frameworks, each of which is imported only where it is used.
+"""Recorders for the loops of other frameworks; each framework is imported only where it is used.
 
 `avalanche`, `lightning` and `transformers` each have a `ForgettingProbe`; `task_counter` counts the
 tasks learned for all of them.

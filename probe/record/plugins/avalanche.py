@@ -12,14 +12,14 @@ from probe.tasked_examples import as_examples
 
 
 class ForgettingProbe(TaskCounter, SupervisedPlugin):
-    """A recorder of each experience of a strategy as a task.
+    """A plugin that records each experience of a strategy as a task.
 
     Args:
         recorder: The recorder of the run, with examples as `data_of` returns them.
         learned: The number of experiences that an earlier process has trained.
 
     Raises:
-        InputError: As the recorder does.
+        InputError: `recorder` is not a Recorder, has another network, or has all tasks already.
     """
 
     _ended = False
@@ -34,7 +34,7 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         self._ended = True
 
     def after_training(self, strategy: Any, **kwargs: Any) -> None:
-        """Record the network: now the strategy's own plugins, which come last, are done with it."""
+        """Record the network after the strategy's own plugins, which run last, are done."""
         if self._ended:
             self.end()
         self._ended = False
@@ -48,16 +48,16 @@ class Data(NamedTuple):
 
 
 def data_of(benchmark: Any) -> Data:
-    """Return a benchmark's examples to train and test on, with the number of each's experience.
+    """Return a benchmark's examples to train and test on, with the experience of each example.
 
-    They are as the benchmark's test transforms give them.
+    The benchmark's test transforms are applied to all examples.
 
     Args:
-        benchmark: An Avalanche benchmark. A test stream with more or fewer experiences than the
-            training stream, as with one for the whole test set, is divided by classes.
+        benchmark: An Avalanche benchmark. If the test stream has more or fewer experiences than the
+            training stream, such as one for the whole test set, it is divided by classes.
 
     Raises:
-        InputError: Classes do not tell the tasks apart.
+        InputError: The test stream has to be divided by classes, but tasks share classes.
     """
     train, test = _examples(benchmark.train_stream), _examples(benchmark.test_stream)
     sizes = [1 + int(half.task.max()) for half in (train, test)]

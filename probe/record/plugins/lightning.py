@@ -7,16 +7,17 @@ from probe.record.plugins.task_counter import TaskCounter
 
 
 class ForgettingProbe(TaskCounter, Callback):
-    """A recorder of each `fit()` as a task; the same callback goes to the trainers of all tasks.
+    """A callback that records each `fit()` as a task; give it to the trainers of all tasks.
 
-    Of several processes the first records.
+    If there are several processes, only the first records.
 
     Args:
         recorder: The recorder of the run; its model is the LightningModule or a network in it.
         learned: The number of tasks that an earlier process has trained.
 
     Raises:
-        InputError: As the recorder does, or `fit()` trains nothing.
+        InputError: `recorder` is not a Recorder, has another network, or has all tasks already; or
+            `fit()` trains nothing.
     """
 
     _trains = False

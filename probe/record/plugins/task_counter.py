@@ -7,16 +7,16 @@ from probe.record.recorder import Recorder
 
 
 class TaskCounter:
-    """A counter of the tasks that a loop begins and ends, which records the network then.
+    """A counter of tasks that records the network when a loop begins and after each task.
 
-    The base of each plugin, beside that of its framework.
+    It is a base class of each plugin, next to the framework's own base class.
 
     Args:
         recorder: The recorder of the run.
         learned: The number of tasks learned by an earlier process.
 
     Raises:
-        InputError: It is no recorder.
+        InputError: `recorder` is not a Recorder.
     """
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:

@@ -8,16 +8,16 @@ from probe.record.plugins.task_counter import TaskCounter
 
 
 class ForgettingProbe(TaskCounter, TrainerCallback):
-    """A recorder of each `train()` as a task; the same callback goes to the trainers of all tasks.
+    """A callback that records each `train()` as a task; give it to the trainers of all tasks.
 
-    Of several processes the first records.
+    If there are several processes, only the first records.
 
     Args:
-        recorder: The recorder of the run, mostly with output="logits".
+        recorder: The recorder of the run, usually with output="logits".
         learned: The number of tasks that an earlier process has trained.
 
     Raises:
-        InputError: As the recorder does.
+        InputError: `recorder` is not a Recorder, has another network, or has all tasks already.
     """
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

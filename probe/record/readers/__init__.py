@@ -1,4 +1,4 @@
-"""Runs of other frameworks, read from files whose formats are plain."""
+"""Runs of other frameworks, read from their files without running any code."""
 
 from probe.record.readers.foreign_runs import NEVER, ForeignRuns
 from probe.record.readers.frameworks import READERS

@@ -18,21 +18,21 @@ from probe.record.recording import network_file, offline_file
 from probe.record.state_files import keep_tensors, load_state
 
 NEVER = -1e4
-"""The bias, with weights of 0, of an output that the network did not have yet.
+"""The bias of an output that the network did not have yet; its weights are 0.
 
-Lower than any logit of a trained network, so that it never wins; finite, so that training can start
-from it.
+It is lower than any logit of a trained network, so that the output never wins; and finite, so that
+training can start from it.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignRuns:
-    """Runs of another framework, as it wrote them.
+    """Runs of another framework, in the files that it wrote.
 
     Attributes:
         files: The files of the networks, by run and tasks seen.
-        load: Reads one of them: tensors by the names that they have in the network, all outputs in
-            it. An output that came later has weights of 0 and the bias `NEVER`.
+        load: Function that reads a file as tensors by their names in the network with all outputs.
+            An output that came later has weights of 0 and the bias `NEVER`.
         offline: The file of the network trained on all tasks at once, by seed.
         tasks: The outputs of each task, in the order in which they were learned; None = the files
             do not say.
@@ -83,7 +83,7 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
         runs_by_folder: The runs of each folder.
 
     Raises:
-        InputError: Two runs have one name, or outputs that stand for different classes.
+        InputError: Two runs have the same name, or their outputs stand for different classes.
     """
     (first, merged), *_ = runs_by_folder.items()
     files: dict[Run, Mapping[int, Path]] = {}
@@ -111,19 +111,19 @@ def run_folders(folder: Path, pattern: str) -> list[Path]:
         The folder itself if it has such files, else the folders in it that do.
 
     Raises:
-        InputError: There is none.
+        InputError: There is no such folder.
     """
     check_is_folder(folder)
     if any(folder.glob(pattern)):
         return [folder]
     inner = sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob(pattern)))
     if not inner:
-        raise InputError(f"{folder} and the folders in it have no {pattern}: give another")
+        raise InputError(f"{folder} and the folders in it have no {pattern}: give another folder")
     return inner
 
 
 def check_is_folder(folder: Path) -> None:
-    """Raise InputError for a path that is no folder."""
+    """Raise InputError for a path that is not a folder."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: give the one with the checkpoints of the runs")
 
@@ -134,7 +134,7 @@ def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, P
     Args:
         folder: The folder to search.
         pattern: The glob pattern of the files.
-        name: A regular expression of their names; its groups are the run and the task, from 0.
+        name: A regular expression for their names; its groups are the run and the task, from 0.
 
     Returns:
         The files by the name of the run and tasks seen.
@@ -152,7 +152,7 @@ def only_file(folder: Path, pattern: str, what: str) -> Path | None:
     Args:
         folder: The folder.
         pattern: The glob pattern.
-        what: What the file is, for the message.
+        what: The kind of file, in the plural, for the message.
 
     Returns:
         The file, None if there is none.
@@ -167,18 +167,18 @@ def only_file(folder: Path, pattern: str, what: str) -> Path | None:
 
 
 def run_named(learner: object, seed: object) -> Run:
-    """Return the run of a learner and a seed as a framework writes them.
+    """Return the run of a learner and a seed in a framework's notation.
 
     Args:
-        learner: The learner, by any text.
-        seed: The seed; what is no seed counts as 0.
+        learner: The name of the learner, any text.
+        seed: The seed; anything that is not a seed counts as 0.
     """
     name = re.sub(r"[^A-Za-z0-9_-]", "-", str(learner)) or "model"
     return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
 
 
 def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
-    """Load a state, its heads grown to all outputs: rows (k, ...) become rows (K, ...).
+    """Load a state and grow its heads to all outputs: rows (k, ...) become rows (K, ...).
 
     Args:
         shapes: The shapes of the weight and bias of each head, by name; heads may be missing.
@@ -202,10 +202,10 @@ def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int
 
     Args:
         path: The file.
-        kind: One head `fc`, or a list `heads`.
+        kind: The kind of the heads: one head `fc`, or a list `heads`.
 
     Raises:
-        InputError: The heads are others.
+        InputError: The heads are of another kind.
     """
     state = load_state(path).items()
     shapes = {name: tuple(value.shape) for name, value in state if name.startswith(f"{kind}.")}
@@ -218,7 +218,7 @@ def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int
 
 
 def consecutive_tasks(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Return tasks of these numbers of outputs, one after another.
+    """Return tasks with these numbers of outputs, numbered consecutively.
 
     >>> consecutive_tasks([2, 1])
     ((0, 1), (2,))

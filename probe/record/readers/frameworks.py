@@ -1,6 +1,6 @@
-"""Runs of Mammoth, FACIL, PyCIL and LAMDA-PILOT, read from the folders that these have written.
+"""Runs of Mammoth, FACIL, PyCIL and LAMDA-PILOT, read from the folders that they wrote.
 
-Files are read as data: no code of them is run, and none of the frameworks is imported.
+Files are read as data: no code in them is run, and none of the frameworks is imported.
 """
 
 import json
@@ -28,15 +28,15 @@ _SAFE = "give checkpoints that Mammoth wrote with --savecheck task --save_checkp
 
 
 def read_mammoth(folder: Path) -> ForeignRuns:
-    """Read the checkpoints of Mammoth (aimagelab) in a folder, `--savecheck task`, of mode `safe`.
+    """Read checkpoints of Mammoth (aimagelab) that `--savecheck task` wrote in mode `safe`.
 
     Runs of joint training become the offline networks. The tensors have the names of the backbone.
     The files do not list the classes of each task. If classes were permuted, `class_order` has the
     permutation.
 
     Raises:
-        InputError: The folder has no checkpoints, or other files, old pickles among them, which
-            could run code; or runs do not fit each other.
+        InputError: The folder has no checkpoints, it has other files such as old pickles, which
+            could run code, or runs do not fit together.
     """
     foreign.check_is_folder(folder)
     files_by_run = foreign.files_by_run(folder, "*.pt", r"(.+)_(\d+)\.pt")
@@ -73,7 +73,7 @@ def _arguments(path: Path) -> Mapping[str, Any]:
 def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
     """Return the class of each output.
 
-    Mammoth's own list has the output of each class, and holds only with `--permute_classes`.
+    Mammoth's own list has the output of each class, and is valid only with `--permute_classes`.
     """
     K, outputs = arguments.get("num_classes"), arguments.get("class_order")
     if not isinstance(K, int) or not 0 < K <= 10**6:
@@ -97,13 +97,13 @@ _MODELS = "models/task*.ckpt"
 
 
 def read_facil(folder: Path) -> ForeignRuns:
-    """Read FACIL's folder of an experiment, `--save-models`, or a folder of such folders.
+    """Read the folder of a FACIL experiment with `--save-models`, or a folder of such folders.
 
     The tensors have the names of FACIL's own `LLL_Net`: `model` and all `heads`. The network must
-    give the logits of all heads in one tensor, as by `torch.cat(heads, 1)`. FACIL draws another
-    order of the classes for each seed, unless its `dataset_config` has one, and writes none of
-    them: without one, `order = list(range(K)); numpy.random.RandomState(seed).shuffle(order)` is
-    the class of each output.
+    return the logits of all heads in one tensor, as `torch.cat(heads, 1)` does. FACIL draws another
+    class order for each seed, unless its `dataset_config` has one, and does not save it. Without
+    one, `order = list(range(K)); numpy.random.RandomState(seed).shuffle(order)` is the class of
+    each output.
 
     Raises:
         InputError: The folder has no checkpoints, a file is damaged, or runs have several seeds.
@@ -135,11 +135,12 @@ def _facil_run(folder: Path) -> ForeignRuns:
 
 
 def read_pycil(folder: Path) -> ForeignRuns:
-    """Read a run of PyCIL or LAMDA-PILOT, as `save_checkpoint` writes it, or a folder of runs.
+    """Read a run of PyCIL or LAMDA-PILOT that `save_checkpoint` wrote, or a folder of runs.
 
-    A run is `NAME_0.pkl`, `NAME_1.pkl`, ... and a `.log`. The tensors have the names of their
-    networks, and `fc` all outputs. The outputs that `fc` gained are the classes of each task. The
-    log, anywhere in the folder, says learner, seed and the order of the classes.
+    A run is `NAME_0.pkl`, `NAME_1.pkl`, ... and a `.log`. The tensors have the names of the
+    framework's networks, and `fc` has all outputs. The classes of a task are the outputs that `fc`
+    gained with it. The log, anywhere in the folder, gives the learner, the seed and the class
+    order.
 
     Raises:
         InputError: The folder has no checkpoints, heads are other than one linear `fc` with a bias,
@@ -163,7 +164,7 @@ def _pycil_run(folder: Path) -> ForeignRuns:
     outputs = [head["fc.bias"][0] for head in heads]
     sizes = [after - before for before, after in pairwise([0, *outputs])]
     if min(sizes) < 1:
-        raise InputError(f"{folder} has networks of {listed(outputs)} outputs: expected ever more")
+        raise InputError(f"{folder}: fc has {listed(outputs)} outputs, expected growing numbers")
     log = foreign.only_file(folder, "**/*.log", "logs")
     run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
     return ForeignRuns(
@@ -179,7 +180,7 @@ def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]
     text = text_of(path)
     orders = re.findall(r"\[data_manager\.py\] => \[([0-9, ]+)\]", text)
     if len(orders) != 1:
-        raise InputError(f"{path} has the class order of {len(orders)} runs: keep one's lines")
+        raise InputError(f"{path} has the class order of {len(orders)} runs: keep one run")
     order = tuple(map(int, re.findall(r"\d{1,9}", orders[0])))
     if sorted(order) != list(range(len(order))) or outputs > len(order):
         raise InputError(f"{path} has an order of {len(order)} classes, and fc {outputs} outputs")
@@ -195,4 +196,4 @@ READERS: Mapping[str, Callable[[Path], ForeignRuns]] = {
     "pycil": read_pycil,
     "pilot": read_pycil,
 }
-"""By framework, what reads a folder of its runs."""
+"""The function that reads a folder of runs, by framework."""

@@ -134,9 +134,7 @@ def test_variants_are_named_by_their_budget_and_statistics():
     given = plan({"budget": [1, 4], "batch_norm": "reestimated"})
     assert given.variants("linear") == ("linear", "linear+bn")
     each = [r for r in readout_keys(given, job(given, "finetune")) if r.readout_name == "retrain"]
-    assert [
-        (r.readout, r.variant, r.reestimates) for r in each if r.feature == "hidden1"
-    ] == [
+    assert [(r.readout, r.variant, r.reestimates) for r in each if r.feature == "hidden1"] == [
         ("retrain", 1, False),
         ("retrain@4", 4, False),
         ("retrain+bn", 1, True),

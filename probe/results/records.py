@@ -64,20 +64,26 @@ class Records:
         measurements = self.measurements.get(job.name, {})
         output = self.plan.learners[job.learner].features[-1]
         position_of_task = 1 + np.argsort(job.tasks)
+        n_classes = len({label for task in self.plan.tasks for label in task.classes})
         keys = [] if job.without else keys_of(self.plan, job)
         for key in filter(measurements.__contains__, keys):
             measurement = measurements[key]
             for head, predicted in measurement.predicted.items():
+                # Of rewound networks only some examples are tested.
+                tested = np.flatnonzero(predicted < n_classes)
+                labels, tasks = (
+                    x[tested] for x in (measurement.test.labels, measurement.test.tasks)
+                )
                 columns = {
                     **job.columns,
                     "tasks_seen": key.tasks_seen,
                     "feature": key.feature or output,
                     "readout": key.readout,
                     "head": head,
-                    "example": np.arange(len(predicted)),
-                    "task_position": position_of_task[measurement.test.tasks],
-                    "label": measurement.test.labels,
-                    "predicted": predicted.astype(np.int64),
+                    "example": tested,
+                    "task_position": position_of_task[tasks],
+                    "label": labels,
+                    "predicted": predicted[tested].astype(np.int64),
                 }
                 yield pd.DataFrame(columns, columns=COLUMNS)
 

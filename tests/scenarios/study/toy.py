@@ -199,10 +199,18 @@ def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:
                 [
                     m.test.labels,
                     m.test.tasks,
-                    m.loss,
+                    *(m.loss[h] for h in sorted(m.loss)),
                     *(m.predicted[h] for h in sorted(m.predicted)),
                 ],
-                [*sorted(m.predicted), m.cost, m.history, repr(m.values), m.notes, m.seconds],
+                [
+                    *sorted(m.predicted),
+                    *sorted(m.loss),
+                    m.cost,
+                    m.history,
+                    repr(m.values),
+                    m.notes,
+                    m.seconds,
+                ],
             )
             for m in (given, stored)
         ),

@@ -108,8 +108,8 @@ class TrainedNetwork:
                 task_aware=self.task_aware,
                 position=None if everywhere else position,
             )
-            values = by_head[main], losses.half()
-            return tuple(map(scenario.in_callers_order, values))
+            in_order = scenario.in_callers_order
+            return in_order(by_head[main]), in_order(losses.half())
 
         with mode(self.model, training=False):
             tested = rewind(unwrapped(self.model), named_state(before), blocks, test, limit)

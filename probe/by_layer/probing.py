@@ -226,8 +226,12 @@ class Measure:
             if name not in tables:
                 raise unknown("readout of this measure", name, tables)
             tables[name]["steps"] = steps
-        settings = {"readouts": tables, "budget": self.budget, "controls": self.controls}
-        settings["hybrids"] = self.hybrids
+        settings = {
+            "readouts": tables,
+            "budget": self.budget,
+            "controls": self.controls,
+            "hybrids": self.hybrids,
+        }
         try:
             probing = ProbingSpec.model_validate(settings)
         except ValidationError as error:

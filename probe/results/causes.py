@@ -1,20 +1,21 @@
-"""The causes of forgetting: which block's change cost how much, by task position, with intervals.
+"""The causes of forgetting: what the change of each block cost, by task position, with intervals.
 
-Source: `probe.rewinding.hybrids`. Of each earlier task j, over the test examples of that task:
-forgotten = competition + lost, where competition = R[j, j] minus the score of the last network with
-all blocks put back, among the classes that compete now; what is attributed to the blocks adds up to
-lost. A seed counts once all of its orders are finished.
+Over the test examples of each earlier task: forgotten = competition + lost, where competition =
+R[j, j] minus the score of the last network with all blocks put back, among the classes that compete
+after all tasks; what is attributed to the blocks adds up to lost. See `probe.rewinding.hybrids`. A
+seed counts once all of its orders are finished.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
-from typing import Any
+from statistics import fmean
+from typing import cast
 
 import numpy as np
 
-from probe.analysis.intervals import Estimate, mean_of
+from probe.analysis.intervals import mean_of
 from probe.analysis.layers import TestLayout
 from probe.analysis.task_positions import TaskPosition, at_position, mean_over_positions
 from probe.analysis.variance import Design, Floats
@@ -24,10 +25,10 @@ from probe.results.layers import jobs_by_learner, layout_of
 from probe.results.result import JobResult, main_head
 from probe.rewinding.hybrids import Rewinding
 from probe.tables.schemas import Row
+from probe.tasks import TestExamples
 
-Values = dict[tuple[str, str], Floats]
-"""(N,) values of a run's test examples by feature and quantity; the feature is empty for the
-whole network."""
+Name = tuple[str, str]
+"""A feature, empty for the whole network, and a quantity."""
 
 _OF_BLOCKS = ("attributed", "restored", "broken")
 
@@ -38,145 +39,118 @@ def cause_rows(results: Sequence[JobResult], hybrids: int) -> Iterator[Row]:
     Args:
         results: The results of a plan's jobs.
         hybrids: The most sets of blocks that were put back.
+
+    Yields:
+        The rows, by learner and score.
     """
     learned = (result for result in results if result.job.kind not in CONTROLS)
-    for learner, runs in jobs_by_learner(learned).items():
-        orders = {run.job.order: run.job.tasks for run in runs}
-        by_run = {(run.job.seed, run.job.order): run for run in runs}
-        positions = sorted(set[int]().union(*(run.rewound for run in runs)))
+    for learner, jobs in jobs_by_learner(learned).items():
+        orders = dict.fromkeys(result.job.order for result in jobs)
+        by_run = {(result.job.seed, result.job.order): result for result in jobs if result.rewound}
         seeds = [
             seed
-            for seed in dict.fromkeys(run.job.seed for run in runs)
-            if all(
-                (seed, order) in by_run and by_run[seed, order].rewound.keys() >= set(positions)
-                for order in orders
-            )
+            for seed in dict.fromkeys(result.job.seed for result in jobs)
+            if by_run.keys() >= set(product([seed], orders))
         ]
-        if not (positions and seeds and runs[0].test):
-            continue
-        complete = [by_run[run] for run in product(seeds, orders)]
-        layout = layout_of(runs[0].test, list(orders.values()))
-        for score in ("accuracy", "loss"):
-            columns = {"learner": learner, "score": score}
-            for row in _of_learner(complete, positions, len(seeds), layout, score, hybrids):
-                yield {**columns, **row}
+        runs = [by_run[run] for run in product(seeds, orders)]
+        for score in ("accuracy", "loss") if runs else ():
+            for row in _of_learner(runs, len(seeds), score, hybrids):
+                yield {"learner": learner, "score": score, **row}
 
 
-def _of_learner(
-    runs: Sequence[JobResult],
-    positions: Sequence[int],
-    seeds: int,
-    layout: TestLayout,
-    score: str,
-    hybrids: int,
-) -> Iterator[Row]:
-    features, T = runs[0].features, layout.orders.shape[1]
-    means: dict[tuple[str, str], list[Floats]] = {}
-    places = [at_position(layout.tasks, layout.orders, j) for j in positions]
-    errors = []
-    for j, place in zip(positions, places, strict=True):
-        values, error = zip(*(_values(run, j, score, hybrids) for run in runs), strict=True)
-        errors.append({f: _combined([e.get(f, 0.0) for e in error]) for f in features})
-        for key in values[0]:
-            stacked = np.array([by_key[key] for by_key in values]).reshape(
-                seeds, -1, len(layout.tasks)
-            )
+def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int) -> Iterator[Row]:
+    """Yield the rows of each task position, then the means over these positions."""
+    orders = list(dict.fromkeys(run.job.tasks for run in runs))
+    layout, features = layout_of(cast(TestExamples, runs[0].test), orders), runs[0].features
+    positions = sorted(set.intersection(*(set(run.rewound) for run in runs)))
+    means: dict[Name, list[tuple[TaskPosition, Floats, float]]] = {}
+    for j in positions:
+        values, errors = zip(*(_values(run, j, score, hybrids) for run in runs), strict=True)
+        for name in values[0]:
+            stacked = np.array([by_name[name] for by_name in values])
             if not np.isfinite(stacked).all():
                 continue
-            at = _by_task(layout, T) if key[1] == "net" else place
-            means.setdefault(key, []).append(at.mean(stacked))
-            yield _row(features, key, at, layout, means[key][-1], j, errors[-1])
-    for key, by_position in means.items():
-        if len(by_position) == len(positions) == T - 1:
-            used = [_by_task(layout, T)] * (T - 1) if key[1] == "net" else places
-            mean, x = mean_over_positions(used, by_position)
-            error = {f: _combined([e[f] for e in errors]) for f in features}
-            yield _row(features, key, mean, layout, x, None, error)
+            place = _equal_tasks(layout) if name[1] == "net" else _position(layout, j)
+            mean = place.mean(stacked.reshape(seeds, len(orders), -1))
+            # All runs share the orders of the blocks, so their errors need not average out.
+            error = fmean(by_block.get(name[0], 0.0) for by_block in errors)
+            means.setdefault(name, []).append((place, mean, error))
+            yield _row(features, name, layout, (place, mean, error), j)
+    for name, by_position in means.items():
+        if len(by_position) == len(positions):
+            places, of_places, of_errors = zip(*by_position, strict=True)
+            over_all = mean_over_positions(places, of_places)
+            yield _row(features, name, layout, (*over_all, fmean(of_errors)))
 
 
 def _values(
     run: JobResult, position: int, score: str, hybrids: int
-) -> tuple[Values, dict[str, float]]:
-    """Return the quantities of each test example of a run, and the error of sampling by block."""
-    measurement, test = run.rewound[position], run.rewound[position].test
-    by_class = np.lexsort((test.labels, test.tasks))
-    of_task = test.tasks == run.job.tasks[position - 1]
+) -> tuple[dict[Name, Floats], Mapping[str, float]]:
+    """Return the quantities of each test example, and the sampling error of each block."""
+    measurement, task = run.rewound[position], run.job.tasks[position - 1]
+    test = measurement.test
+    of_task = test.tasks == task
     scores = {
         tuple(blocks_put_back(name)): _scores(measurement, name, score)
         for name in measurement.predicted
     }
-    blocks = max(scores, key=len)
     result = Rewinding(
-        blocks=blocks,
-        scores={names: x[of_task] for names, x in scores.items()},
-        everywhere={names: x for names, x in scores.items() if len(names) < 2},
+        blocks=max(scores, key=len),
+        scores={blocks: x[of_task] for blocks, x in scores.items()},
+        everywhere={blocks: x for blocks, x in scores.items() if len(blocks) < 2},
         limit=hybrids,
     )
-
-    def spread(x: Floats) -> Floats:
-        values = np.zeros(len(of_task))
-        values[of_task] = x
-        return values[by_class]
-
-    learned = _learned(run, position, score)
-    values = {("", "lost"): spread(result.lost)}
-    if learned is not None:
-        values["", "competition"] = spread(learned[of_task] - result.scores[blocks])
-        values["", "forgotten"] = spread(learned[of_task] - result.scores[()])
+    of_one_task: dict[Name, Floats] = {("", "lost"): result.lost}
+    if learned := run.tested.get(position):
+        at_first = _scores(learned, main_head(run.job), score)[of_task]
+        of_one_task["", "competition"] = at_first - result.scores[result.blocks]
+        of_one_task["", "forgotten"] = at_first - result.scores[()]
     for quantity in _OF_BLOCKS:
-        by_block = dict(zip(blocks, getattr(result, quantity), strict=True))
+        by_block = dict(zip(result.blocks, getattr(result, quantity), strict=True))
         for feature in run.features:
-            values[feature, quantity] = spread(by_block.get(feature, np.zeros(of_task.sum())))
-    net = dict(zip(blocks, result.net, strict=True))
-    for feature in run.features:
-        values[feature, "net"] = net.get(feature, np.zeros(len(of_task)))[by_class]
-    return values, dict(zip(blocks, result.sampling_error.tolist(), strict=True))
+            of_one_task[feature, quantity] = by_block.get(feature, np.zeros(of_task.sum()))
+    net = dict(zip(result.blocks, result.net, strict=True))
+    values = {(f, "net"): net.get(f, np.zeros(len(of_task))) for f in run.features}
+    for name, x in of_one_task.items():
+        values[name] = np.zeros(len(of_task))
+        values[name][of_task] = x
+    by_class = np.lexsort((test.labels, test.tasks))
+    errors = dict(zip(result.blocks, result.sampling_error.tolist(), strict=True))
+    return {name: x[by_class] for name, x in values.items()}, errors
 
 
 def _scores(measurement: Measurement, head: str, score: str) -> Floats:
     """Return the score of each test example, higher is better."""
     if score == "loss":
         return -measurement.loss[head].astype(np.float64)
-    return (measurement.predicted[head] == measurement.test.labels).astype(np.float64)
+    return np.asarray(measurement.predicted[head] == measurement.test.labels, dtype=np.float64)
 
 
-def _learned(run: JobResult, position: int, score: str) -> Floats | None:
-    """Return the score of each test example just after the task at a position was learned."""
-    return (
-        None
-        if (output := run.tested.get(position)) is None
-        else _scores(output, main_head(run.job), score)
-    )
+def _position(layout: TestLayout, position: int) -> TaskPosition:
+    return at_position(layout.tasks, layout.orders, position)
 
 
-def _by_task(layout: TestLayout, T: int) -> TaskPosition:
+def _equal_tasks(layout: TestLayout) -> TaskPosition:
     """Return all test examples, of which all tasks weigh the same."""
-    sizes = np.bincount(layout.tasks, minlength=T)
-    return TaskPosition(None, np.arange(len(layout.tasks)), 1 / (T * sizes[layout.tasks]))
-
-
-def _combined(errors: Sequence[float]) -> float:
-    """Return the standard error of a mean of values with independent errors."""
-    return float(np.sqrt(np.square(errors).sum()) / len(errors))
+    sizes = np.bincount(layout.tasks)
+    weights = 1 / (len(sizes) * sizes[layout.tasks])
+    return TaskPosition(None, np.arange(len(layout.tasks)), weights)
 
 
 def _row(
     features: Sequence[str],
-    key: tuple[str, str],
-    position: TaskPosition,
+    name: Name,
     layout: TestLayout,
-    values: Floats,
-    j: int | None,
-    errors: Mapping[str, float],
-) -> dict[str, Any]:
-    feature, quantity = key
-    design = Design(position.weights, layout.strata[position.examples])
-    estimate: Estimate = mean_of(design, values)
+    mean: tuple[TaskPosition, Floats, float],
+    position: int | None = None,
+) -> Row:
+    (feature, quantity), (place, values, error) = name, mean
+    estimate = mean_of(Design(place.weights, layout.strata[place.examples]), values)
     return {
         "feature": feature,
         "depth": 1 + features.index(feature) if feature else None,
-        "task_position": j,
+        "task_position": position,
         "quantity": quantity,
-        **{name: getattr(estimate, name) for name in ("value", "low", "high", "seeds")},
-        "sampling_error": errors[feature] if quantity == "attributed" else float("nan"),
+        **{column: getattr(estimate, column) for column in ("value", "low", "high", "seeds")},
+        "sampling_error": error if quantity == "attributed" else float("nan"),
     }

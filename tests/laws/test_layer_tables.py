@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from itertools import product
+from itertools import combinations, permutations, product
 from typing import Any
 
 import numpy as np
@@ -246,3 +246,61 @@ def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study: World) 
     for name, p in starts[0][0].items():
         if p.std() > 0:
             assert not (p == starts[1][0][name]).any(), name
+
+
+def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) -> None:
+    """The mean over all orders of putting back blocks, and what one block does without others."""
+    x, y = world.test
+    blocks = (*world.features, OUTPUT)
+    weights = np.concatenate([np.isin(y, task)[None] / np.isin(y, task).sum() for task in TASKS])
+
+    def block_of(tensor: str) -> str:
+        return next((name for name in world.features if tensor.startswith(f"{name}.")), OUTPUT)
+
+    def right(network: nn.Module, learned: tuple[int, ...]) -> np.ndarray:
+        barred = [c for c in range(10) if c not in [c for task in learned for c in TASKS[task]]]
+        with torch.no_grad():
+            scores = copy.deepcopy(network).eval()(x)
+        scores[:, barred] = -torch.inf
+        return (scores.argmax(1) == y).numpy()
+
+    for learner in world.learners:
+        cells: dict[Any, list[float]] = {}
+        for seed, order in product(range(world.seeds), ORDERS.values()):
+            after = [
+                world.networks[learner, seed, tuple(NAMES[t] for t in order[: k + 1])]
+                for k in range(T)
+            ]
+            for j, before in enumerate(after[:-1], 1):
+                scores = {}
+                for put_back in (set(some) for n in range(4) for some in combinations(blocks, n)):
+                    hybrid, earlier = copy.deepcopy(after[-1]), before.state_dict()
+                    state = {n: earlier[n] for n in earlier if block_of(n) in put_back}
+                    hybrid.load_state_dict(state, strict=False)
+                    scores[frozenset(put_back)] = weights @ right(hybrid, order)
+                v = {some: by_task[order[j - 1]] for some, by_task in scores.items()}
+                every, none = frozenset(blocks), frozenset()
+                first = weights[order[j - 1]] @ right(before, order[:j])
+                cells.setdefault(("lost", "", j), []).append(v[every] - v[none])
+                cells.setdefault(("competition", "", j), []).append(first - v[every])
+                cells.setdefault(("forgotten", "", j), []).append(first - v[none])
+                for block in blocks:
+                    own = frozenset({block})
+                    joined = [frozenset(o[: o.index(block)]) for o in permutations(blocks)]
+                    pieces = {
+                        "attributed": np.mean([v[some | own] - v[some] for some in joined]),
+                        "restored": v[own] - v[none],
+                        "broken": v[every] - v[every - own],
+                        "net": (scores[own] - scores[none]).mean(),
+                    }
+                    for name, value in pieces.items():
+                        cells.setdefault((name, block, j), []).append(value)
+        frame = table(world.folder, "causes", learner=learner, score="accuracy")
+        columns = (frame[name] for name in ("quantity", "feature", POSITION, "value"))
+        got = {(q, f, p): float(value) for q, f, p, value in zip(*columns, strict=True)}
+        expected = {(q, f, str(j)): np.mean(values) for (q, f, j), values in cells.items()}
+        for q, f, _ in list(cells):
+            expected[q, f, ""] = np.mean([expected[q, f, str(j)] for j in range(1, T)])
+        assert got.keys() == expected.keys()
+        for key in got:
+            assert got[key] == pytest.approx(expected[key], **CLOSE), (learner, key)

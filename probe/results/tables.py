@@ -23,7 +23,7 @@ from probe.errors import InputError
 from probe.extensions import MetricEntry
 from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
-from probe.notes import constant
+from probe.notes import constant, of_renaming
 from probe.results.causes import cause_rows
 from probe.results.controls import control_rows
 from probe.results.layers import first_layers, layers_of
@@ -218,15 +218,23 @@ def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
         yield from (row(tasks_seen=tasks_seen, note=note) for note in scores.notes)
         if tasks_seen and scores.constant is not None:
             yield row(tasks_seen=tasks_seen, note=constant(scores.constant))
-    if (R := result.matrix(head=main_head(result.job))) is not None:
-        for note in user_scores(R, metrics)[1]:
-            yield row(tasks_seen=result.job.last, note=note)
+    at_end = partial(row, tasks_seen=result.job.last)
+    yield from (at_end(note=note) for note in _notes_at_end(result, metrics))
     for key, values in result.diagnostics.items():
         if values["dead"] == 1:
             yield row(**_columns(key), note=DEAD)
     for key, scores in result.downstream.items():
         of_readout = partial(row, **_columns(key), readout=key.readout)
         yield from (of_readout(note=note) for note in scores.notes)
+
+
+def _notes_at_end(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[str]:
+    """Yield the notes on the output after all tasks."""
+    head = main_head(result.job)
+    if output := result.tested.get(result.job.last):
+        yield from of_renaming(output.predicted[head], output.test.labels)
+    if (R := result.matrix(head=head)) is not None:
+        yield from user_scores(R, metrics)[1]
 
 
 def _notes_on_spread(plan: Plan, job: Job) -> Iterator[Row]:

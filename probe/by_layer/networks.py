@@ -30,6 +30,9 @@ from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh
 
 
+_LARGEST = 65_504  # of float16
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainedNetwork:
     """A network after some tasks, on the device of the data.
@@ -109,7 +112,7 @@ class TrainedNetwork:
                 position=None if everywhere else position,
             )
             in_order = scenario.in_callers_order
-            return in_order(by_head[main]), in_order(losses.half())
+            return in_order(by_head[main]), in_order(losses.clamp(max=_LARGEST).half())
 
         with mode(self.model, training=False):
             tested = rewind(unwrapped(self.model), named_state(before), blocks, test, limit)

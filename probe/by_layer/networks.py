@@ -29,7 +29,6 @@ from probe.tasks import Scenario
 from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh
 
-
 _LARGEST = 65_504  # of float16
 
 

@@ -131,7 +131,7 @@ def retrain_each(
         Each feature with its predictions.
     """
     called = Model.coerce(model)
-    fresh = how.recipe.init if called.fresh is None else called.fresh
+    fresh = called.source(how.recipe.init)
     device = next((p.device for p in called.network.parameters()), train.y.device)
     train, test = match_inputs(train, test)
     if isinstance(features, Cuts):

@@ -220,7 +220,7 @@ def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
         The error.
     """
     error = unknown(kind, name, [known for group in names for known in group])
-    return InputError(f"{error}; if it is your own, name its file with --load")
+    return InputError(f"{error}, unless --load names a file that defines it")
 
 
 def load_callable(target: str, what: str) -> Callable[..., Any]:

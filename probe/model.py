@@ -77,7 +77,7 @@ class Model:
         if self.head not in (None, "single", "multi"):
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
-            raise InputError("call takes the task, but head='single' ignores it: leave out head")
+            raise InputError("`call` takes the task, but head='single' ignores it: leave it out")
         check_trainable(self.trainable)
         try:
             if self.classes is not None:  # perhaps an array, or a generator
@@ -111,7 +111,7 @@ class Model:
 
     @property
     def build(self) -> Factory | None:
-        """The function that makes a new model, None where fresh values come from elsewhere."""
+        """The function that makes a new model; None if fresh values come from elsewhere."""
         is_function = callable(self.fresh) and not isinstance(self.fresh, nn.Module)
         return cast(Factory, self.fresh) if is_function else None
 
@@ -119,7 +119,7 @@ class Model:
         """Return the source of fresh values.
 
         Args:
-            init: The recipe's rule; any other rule than torch's own is used before a function.
+            init: The recipe's rule; unless it is torch's own, it takes precedence over a function.
         """
         if self.fresh is None or (self.build and init != "torch"):
             return init
@@ -146,6 +146,6 @@ def is_task_aware(call: Call, head: Head | None = None) -> bool:
     except ValueError:  # of some builtins
         return False
     if "task" in parameters and parameters["task"].kind is inspect.Parameter.KEYWORD_ONLY:
-        raise InputError("call takes task only by its name: make it call(model, x, task)")
+        raise InputError("`call` takes `task` only by keyword: make it call(model, x, task)")
     needed = sum(p.kind in _POSITIONAL and p.default is p.empty for p in parameters.values())
     return needed > 2 or ("task" in parameters and head != "single")

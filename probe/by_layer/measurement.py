@@ -182,7 +182,7 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
     predicted: list[dict[str, NDArray[Any]]] = [{} for _ in arrays["code"]]
     rows, losses = map(np.ascontiguousarray, (arrays["predicted"], arrays["loss"]))
     if rows.shape[1:] != labels.shape or tasks.shape != labels.shape:
-        raise ValueError("predictions and labels are of different test examples")
+        raise ValueError("predictions and labels belong to different test examples")
     for i, head, row in zip(arrays["measurement"], arrays["head"].tolist(), rows, strict=True):
         predicted[i][head] = row
     loss = dict(zip(arrays["loss_of"].tolist(), losses, strict=True))

@@ -249,5 +249,5 @@ def shown_time(seconds: float) -> str:
 
 
 def _kind(key: Key) -> str:
-    """Return the kind of a measurement; those of one kind and effort take the same time."""
+    """Return the kind of a measurement; those of the same kind and effort take the same time."""
     return "retraining" if is_retraining(key) else "readout" if key.feature else "output"

@@ -50,8 +50,8 @@ class Model:
             classes by position. None = the network has only K outputs.
         fresh: The source of re-initialized values: a function that makes a new model, called with
             all generators seeded; a model or state dict to rewind to; or a rule. None = the
-            recipe's rule, by default each layer's own. Networks in files need a function, which gives
-            way to an `init` of the recipe other than `torch`.
+            recipe's rule, by default each layer's own. Networks in files need a function, which
+            gives way to an `init` of the recipe other than `torch`.
         trainable: The parameters to train: `tail` = everything that the feature does not depend
             on; `as given` = only those of them that require gradients in the given model (the
             weights of LoRA, not of its base).

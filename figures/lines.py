@@ -122,7 +122,7 @@ def plot_groups(
 
 
 def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike]) -> None:
-    """Draw fractions over the steps from 1, in percent, with a marker at each tick.
+    """Draw fractions in percent over the steps (from 1), with a marker at each tick.
 
     Args:
         axes: The axes to draw on.
@@ -282,7 +282,7 @@ def keys(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
     ]
 
 
-# What makes filled markers of one size look equally large; open ones look larger by their edge.
+# What makes filled markers of equal size look equally large; open ones look larger by their edge.
 _MARKER_SCALE: dict[Marker, float] = {
     **{"D": 0.85, "h": 1.1, "P": 1.2, "X": 1.2, "*": 1.5, ".": 1.3},
     **dict.fromkeys([(4, 1, 0), (4, 1, 45), (6, 1, 0)], 1.5),

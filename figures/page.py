@@ -258,7 +258,7 @@ class Page:
             image: The image with the colors.
             label: The text along the bar.
             ticks: The values with a mark.
-            size: The width and height of all panels together, in inches, by which matplotlib
+            size: The width and height in inches of all panels together, by which matplotlib
                 measures the bar.
             beside: Whether the bar is to the right of the panels if the figure is wide.
         """

@@ -62,7 +62,7 @@ class Drawing:
         """
         settings = Options(**{**options, "labels": options.get("labels") or {}})
         if ax is None and settings.panel is not None:
-            raise InputError("panel chooses what is drawn into your axes: give ax=, too")
+            raise InputError("`panel` chooses what is drawn into your axes: give `ax`, too")
         if ax is not None and (settings.width or settings.font_size or settings.font):
             raise InputError(
                 "with ax, width, font_size and font belong to your own figure: set "

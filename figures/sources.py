@@ -57,7 +57,7 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
     learners = {name for table in rows_of.values() for name in table["learner"].unique()}
     for name in (*(options.learners or ()), *options.labels):
         if name not in learners:
-            raise unknown("learner of these tables", name, learners)
+            raise unknown("learner", name, learners, "in these tables")
     if options.learners is not None:
         names = dict.fromkeys((*options.learners, *CONTROLS))
         for name, table in rows_of.items():
@@ -67,7 +67,7 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
         readouts = {readout for name in with_readouts for readout in rows_of[name]["readout"]}
         for name in options.readouts:
             if name not in readouts - {""}:
-                raise unknown("readout of these tables", name, readouts - {""})
+                raise unknown("readout", name, readouts - {""}, "in these tables")
         for name in with_readouts:
             rows_of[name] = where(rows_of[name], readout=["", *options.readouts])
     return StudyTables(**rows_of)

@@ -196,12 +196,13 @@ def continual(rows: pd.DataFrame) -> list[str]:
 def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]]]:
     """Return the features of each architecture, and the continual learners that train it.
 
-    Learners share an architecture if their features agree in names and depths. A learner with only
-    some features measured belongs to the first architecture that these agree with; so architectures
-    with more features come first.
+    Learners share an architecture if their features agree in names and depths. The learners with
+    the most measured features are grouped first; a learner with fewer joins the first group that
+    its features agree with.
 
     Args:
-        summary: The rows of one metric, such as PRA; architectures follow their order.
+        summary: The rows of one metric, such as PRA. Architectures are returned in the order in
+            which their learners first appear there.
     """
     features_of: defaultdict[str, FeatureByDepth] = defaultdict(dict)
     for row in summary.itertuples():
@@ -219,7 +220,7 @@ def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]
         (dict(sorted(features.items())), [name for name in order if name in learners])
         for features, learners in groups
     ]
-    # Features of only Offline are of no continual learner.
+    # Features that only Offline has belong to no continual learner.
     return sorted((pair for pair in ordered if pair[1]), key=lambda pair: order.index(pair[1][0]))
 
 

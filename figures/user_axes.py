@@ -37,7 +37,7 @@ class UserAxes(Page):
     def __post_init__(self) -> None:
         figure = self.axes.get_figure(root=True)
         if figure is None:
-            raise InputError("the axes belong to no figure: use axes of `plt.subplots()`")
+            raise InputError("the axes belong to no figure: use axes from `plt.subplots()`")
         self.figure = figure
 
     def legible(self, columns: int, rows: int) -> bool:

@@ -54,7 +54,7 @@ def tensors(value: Value) -> tuple[Tensor, ...]:
 
 
 def check_value(value: Any, name: str) -> None:
-    """Check that a value is plain tensors of one length: one, a tuple or a mapping.
+    """Check that a value is a plain tensor, or a tuple or mapping of tensors of equal length.
 
     Args:
         value: The value to check.

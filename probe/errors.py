@@ -35,7 +35,7 @@ class NotKept(InputError):
     """A frozen value that a tail needs but the cache lacks; the message says which."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: the model takes another path than when it was cut")
+        super().__init__(f"{what}, as the model takes a different path from the one that was cut")
 
 
 class Stopped(SystemExit):
@@ -46,26 +46,30 @@ class Failed(Exception):
     """A failed check of a cut; the message, the end of a sentence, says which."""
 
 
-def unknown(kind: str, name: str, names: Iterable[str]) -> InputError:
+def unknown(kind: str, name: str, names: Iterable[str], where: str = "") -> InputError:
     """Return the error for a name that does not exist, suggesting the nearest ones.
 
     Args:
         kind: The kind of thing that would have the name, such as `learner`.
         name: The name that does not exist.
         names: The names that exist; of many only some are listed.
+        where: The place where they exist, such as `in these tables`; "" = everywhere.
 
     Returns:
         The error, to be raised.
 
     >>> print(unknown("learner", "finetun", ["er", "finetune"]))
     unknown learner 'finetun': did you mean 'finetune'? (known: er, finetune)
+    >>> print(unknown("learner", "si", ["er", "finetune"], "in these tables"))
+    no learner 'si' in these tables (known: er, finetune)
     """
     names = sorted(names)
     if len(names) > _MANY:
         names = sorted(get_close_matches(name, names, n=_FEW, cutoff=0))
     near = get_close_matches(name, names, n=2, cutoff=0.5)
-    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    return InputError(f"unknown {kind} {name!r}: {hint}(known: {', '.join(names) or 'none'})")
+    hint = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
+    what = f"no {kind} {name!r} {where}" if where else f"unknown {kind} {name!r}"
+    return InputError(f"{what}{hint} (known: {', '.join(names) or 'none'})")
 
 
 def unreadable(path: object, error: OSError, remedy: str) -> InputError:

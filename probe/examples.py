@@ -67,7 +67,7 @@ class Examples(Labeled, Generic[X]):
         task, expected = cast(Any, self.task), kinds(self.y)
         got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
         if task is not None and got != expected:
-            raise InputError(f"task must be a tensor {expected}, got {got}: use torch.as_tensor")
+            raise InputError(f"`task` must be a tensor {expected}, got {got}: use torch.as_tensor")
 
     def changed(self, **fields: Any) -> Examples[Any]:
         """Return the examples with some fields replaced, without checking that they fit."""
@@ -170,7 +170,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         name: The name of the examples in messages.
 
     Raises:
-        InputError: There are no examples, one is not finite, or one has another label.
+        InputError: There are no examples, one is not finite, or has a label not in `classes`.
     """
     if not len(examples):
         raise InputError(f"{name} has no examples: give at least one")

@@ -40,14 +40,14 @@ _NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """Anything that can be registered, by its name."""
+    """Anything that can be registered under a name."""
 
     name: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkEntry(Entry):
-    """A user's network by its name: build() makes a new one with randomly drawn weights.
+    """A user's registered network: build() makes a new one with randomly drawn weights.
 
     Attributes:
         features: The features to retrain downstream of, None = a suggested set.
@@ -65,7 +65,7 @@ class NetworkEntry(Entry):
 
 @dataclass(frozen=True, kw_only=True)
 class DataEntry(Entry):
-    """A user's data set by its name: load() returns (train, test).
+    """A user's registered data set: load() returns (train, test).
 
     Each of the two is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of
     these with the data of each task. With `class_order`, class k is the label at position k of that

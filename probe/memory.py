@@ -202,7 +202,7 @@ def _rows(source: Array, numbers: Array) -> Array:
 
 
 def _ask_for(raw: Any, numbers: Array) -> None:
-    """Ask the system to read these rows of a mapped file (N, bytes) at once, and no others."""
+    """Ask the system to begin reading these rows of a mapped file (N, bytes), and no others."""
     # Left to itself it reads some megabytes around each row, and waits for each.
     raw._mmap.madvise(mmap.MADV_RANDOM)
     begin = raw.offset % mmap.ALLOCATIONGRANULARITY

@@ -50,7 +50,8 @@ class Model:
             classes by position. None = the network has only K outputs.
         fresh: The source of re-initialized values: a function that makes a new model, called with
             all generators seeded; a model or state dict to rewind to; or a rule. None = the
-            recipe's rule, by default each layer's own. Networks in files need a function.
+            recipe's rule, by default each layer's own. Networks in files need a function, which
+            gives way to an `init` of the recipe other than `torch`.
         trainable: The parameters to train: `tail` = everything that the feature does not depend
             on; `as given` = only those of them that require gradients in the given model (the
             weights of LoRA, not of its base).
@@ -76,7 +77,7 @@ class Model:
         if self.head not in (None, "single", "multi"):
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
-            raise InputError("call takes the task, but head='single' ignores it: leave out head")
+            raise InputError("`call` takes the task, but head='single' ignores it: leave it out")
         check_trainable(self.trainable)
         try:
             if self.classes is not None:  # perhaps an array, or a generator
@@ -110,7 +111,7 @@ class Model:
 
     @property
     def build(self) -> Factory | None:
-        """The function that makes a new model, None where fresh values come from elsewhere."""
+        """The function that makes a new model; None if fresh values come from elsewhere."""
         is_function = callable(self.fresh) and not isinstance(self.fresh, nn.Module)
         return cast(Factory, self.fresh) if is_function else None
 
@@ -118,7 +119,7 @@ class Model:
         """Return the source of fresh values.
 
         Args:
-            init: The recipe's rule; any other rule than torch's own is used before a function.
+            init: The recipe's rule; unless it is torch's own, it takes precedence over a function.
         """
         if self.fresh is None or (self.build and init != "torch"):
             return init
@@ -145,6 +146,6 @@ def is_task_aware(call: Call, head: Head | None = None) -> bool:
     except ValueError:  # of some builtins
         return False
     if "task" in parameters and parameters["task"].kind is inspect.Parameter.KEYWORD_ONLY:
-        raise InputError("call takes task only by its name: make it call(model, x, task)")
+        raise InputError("`call` takes `task` only by keyword: make it call(model, x, task)")
     needed = sum(p.kind in _POSITIONAL and p.default is p.empty for p in parameters.values())
     return needed > 2 or ("task" in parameters and head != "single")

@@ -38,7 +38,7 @@ def of_cut(facts: CutFacts) -> list[str]:
         )
     if facts.random_downstream:
         notes.append(
-            "the model downstream of it is random in eval mode too: its score is of a single draw"
+            "the model downstream of it is random in eval mode too: the score is that of one draw"
         )
     return notes
 

@@ -131,7 +131,7 @@ def retrain_each(
         Each feature with its predictions.
     """
     called = Model.coerce(model)
-    fresh = how.recipe.init if called.fresh is None else called.fresh
+    fresh = called.source(how.recipe.init)
     device = next((p.device for p in called.network.parameters()), train.y.device)
     train, test = match_inputs(train, test)
     if isinstance(features, Cuts):
@@ -209,8 +209,8 @@ class Protocol:
     def retrain(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
         """Retrain and test each tail; if a batch takes another path, run the whole model.
 
-        For example, a model may skip a mask that masks nothing, and then computes other values than
-        when it was cut.
+        For example, a model may skip a mask that masks nothing; the values that it then computes
+        are not those at which it was cut.
         """
         cuts = [cut.again(self.train.x) for cut in cuts]
         try:

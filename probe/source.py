@@ -69,7 +69,7 @@ def source_hash(*things: object) -> str:
 
 
 def note_imports(module: ModuleType, before: set[str]) -> None:
-    """Keep on a module the names of the modules that its import loaded.
+    """Store in a module the names of the modules that its import loaded.
 
     Args:
         module: The module that was imported.
@@ -243,7 +243,7 @@ def _owner(file: str) -> str:
 
 
 def _record_of(file: str) -> Path | None:
-    """Return the record of the installed distribution that a file belongs to, None without one."""
+    """Return the record of the installed distribution that a file belongs to, if any."""
     for root in Path(file).parents:
         listed = b"\n%b," % Path(file).relative_to(root).as_posix().encode()
         for record in root.glob("*.dist-info/RECORD") if str(root) in sys.path else ():

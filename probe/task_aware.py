@@ -50,7 +50,7 @@ def make_task_aware(
         what = f"class {single[0]} is the only one of its task, so always right"
         raise InputError(f"{what}: give tasks of two or more classes, or a single head")
     if model.call_is_task_aware and examples.order is None and len(set(orders) - {""}) > 1:
-        raise InputError("call takes the task id: in several orders, give Examples(x, y, task)")
+        raise InputError("`call` takes the task id: in several orders, give Examples(x, y, task)")
     order = examples.order or range(len(examples.classes))
     classes_by_number = [examples.classes[order.index(number)] for number in range(len(order))]
     numbers = torch.tensor(order)
@@ -112,7 +112,7 @@ def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
             logits, expected = call(network, pair)[1:], call(network, single)
         if logits.shape == expected.shape and not logits.allclose(expected, rtol=1e-2, atol=1e-3):
             remedy = "choose each example's, as by torch.stack(outputs)[task, range(len(task))]"
-            raise InputError(f"call takes the task of one example for the whole batch: {remedy}")
+            raise InputError(f"`call` takes the task of one example for the whole batch: {remedy}")
 
 
 def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
@@ -132,7 +132,7 @@ def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
     if not isinstance(x, Mapping):
         return examples.changed(x=(*tensors(x), numbers))
     if _TASK in x:
-        raise InputError("x has an input named task, which is reserved for the task id: rename it")
+        raise InputError("x has an input `task`, which is reserved for the task id: rename it")
     return examples.changed(x={**x, _TASK: numbers})
 
 

@@ -173,7 +173,7 @@ def _by_position(
     if all(split.task is None for split in splits.values()):
         classes = as_tasks(tasks)
         if strange := sorted({label for task in classes for label in task} - set(outputs)):
-            raise InputError(f"tasks has classes {strange}, which classes= lacks: correct either")
+            raise InputError(f"`tasks` has classes {strange}, missing in `classes`: correct either")
         tasks = [[position[label] for label in task] for task in classes]
     return {
         name: split.changed(y=split.y.new_tensor([position[y] for y in split.y.tolist()]))
@@ -224,7 +224,7 @@ def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
         order = ()
     if sorted(order) != list(range(count)):
         got = shorten(repr(tasks), _LENGTH)
-        raise InputError(f"the examples have task ids: tasks must order 0..{count - 1}, got {got}")
+        raise InputError(f"examples have task ids: `tasks` must order 0..{count - 1}, got {got}")
     return order
 
 

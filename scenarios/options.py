@@ -138,7 +138,7 @@ class RunOptions(JobOptions):
 
     @property
     def remote(self) -> bool:
-        """Whether jobs may run on machines with other devices than this machine has."""
+        """Whether jobs may run on machines whose devices differ from this machine's."""
         return self.executor == "ray" and self.ray_address is not None
 
 

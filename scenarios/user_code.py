@@ -220,7 +220,7 @@ def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
         The error.
     """
     error = unknown(kind, name, [known for group in names for known in group])
-    return InputError(f"{error}, or name the file that defines it with --load")
+    return InputError(f"{error}, unless --load names a file that defines it")
 
 
 def load_callable(target: str, what: str) -> Callable[..., Any]:
@@ -243,7 +243,7 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
     functions = {n: value for n, value in vars(imported(name)).items() if callable(value)}
     if attribute not in functions:
         public = [n for n in functions if not n.startswith("_")]
-        raise unknown(f"function in {name},", attribute, public)
+        raise unknown("function", attribute, public, f"in {name}")
     return cast(Callable[..., Any], functions[attribute])
 
 

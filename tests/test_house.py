@@ -55,7 +55,7 @@ def test_the_house_keeps_its_size():
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in rooms]
     files = {n.removesuffix(".__init__"): p for n, p in zip(names, rooms, strict=True)}
     assert sum(map(size, rooms)) <= 20_540, "lines of code"
-    assert sum(path.read_text("utf-8").count("\n") for path in tests) <= 29_500, "lines of tests"
+    assert sum(path.read_text("utf-8").count("\n") for path in tests) <= 29_700, "lines of tests"
     assert len(closure("probe.retrain", files)) <= 77, "modules that probe.retrain imports"
 
 

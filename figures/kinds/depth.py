@@ -74,7 +74,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         return None
     shown = _shown(tables)
     bars = where(shown.layers, quantity="accuracy", learner=learners)
-    # All bars of a figure are of one kind, or none could be read.
+    # All bars of a figure are of the same kind, or none could be read.
     bars = bars if set(bars["learner"][bars["low"].notna()]) == set(learners) else bars[:0]
     looks = page.appearances([*learners, *CONTROLS])
     wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY

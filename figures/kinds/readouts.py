@@ -20,7 +20,7 @@ from figures.tables import StudyTables, continual
 from probe.tables.table_file import where
 
 QUESTION = "Do the readouts agree?"
-NEEDS = "a learner whose layers were read by two readouts (of one epoch budget)"
+NEEDS = "a learner whose layers were read by two readouts (with the same epoch budget)"
 TABLES = ("layers",)
 
 _KEYS = {

@@ -20,7 +20,7 @@ _Group = tuple[str, int, str]
 _GROUP = ["kind", "budget", "unit"]  # number of samples, and unit of their number
 
 QUESTION = "Which samples are best stored?"
-NEEDS = "a kind of learner with two strategies at one budget"
+NEEDS = "a kind of learner with two strategies at the same budget"
 TABLES = ("metrics", "learners")
 
 
@@ -36,7 +36,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page: The page to draw on.
 
     Returns:
-        The figure, None if no kind has two strategies at one budget.
+        The figure, None if no kind has two strategies at the same budget.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
     rows = stored(tables.learners).merge(accuracy.reset_index(drop=True), on="learner")

@@ -98,7 +98,7 @@ def report(
     continual = [name for name in measured.unique() if name not in CONTROLS]
     for name in learners or ():
         if name not in continual:
-            raise unknown("learner of these tables", name, continual)
+            raise unknown("learner", name, continual, "in these tables")
     shown = {*(learners or continual[:_MOST])}
     runs = {
         run: {name: where(table, learner=[*shown, *CONTROLS]) for name, table in tables.items()}

@@ -129,5 +129,5 @@ def seeds_to_decide(estimate: Estimate, margin: float) -> int | None:
 
 
 def _leading(verdicts: Sequence[str], kind: str) -> int:
-    """Count the leading verdicts of one kind."""
+    """Count the leading verdicts of a kind."""
     return next((k for k, verdict in enumerate(verdicts) if verdict != kind), len(verdicts))

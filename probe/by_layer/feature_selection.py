@@ -28,7 +28,7 @@ def features_of(
         chosen: Names of features, None = the suggested ones (`probe.cut.candidates`).
 
     Raises:
-        InputError: The network cannot be called on the data, has another number of outputs, or
+        InputError: The network cannot be called on the data, has the wrong number of outputs, or
             lacks a chosen feature.
     """
     with torch.no_grad(), explained(x):

@@ -70,8 +70,8 @@ def _tensors_by_name(x: Value) -> dict[str, Tensor]:
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:
     """Yield `path is A there and B here` for every value of two records that differs.
 
-    Mappings are compared key by key in sorted order, all other values at once. A missing key counts
-    as null.
+    Mappings are compared key by key in sorted order, any other value as a whole. A missing key
+    counts as null.
 
     Args:
         there: A tree of JSON values.

@@ -39,7 +39,7 @@ class Job:
         provided: Whether the networks were trained elsewhere.
         offline: Whether the learner learns all tasks at once, or none.
         task_aware: Whether the learner receives the task id.
-        own_network: Whether its architecture has other layers than the controls.
+        own_network: Whether its architecture has layers that differ from the controls'.
         without: Position, from 1, of a task that is tested but never learned; 0 for none.
     """
 

@@ -205,7 +205,7 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
     predicted = _by_head(arrays, "measurement", "head", "predicted")
     losses = _by_head(arrays, "loss_of", "loss_head", "loss")
     if arrays["predicted"].shape[1:] != labels.shape or tasks.shape != labels.shape:
-        raise ValueError("predictions and labels are of different test examples")
+        raise ValueError("predictions and labels belong to different test examples")
     columns = arrays["code"].tolist(), arrays["details"].tolist()
     return {
         key: Measurement(test=test, predicted=p, loss=loss, code=code, **_from_details(details))

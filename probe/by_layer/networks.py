@@ -168,5 +168,5 @@ class Source(Protocol):
 
         Args:
             job: A job of the plan.
-            results: The store of the networks that are trained.
+            results: The store of the job's results, which also keeps the networks trained for it.
         """

@@ -40,7 +40,7 @@ class PlannedLearner(StrictModel):
         listed: Whether it is in the tables; False for a floor that was not asked for.
         offline: Whether it learns all tasks at once, or none.
         task_aware: Whether it receives the task id.
-        own_network: Whether its architecture has other layers than the controls.
+        own_network: Whether its architecture has layers that differ from the controls'.
         features: Names of the features by depth; the last is the output.
         steps: The numbers of tasks learned after which there is a network.
         network: A record of the network.

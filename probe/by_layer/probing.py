@@ -116,7 +116,7 @@ def _check_readouts(tables: object) -> Readouts:
 
 
 def _readout_tables(readouts: Readouts) -> dict[str, Any]:
-    """Return readouts as tables, None for this package's readouts that are left out."""
+    """Return readouts as tables; those of this package that are left out are None."""
     return dict.fromkeys(OURS) | {
         name: {"steps": readout.steps, **readout.settings} for name, readout in readouts.items()
     }
@@ -224,7 +224,7 @@ class Measure:
             raise InputError(f"steps must be a dict like {{'linear': 'all'}}, got {self.steps!r}")
         for name, steps in self.steps.items():
             if name not in tables:
-                raise unknown("readout of this measure", name, tables)
+                raise unknown("readout", name, tables, "in this measure")
             tables[name]["steps"] = steps
         settings = {
             "readouts": tables,
@@ -251,7 +251,7 @@ class Measure:
     def _readouts(self) -> dict[str, Readout | None]:
         """The readouts by name, with their settings where they were given.
 
-        Raises InputError for an unknown readout, an empty list, and two readouts of one name.
+        Raises InputError for an unknown readout, an empty list, and two readouts of the same name.
         """
         if isinstance(self.readouts, str) or not isinstance(self.readouts, Sequence):
             raise InputError(

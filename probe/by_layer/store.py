@@ -220,7 +220,7 @@ class Store:
                 discard(path)
 
     def made_by_other_code(self) -> bool:
-        """Return whether a result or a checkpoint was made by other code than today's."""
+        """Return whether a result or a checkpoint was made by code other than today's."""
         return not self.contents(checkpoints=True)[2] <= {self.code}
 
     def clear(self) -> None:
@@ -244,7 +244,7 @@ class Store:
             if folder != self.folder:
                 records = _read_each(folder, lambda arrays: json.loads(str(arrays["record"])))
                 there = next((r for r in records if fingerprint(r)[:16] == folder.name), None)
-                unknown = "their files are corrupt, or of an earlier version"
+                unknown = "their files are corrupt, or from an earlier version"
                 sentences |= dict.fromkeys(differences(there, here) if there else [unknown])
         return list(sentences)
 
@@ -354,7 +354,7 @@ class InMemory:
         """Do nothing: measurements in memory need no merging."""
 
     def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
-        """Return the state of a network and of its learner, None without one."""
+        """Return the checkpoint of a network and its learner; None if there is none."""
         return self.checkpoints.get(tasks_seen)
 
     def save_checkpoint(

@@ -44,7 +44,7 @@ Hashes = dict[Run, dict[int, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainedNetworks:
-    """Networks of one architecture, all in files or all in memory, by run and tasks learned.
+    """Networks of the same architecture, all in files or all in memory, by run and tasks learned.
 
     Controls are runs with their own names and without an order.
 
@@ -240,15 +240,15 @@ def _in_memory(
     last row, and for two untrained networks.
     """
     if not isinstance(models, Mapping):
-        raise InputError(f"models must be a dict {{{tasks}: model}}, got {type(models).__name__}")
+        raise InputError(f"`models` must be a dict {{{tasks}: model}}, got {type(models).__name__}")
     for key in models:
         if not hasattr(key, "__index__") or not 0 <= key <= tasks:
-            raise InputError(f"models has a row {key!r}, expected tasks learned, 0 to {tasks}")
+            raise InputError(f"`models` has a row {key!r}, expected tasks learned, 0 to {tasks}")
     rows: dict[int, nn.Module] = {index(key): model for key, model in models.items()}
     if tasks not in rows:
-        raise InputError(f"models has no row {tasks}, the model after all tasks: add it")
+        raise InputError(f"`models` has no row {tasks}, the model after all tasks: add it")
     if untrained is not None and 0 in rows:
-        raise InputError("got untrained and row 0 of models, which are the same: give one of them")
+        raise InputError("got `untrained` and row 0 of `models`, which are the same: give only one")
     rows |= {} if untrained is None else {0: untrained}
     model_by_name = {display_name(Run(LEARNER, ORDER, 0), t): model for t, model in rows.items()}
     model_by_name |= {} if offline is None else {display_name(Run(OFFLINE, "", 0), tasks): offline}
@@ -259,11 +259,12 @@ def _in_memory(
     for name, model in model_by_name.items():
         if device_of(model) != device:
             raise InputError(
-                f"{name} is on {device_of(model)}, the last on {device}: move it there"
+                f"{name} is on {device_of(model)}, the last network on {device}: move it there"
             )
         check_values(model)
         if where := architecture_difference(expected, architecture(model)):
-            raise InputError(f"{name} differs from the last at {where!r}: give one architecture")
+            got = f"{name} and the last network differ in architecture at {where!r}"
+            raise InputError(f"{got}: give networks of the same architecture")
     runs = {Run(LEARNER, ORDER, seed): dict(sorted(rows.items())) for seed in range(seeds)}
     ceilings = {} if offline is None else dict.fromkeys(range(seeds), offline)
     return TrainedNetworks(runs=_with_controls(runs, ceilings))

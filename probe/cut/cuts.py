@@ -47,11 +47,11 @@ class Cuts:
         if they do not, the model is cut anew.
 
         Raises:
-            InputError: The model has another architecture.
+            InputError: The model has a different architecture.
         """
         traced, model = self._planned[0].feature.trace, unwrapped(model)
         if where := architecture_difference(traced.architecture, architecture(model)):
-            raise InputError(f"the cuts are of another architecture (see {where!r}): cut anew")
+            raise InputError(f"the cuts fit a different architecture (see {where!r}): cut anew")
         with comparing(traced.sample):
             copy = copied(model).requires_grad_(True).eval()
             traced = replace(traced, model=copy, given_frozen=frozenset(frozen_in(model)))

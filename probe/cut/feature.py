@@ -129,7 +129,7 @@ def find(trace: Trace, name: str) -> Feature:
         names = f"{dotted}#1 to {dotted}#{len(calls)}"
         raise InputError(f"feature {dotted!r} runs {len(calls)} times: choose one of {names}")
     if (number or "1") not in calls:
-        raise unknown(f"call of {dotted!r}", number, calls)
+        raise unknown("call", number, calls, f"of {dotted!r}")
     call = int(number or 1) - 1
     feature = Feature(name, trace, positions[call], call)
     if not feature.visit.names:

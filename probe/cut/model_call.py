@@ -132,7 +132,7 @@ def explained(sample: Value) -> Iterator[None]:
         types = {tensor.dtype for tensor in tensors(sample)}
         remedy = next((text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY)
         if lacks_memory(error):
-            remedy = "too little memory was free (not the model's fault): end other programs"
+            remedy = "end other programs, as memory ran out (which is not the model's fault)"
         message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
         raise ModelRaised(message) from error
 
@@ -158,4 +158,4 @@ _REMEDIES = {
     torch.int64: "check that every index is in range, or pass x.float()",
     torch.int32: "if it expects int64, pass x.long()",
 }
-_REMEDY = "check the shapes; if it takes other arguments than x, give call=lambda model, x: ..."
+_REMEDY = "check the shapes; if it takes arguments other than x, give call=lambda model, x: ..."

@@ -60,7 +60,7 @@ class CutPlan:
             NotKept: A kept value is missing.
         """
         if any(name not in values for name in self.kept):
-            raise NotKept("a value that is to be kept is not computed")
+            raise NotKept("a value that must be kept is not computed")
         first, *others = (self.shapes[name].to_rows(values[name]) for name in self.kept)
         return (first, *others) if others else first
 
@@ -243,8 +243,8 @@ def _steady(trace: Trace, trained_pass: Pass) -> set[int]:
     """
     if trained_pass.drawn:
         return set()  # the code may have chosen its way by what it drew
-    # Calls of one function on the same values are told apart only by their count, which is another
-    # where the code leaves one out.
+    # Calls of the same function on the same values are told apart only by their count, which
+    # changes where the code leaves one out.
     ways: dict[object, set[str]] = {}
     for step in trained_pass.steps.values():
         ways.setdefault((step.function, step.parents), set()).add(step.settings)

@@ -208,7 +208,7 @@ class PlannedCut:
         if not reference.repeats:
             raise Failed(
                 "the model gives different outputs for the same input in eval mode (by a generator "
-                "or a state of its own), so that its score is of a single draw"
+                "or a state of its own), so that its score comes from a single draw"
             )
         tail = self.whole()
         if not reference.is_same(plan, tail):

@@ -70,7 +70,7 @@ class Replay(PartlyEval):
             values = {name: value.clone() for name, value in values.items()}
         if (batch := len(rows[0])) not in self._sizes:
             self._sizes = {batch: {name: shape.at(batch) for name, shape in plan.shapes.items()}}
-        # Each forward pass names its values anew: it may take another path than the last one.
+        # Each forward pass names its values anew: it may take a different path from the last.
         run = _Replaying(plan, self._state_tags(), values, self._sizes[batch])
         inputs = (run.value_named((INPUT[0], index)) for index in range(len(tensors(plan.form))))
         start = like(plan.form, inputs)

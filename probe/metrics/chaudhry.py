@@ -104,7 +104,7 @@ def intransigence(
 
     Raises:
         NotMeasured: A cell of either matrix is missing.
-        InputError: The reference has another number of tasks.
+        InputError: The reference has a different number of tasks.
 
     Source: Chaudhry 2018, eq. 4.
 

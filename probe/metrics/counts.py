@@ -20,7 +20,7 @@ class Counts:
             examples.
 
     Raises:
-        InputError: The table has another shape, or anything but whole numbers from 0.
+        InputError: The table is not square, or holds anything but whole numbers from 0.
 
     >>> Counts.of([0, 0, 1], [0, 1, 1], classes=2).accuracy()
     0.6666666666666666
@@ -33,7 +33,8 @@ class Counts:
         if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
             raise InputError(f"counts must be a square (K, K) table, got shape {counts.shape}")
         if counts.dtype.kind not in "iu" or (counts.dtype.kind == "i" and (counts < 0).any()):
-            raise InputError("counts must be whole numbers, none below 0")
+            got = counts.min() if counts.dtype.kind == "i" else f"dtype {counts.dtype}"
+            raise InputError(f"counts must be whole numbers, none below 0, got {got}")
         copy = counts.astype(np.int64)
         copy.flags.writeable = False  # a measurement does not change
         object.__setattr__(self, "table", copy)
@@ -92,10 +93,12 @@ def checked_labels(
     """Return labels and predictions, (N,) each; raises InputError unless they are 0 to K - 1."""
     y, p = np.asarray(true), np.asarray(predicted)
     if y.shape != p.shape or y.ndim != 1:
-        raise InputError(f"expected two label vectors of one length, got {y.shape}, {p.shape}")
+        got = f"got shapes {y.shape} and {p.shape}"
+        raise InputError(f"labels and predictions must be vectors of the same length, {got}")
     if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
-        raise InputError(f"labels must be whole numbers, got {y.dtype} and {p.dtype}")
+        raise InputError(f"labels must be whole numbers, got dtypes {y.dtype} and {p.dtype}")
     y, p = y.astype(np.int64), p.astype(np.int64)
     if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
-        raise InputError(f"labels must lie in 0..{classes - 1}, the {classes} classes counted")
+        got = f"got {min(y.min(), p.min())} to {max(y.max(), p.max())}"
+        raise InputError(f"labels must lie in 0..{classes - 1}, {got}")
     return y, p

@@ -135,7 +135,7 @@ def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
     R = np.full((len(rows), len(rows)), np.nan)
     for at, row in enumerate(rows):
         if not at < len(row) <= len(rows):
-            remedy = "give a log of one evaluation after each task"
+            remedy = "give a log with one evaluation after each task"
             raise InputError(f"{path} has {len(row)} accuracies after {at + 1} tasks: {remedy}")
         R[at, : len(row)] = row
     if not rows or not ((R >= 0) & (R <= 1) | np.isnan(R)).all():
@@ -151,7 +151,7 @@ def _mammoth(path: Path, text: str) -> AccuracyMatrix:
     if len(runs) > 1:
         raise InputError(f"{path} has {len(runs)} runs, one in each line: {_ONE}")
     if re.search(r"'joint': (?:1|True)\b", runs[0]):
-        raise InputError(f"{path} is of joint training, which has no accuracy matrix: give another")
+        raise InputError(f"{path} logs joint training, which has no accuracy matrix: give another")
     rows: dict[str, list[float]] = {}
     for _, row, value in cells:
         rows.setdefault(row, []).append(float(value) / 100)
@@ -164,7 +164,7 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
         len(line) == len(lines) and all(re.fullmatch(r"\d\.\d+", cell) for cell in line)
         for line in lines
     ):
-        raise InputError(f"{path} is not a square matrix of FACIL: give results/acc_tag-*.txt")
+        raise InputError(f"{path} is not a square FACIL matrix: give results/acc_tag-*.txt")
     values = np.array(lines, dtype=np.float64)
     # A network that has learned a task is right at times: a row of 0 is one not reached.
     reached = int(max(np.flatnonzero(values.any(1)), default=-1)) + 1

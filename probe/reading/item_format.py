@@ -113,7 +113,7 @@ def same_form(x: Value, first: Value) -> Value:
             kinds(mapped(value, lambda tensor: tensor.new_empty(tensor.shape[1:])))
             for value in (x, first)
         )
-        raise InputError(f"x is {got}, but {expected} in earlier examples: give all one form")
+        raise InputError(f"x is {got}, but {expected} in earlier examples: give all the same form")
     return x
 
 

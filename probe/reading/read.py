@@ -84,7 +84,7 @@ def read(
         if number is not None and not (isinstance(number, int) and number >= least):
             raise InputError(f"{name} must be a whole number from {least}, got {number!r}")
     if not isinstance(scratch, str | PathLike | None):
-        raise InputError(f"scratch must be the path of a folder, got {scratch!r}")
+        raise InputError(f"`scratch` must be the path of a folder, got {scratch!r}")
     items, expected, batched = _stream(data)
     while isinstance(data, DataLoader | Subset):
         data = data.dataset
@@ -106,7 +106,7 @@ def read(
 def _batches(
     items: Iterable[object], limit: int | None, as_batch: Callable[[object], Batch]
 ) -> Iterator[Batch]:
-    """Yield the data as batches of one form, up to `limit` examples."""
+    """Yield the data as batches of the same form, up to `limit` examples."""
     sample: Value | None = None
     for number, item in enumerate(_each_item(items)):
         with located(f"item {number} of the data"):

@@ -189,7 +189,7 @@ def _product(a: Tensor, b: Tensor) -> float:
 def _search(
     objective: LogisticLoss, where: Tensor, direction: Tensor, value: float, slope: float
 ) -> tuple[Tensor, _Evaluation] | None:
-    """Return the first step along the direction that lowers the objective enough, None without."""
+    """Return the first step along the direction that lowers the objective enough, or None."""
     length = 1.0
     for _ in range(_HALVINGS):
         step = length * direction

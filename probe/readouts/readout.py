@@ -141,7 +141,8 @@ class Knn:
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
-            raise InputError(f"the readout 'knn' has {len(x)} training examples: lower k={self.k}")
+            got = f"only {len(x)} training examples"
+            raise InputError(f"the readout 'knn' has k={self.k}, but {got}: lower k")
         standard = standardization(x)
         rows = standard(x)
         offset = rows.square().sum(1, dtype=torch.float64).div(2).float()

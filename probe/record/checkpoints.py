@@ -78,7 +78,7 @@ class Checkpoints:
             The files by run, and the offline networks of the runs' seeds.
 
         Raises:
-            InputError: No file fits, a field is unknown, two files are of the same network, or a
+            InputError: No file fits, a field is unknown, two files hold the same network, or a
                 run lacks a network that other runs have.
         """
         files: dict[Run, dict[int, Path]] = {}
@@ -118,7 +118,7 @@ def matching_files(
     if not path.name or "}{" in str(path) or re.search("[{}]", _FIELD.sub("", str(path))):
         raise InputError(f"{quoted} is not a pattern: write {{seed}}, {{task}}, with text between")
     for name in sorted(set(names) - set(allowed)):
-        raise unknown(f"field in {quoted}", name, allowed)
+        raise unknown("field", name, allowed, f"in {quoted}")
     if needed and len(set(needed).intersection(names)) != 1:
         lacks = "has both {task} and {index}" if set(needed) <= set(names) else "lacks {task}"
         raise InputError(f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)")
@@ -159,7 +159,7 @@ def _put(files: dict[int, Path], number: int, path: Path) -> None:
     """Add a file; raises InputError if another one has its number."""
     if (other := files.setdefault(number, path)) != path:
         remedy = "remove one, or tell them apart with {learner}, {order} or {seed}"
-        raise InputError(f"{other} and {path} are of the same run and task: {remedy}")
+        raise InputError(f"{other} and {path} are for the same run and task: {remedy}")
 
 
 def sorting_key(run: Run) -> tuple[str, bool, int, str, int]:

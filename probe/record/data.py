@@ -46,7 +46,7 @@ class DataReference:
 
     @classmethod
     def read(cls, path: Path) -> Self | None:
-        """Return the reference in a file, None without one; raises InputError if it is damaged."""
+        """Return the reference in a file, if any; raises InputError if it is damaged."""
         try:
             return cls(**json.loads(unhashed(path.read_bytes())))
         except FileNotFoundError:

@@ -204,7 +204,7 @@ class Recorder:
             write_tensors(plain_state(self.model), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
-                # What comes after another network than this one is of no use beside it. Before that
+                # What follows a different network is of no use beside this one. Before that
                 # is replaced: a process that is killed here leaves no accuracy of another network.
                 self._keep({k: v for k, v in self._record.rows.items() if k < row}, hashes)
         predicted = self._predict(self._examples.splits["test"], row)

@@ -131,7 +131,7 @@ class RunRecord:
 
 
 def read_run(folder: Path) -> RunRecord | None:
-    """Return the record in a run's folder, None without one; raises InputError if it is damaged."""
+    """Return the record in a run's folder, if any; raises InputError if it is damaged."""
     path = folder / _RECORD
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
@@ -142,9 +142,9 @@ def read_run(folder: Path) -> RunRecord | None:
         raise unreadable(path, error, "allow reading it, or choose another folder") from None
     except Exception:  # zipfile and NumPy raise almost anything
         remedy = f"remove {path.parent}, and record again"
-        raise InputError(f"{path} is damaged or of another version: {remedy}") from None
+        raise InputError(f"{path} is damaged or from another version: {remedy}") from None
     if folder.parts[-3:] != Path(str(record.run)).parts:
-        raise InputError(f"{path} is of the run {record.run}: give the folder its name back")
+        raise InputError(f"{path} belongs to the run {record.run}: give the folder its name back")
     return record
 
 
@@ -167,7 +167,7 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
         InputError: The run has other tasks, or another order under the same name.
     """
     for other in others:
-        both, remedy = (record, other), "runs of one folder share their tasks: choose another"
+        both, remedy = (record, other), "the runs in a folder share their tasks: choose another"
         tasks, expected = (dict(zip(r.names, map(set, r.tasks), strict=True)) for r in both)
         if tasks == expected:
             if record.run.order != other.run.order or list(tasks) == list(expected):

@@ -23,12 +23,12 @@ def load_state(path: Path) -> dict[str, Tensor]:
     """Load the tensors in a file without running any code in it.
 
     Args:
-        path: A file that `torch.save` wrote, with a state dict as such or under `state_dict`,
-            `model_state_dict` or `model`; or a `.safetensors`.
+        path: A file that `torch.save` wrote, which holds a state dict, or a mapping with one under
+            the key `state_dict`, `model_state_dict` or `model`; or a `.safetensors` file.
 
     Returns:
-        The tensors, of any shape, by name, on the CPU. The prefixes of wrappers before all names
-        (`module.`, `model.`, `_orig_mod.`) are removed.
+        The tensors by name; they have any shape and are on the CPU. A prefix that a wrapper has put
+        before all names (`module.`, `model.`, `_orig_mod.`) is removed.
 
     Raises:
         InputError: The file is anything else.

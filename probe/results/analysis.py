@@ -165,7 +165,7 @@ class Analysis(ResultBase):
         """
         readout = readout or self.readouts[0]
         if readout not in self.readouts:
-            raise unknown("readout of this analysis", readout, self.readouts)
+            raise unknown("readout", readout, self.readouts, "in this analysis")
         learners = self.learners if learner is None else (self._learner(learner),)
         layers = where(self.layers(), readout=readout, learner=learners)
         return as_latex(together(self._sheets(layers, learners)))
@@ -272,14 +272,14 @@ class Analysis(ResultBase):
 
     @property
     def _of_one_network(self) -> bool:
-        """Whether the seeds are retrainings of one network."""
+        """Whether the seeds are retrainings of the same network."""
         return self.seeds > 1 and self.records is not None and self.records.of_one_training
 
     def _learner(self, name: str | None) -> str:
         """Return the name of the requested learner; None = the only one."""
         learners = (*self._matrices.learners, *self._matrices.levels)
         if name is not None and name not in learners:
-            raise unknown("learner of this analysis", name, learners)
+            raise unknown("learner", name, learners, "in this analysis")
         if name is None and len(self.learners) != 1:
             raise InputError(
                 f"this analysis has the learners {', '.join(self.learners) or '(none)'}: say which "

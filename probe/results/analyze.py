@@ -92,12 +92,12 @@ def analyze(
     and after all of them, as all rows would take T times as long; the other readouts are measured
     after every task that has a network. Choose other steps by `Measure`. No network is changed.
 
-    Several seeds give intervals: over runs or, for the networks of one training, over retrainings
-    and test examples only.
+    Several seeds give intervals: over runs or, if all networks come from a single training, only
+    over retrainings and test examples.
 
     Args:
-        models: Networks of one architecture by number of tasks learned, from 0 to T; the last is
-            required. Or their files: a path for each, a pattern of several runs such as
+        models: Networks of the same architecture by number of tasks learned, from 0 to T; the last
+            is required. Or their files: a path for each, a pattern of several runs such as
             `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`, or the folder of a
             `probe.Recorder`. `Model(models, ...)` defines how to call networks and how to make a
             new one; files need the latter (`Model(pattern, fresh=build)`).
@@ -131,7 +131,7 @@ def analyze(
     """
     measurements, model = Measure.coerce(readouts), Model.coerce(models)
     if not isinstance(out, str | Path | None):
-        raise InputError(f"out must be a path, got {out!r}: give arguments after tasks by name")
+        raise InputError(f"`out` must be a path, got {out!r}: give arguments after tasks by name")
     root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
     with nameable(measurements.user_defined):
         recipe = Recipe() if recipe is None else recipe
@@ -223,7 +223,7 @@ def _complete(
     reference = recording and recording.reference
     if train is None or test is None:
         where = f", those that {reference.name} gives" if reference else ""
-        raise InputError(f"train and test are needed{where}: give them, or record with train=")
+        raise InputError(f"`train` and `test` are needed{where}: give them, or record with train=")
     if reference:
         train, test = as_examples(train, "train"), as_examples(test, "test")
         reference.check(train, test)

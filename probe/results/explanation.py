@@ -70,14 +70,15 @@ def explain(
     """
     plan, quantity = read_plan(root), STATEMENTS.get(quantity, quantity)
     learners = {n: s.features for n, s in plan.learners.items() if s.kind not in CONTROLS}
-    for kind, name, names in (
-        ("quantity", quantity, FORMULAS),
-        ("learner of this study", learner, learners),
-        ("feature of this learner", feature, learners.get(learner, ())),
-        ("readout of this study", readout, [v for n in plan.readouts for v in plan.variants(n)]),
+    variants = [v for n in plan.readouts for v in plan.variants(n)]
+    for kind, name, names, place in (
+        ("quantity", quantity, FORMULAS, ""),
+        ("learner", learner, learners, "in this study"),
+        ("feature", feature, learners.get(learner, ()), "of this learner"),
+        ("readout", readout, variants, "in this study"),
     ):
         if name not in names:
-            raise unknown(kind, name, names)
+            raise unknown(kind, name, names, place)
     terms = FORMULAS[quantity]
     used = {UNTRAINED: FLOOR, OFFLINE: CEILING}
     jobs = [

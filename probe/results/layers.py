@@ -115,12 +115,12 @@ def jobs_by_learner(results: Iterable[JobResult]) -> dict[str, list[JobResult]]:
 
 
 def layers_of(results: Sequence[JobResult]) -> Iterator[Layer]:
-    """Yield each learner's layers by readout and depth, where some seed is finished."""
+    """Yield the layers of each learner that have a finished seed, by readout and depth."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
     learned = (result for result in results if result.job.kind not in CONTROLS)
     for runs in jobs_by_learner(learned).values():
         readouts = dict.fromkeys(name for run in runs for name in run.readouts)
-        # A learner with another network has other layers than the controls, and its own floor.
+        # A learner with its own network has layers that the controls lack, and its own floor.
         comparable = {} if runs[0].job.own_network else controls
         for readout, feature in product(readouts, runs[0].features):
             if layer := _layer(runs, readout, feature, comparable):
@@ -133,7 +133,7 @@ def _layer(
     feature: str,
     controls: Mapping[str, Sequence[JobResult]],
 ) -> Layer | None:
-    """Return one layer of a learner, None where no seed is finished.
+    """Return one layer of a learner; None if no seed is finished.
 
     controls: the jobs of `untrained` and `offline`.
     """

@@ -40,7 +40,7 @@ class Records:
 
     @property
     def of_one_training(self) -> bool:
-        """Whether all networks come from one training, so that seeds are retrainings."""
+        """Whether all networks come from the same training, so that seeds are retrainings."""
         learners = self.plan.learners.values()
         runs = [learner for learner in learners if learner.kind not in CONTROLS]
         hashes = [list(learner.weight_hashes.values()) for learner in learners]

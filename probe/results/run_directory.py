@@ -96,7 +96,7 @@ def read_plan(root: Path) -> Plan:
         The plan.
 
     Raises:
-        InputError: There is no plan, it is of an earlier version, or its file is corrupt.
+        InputError: There is no plan, it is from an earlier version, or its file is corrupt.
     """
     path = root / _DESCRIPTION
     if not path.is_file():
@@ -109,7 +109,7 @@ def read_plan(root: Path) -> Plan:
         raise unreadable(path, error, "allow reading, or start its `probe run` again") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"{path} is corrupt, or of an earlier version: start its `probe run` again, or the "
+            f"{path} is corrupt, or from an earlier version: start its `probe run` again, or the "
             f"call that made it, to write a new one"
         ) from None
 
@@ -170,7 +170,7 @@ class JobState:
         done: The number of finished measurements.
         corrupt: The names of corrupt files.
         results: A hash of the keys of finished measurements, their fingerprint and code.
-        other_code: Whether any result was made by other code than today's.
+        other_code: Whether any result was made by code other than today's.
         others: The differences from the job's results under other fingerprints, see
             `probe.by_layer.fingerprint.differences`.
     """
@@ -263,7 +263,7 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     # Of results that are shown; those kept aside follow below, whatever code made them.
     if changed := [state.job.name for state in states if state.other_code]:
         yield (
-            f"the results of {_jobs(changed)} of {len(states)} were made by other code than "
+            f"the results of {_jobs(changed)} of {len(states)} were made by code other than "
             f"today's ({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute "
             f"changed repeats them"
         )
@@ -289,4 +289,4 @@ def _description(root: Path) -> dict[str, Any]:
 def _refuse_older(root: Path) -> None:
     """Raise InputError for a study of an earlier version, whose results are stored differently."""
     if "format" in _description(root):
-        raise InputError(f"{root} is of an earlier version: run its study with another --out")
+        raise InputError(f"{root} is from an earlier version: run its study with another --out")

@@ -29,13 +29,16 @@ def to_dataset(measurements: pd.DataFrame) -> xr.Dataset:
     """Return all measurements as arrays with named dimensions; NaN = not measured.
 
     - `accuracy` (learner, order, seed, tasks_seen, feature, readout, task): A[l, t, j] of each run;
-    - `pra`: the same over all tasks, without the dimension task; `f1`: as accuracy;
-    - `R` (learner, order, seed, tasks_seen, head, task): of the networks themselves;
-    - coordinate `task_position` (order, task): the task's position in the executed order, from 1.
+    - `pra`: the same over all tasks together, without the dimension `task`;
+    - `f1`: the F1 of each task, with the dimensions of `accuracy`;
+    - `R` (learner, order, seed, tasks_seen, head, task): the accuracies of the networks themselves;
+    - `task_position` (order, task): a coordinate, the position of the task in the executed order,
+      counted from 1.
 
-    At the output, for every readout, accuracy is R under the main head (the first in the rows), and
-    pra and f1 are the network's own; for readouts of each task accuracy and pra are multi-head. The
-    learners `offline` and `untrained` have the order "". Fractions in [0, 1].
+    All values are fractions in [0, 1]. At the output they are the same for every readout:
+    `accuracy` is R under the main head (the first in the rows), `pra` and `f1` are those of the
+    network itself. Readouts of each task are the exception: their `accuracy` and `pra` at the
+    output are multi-head. The learners `offline` and `untrained` have the order "".
 
     Raises:
         InputError: xarray is absent, a measurement is repeated, or a row lacks the feature or task

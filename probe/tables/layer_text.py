@@ -33,7 +33,7 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
 
     Args:
         tables: The tables, with the layers and the statements on them.
-        one_network: Whether all runs are of one network, so that there is one learner, and seeds
+        one_network: Whether all runs share one network, so that there is one learner, and seeds
             are retrainings.
     """
     layers = tables["layers"]
@@ -142,7 +142,7 @@ def budget_sheets(
     Args:
         layers: The quantities of all layers.
         notes: Notes on trainings: numbers that have not converged get a star.
-        one_network: Whether all runs are of one network, so that there is one learner.
+        one_network: Whether all runs share one network, so that there is one learner.
     """
     at_end = (notes["tasks_seen"] == count_tasks(layers)) | notes["learner"].isin(CONTROLS)
     doubted = notes[at_end & notes["note"].str.startswith((UNFINISHED, STUCK))]
@@ -203,7 +203,7 @@ def mean_cell(
 
 
 def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
-    # Of one network only retraining depends on the seed.
+    # If the network is the same, only retraining depends on the seed.
     mean = seeds > 1 and (not one_network or readout == RETRAIN)
     over = f", mean over {seeds} {'retrainings' if one_network else 'seeds'}" if mean else ""
     last = f"{'s 1 to' * (tasks > 2)} {tasks - 1} (others on all {tasks}: columns need not add up)"

@@ -47,7 +47,7 @@ def mean_accuracies(measurements: pd.DataFrame) -> dict[str, AccuracyMatrix]:
         The matrix R of each learner, by name.
 
     Raises:
-        InputError: The rows are of more than one scenario or network, or name too few tasks.
+        InputError: The rows come from more than one scenario or network, or name too few tasks.
     """
     check_one_study(measurements)
     table = where(measurements, metric="accuracy", feature="")
@@ -142,7 +142,7 @@ class Matrices:
         """Return the feature and readout under which rows hold the cells of a matrix."""
         for kind, name in (("feature", feature), ("readout", readout)):
             if name not in (names := getattr(self, f"{kind}s")):
-                raise unknown(f"{kind} of this analysis", name, names)
+                raise unknown(kind, name, names, "in this analysis")
         # Readouts of each task have rows of the output too, which is multi-head for them.
         at_output = (self.outputs == [learner, feature]).all(axis=1).any()
         if at_output and (learner, feature, readout) not in self._cells:

@@ -54,7 +54,7 @@ def seed_means(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 
 def check_one_study(table: pd.DataFrame) -> None:
-    """Check that one scenario and one network gave all measurements.
+    """Check that all measurements come from the same scenario and network.
 
     Raises:
         InputError: There are several scenarios or networks.
@@ -62,7 +62,7 @@ def check_one_study(table: pd.DataFrame) -> None:
     studies = sorted(set(table["network"] + " on " + table["scenario"]))
     if len(studies) > 1:
         raise InputError(
-            f"rows of different studies ({', '.join(studies)}) cannot be averaged: choose one"
+            f"rows from different studies ({', '.join(studies)}) cannot be averaged: choose one"
         )
 
 
@@ -94,7 +94,7 @@ def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
         The table `summary`, by learner (in order of first appearance), metric, depth and position.
 
     Raises:
-        InputError: The rows are of more than one scenario or network, or lack a depth or position.
+        InputError: The rows come from several scenarios or networks, or lack a depth or position.
     """
     check_one_study(measurements)
     table = where(measurements, metric=METRICS, readout=["", RETRAIN])

@@ -74,7 +74,7 @@ def write_table(path: Path, name: str, frame: pd.DataFrame) -> None:
         frame: The table.
 
     Raises:
-        InputError: A cell would not read back: it is of another type than its column, out of
+        InputError: A cell would not read back: it is not of the type of its column, out of
             range, or not valid Unicode.
     """
     frame = checked(frame, name, lambda index: f"{path} cannot be written: row {index}")

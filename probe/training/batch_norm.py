@@ -53,7 +53,7 @@ def reestimate(
             restored.callback(setattr, norm, "momentum", norm.momentum)
             norm.reset_running_stats()
             norm.train()
-        # Of nearly one size, as each counts alike; a single example has no variance.
+        # Of nearly equal size, as each counts alike; a single example has no variance.
         for count, indices in enumerate(order.tensor_split(max(1, len(order) // _SIZE)), 1):
             for norm in norms:
                 norm.momentum = 1 / count  # the plain mean over batches

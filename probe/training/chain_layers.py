@@ -1,6 +1,6 @@
 """Links of a chain: layers whose forward and backward passes are written out, into reused memory.
 
-A link is made for inputs of one shape. Its next pass overwrites the results of the last. Images
+A link is made for inputs of a fixed shape. Its next pass overwrites the results of the last. Images
 (B, C, H, W) are channels-last in memory.
 """
 
@@ -20,7 +20,7 @@ _MOST = 2**17
 
 
 class Link(NamedTuple):
-    """The passes of a layer of a chain, for inputs of one shape.
+    """The passes of a layer of a chain, for inputs of a fixed shape.
 
     Attributes:
         forward: Function that maps a batch x (B, ...) to y (B, ...).

@@ -50,7 +50,7 @@ def predict_each(
         `loss_of`, infinite where the label does not compete; (0,) without it.
 
     Raises:
-        InputError: The logits have another shape or one is NaN.
+        InputError: The logits have the wrong shape, or one is NaN.
 
     >>> from probe.examples import Examples
     >>> data = Examples(torch.eye(2), torch.tensor([0, 0]))
@@ -170,7 +170,7 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
         The features phi(x), (B, D).
 
     Raises:
-        InputError: The output does not come from such a layer through layers of one input each.
+        InputError: The output does not come from such a layer through layers with a single input.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.ReLU(), nn.Linear(4, 2), nn.Identity())
     >>> penultimate(model, torch.tensor([[[1.0, -1.0], [-2.0, 3.0]]])).tolist()

@@ -138,7 +138,7 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         shape = tuple(values[name].shape) if name in values else "none"
         if shape != (expected := tuple(state[name].shape)):
             what = f"{name!r} of shape {shape}, the model of {expected}"
-            raise InputError(f"fresh has {what}: it must be of the same architecture")
+            raise InputError(f"`fresh` has {what}: it must be of the same architecture")
 
 
 def fresh_state(
@@ -165,12 +165,12 @@ def fresh_state(
     if isinstance(fresh, Mapping):
         for name, value in fresh.items():
             if not isinstance(value, Tensor):
-                raise InputError(f"fresh holds no tensor at {name!r}: pass a state dict")
+                raise InputError(f"`fresh` holds no tensor at {name!r}: pass a state dict")
         return fresh
     if not isinstance(fresh, nn.Module):
         if not callable(fresh):
             got = type(fresh).__name__
-            raise InputError(f"fresh must be a function that makes a model, or a model, got {got}")
+            raise InputError(f"`fresh` must be a model or a function that makes one, got {got}")
         try:
             with every_global_stream(generator):
                 built = fresh()

@@ -136,7 +136,7 @@ class CachedRows:
 
         Args:
             value: The batch.
-            where: The rows to store them at, as many as there are examples to store.
+            where: The rows that receive them, one for each example to store.
         """
         rows = [r.rows if isinstance(r, MappedRows) else r for r in self._rows]
         parts = zip(self._layout.parts, rows, strict=True)

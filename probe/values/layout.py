@@ -69,7 +69,7 @@ class ValueLayout:
                 the rows at these positions instead.
 
         Raises:
-            InputError: The value has another shape than this layout.
+            InputError: The shape of the value is not that of this layout.
         """
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
         if shapes != (expected := [part.shape for part in self.parts]):

@@ -31,7 +31,7 @@ def score_file(file: Path, options: MetricsOptions) -> None:
         InputError: The values cannot be read, or the matrices have different T.
     """
     R = _matrix(file, options)
-    # R, the reference and the ideal are in percent or none of them: they are of one experiment.
+    # R, the reference and the ideal are all in percent or none is: all are from one experiment.
     other = _matrix(options.reference, options) if options.reference else None
     if other and other.tasks != R.tasks:
         expected = f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"

@@ -141,7 +141,7 @@ def _checkpoints(
 
 
 def classes_of_tasks(text: str) -> list[list[int]]:
-    """Parse the classes of each task; raises InputError if the text has another form.
+    """Parse the classes of each task; raises InputError if the text has the wrong form.
 
     >>> classes_of_tasks("0-2,3+5,4")
     [[0, 1, 2], [3, 5], [4]]

@@ -238,7 +238,7 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
         The training data and the test data.
 
     Raises:
-        InputError: The function fails, or returns anything but two sets of examples of one kind.
+        InputError: The function fails, or does not return two sets of examples of the same kind.
     """
     try:
         with every_global_stream(stream(0, "data")):
@@ -261,7 +261,7 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
             tasks = [as_examples(task[index], name) for task in data] if by_task else data[index]
             splits.append(as_examples(tasks, name))
         if not all(map(len, splits)):
-            raise InputError("train or test holds no examples: return some of each")
+            raise InputError("train or test holds no examples: return some for both")
         if entry.class_order:
             splits = [in_order(split, entry.class_order) for split in splits]
         return match_inputs(*splits)

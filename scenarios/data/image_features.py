@@ -38,8 +38,8 @@ def write_features_of_images(
     Args:
         folder: The folder of the images, train/CLASS/* and test/CLASS/*; classes are ordered by the
             names of their folders.
-        network: The name of a network of torchvision; resnet50 gives 2,048 features (Kemker 2018's
-            of CUB-200). Images are prepared as for torchvision's weights.
+        network: The name of a torchvision network; resnet50 gives 2,048 features (those that Kemker
+            2018 used for CUB-200). Images are prepared as for torchvision's weights.
         weights: The weights, see `load_network`.
         out: The file to write.
         device: The device of the network.
@@ -53,7 +53,7 @@ def write_features_of_images(
         raise InputError(f"--out expects NAME{SUFFIX} in a folder that exists, got {out}")
     networks = [name for name in models.list_models(module=models) if not name.startswith(_OTHERS)]
     if network not in networks:
-        raise unknown("network of torchvision", network, networks)
+        raise unknown("torchvision network", network, networks)
     images = {split: _images(folder / split, network) for split in ("train", "test")}
     classes, test_classes = images["train"].classes, images["test"].classes
     # Before a network is downloaded.

@@ -143,7 +143,7 @@ def _connected(address: str | None, workers: int | None, gpus: float) -> Iterato
             stack.callback(ray.shutdown)
             _connect(ray, address, workers)
         if gpus > ray.cluster_resources().get("GPU", 0):  # type: ignore[no-untyped-call]
-            raise InputError("no GPU is part of the Ray cluster: add one, or use --device cpu")
+            raise InputError("the Ray cluster has no GPU: add one, or use --device cpu")
         yield ray
 
 

@@ -8,9 +8,9 @@ channel would break with its process and lose events.
 The schedule chooses the jobs and their order: killed jobs are retried, and locked ones are left to
 other processes.
 
-Several processes may run a study on one directory, and any of them may die. Each repeats two steps:
-it does every job that no other process has locked; then it looks at the locked ones, and does those
-that are free but not finished.
+Several processes may run a study in the same directory, and any of them may die. Each repeats two
+steps: it does every job that no other process has locked; then it looks at the locked ones, and
+does those that are free but not finished.
 
 The last process must write all tables. A process that does not wait first releases all of its locks
 and then looks: if two end at the same time, at least the later one finds no lock held and
@@ -91,15 +91,16 @@ def execute(
 ) -> Iterator[Event | int]:
     """Do the unfinished jobs and yield their events; every job ends once, with an `Ended`.
 
-    A job whose process was killed is retried RETRIES times. While only jobs of other processes are
-    left, their number is yielded each time they are checked.
+    A job whose process was killed is retried up to RETRIES times. While all jobs that are left
+    belong to other processes, these are checked again and again, and each time their number is
+    yielded.
 
     Args:
         work: The plan and its run directory.
         jobs: The jobs in the order of execution; finished ones give no event.
         executor: The executor that does the jobs.
-        wait: Whether to wait for the jobs of other processes, and do those of one that dies;
-            otherwise they end as `locked`.
+        wait: Whether to wait for the jobs of other processes, and to take over the jobs of a
+            process that dies; otherwise they end as `locked`.
 
     Raises:
         NotWritten: The run directory cannot be written to.

@@ -249,7 +249,7 @@ def shown_time(seconds: float) -> str:
 
 
 def _kind(key: Key) -> str:
-    """Return the kind of a measurement; those of one kind and effort take the same time."""
+    """Return the kind of a measurement; those of the same kind and effort take the same time."""
     if key.readout_name == REWOUND:
         return REWOUND
     return "retraining" if is_retraining(key) else "readout" if key.feature else "output"

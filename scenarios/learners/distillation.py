@@ -182,7 +182,10 @@ class Icarl(IcarlHybrid1):
     _means: Tensor | None = None
 
     def scores(self, x: Tensor) -> Tensor:
-        """Return the negative distances from the means (B, K), -inf if there are no exemplars."""
+        """Return the negative distances from the means, (B, K); -inf for a class without exemplars.
+
+        If there are no exemplars at all, return the network's scores.
+        """
         if self._means is None:
             return super().scores(x)
         phi = functional.normalize(penultimate(self.model, x), dim=1)

@@ -98,7 +98,7 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
         The study.
 
     Raises:
-        InputError: The network cannot be called on the data, has another number of outputs, or
+        InputError: The network cannot be called on the data, has the wrong number of outputs, or
             lacks a feature.
     """
     update: dict[str, object] = {}
@@ -136,8 +136,8 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     """
     network_source = network_source_of(study)
     if network_source != network_source_of(study):
-        reason = "draws weights that no seed fixes: draw them with torch, numpy or random"
-        raise InputError(f"network {study.network.name} {reason}, not seeded by the clock")
+        remedy = "draw them with torch, numpy or random, and do not seed these from the clock"
+        raise InputError(f"no seed fixes the weights of network {study.network.name!r}: {remedy}")
     tasks, readouts = scenario.tasks, study.probing.readouts
     sources = {name: source for name in readouts if (source := source_of("readout", name))}
     learners = {n: _learner(study, n, network_source, len(tasks)) for n in study.all_learners}

@@ -93,7 +93,7 @@ class NetworkSpec(StrictModel):
 
 
 class Study(StrictModel):
-    """A study; two studies that compare equal give the same tables, bit for bit, on one device.
+    """A study; studies that compare equal give the same tables, bit for bit, on the same device.
 
     Attributes:
         name: The name of the study, and of its run directory unless another is given.
@@ -185,7 +185,7 @@ class Study(StrictModel):
         features = {f: None for learner in self.learners for f in self._all_features(learner)}
         for feature in self.network.features or ():
             if feature not in features:
-                error = unknown("feature of this study's networks", feature, features)
+                error = unknown("feature", feature, features, "in this study's networks")
                 raise InputError(f"network.features: {error}")
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)

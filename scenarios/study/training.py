@@ -142,8 +142,8 @@ def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> St
         store: The store of the job's results.
 
     Returns:
-        The store, shared by all jobs with the same first training; None if the learner trains in
-        its own way.
+        The store, shared by all jobs with the same first training; None if the first task cannot
+        be shared, or the job leaves out task 1.
     """
     loss = vars(type(learner)).get("first_task")
     if loss is None or job.without == 1:

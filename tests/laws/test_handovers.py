@@ -14,7 +14,7 @@ from figures.report.questions import _accuracy
 from figures.tables import StudyTables
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.jobs import jobs_of, keys_of
-from probe.by_layer.store import Store
+from probe.by_layer.store import InMemory, Store
 from probe.by_layer.trained_networks import _with_controls
 from probe.cut import planned_cut
 from probe.cut.checks import ReferenceValues
@@ -33,10 +33,13 @@ from probe.tasked_examples import assign_tasks
 from probe.training.evaluation import barred_but, predict_each
 from probe.values.cache import RecomputedRows
 from probe.values.layout import Inputs, value_layout
+from scenarios.study.study_file import check_study
+from scenarios.study.training import StudyNetworks
 from tests.figures import invented
 from tests.figures.kinds.test_time import COURSES, LEVELS
 from tests.laws.zoo.written import Written
 from tests.probe.results.test_run_directory import TINY, keep
+from tests.scenarios.study import toy
 
 LAYERS = {"a": (6, 6), "b": (6, 6), "c": (6, 3), "mix": nn.Identity}
 CPU = torch.device("cpu")
@@ -56,8 +59,13 @@ def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
 
     x = torch.randn(600, 6)
     x[:, 0] = torch.arange(600.0).flip(0) - 200
-    cut = cut_each(Written(run, LAYERS), ["mix"], x[:8]).each[0].again(x, "so", whole=True)
-    assert "b.weight" in cut.split().frozen
+    model = Written(run, LAYERS)
+    model.c.bias.requires_grad_(False)
+    for trainable, trained in (("tail", {"c.weight", "c.bias"}), ("as given", {"c.weight"})):
+        cuts = cut_each(model, ["mix"], x[:8], trainable=trainable)
+        cut = cuts.each[0].again(x, "so", whole=True)
+        assert "b.weight" in cut.split().frozen
+        assert cut.facts.trained == trained
 
 
 def test_shared_cuts_train_what_each_network_has_not_frozen(monkeypatch):
@@ -112,8 +120,17 @@ def test_one_of_those_that_compete_is_predicted_also_where_all_are_minus_infinit
 def test_the_task_in_the_input_is_its_number_in_the_data():
     data = Examples(torch.randn(6, 2), torch.arange(6), torch.arange(6) // 2)
     examples = assign_tasks({"train": data, "test": data}, [2, 0, 1])
-    _, aware = make_task_aware(Model(nn.Linear(2, 6), head="multi"), examples, lambda: None)
+    net = nn.Linear(2, 6)
+    model, aware = make_task_aware(Model(net, head="multi"), examples, lambda: None)
     assert aware.splits["test"].x[-1].tolist() == [0, 0, 1, 1, 2, 2]
+    predicted = model.class_call(net, aware.splits["test"].x).argmax(1)
+    assert (predicted // 2).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_fresh_values_that_are_given_are_followed_under_every_rule():
+    for given in (network(), network().state_dict()):
+        assert Model(network(), fresh=given).source("murata") is given
+    assert Model(network(), fresh=network).source("murata") == "murata"
 
 
 def test_recorded_orders_are_the_numbers_given(tmp_path):
@@ -165,6 +182,52 @@ def test_results_of_other_trained_parameters_are_not_taken(tmp_path):
     assert len(list(tmp_path.glob("run/jobs/model*/*/predictions.npz"))) == 2
 
 
+def test_an_analysis_retrains_nothing_that_the_user_has_frozen():
+    data, net = (torch.randn(60, 6), torch.arange(60) % 3), network()
+    net[2].requires_grad_(False)
+    model, tasks = Model({2: net}, trainable="as given"), [[0, 1], [2]]
+    found = probe.analyze(model, data, data, tasks, ["0"], readouts=["retrain"])
+    frame = probe.predictions(found).query("tasks_seen == 2 and head == 'single'")
+    own, left = (frame["predicted"][frame["readout"] == name] for name in ("", "retrain"))
+    assert left.tolist() == own.tolist() != []
+
+
+def test_a_study_draws_tails_by_the_rule_of_its_retraining():
+    raw = {**toy.RAW, "training": {"init": "murata"}, "retraining": {"init": "torch"}}
+    study = check_study(raw, "tiny")
+    plan = toy.made_plan(study)
+    source = StudyNetworks(plan=plan, study=study, scenario=toy.scenario())
+    assert source.networks(jobs_of(plan)[0], InMemory()).fresh == "torch"
+
+
+def test_a_retraining_says_which_classes_it_could_not_learn():
+    x, y = torch.randn(60, 6), torch.arange(60) % 3
+    train = Examples(x, y).of_classes([0, 2])
+    how = {"features": ["0"], "readouts": ["retrain"], "recipe": probe.Recipe(epochs=1)}
+    found = probe.analyze({2: network()}, train, (x, y), [[0, 1], [2]], **how)
+    assert "class 1 has no training examples" in str(found)
+
+
+def test_a_run_in_another_order_has_the_accuracies_that_were_recorded(tmp_path):
+    y, net = torch.arange(60) % 3, network()
+    data = Examples(torch.randn(60, 6), y, y)
+    with torch.no_grad():
+        net[2].bias += torch.tensor([9.0, 0, 0])  # one task is right, and no other
+    Recorder(tmp_path, net, data, [2, 0, 1], order="a", train=data).after_task(3)
+    found = probe.analyze(Model(tmp_path, fresh=network), features=["0"], readouts=["ncm"])
+    assert found.R.values[3].tolist() == [0, 1, 0]
+    assert "recorded accuracy" not in str(found)
+
+
+def test_readouts_of_a_multi_head_network_choose_among_the_classes_of_the_task():
+    x, y = torch.randn(80, 6), torch.arange(80) % 4
+    model = Model({2: nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 4))}, head="multi")
+    tasks, how = [[0, 1], [2, 3]], ["retrain", "linear", "ncm"]
+    found = probe.analyze(model, (x, y), (x, y), tasks, ["0"], readouts=how)
+    frame = probe.predictions(found)
+    assert (frame["predicted"] // 2 == frame["label"] // 2).all()
+
+
 def test_the_floor_of_a_seed_is_the_first_network_of_its_first_run():
     first, second = Path("a-0.pt"), Path("b-0.pt")
     runs = {Run("a", "0", 0): {0: first}, Run("b", "0", 0): {0: second}}
@@ -178,11 +241,13 @@ def test_a_star_on_a_control_is_of_the_training_of_that_control():
         for readout in ("retrain", "retrain@2")
         for quantity in ("accuracy", "floor", "ceiling")
     ]
-    run = {"learner": "er", "order": "0", "seed": 0, "tasks_seen": 1, "feature": "conv1"}
-    notes = [{**run, "readout": "retrain", "note": UNFINISHED}]
-    [sheet] = budget_sheets(new_table("layers", layers), new_table("notes", notes))
-    stars = [cell.endswith("*") for cell in sheet.lines[0][2:]]
-    assert stars == [column == "accuracy" for column in sheet.columns[2:]]
+    run = {"order": "0", "seed": 0, "feature": "conv1", "readout": "retrain", "note": UNFINISHED}
+    of = {"er": ("accuracy", 1), "untrained": ("floor", 0), "offline": ("ceiling", 1)}
+    for learner, (starred, tasks_seen) in of.items():
+        notes = [{**run, "learner": learner, "tasks_seen": tasks_seen}]
+        [sheet] = budget_sheets(new_table("layers", layers), new_table("notes", notes))
+        stars = [cell.endswith("*") for cell in sheet.lines[0][2:]]
+        assert stars == [column == starred for column in sheet.columns[2:]]
 
 
 def test_deviations_include_the_task_just_learned_and_only_later_ones_are_pale():

@@ -75,7 +75,7 @@ CASES: dict[str, Case] = {
     "too few outputs": (lambda: retrained(net(outputs=1)), "1 outputs for 2"),
     "classes out of range": (lambda: retrained(classes=[0, 7]), "[7]"),
     "lazy": (lambda: retrained(nn.Sequential(nn.LazyLinear(2))), "'0.weight'"),
-    "no room": (lambda: retrained(call=lambda m, x: bytearray(2**62)), "too little memory"),
+    "no room": (lambda: retrained(call=lambda m, x: bytearray(2**62)), "memory ran out"),
     "a third call": (lambda: retrained(twice(), ["0#3"]), "'3'"),
     "an unknown layer": (lambda: retrained(features=["11"]), "'11': did you mean '1'"),
     "a task without classes": (lambda: retrained(tasks=[[0], [1], []]), "[3]"),

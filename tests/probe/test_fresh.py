@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from probe import Examples, Model, Recipe, partial_retrain
+from probe import Examples, Model, Recipe, analyze, partial_retrain, predictions
 from probe.cut.cuts import cut_each, split
 from probe.errors import InputError
 from probe.modules import named_state
@@ -134,3 +134,25 @@ def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen) ->
         for net, of in ((large, chosen), (small, None))
     )
     assert read.counts == alone.counts
+
+
+@pytest.mark.parametrize("init", ["torch", "murata"])
+def test_analyze_and_partial_retrain_start_from_the_same_values(init: str) -> None:
+    """A function gives way to the recipe's rule, if that is not torch's."""
+
+    def build() -> nn.Module:
+        net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+        nn.init.constant_(net[1].bias, 9.0)
+        return net
+
+    data = torch.randn(40, 4), torch.arange(40) % 2
+    recipe = Recipe(init=init, epochs=1, batch_size=40, learning_rate=1e-12)
+    net, tasks = build(), [[0], [1]]
+    one = partial_retrain(Model(net, fresh=build), ["0"], data, data, tasks, recipe)
+    all_of = analyze(
+        Model({2: net}, fresh=build), data, data, tasks, ["0"],
+        readouts=["retrain"], recipe=recipe,
+    )  # fmt: skip
+    frame = predictions(all_of)
+    frame = frame[(frame["readout"] == "retrain") & (frame["tasks_seen"] == 2)]
+    assert frame["predicted"].tolist() == one.measured["0"].predicted.tolist()

@@ -14,7 +14,7 @@ from probe.analysis.statements import STUCK
 from probe.batch import Value
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
-from probe.examples import Examples
+from probe.examples import Examples, match_inputs
 from probe.model import Model
 from probe.retrain import partial_retrain, retrain_each
 from probe.retraining import PartialRetraining, RetrainSettings
@@ -157,3 +157,11 @@ def test_cuts_refuse_data_that_are_put_together_otherwise(model: nn.Module, x: A
     cuts = cut_each(model, ["a#1"], ONE.x)
     with pytest.raises(InputError, match=r"^the model was cut with x of \{left: "):
         predicted(model, cuts, Examples(x, Y))
+
+
+def test_inputs_of_one_half_may_be_named_in_another_order() -> None:
+    named, y = {"a": torch.randn(6, 2), "b": torch.randn(6, 3)}, torch.arange(6) % 2
+    halves = (Examples(x, y) for x in (named, dict(reversed(named.items()))))
+    train, test = match_inputs(*halves)
+    assert [*train.x] == [*test.x] == ["b", "a"]
+    assert all(torch.equal(train.x[name], x) for name, x in named.items())

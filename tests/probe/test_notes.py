@@ -109,7 +109,7 @@ def test_a_path_that_few_batches_take_leaves_what_comes_before_it_cached() -> No
     data.x[50, 0] = 10
     [note] = retrained(made(forked), "a", "b", train=data).notes
     assert note.startswith("b: the whole model is run for it")
-    assert "takes another path" in note
+    assert "takes a different path" in note
 
 
 def test_a_model_that_is_run_whole_says_why() -> None:

@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from probe.source import source_hash, syntax_hash
+from probe.extensions import NetworkEntry
+from probe.source import hash_of, source_hash, syntax_hash
 from scenarios.user_code import SOURCE_HASHES, loaded
 
 ROOT = Path(__file__).parents[2]
@@ -225,3 +226,17 @@ class Loop:
 
 def test_the_hash_is_the_same_in_every_version_of_python() -> None:
     assert syntax_hash(LOOP)[:16] == "3ef4f039060616ac"
+
+
+def test_a_network_that_is_called_otherwise_is_another() -> None:
+    calls: list[Callable[..., object] | None] = [None, _plain, _doubled]
+    entries = [NetworkEntry(name="n", build=dict, call=call) for call in calls]  # type: ignore[arg-type]
+    assert len(set(map(hash_of, entries))) == len(calls)
+
+
+def _plain(model: Callable[[float], object], x: float) -> object:
+    return model(x)
+
+
+def _doubled(model: Callable[[float], object], x: float) -> object:
+    return model(2 * x)

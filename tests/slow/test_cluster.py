@@ -63,7 +63,7 @@ def test_the_cluster_of_this_machine_is_found(
         monkeypatch.setenv("RAY_ADDRESS", nodes.address)
     cluster("auto", 1, 1.0)
     assert not ray.is_initialized()
-    with pytest.raises(InputError, match="no GPU is part of the Ray cluster"):
+    with pytest.raises(InputError, match="Ray cluster has no GPU"):
         cluster("auto", 1, 2.0)
     assert not ray.is_initialized()
 

@@ -38,7 +38,7 @@ class TaskCounter:
             InputError: The recorder holds another network, or all tasks have been learned.
         """
         if not any(module is self.recorder.model for module in trained.modules()):
-            raise InputError("the recorder has another model than is trained: give both the same")
+            raise InputError("the recorder's model is not the one trained here: give both the same")
         if self.learned >= len(self.recorder.tasks):
             raise InputError(f"all {self.learned} tasks have been learned: make one for each run")
         # Not again after a training that failed.

@@ -191,7 +191,8 @@ def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Ten
     for name, (rows, *rest) in shapes.items():
         head = state.get(name, torch.zeros((0, *rest)))
         if len(head) > rows or list(head.shape[1:]) != rest:
-            raise InputError(f"{path} has {name} {list(head.shape)}, expected <= {[rows, *rest]}")
+            expected = f"expected {[rows, *rest]} or fewer rows"
+            raise InputError(f"{path} has {name} of shape {list(head.shape)}, {expected}")
         value = NEVER if name.endswith("bias") else 0.0
         state[name] = torch.cat([head, head.new_full((rows - len(head), *rest), value)])
     return state

@@ -48,7 +48,7 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     for path in sorted(folder.glob("*_joint.pt")):
         run = foreign.run_named("", _arguments(path).get("seed"))
         if (other := offline.setdefault(run.seed, path)) != path:
-            raise InputError(f"{other} and {path} are of one seed: leave one in the folder")
+            raise InputError(f"{other} and {path} have the same seed: remove one of them")
     return replace(runs, offline=offline)
 
 
@@ -66,7 +66,7 @@ def _arguments(path: Path) -> Mapping[str, Any]:
         raise InputError(f"{error}, or {_SAFE}") from None
     arguments = content.get("args") if isinstance(content, Mapping) else None
     if not isinstance(arguments, Mapping):
-        raise InputError(f"{path} holds no arguments of Mammoth: {_SAFE}")
+        raise InputError(f"{path} holds no Mammoth arguments: {_SAFE}")
     return arguments
 
 
@@ -89,7 +89,7 @@ def _load(path: Path) -> dict[str, Tensor]:
     state = load_state(path)
     backbone = {n.removeprefix(_NET): value for n, value in state.items() if n.startswith(_NET)}
     if not backbone:
-        raise InputError(f"{path} holds no network of Mammoth, with names from {_NET}: {_SAFE}")
+        raise InputError(f"{path} holds no Mammoth network, whose names begin with {_NET}: {_SAFE}")
     return backbone
 
 
@@ -125,7 +125,7 @@ def _facil_run(folder: Path) -> ForeignRuns:
     with suppress(ValueError, RecursionError):
         arguments = json.loads(text)
     if not isinstance(arguments, dict):
-        raise InputError(f"{path} holds no arguments of FACIL: give the folder as it was written")
+        raise InputError(f"{path} holds no FACIL arguments: give the folder as it was written")
     heads = foreign.head_shapes([*files.values()][-1], "heads")
     return ForeignRuns(
         files={foreign.run_named(arguments.get("approach"), arguments.get("seed")): files},

@@ -1,4 +1,4 @@
-"""Printing of tables on the screen, all in one style."""
+"""Printing of tables on the screen, all in the same style."""
 
 from collections.abc import Sequence
 

@@ -135,7 +135,7 @@ class PathNet(base.Learner):
     ) -> float:
         """Train a path (L, N) in place; return its accuracy before each step of the last epoch."""
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
-        # Steps on paths of one shape cost the same, and metering takes long.
+        # Steps on paths of the same shape cost the same, and metering takes long.
         shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
         path_meter = self._meters.setdefault(shape, OpsMeter())
         total, steps, recorder = path_meter.total, path_meter.steps, HistoryRecorder()

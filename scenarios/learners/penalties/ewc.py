@@ -32,8 +32,8 @@ class EwcSettings(ContinualSettings):
     Attributes:
         strength: The weight of the penalty, lambda; by default Chaudhry 2018's for EWC++ on MNIST,
             as none of these papers gives one for this form of EWC.
-        fisher_examples: The number of random examples of the task that the Fisher is averaged over,
-            None for all.
+        fisher_examples: The number of random examples of the task that the Fisher is averaged over;
+            None = all.
         anchors: The terms of the penalty: `each` for one per past task, `last` for only one, with
             the last task's Fisher and anchor, as in Kemker 2018's equation 1.
     """

@@ -64,6 +64,8 @@ OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
             "conv1 forgot 1.2 points [0.2, 2.2] on tasks 1 to 2, not shown to exceed 1 point; "
             "conv2 forgot less than 1 point; output forgot less than 8 points",
         ),
+        # An interval that holds 0 shows nothing, whatever its middle.
+        ([stated("conv1", "open", 0.008)], "conv1: no forgetting shown"),
         *(  # Layers of one verdict are told together.
             ([stated(f, verdict, 0.0) for f in ("conv1", "conv2")], f"conv1, conv2{words}")
             for verdict, words in {

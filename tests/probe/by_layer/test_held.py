@@ -13,6 +13,7 @@ from probe import Analysis, load, predictions
 from probe.errors import InputError
 from probe.results.analysis import note_sentences
 from probe.tables.folder import Saved, write_folder
+from probe.tables.table_file import new_table
 from tests.probe.by_layer.nets import FEATURES
 
 
@@ -61,6 +62,14 @@ def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kep
 def test_frames_have_each_row(whole: Analysis) -> None:
     assert whole.to_pandas().equals(whole.measurements())
     assert whole.to_pandas("layers").equals(whole.layers())
+
+
+def test_a_note_counts_the_runs_of_every_order_and_seed() -> None:
+    runs = [{"learner": "er", "order": o, "seed": s, "note": "odd"} for o in "ab" for s in (0, 1)]
+    notes = new_table("notes", ({**run, "tasks_seen": 3} for run in runs))
+    assert [sentence.split(": ")[0].split(", ")[-1] for sentence in note_sentences(notes)] == [
+        "in 4 runs"
+    ]
 
 
 def test_text_html_and_latex_have_a_line_for_each_feature(whole: Analysis) -> None:

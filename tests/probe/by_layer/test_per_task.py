@@ -86,6 +86,14 @@ def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():
     assert (told.sum(), whole.sum()) == (80, 40)
 
 
+def test_the_order_in_which_a_task_lists_its_classes_changes_nothing():
+    own = Examples(torch.randn(60, 5), torch.arange(60) % 3)
+    lists = ((0, 1, 2), (2, 0, 1))
+    tasks = [Task(index=1, name="", classes=listed, train=own, test=own) for listed in lists]
+    one, two = (read_each(LinearTask(), own.x, own.x, [task]).predicted for task in tasks)
+    assert one.tolist() == two.tolist()
+
+
 def test_a_user_defined_one_knows_the_classes_of_a_task_by_their_rank(found):
     second = np.isin(TRUTH, [own[1] for own in TASKS])
     assert (right(found, 1, "relu1", "second") == second).all()

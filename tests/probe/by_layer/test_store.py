@@ -219,7 +219,7 @@ def test_others_whose_record_is_corrupt_are_named_all_the_same(store, record):
     else:
         rewritten(path, record=np.array(record))
     [difference] = Store(store.root, JOB, OTHER_RECORD).others()
-    assert "of an earlier version" in difference
+    assert "from an earlier version" in difference
 
 
 def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(store):

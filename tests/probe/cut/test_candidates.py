@@ -129,3 +129,9 @@ def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() 
     assert chosen(model, 6) == ["1", "4", "5", "7"]
     # One level deeper there are no more.
     assert chosen(nn.Sequential(*stem[:2], block(), nn.Linear(8, 3)), 6) == ["1", "2", "3"]
+
+
+def test_of_a_deep_network_a_few_are_suggested_the_last_among_them() -> None:
+    names = chosen(nn.Sequential(*(nn.Linear(4, 4) for _ in range(45))), 4)
+    assert len(names) <= 20
+    assert names[-1] == "44"

@@ -75,5 +75,5 @@ def test_a_tail_that_needs_what_is_not_kept_says_so() -> None:
     model, x, _ = late.made()
     cut = split(model, "b", x)
     cut.tail.get_submodule("model").late = True  # type: ignore[assignment]
-    with pytest.raises(InputError, match="takes another path"):
+    with pytest.raises(InputError, match="takes a different path"):
         cut.tail(cut.prefix(x))

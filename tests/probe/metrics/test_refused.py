@@ -33,7 +33,7 @@ INPUTS = [
     (lambda: Counts(np.zeros((2, 3), dtype=int)), "(2, 3)"),
     (lambda: Counts(np.eye(2)), "whole numbers"),
     (lambda: Counts(-np.eye(2, dtype=int)), "none below 0"),
-    (lambda: Counts.of([0, 1], [0], classes=2), "(2,), (1,)"),
+    (lambda: Counts.of([0, 1], [0], classes=2), "(2,) and (1,)"),
     (lambda: Counts.of([0, 2], [0, 1], classes=2), "0..1"),
     (lambda: Counts.of([0, 1], [0, -1], classes=2), "0..1"),
     (lambda: Counts.of([0.0, 0.7], [0, 1], classes=2), "float64"),

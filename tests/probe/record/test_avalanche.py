@@ -191,7 +191,7 @@ def test_the_program_of_the_docs_goes_from_a_stream_to_the_page(root, monkeypatc
 def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):
     experiences = benchmark().train_stream
     rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
-    with pytest.raises(InputError, match="another model than is trained"):
+    with pytest.raises(InputError, match="recorder's model"):
         strategy(network(), ForgettingProbe(rec)).train(experiences[0])
     with pytest.raises(InputError, match=r"a plugin takes a probe\.Recorder, got Sequential"):
         ForgettingProbe(rec.model)

@@ -82,7 +82,7 @@ CASES = {
         (lambda at: arguments(at, class_order=[[0], "1", 2.0, 3, 4, 5]), "class_order of 6"),
         (a_second_run, "er/order-0/seed-3"),
         (lambda at: a_second_run(at, model="b", class_order=[0, 1, 2, 3, 4, 5]), "order of the cl"),
-        (lambda at: torch.save(NO_BIAS, checkpoints(at)[-1]), "no arguments"),
+        (lambda at: torch.save(NO_BIAS, checkpoints(at)[-1]), "no Mammoth arguments"),
         (lambda at: a_second_run(at, model="b", num_classes=10**9), "num_classes 1000000000"),
         (a_pipe, "er/order-0/seed-3 has no checkpoint after 3"),
         (lambda at: shutil.copy(next(at.glob("*_joint.pt")), at / "b_joint.pt"), "b_joint.pt"),
@@ -90,7 +90,7 @@ CASES = {
     "facil": [
         (empty, "models/task*.ckpt"),
         (lambda at: (at / "mnist_finetuning/args-2.txt").touch(), "2 files of arguments"),
-        (lambda at: next(at.glob(ARGS)).write_text('{"seed" : 3,'), "no arguments of FACIL"),
+        (lambda at: next(at.glob(ARGS)).write_text('{"seed" : 3,'), "no FACIL arguments"),
         (lambda at: next(at.glob(ARGS)).unlink(), "args-*.txt"),
         (two_seeds, "seeds 3, 4"),
     ],
@@ -129,5 +129,5 @@ def test_a_file_without_a_backbone_is_refused_when_it_is_loaded(tmp_path):
     folder = shutil.copytree(RUNS / "mammoth", tmp_path / "run")
     no_backbone = {"model": {"prompt": torch.zeros(2)}}
     resaved(checkpoints(folder)[-1], lambda content: content.update(no_backbone))
-    with pytest.raises(InputError, match="no network of Mammoth"):
+    with pytest.raises(InputError, match="no Mammoth network"):
         READERS["mammoth"](folder).keep(tmp_path / "kept")

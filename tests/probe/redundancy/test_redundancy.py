@@ -63,6 +63,11 @@ def test_fcbf_is_the_plain_loop(seed, threshold):
     assert 1 < len(selected) < 14
 
 
+def test_of_two_features_that_are_the_class_one_is_redundant():
+    labels = np.arange(30) % 3
+    assert non_redundant(np.stack([labels, labels], axis=1), labels) == [0]
+
+
 TEXT = """\
 discretization,feature,bins,selected,class,0,1,2
 "2 bins, or so",0,2,2,0.1235,1,,

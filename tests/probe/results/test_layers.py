@@ -1,8 +1,15 @@
 """layers.csv where rows or controls are missing; tests/laws/test_layer_tables.py has the rest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from probe.results.controls import control_rows
+from probe.results.layers import layout_of
+from probe.results.run_directory import read_plan
+from probe.results.tables import read_results
+from probe.tasks import TestExamples
 from tests.scenarios.probed import predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
 
@@ -27,6 +34,24 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
     found = {row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")}
     assert found == {"linear"}
+
+
+def test_examples_of_another_task_or_class_are_of_another_stratum():
+    test = TestExamples(labels=np.tile([0, 0, 1, 1], 2), tasks=np.repeat([0, 1], 4))
+    assert len(set(layout_of(test, [(0, 1)]).strata)) == 4
+
+
+def test_what_is_memorized_is_a_mean_over_orders(study):
+    share, results = {"there": 0.2, "back": 0.6}, []
+    for result in read_results(read_plan(study.root), study.root):
+        if result.job.learner == "finetune":
+            own = {
+                k: replace(v, control=share[result.job.order]) for k, v in result.downstream.items()
+            }
+            results.append(replace(result, downstream=own))
+    found = [row for row in control_rows(results) if row["readout"] == "linear"]
+    assert {row["quantity"] for row in found} == {"selectivity"}
+    assert [row["control"] for row in found] == pytest.approx([0.4] * len(found))
 
 
 def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):

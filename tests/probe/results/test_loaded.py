@@ -40,7 +40,7 @@ def test_of_several_learners_one_must_be_named(found: Analysis) -> None:
     for call in (lambda: found.R, lambda: found.matrix("hidden1", "linear")):
         with pytest.raises(InputError, match=r"has the learners finetune, joint: say which one"):
             call()
-    with pytest.raises(InputError, match="unknown learner of this analysis 'join'"):
+    with pytest.raises(InputError, match="no learner 'join' in this analysis"):
         found.matrix("hidden1", "linear", learner="join")
 
 

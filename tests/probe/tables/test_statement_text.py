@@ -111,7 +111,9 @@ def test_what_cannot_be_retained_has_its_reason():
     cells, text = retained_and_sentences(*INTACT, layer("conv3", 0.8, floor=0.9))
     assert cells["conv3"] == "below untrained"
     assert "below the ceiling, first at conv3: 10.0 points [8.1, 11.9]" in text[0]
-    assert retained_and_sentences(layer("conv3", 0.9, floor=0.9))[0] == {"conv3": "too little room"}
+    for last in (0.9, 0.896):  # below the floor, but not by more than chance
+        cells, _ = retained_and_sentences(layer("conv3", last, floor=0.9))
+        assert cells == {"conv3": "too little room"}
 
 
 def test_a_collapsed_seed_leaves_the_question_open():

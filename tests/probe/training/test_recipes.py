@@ -19,7 +19,7 @@ from probe.examples import Examples
 from probe.seeding import stream
 from probe.training.loop import Objective, fit
 from probe.training.optimizers import optimizer_ops
-from probe.training.recipe import Recipe
+from probe.training.recipe import Recipe, RecipeChanges
 
 EPOCHS, SIZE, N = 4, 5, 21  # batches of 5, 5, 5 and 6
 STEPS = EPOCHS * 4
@@ -157,3 +157,9 @@ def test_every_epoch_visits_each_example_once(n: int, size: int, expected: list[
     first, second = (list(chain(*part)) for part in (spy.batches[:half], spy.batches[half:]))
     assert sorted(first) == sorted(second) == list(range(n))
     assert n < 8 or first != second
+
+
+def test_a_learner_can_change_a_setting_to_zero() -> None:
+    zero = {"weight_decay": 0.0, "warmup": 0.0}
+    own = RecipeChanges(**zero).instead_of(Recipe(weight_decay=0.1, warmup=0.2))
+    assert own == Recipe(**zero)

@@ -201,7 +201,7 @@ def other_code(monkeypatch):
     )
 
 
-SENTENCE = f"the results of 1 job of 2 were made by other code than today's ({FINETUNE}): "
+SENTENCE = f"the results of 1 job of 2 were made by code other than today's ({FINETUNE}): "
 
 
 @pytest.mark.usefixtures("other_code")

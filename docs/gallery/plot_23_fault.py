@@ -55,5 +55,5 @@ table["readout, with the fault"] = rows.set_index("feature")["value"]
 (100 * table).plot.bar(xlabel="", ylabel="Points on tasks 1 to 4", rot=0)
 print((100 * table).round(1), result, sep="\n\n")
 # %%
-# ``conv2`` reads out as well as ever, as an untrained one does (``floor``); rewinding names it. This
+# ``conv2`` reads out as well as ever, as an untrained one does; rewinding names it. This
 # would mean little without the control: as trained, no layer is charged with more than 4 points.

@@ -92,6 +92,7 @@ print(by_block.reindex(["attributed", "restored", "broken"], level=0).round(2))
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 by_block.loc["attributed"].reindex([*features, "output"]).T.plot.bar(stacked=True, rot=0, ax=ax)
 ax.set(xlabel="Seed", ylabel="Nats per letter of text 1")
+ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), reverse=True)
 
 # %%
 # Blocks and output share the loss, in each seed; the embedding hardly has a part. No block put back

@@ -3,7 +3,7 @@ Which layer forgot?
 ===================
 
 A network learns ten digits in five tasks of two, one after the other. At the end it is right on the
-last task alone. Accuracy does not say *where* the first four tasks were lost.
+last task alone. Accuracy does not say what its layers still hold of the first four tasks.
 
 We save the weights after each task, with five seeds, and let :func:`probe.analyze` read every
 layer: a linear classifier is fitted to the layer's values on all ten digits, and tested on each

@@ -93,12 +93,14 @@ class Coalitions:
 
     def alone(self, values: Mapping[int, Floats]) -> Floats:
         """Return what each player gains without the others, (m, n)."""
-        return np.array([values[1 << k] - values[0] for k in range(self.players)])
+        gains = [values[1 << k] - values[0] for k in range(self.players)]
+        return np.array(gains).reshape(self.players, len(values[0]))
 
     def last(self, values: Mapping[int, Floats]) -> Floats:
         """Return what is lost without each player, all others being there, (m, n)."""
         every = 2**self.players - 1
-        return np.array([values[every] - values[every ^ (1 << k)] for k in range(self.players)])
+        losses = [values[every] - values[every ^ (1 << k)] for k in range(self.players)]
+        return np.array(losses).reshape(self.players, len(values[every]))
 
     def _by_pair(self, values: Mapping[int, Floats]) -> Floats:
         """Return the mean share of each player in each pair of orders, (P, m, n)."""

@@ -72,3 +72,9 @@ def test_alone_and_last_are_differences_of_two_coalitions():
     design = Coalitions(players=4)
     assert (design.alone(values)[2] == values[0b0100] - values[0]).all()
     assert (design.last(values)[2] == values[0b1111] - values[0b1011]).all()
+
+
+def test_without_players_there_are_no_shares():
+    values, design = game(0, 0), Coalitions(players=0)
+    for shares in (design.attributed(values), design.alone(values), design.last(values)):
+        assert shares.shape == (0, 3)

@@ -7,7 +7,7 @@ averaged over the orders within a seed. None stands for all tasks.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +32,8 @@ NAMES = (
     "never_learned",
     "forgotten",
     "forgotten_max",
+    "own",
+    "inherited",
     "forgotten_share",
     "never_learned_slope",
     "above_floor",
@@ -40,7 +42,12 @@ NAMES = (
 )
 """The names of the quantities in display order; `quantities` defines each."""
 
-_FORGOTTEN = ("forgotten", "forgotten_max")  # over all tasks these are means over positions
+_FORGOTTEN = (
+    "forgotten",
+    "forgotten_max",
+    "own",
+    "inherited",
+)  # over all tasks these are means over positions
 
 _DIFFERENCES = {
     "missing": ("ceiling", "accuracy"),
@@ -80,11 +87,17 @@ class LayerOutcomes:
             required.
         floor: Correctness (S, n) at the floor for the same seeds, None if not measured.
         ceiling: Correctness (S, n) at the ceiling for the same seeds, None if not measured.
+        upstream: Correctness (S, O, n) in the last network with all blocks upstream of the
+            feature's own put back to theta_j, by j.
+        block: Correctness (S, O, n) in the last network with only the feature's own block put back
+            to theta_j, by j.
     """
 
     rows: Mapping[int, Right]
     floor: Right | None = None
     ceiling: Right | None = None
+    upstream: Mapping[int, Right] = field(default_factory=dict)
+    block: Mapping[int, Right] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +124,15 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
       only for j < T: M = N + F at each position, to the last bit, and M = N at the last
     - `forgotten_max`, for j < T: the best of each run's A[j, j] to A[T-1, j], minus A[T, j]. The
       maximum of noisy values is biased upward, and the interval does not cover this bias
+    - `own` and `inherited`, whose sum is `forgotten`: with A[u, w] of the network whose blocks
+      upstream of the feature's own are of theta_u and whose own block is of theta_w, own =
+      ((A[j, j] - A[j, T]) + (A[T, j] - A[T, T])) / 2
     - `above_floor` = A[T, j] - b; `acquired` = A[j, j] - b
     - `retained` = (A[T, j] - b) / (C - b); NaN where C - b is not significantly above 0
 
-    Over all tasks, every test example has the same weight, but `forgotten` and `forgotten_max` are
-    means over the positions j < T, as in the literature. Two quantities exist for all tasks only:
-    `forgotten_share` = 1 - N / M, NaN where M is not significantly above 0; and
+    Over all tasks, every test example has the same weight, but `forgotten`, its parts and
+    `forgotten_max` are means over the positions j < T, as in the literature. Two quantities exist
+    for all tasks only: `forgotten_share` = 1 - N / M, NaN where M is not significantly above 0; and
     `never_learned_slope`, the least-squares slope of N over the positions of T >= 3 tasks, above 0
     where each task is learned worse than the one before.
 
@@ -172,6 +188,10 @@ def _means(
         best[..., position.examples] = np.take_along_axis(later, highest, axis=0)[0]
     e = {name: position.mean(x) for name, x in right.items() if x is not None}
     e |= {n: e[a] - e[b] for n, (a, b) in _DIFFERENCES.items() if {a, b} <= e.keys()}
+    if p and p in outcomes.upstream and p in outcomes.block and "forgotten" in e:
+        upstream, block = position.mean(outcomes.upstream[p]), position.mean(outcomes.block[p])
+        e["own"] = (e["learned"] - upstream + block - e["accuracy"]) / 2
+        e["inherited"] = e["forgotten"] - e["own"]
     absent = {"learned", "best", "forgotten"} if p in (None, T) else {"learned", "best"}
     return {name: values for name, values in e.items() if name not in absent}
 

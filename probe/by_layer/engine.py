@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import cast
 
 import torch
@@ -25,7 +27,7 @@ from probe.analysis.units import dead_units, effective_rank
 from probe.batch import Value, first
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, keys_of, peers_of, permutes_labels
-from probe.by_layer.measurement import REWOUND, Key, Measurement
+from probe.by_layer.measurement import BLOCK, REWOUND, UPSTREAM, Key, Measurement
 from probe.by_layer.networks import Networks, Source, TrainedNetwork
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import DIAGNOSTICS
@@ -34,14 +36,14 @@ from probe.cut.cuts import Cuts
 from probe.errors import located
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
-from probe.modules import copied, unwrapped
+from probe.modules import copied, named_state, unwrapped
 from probe.notes import of_classes, of_predictions
 from probe.readouts.matrix import Matrices, feature_matrices
 from probe.readouts.pooling import Pooling
 from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
-from probe.rewinding.blocks import blocks_of
+from probe.rewinding.blocks import Blocks, blocks_of, rewound
 from probe.seeding import stream
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
@@ -155,11 +157,13 @@ class LayerProbe:
         """
         heads: dict[str, Head | None] = {"": None, self._features[-1]: "multi"}
         rewound = [key for key in keys if key.readout_name == REWOUND]
+        crossed = [key for key in keys if key.readout.startswith((UPSTREAM, BLOCK))]
         outputs = [key for key in keys if key.feature in heads and key not in rewound]
-        inner = [key for key in keys if key.feature not in heads]
+        inner = [key for key in keys if key.feature not in heads and key not in crossed]
         yield from ((key, network.evaluate(heads[key.feature])) for key in outputs)
         if rewound:
             yield from self._rewind(network, rewound)
+        yield from self._measure_crossed(network.model, crossed)
         yield from self._measure(network.model, [key for key in inner if not key.reestimates])
         if mixed := [key for key in inner if key.reestimates]:
             train = self.networks.scenario.merged.train.x
@@ -169,12 +173,33 @@ class LayerProbe:
 
     def _rewind(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
         """Yield the predictions of the network with blocks of each earlier one put back."""
-        *features, output = self._features
-        facts = [cut.facts for cut in self._cuts(network.model, features).each]
-        blocks = blocks_of(unwrapped(network.model), facts, output)
+        blocks = self._blocks(network.model)
         for key in keys:
             before = unwrapped(self.networks.compared_with(f"step-{key.variant}"))
             yield key, network.rewound(before, blocks, key.variant, self.plan.hybrids)
+
+    def _measure_crossed(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
+        """Yield readouts of the model with blocks of an earlier network put back."""
+        blocks = self._blocks(model) if keys else {}
+        for j, of_network in groupby(
+            sorted(keys, key=attrgetter("variant")), attrgetter("variant")
+        ):
+            before = named_state(unwrapped(self.networks.compared_with(f"step-{j}")))
+            for key in of_network:
+                which, _, name = key.readout_name.partition(":")
+                depth = self._features.index(key.feature)
+                upstream = which + ":" == UPSTREAM
+                put_back = self._features[:depth] if upstream else [key.feature]
+                tensors = [tensor for block in put_back for tensor in blocks.get(block, ())]
+                with rewound(unwrapped(model), tensors, before):
+                    plain = Key(key.tasks_seen, key.feature, name)
+                    [(_, measurement)] = self._measure(model, [plain])
+                yield key, replace(measurement, values={})
+
+    def _blocks(self, model: nn.Module) -> Blocks:
+        *features, output = self._features
+        facts = [cut.facts for cut in self._cuts(model, features).each]
+        return blocks_of(unwrapped(model), facts, output)
 
     @property
     def _features(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.measurement import REWOUND, Key
+from probe.by_layer.measurement import BLOCK, REWOUND, UPSTREAM, Key
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
 from probe.by_layer.probing import DIAGNOSTICS, recipe_record
 from probe.errors import InputError
@@ -138,6 +138,7 @@ def keys_of(plan: Plan, job: Job) -> list[Key]:
         The keys.
     """
     keys = [*map(Key, job.steps), *readout_keys(plan, job), *rewound_keys(plan, job)]
+    keys += inherited_keys(plan, job)
     return sorted(keys, key=itemgetter(0))
 
 
@@ -202,6 +203,38 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
     record = {REWOUND: plan.hybrids, "blocks": plan.learners[job.learner].features}
     digest = fingerprint(record)[:8]
     return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(earlier)]
+
+
+def inherited_keys(plan: Plan, job: Job) -> list[Key]:
+    """List the keys of readouts of the last network with blocks of an earlier one put back.
+
+    Of the first feature nothing is upstream, and there is nothing to measure.
+
+    Args:
+        plan: The plan.
+        job: A job of the plan.
+
+    Returns:
+        The keys, two for each readout without epochs, feature and earlier network.
+    """
+    features, earlier = plan.learners[job.learner].features[1:-1], job.steps[:-1]
+    if job.offline or job.without or job.last < len(plan.tasks) or plan.inherited is False:
+        return []
+    earlier = spread_over([tasks_seen for tasks_seen in earlier if tasks_seen])
+    if plan.inherited is None and 2 * len(earlier) * len(features) > len(job.steps) * (
+        1 + len(features)
+    ):
+        return []
+    keys = []
+    for name in plan.readouts.keys() - {RETRAIN}:
+        measured = set(plan.steps_of(name)) & set(job.steps)
+        for j, feature, which in product(earlier, features, (UPSTREAM, BLOCK)):
+            if {j, job.last} <= measured:
+                digest = _settings_digest(plan, job, Key(job.last, feature, name))
+                record = [digest, *plan.learners[job.learner].features]
+                settings = fingerprint({"blocks": record})[:8]
+                keys.append(Key(job.last, feature, f"{which}{name}@{j}", settings))
+    return sorted(keys)
 
 
 def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:

@@ -31,6 +31,10 @@ REESTIMATED = "+bn"
 REWOUND = "rewound"
 """The name of the last network with blocks of an earlier one put back, `rewound@j` of theta_j."""
 
+UPSTREAM, BLOCK = "upstream:", "block:"
+"""Before the name of a readout: it reads the last network with all blocks upstream of the feature's
+own put back to theta_j, or only the feature's own block: `upstream:linear@j`, `block:linear@j`."""
+
 _JOIN = " + "
 
 

@@ -138,6 +138,8 @@ class ProbingSpec(StrictModel):
         diagnostics: Whether to measure dead units, rank and similarity.
         hybrids: The most sets of blocks that are put back for each earlier task to measure causes,
             see `probe.rewinding.hybrids`; 0 for none.
+        inherited: Whether to part what a readout shows as forgotten into the layer's own change and
+            inherited change; None = where that takes no more readouts than all rows.
         controls: The controls to measure; `exclusion` trains networks that never saw a task,
             `labels` also fits each readout to permuted labels; see `probe.results.controls`.
     """
@@ -150,6 +152,7 @@ class ProbingSpec(StrictModel):
     checkpoints: Literal["needed", "all"] = "needed"
     diagnostics: StrictBool = True
     hybrids: Annotated[StrictInt, Field(ge=0, le=100_000)] = 64
+    inherited: StrictBool | None = None
     controls: tuple[Literal["exclusion", "labels"], ...] = ()
 
     @property
@@ -195,6 +198,8 @@ class Measure:
         hybrids: The most sets of blocks that are put back for each earlier task, to measure whose
             change cost what; 0 for none. Up to this number all sets are tested, beyond it random
             ones.
+        inherited: Whether to part what a readout shows as forgotten into the layer's own change and
+            inherited change; None = where that takes no more readouts than all rows.
         cache: Memory and disk for features' values.
     """
 
@@ -204,6 +209,7 @@ class Measure:
     budget: Sequence[int] = (1,)
     controls: Sequence[str] = ()
     hybrids: int = 64
+    inherited: bool | None = None
     cache: CacheSettings | None = None
 
     @classmethod
@@ -231,6 +237,7 @@ class Measure:
             "budget": self.budget,
             "controls": self.controls,
             "hybrids": self.hybrids,
+            "inherited": self.inherited,
         }
         try:
             probing = ProbingSpec.model_validate(settings)

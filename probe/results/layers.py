@@ -24,6 +24,7 @@ from probe.analysis.statements import (
     seeds_to_decide,
     verdict,
 )
+from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.results.result import JobResult, Scores, main_head
 from probe.tables.schemas import Row
@@ -139,7 +140,8 @@ def _layer(
     """
     run, T, test = results[0], len(results[0].tasks), results[0].test
     orders = {r.job.order: r.job.tasks for r in results}
-    rows = {(r.job.seed, r.job.order): r.rows(feature, readout) for r in results}
+    by_run = {(r.job.seed, r.job.order): r for r in results}
+    rows = {name: r.rows(feature, readout) for name, r in by_run.items()}
     ends = {
         kind: {r.job.seed: scores for r in jobs if (scores := r.at_end(feature, readout))}
         for kind, jobs in controls.items()
@@ -161,6 +163,25 @@ def _layer(
     def row(tasks_seen: int) -> Right:
         return np.array([[correct(test, rows[s, o][tasks_seen]) for o in orders] for s in seeds])
 
+    def with_blocks(which: str) -> dict[int, Right]:
+        """Return the outcomes of the last network with blocks of earlier ones put back."""
+        of_runs = [
+            {
+                key.variant: scores
+                for key, scores in by_run[s, o].with_blocks.items()
+                if (key.feature, key.readout_name) == (feature, f"{which}{readout}")
+            }
+            for s, o in product(seeds, orders)
+        ]
+        if feature == run.features[0] and run.with_blocks:
+            # Nothing is upstream: what it forgot is its own.
+            return {j: row(T if which == UPSTREAM else j) for j in every - {0, T}}
+        shape = len(seeds), len(orders), -1
+        return {
+            j: np.array([correct(test, of_run[j]) for of_run in of_runs]).reshape(shape)
+            for j in set.intersection(*map(set, of_runs))
+        }
+
     by_control = {kind: np.array([correct(test, ends[kind][s]) for s in seeds]) for kind in ends}
     # Of one seed it is the same network in all orders.
     floor = row(0)[:, 0] if run.job.own_network and 0 in every else by_control.get(UNTRAINED)
@@ -175,6 +196,8 @@ def _layer(
             rows={tasks_seen: row(tasks_seen) for tasks_seen in sorted(every)},
             floor=floor,
             ceiling=by_control.get(OFFLINE),
+            upstream=with_blocks(UPSTREAM),
+            block=with_blocks(BLOCK),
         ),
         layout=layout_of(test, list(orders.values())),
         seeds=tuple(seeds),

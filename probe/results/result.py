@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.head_predictions import Head
-from probe.by_layer.jobs import Job, readout_keys, rewound_keys
+from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
 from probe.by_layer.measurement import REESTIMATED, Key, Measurement, Measurements, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS
@@ -77,6 +77,8 @@ class JobResult:
         downstream: The scores downstream of the other features and, for task-aware readouts, of the
             output under the head `multi`.
         task_aware_readouts: The names of the task-aware readouts.
+        with_blocks: The scores downstream of features of the last network with blocks of earlier
+            ones, see `probe.by_layer.jobs.inherited_keys`.
         rewound: The rewound networks by the task position of the earlier one.
         tested: The tests of the unchanged networks by number of tasks learned.
         diagnostics: Numbers by name, as in diagnostics.csv.
@@ -91,6 +93,7 @@ class JobResult:
     outputs: Mapping[str, Mapping[int, Scores]]
     downstream: Mapping[Key, Scores]
     task_aware_readouts: frozenset[str]
+    with_blocks: Mapping[Key, Scores]
     rewound: Mapping[int, Measurement]
     tested: Mapping[int, Measurement]
     diagnostics: Mapping[Key, Mapping[str, float]]
@@ -238,11 +241,15 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
                 row = scores(measurement, head, features[-1])
                 outputs.setdefault(head, {})[tasks_seen] = row
     keys = [key for key in readout_keys(plan, job) if key in measurements]
-    downstream = {
-        key: scores(measurements[key], head, key.feature)
-        for key in keys
-        for head in measurements[key].predicted
-    }
+    crossed = [key for key in inherited_keys(plan, job) if key in measurements]
+    downstream, with_blocks = (
+        {
+            key: scores(measurements[key], head, key.feature)
+            for key in some
+            for head in measurements[key].predicted
+        }
+        for some in (keys, crossed)
+    )
     task_aware = [name for name, readout in plan.readouts.items() if readout.task_aware]
     return JobResult(
         job=job,
@@ -251,6 +258,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         heads=plan.report.heads,
         outputs=outputs,
         downstream=_with_notes_on_slow(downstream, size),
+        with_blocks=with_blocks,
         task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
         tested=finished,
         rewound={

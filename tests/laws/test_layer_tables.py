@@ -123,7 +123,7 @@ def test_quantities_of_layers_are_those_of_the_rows(world: World) -> None:
         expected = Layer(world, learner, feature, readout).of_all()
         here = {"learner": learner, "feature": feature, "readout": readout}
         frame = table(world.folder, "layers", **here)
-        frame = frame[frame["quantity"] != "chance"]
+        frame = frame[~frame["quantity"].isin(["chance", "own", "inherited"])]
         assert set(frame["seeds"]) == {world.seeds}
         got = {
             (name, str(position)): float(value or "nan")
@@ -304,3 +304,40 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
         assert got.keys() == expected.keys()
         for key in got:
             assert got[key] == pytest.approx(expected[key], **CLOSE), (learner, key)
+
+
+def test_own_and_inherited_change_are_read_from_networks_put_together_apart(world: World) -> None:
+    """By class means, whose predictions may differ from plain ones in an example or two."""
+    y = world.test[1].numpy()
+    for learner, feature in product(world.learners, world.features):
+        depth, cells = world.features.index(feature), {}
+        upstream = tuple(f"{name}." for name in world.features[:depth])
+        for seed, order in product(range(world.seeds), ORDERS.values()):
+            after = [
+                world.networks[learner, seed, tuple(NAMES[t] for t in order[: k + 1])]
+                for k in range(T)
+            ]
+            for j, before in enumerate(after[:-1], 1):
+                of_task = np.isin(y, TASKS[order[j - 1]])
+
+                def read(network: nn.Module, put_back: tuple[str, ...]) -> float:
+                    hybrid, earlier = copy.deepcopy(network), before.state_dict()  # noqa: B023
+                    state = {n: x for n, x in earlier.items() if n.startswith(put_back)}
+                    hybrid.load_state_dict(state, strict=False)
+                    right = by_class_means(world, hybrid, feature) == y  # noqa: B023
+                    return float(right[of_task].mean())  # noqa: B023
+
+                now, first = read(after[-1], ()), read(before, ())
+                mixed, block = read(after[-1], upstream), read(after[-1], (f"{feature}.",))
+                own = ((first - mixed) + (block - now)) / 2
+                cells.setdefault(("own", j), []).append(own)
+                cells.setdefault(("inherited", j), []).append(first - now - own)
+        frame = table(world.folder, "layers", learner=learner, feature=feature, readout="ncm")
+        columns = (frame[name] for name in ("quantity", POSITION, "value"))
+        got = {(q, p): float(x or "nan") for q, p, x in zip(*columns, strict=True)}
+        for (quantity, j), values in cells.items():
+            assert got[quantity, str(j)] == pytest.approx(np.mean(values), abs=0.03)
+        for at in ("", *map(str, range(1, T))):
+            parts = got["own", at] + got["inherited", at]
+            assert parts == pytest.approx(got["forgotten", at], **CLOSE)
+            assert depth or got["inherited", at] == 0

@@ -44,4 +44,5 @@ def run_directory(folder):
     """Write the study as a run does, with the scores of the sweep."""
     t = tables()
     of_layers = {"layers": t.layers, "first_layer": t.first_layer, "diagnostics": t.diagnostics}
+    of_layers["causes"] = t.causes
     return invented.write(folder, rows(), t.metrics, **of_layers)

@@ -56,9 +56,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     layers = {depth: replace(look, marker="s", line="none") for depth, look in layers.items()}
     competes = _COMPETITION in set(pieces["depth"])
     looks = layers | {_COMPETITION: _COMPETING} if competes else layers
-    wide = len(looks) * pieces["position"].nunique() > 40
+    many, wide = len(learners) > MANY, len(looks) + pieces["position"].nunique() > 20
     titles = [page.display_name(name) for name in learners]
-    grid = page.panels(titles, most=2 if wide else 4 if len(learners) > MANY else 3)
+    grid = page.panels(titles, most=4 if many else 2 if wide else 3)
     ticks = []
     for axes, learner in zip(grid, learners, strict=True):
         total = where(rows, learner=learner, quantity="forgotten")
@@ -68,7 +68,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     total_key = Line2D([], [], ms=5, **_TOTAL, label="Forgotten, in all")
     page.layer_legend(grid, layers, captions.over_seeds(mean), [*more, total_key])
     names = [
-        [*(tables.task_names.get(int(x), f"{x:g}") for x in of_tasks), "mean", "its pieces"]
+        [*(tables.task_names.get(int(x), f"{x:g}") for x in of_tasks), "mean", "pieces"]
         for *of_tasks, _, _ in ticks
     ]
     page.name_ticks(grid, ticks, names)
@@ -80,9 +80,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "back, alone and together",
         "Pieces below 0: changes that helped; diamonds: the sum of the pieces",
         "Hatched: what is lost at unchanged weights, as more classes compete" * competes,
-        f"Right of the mean over tasks: its pieces; they are {captions.mean_over(mean).lower()}",
+        captions.means_are(mean, "The pieces of the mean over tasks, at the right,"),
         f"Drawing orders of layers adds a standard error of up to {points(error)} points"
-        * (error > 0),
+        * (error >= 0.0005),
     )
     return page.fit(grid, (tables.position_label, "Forgotten (points)"), height=1.7)
 
@@ -106,27 +106,35 @@ def _plot_learner(
     last, width = tasks[-1], max(0.8, tasks[-1] / 15)
     at_mean = last + 0.6 + max(width, 0.12 * (last + width * len(looks)))
     x_of = {_MEAN: at_mean} | {task: float(task) for task in tasks}
-    of_mean = where(pieces, position=_MEAN)
-    drawn = {depth: look for depth, look in looks.items() if depth in set(of_mean["depth"])}
-    heights = 100 * pieces.pivot(index="depth", columns="position", values="value").fillna(0)
-    heights = heights.reindex(drawn)
-    tops = heights.clip(lower=0).cumsum().where(heights > 0, heights.clip(upper=0).cumsum())
-    x = [x_of[position] for position in heights]
-    widths = [width if position == _MEAN else 0.8 for position in heights]
-    for k, (depth, look) in enumerate(drawn.items()):
-        color = _HATCHED if depth == _COMPETITION else {"facecolor": look.color}
-        height = heights.loc[depth]
-        axes.bar(x, height, widths, tops.loc[depth] - height, linewidth=0, **color)
-        at_piece = at_mean + width * (1.2 + k)
-        lines.plot_means(axes, look, [at_piece], where(of_mean, depth=int(depth)), joined=False)
+    _stack(axes, looks, pieces, x_of, {_MEAN: width})
     at_total = [x_of[position] for position in total["task_position"].fillna(_MEAN)]
-    axes.plot(at_total, 100 * total["value"], ms=3.6, markeredgewidth=0.5, **_TOTAL)
+    size = 3.6 if last <= lines.MOST_BARRED else 1.8
+    axes.plot(at_total, 100 * total["value"], ms=size, markeredgewidth=0.5, **_TOTAL)
+    of_mean = dict(list(where(pieces, position=_MEAN).groupby("depth")))
+    at_pieces = [at_mean + width * (1.2 + k) for k in range(len(of_mean))]
+    for depth, x in zip(filter(of_mean.__contains__, looks), at_pieces, strict=True):
+        lines.plot_means(axes, looks[depth], [x], of_mean[depth], joined=False)
     axes.axhline(0, color="black", linewidth=0.8)
     axes.axvline(last + 0.55, color="0.8", linewidth=0.6, zorder=0)
-    axes.set_xlim(0.4, at_piece + width)
+    axes.set_xlim(0.4, at_pieces[-1] + width)
     marked = layout.ticks(tasks[0], last)
-    return [
-        *map(float, marked[:: 1 + len(marked) // 8]),
-        at_mean,
-        (at_mean + 1.2 * width + at_piece) / 2,
-    ]
+    middle = (at_pieces[0] + at_pieces[-1]) / 2
+    return [*map(float, marked[:: 1 + len(marked) // 8]), at_mean, middle]
+
+
+def _stack(
+    axes: Axes,
+    looks: Mapping[int, Appearance],
+    pieces: pd.DataFrame,
+    x_of: Mapping[int, float],
+    widths: Mapping[int, float],
+) -> None:
+    """Draw the pieces at each position: those above 0 upwards from it, the others downwards."""
+    heights = 100 * pieces.pivot(index="depth", columns="position", values="value").fillna(0)
+    heights = heights.reindex([depth for depth in looks if depth in heights.index])
+    tops = heights.clip(lower=0).cumsum().where(heights > 0, heights.clip(upper=0).cumsum())
+    x = [x_of[position] for position in heights]
+    wide = [widths.get(position, 0.8) for position in heights]
+    for depth, height in heights.iterrows():
+        color = _HATCHED if depth == _COMPETITION else {"facecolor": looks[depth].color}
+        axes.bar(x, height, wide, tops.loc[depth] - height, linewidth=0, **color)

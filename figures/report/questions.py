@@ -72,10 +72,12 @@ def causes(tables: Tables, _: Matrices) -> ReportFigures:
     contents, figures = dict(_of_layers(tables)), []
     of_accuracy = where(tables["causes"], score="accuracy")
     for learner, rows in of_accuracy.groupby("learner", sort=False):
-        names = [q for q in _WHOLE if where(rows, quantity=q)["value"].any()]
-        whole = where(rows, quantity=names)
-        whole = whole.assign(feature=whole["quantity"].map(_WHOLE), quantity="attributed")
-        view = _map(pd.concat([rows[rows["feature"] != ""], whole]), _CAUSES)
+        whole = [
+            where(rows, quantity=q).assign(feature=name, quantity="attributed")
+            for q, name in _WHOLE.items()
+        ]
+        pieces = [rows[rows["feature"] != ""], *(table for table in whole if table["value"].any())]
+        view = _map(pd.concat(pieces), _CAUSES)
         figures.append(ReportFigure(learner=learner, title="cost of its change", view=view))
         readouts = [readout for name, readout in contents if name == learner]
         for readout in [views.FIRST] if views.FIRST in readouts else readouts[:1]:

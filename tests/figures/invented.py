@@ -189,12 +189,13 @@ def causes(learners, features, *, tasks=5, seeds=3, own=None, competing=0.05):
     rows = []
     for learner in learners:
         has = list(enumerate((own or {}).get(learner, features), start=1))
-        values = rng.uniform(-0.1, 0.5, (tasks - 1, len(has))) / len(has)
+        values = rng.uniform(-0.3, 0.5, (tasks - 1, len(has))) / len(has)
         for position, pieces in [*enumerate(values, start=1), (None, values.mean(axis=0))]:
             lost = pieces.sum()
             of_all = {"forgotten": lost + competing, "lost": lost, "competition": competing}
             cells = [("", None, quantity, value) for quantity, value in of_all.items()]
-            cells += [(f, k, "attributed", pieces[k - 1]) for k, f in has]
+            of_block = ("attributed", "restored", "broken")
+            cells += [(f, k, quantity, pieces[k - 1]) for k, f in has for quantity in of_block]
             rows += [
                 (learner, "accuracy", f, depth, position, q, x, x - half, x + half, seeds, 0.001)
                 for f, depth, q, x in cells

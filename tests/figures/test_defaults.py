@@ -12,7 +12,7 @@ from figures.tables import StudyTables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers
 
-NO_LAYERS, NO_CAUSES = papers.tables().layers[:0], papers.tables().causes[:0]
+NO_LAYERS = {name: getattr(papers.tables(), name)[:0] for name in ("layers", "causes")}
 MANY = ["finetune", "ewc", "si", "er", "lwf", "gem"]
 
 
@@ -33,10 +33,7 @@ def outputs(learners, tasks=5, shares=False):
     ("tables", "drawn"),
     [
         (papers.tables(), ["causes", "layers", "depth", "time", "replay", "budget"]),
-        (
-            replace(papers.tables(), layers=NO_LAYERS, causes=NO_CAUSES),
-            ["depth", "time", "sessions", "diagnostics"],
-        ),
+        (replace(papers.tables(), **NO_LAYERS), ["depth", "time", "sessions", "diagnostics"]),
         (outputs(MANY), ["sessions", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2], tasks=50), ["sessions", "tradeoff", "spider", "scores"]),
@@ -44,16 +41,7 @@ def outputs(learners, tasks=5, shares=False):
         (outputs(MANY, shares=True), ["sessions", "omegas", "costs"]),
         (outputs(MANY[:1], shares=True), ["matrix"]),
     ],
-    ids=[
-        "all of layers",
-        "no layers.csv",
-        "many",
-        "few",
-        "long",
-        "one",
-        "omegas",
-        "1",
-    ],
+    ids=["all of layers", "no layers.csv", "many", "few", "long", "one", "omegas", "1"],
 )
 def test_a_study_has_at_most_six_figures_that_mean_something(tables, drawn, monkeypatch):
     monkeypatch.setattr("figures.page.Page.fit", lambda page, *_, **__: page.figure)

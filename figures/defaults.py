@@ -3,9 +3,10 @@
 The first `MOST` figures of the study's list that have something to draw are drawn; `probe figures
 --only NAME` and `figures.NAME` draw the others. There are three lists:
 
-- if layers were measured: which layers lack accuracy on which task, what retraining reaches, when
-  accuracy was lost, how many stored samples prevent that, whether more retraining or another
-  readout changes the picture, the output, and the features without a readout;
+- if layers were measured: whose change cost what was forgotten, which layers lack accuracy on which
+  task, what retraining reaches, when accuracy was lost, how many stored samples prevent that,
+  whether more retraining or another readout changes the picture, the output, and the features
+  without a readout;
 - if only outputs were measured, with an offline network: Kemker's sessions, Omegas and costs;
 - if only outputs were measured, without one: the output, forgetting against intransigence, the
   exemplars, criteria and scores.
@@ -18,7 +19,10 @@ from figures.tables import StudyTables
 
 MOST = 6
 
-_OF_LAYERS = ("layers", "depth", "time", "replay", "budget", "", "readouts", "diagnostics")
+_OF_LAYERS = (
+    *("causes", "layers", "depth", "time", "replay", "budget"),
+    *("", "readouts", "diagnostics"),
+)
 _OF_SESSIONS = ("", "omegas", "costs")
 _OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "scores")
 

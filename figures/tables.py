@@ -19,7 +19,7 @@ from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means
 from probe.tables.table_file import new_table, read_table, table_file, where
 
-OPTIONAL = ("times", "layers", "statements", "first_layer", "diagnostics", "notes")
+OPTIONAL = ("times", "layers", "statements", "first_layer", "diagnostics", "causes", "notes")
 """Tables that not every source has."""
 
 FeatureByDepth = dict[int, str]
@@ -45,6 +45,7 @@ class StudyTables:
     statements: pd.DataFrame = field(default_factory=partial(new_table, "statements"))
     first_layer: pd.DataFrame = field(default_factory=partial(new_table, "first_layer"))
     diagnostics: pd.DataFrame = field(default_factory=partial(new_table, "diagnostics"))
+    causes: pd.DataFrame = field(default_factory=partial(new_table, "causes"))
     notes: pd.DataFrame = field(default_factory=partial(new_table, "notes"))
 
     @classmethod

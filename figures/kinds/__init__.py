@@ -23,7 +23,10 @@ The page is one of our own, or the axes of a user's figure: the module cannot te
 
 from pathlib import Path
 
-_OF_LAYERS = ("depth", "layers", "time", "bias", "budget", "readouts", "replay", "diagnostics")
+_OF_LAYERS = (
+    *("causes", "depth", "layers", "time", "bias", "budget", "readouts", "replay"),
+    "diagnostics",
+)
 _OF_OUTPUTS = ("matrix", "sessions", "omegas", "costs", "tradeoff", "memory")
 _OURS = (*_OF_LAYERS, *_OF_OUTPUTS, "sampling", "spider", "scores")
 # By their files, as matplotlib takes half a second to import.

@@ -13,6 +13,7 @@ import pandas as pd
 
 from figures.captions import counted
 from figures.report.views import FIRST, short
+from probe.tables.cause_text import cause_sentences
 from probe.tables.layer_text import count_tasks
 from probe.tables.schemas import Tables
 from probe.tables.statement_text import WITHHELD, margin, points, sentences
@@ -24,10 +25,11 @@ _MOST = 4  # layers that are named in a row
 
 
 class Answer(NamedTuple):
-    """The answer for one learner: what its layers forgot, all statements, and what limits them."""
+    """The answer for one learner: causes, what layers forgot, all statements, what limits them."""
 
     learner: str
     readout: str
+    causes: Sequence[str]
     first: str
     more: Sequence[str]
     caveats: Sequence[str]
@@ -47,13 +49,16 @@ def answers(tables: Tables) -> list[Answer]:
         rows = rows.assign(feature=rows["feature"].replace(short_names))
         of_learner = where(layers, learner=learner, readout=readout)
         of_learner = of_learner.assign(feature=of_learner["feature"].replace(short_names))
+        causes = where(tables["causes"], learner=learner)
+        causes = causes.assign(feature=causes["feature"].replace(short_names))
+        causes_text = cause_sentences(causes).get(learner, [])
         more = [text for name in readouts for text in sentences_of.get((learner, name), ())]
         caveats = [
             *_caveats(learner, rows, of_learner, tables),
             *(text for text in more if _READOUTS_DIFFER in text),
         ]
         first = "; ".join([*_forgot(rows, tasks), *_rebuilt(rows, of_learner)])
-        result.append(Answer(learner, readout, first, more, caveats))
+        result.append(Answer(learner, readout, causes_text, first, more, caveats))
     return result
 
 

@@ -193,11 +193,11 @@ def _policy(style: str, script: str) -> str:
 
 
 def _json(runs: Mapping[str, Tables]) -> Markup:
-    """Return layers and statements by run, as JSON that cannot end an HTML element.
+    """Return layers, statements and causes by run, as JSON that cannot end an HTML element.
 
     For each table it has the columns once, and the values of each row.
     """
-    names = ("layers", "statements", "statement_seeds", "first_layer")
+    names = ("layers", "statements", "statement_seeds", "first_layer", "causes")
     data = {run: {name: _values(t[name]) for name in names} for run, t in runs.items()}
     text = json.dumps(data, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))

@@ -1,7 +1,7 @@
 """Questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -23,6 +23,8 @@ from probe.tables.summary import training_seconds
 from probe.tables.table_file import records, where
 
 _QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
+_CAUSES = ("attributed", "restored", "broken", "net")
+_WHOLE = {"competition": "more classes", "forgotten": "forgotten"}
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
 _MOST_STEPS = 6  # numbers of tasks learned between which a reader can choose
 
@@ -57,38 +59,66 @@ def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
     figures, earlier = [], list[ReportFigure]()
     for (learner, readout), layers in _of_layers(tables):
         features = list(layers["feature"].unique())
-        by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
-        positions = [*sorted(set(layers["task_position"].dropna())), None]
-        cells, lines = [], []
-        for feature in features:
-            of_positions = [
-                {q: by_key[key] for q in _QUANTITIES if (key := (feature, position, q)) in by_key}
-                for position in positions
-            ]
-            in_doubt = (learner, readout, feature) in barred
-            cells.append([_cell(of_position, in_doubt) for of_position in of_positions])
-            for position, row_of in zip(positions, of_positions, strict=True):
-                texts = (interval(row_of.get(quantity)) for quantity in _QUANTITIES)
-                lines.append((feature, str(position or views.ALL), *texts))
-        columns = ["layer", "task position", *(name.replace("_", " ") for name in _QUANTITIES)]
-        view = views.HeatMap(
-            rows=features,
-            columns=[str(position or views.ALL) for position in positions],
-            cells=cells,
-            numbers=Sheet(title="", columns=columns, lines=lines),
-        )
-        if any(cell.tone is not None for row in cells for cell in row):
+        view = _map(layers, _QUANTITIES, [f for f in features if (learner, readout, f) in barred])
+        if any(cell.tone is not None for row in view.cells for cell in row):
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
     last = views.ALL if earlier else ""
     return [replace(figure, tasks_seen=last) for figure in figures], earlier
 
 
-def _cell(row_of: Mapping[str, Any], in_doubt: bool) -> Cell:
+def causes(tables: Tables, _: Matrices) -> ReportFigures:
+    """Ask what the change of each layer cost; beside it, what a readout of each layer forgot."""
+    contents, figures = dict(_of_layers(tables)), []
+    of_accuracy = where(tables["causes"], score="accuracy")
+    for learner, rows in of_accuracy.groupby("learner", sort=False):
+        whole = [
+            where(rows, quantity=q).assign(feature=name, quantity="attributed")
+            for q, name in _WHOLE.items()
+        ]
+        pieces = [rows[rows["feature"] != ""], *(table for table in whole if table["value"].any())]
+        view = _map(pd.concat(pieces), _CAUSES)
+        figures.append(ReportFigure(learner=learner, title="cost of its change", view=view))
+        readouts = [readout for name, readout in contents if name == learner]
+        for readout in [views.FIRST] if views.FIRST in readouts else readouts[:1]:
+            layers, title = contents[learner, readout], f"forgotten by its readout ({readout})"
+            if len(forgotten := where(layers, quantity="forgotten")):
+                view = _map(forgotten, ["forgotten"])
+                figures.append(ReportFigure(learner=learner, title=title, view=view))
+    return figures, []
+
+
+def _map(
+    layers: pd.DataFrame, quantities: Sequence[str], barred: Collection[str] = ()
+) -> views.HeatMap:
+    """Return the first quantity of layers by task position; tips and numbers have all of them."""
+    features = list(layers["feature"].unique())
+    by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
+    positions = [*sorted(set(layers["task_position"].dropna())), None]
+    cells, lines = [], []
+    for feature in features:
+        of_positions = [
+            {q: by_key[key] for q in quantities if (key := (feature, position, q)) in by_key}
+            for position in positions
+        ]
+        cells.append([_cell(of_one, quantities[0], feature in barred) for of_one in of_positions])
+        for position, row_of in zip(positions, of_positions, strict=True):
+            texts = (interval(row_of.get(quantity)) for quantity in quantities)
+            lines.append((feature, str(position or views.ALL), *texts))
+    columns = ["layer", "task position", *(name.replace("_", " ") for name in quantities)]
+    return views.HeatMap(
+        rows=features,
+        columns=[str(position or views.ALL) for position in positions],
+        cells=cells,
+        numbers=Sheet(title="", columns=columns, lines=lines),
+    )
+
+
+def _cell(row_of: Mapping[str, Any], quantity: str, in_doubt: bool) -> Cell:
     """Return the cell for the quantities of a layer on a task."""
-    if "missing" not in row_of:
+    if quantity not in row_of:
         return Cell()
-    row = row_of["missing"]
+    row = row_of[quantity]
     texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
     where = f"task position {row.task_position}" if row.task_position else "all tasks"
     tip = f"{row.feature}, {where}: {texts}; {counted(row.seeds, 'seed')}"
@@ -230,6 +260,7 @@ def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
 
 
 _QUESTIONS: dict[str, Callable[[Tables, Matrices], ReportFigures]] = {
+    "causes": causes,
     "missing": missing,
     "parted": parted,
     "course": course,

@@ -9,6 +9,7 @@ import pandas as pd
 
 from probe.analysis.statements import STUCK, UNFINISHED
 from probe.metrics.murata import RETRAIN
+from probe.tables.cause_text import cause_sentences
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
@@ -38,7 +39,7 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """
     layers = tables["layers"]
     tasks = count_tasks(layers)
-    text = sentences(tables, tasks)
+    text, causes = sentences(tables, tasks), cause_sentences(tables["causes"])
     sheets = []
     of_all_tasks = where(layers, task_position=None)
     for (learner, readout), rows in of_all_tasks.groupby(["learner", "readout"], sort=False):
@@ -53,7 +54,8 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
                 title=_title(readout, by_depth["seeds"].iloc[0], one_network, tasks),
                 columns=("feature", *(name.replace("_", " ") for name in _QUANTITIES), "retained"),
                 lines=lines,
-                after=text.get((learner, readout), []),
+                # Below the first sheet of a learner, as they are on no readout.
+                after=[*causes.pop(learner, ()), *text.get((learner, readout), ())],
             )
         )
     return sheets

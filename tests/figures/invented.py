@@ -183,6 +183,26 @@ def _quantities(depth, position, deepest, tasks, *, every_step):
     }
 
 
+def causes(learners, features, *, tasks=5, seeds=3, own=None, competing=0.05):
+    """Return causes.csv: pieces by layer, some below 0, which add up to what was lost."""
+    rng, half = np.random.default_rng(4), math.nan if seeds == 1 else 0.02
+    rows = []
+    for learner in learners:
+        has = list(enumerate((own or {}).get(learner, features), start=1))
+        values = rng.uniform(-0.3, 0.5, (tasks - 1, len(has))) / len(has)
+        for position, pieces in [*enumerate(values, start=1), (None, values.mean(axis=0))]:
+            lost = pieces.sum()
+            of_all = {"forgotten": lost + competing, "lost": lost, "competition": competing}
+            cells = [("", None, quantity, value) for quantity, value in of_all.items()]
+            of_block = ("attributed", "restored", "broken")
+            cells += [(f, k, quantity, pieces[k - 1]) for k, f in has for quantity in of_block]
+            rows += [
+                (learner, "accuracy", f, depth, position, q, x, x - half, x + half, seeds, 0.001)
+                for f, depth, q, x in cells
+            ]
+    return new_table("causes", rows)
+
+
 def first_layer(learners, feature, *, readouts=("retrain",), seeds=3):
     """Return first_layer.csv: every statement is true from that feature on, "" = of none."""
     statements = ("below_ceiling", "forgets", "learns_less")
@@ -229,6 +249,7 @@ def study(
         layers=pd.concat([layers(learners, features, own=own, **read, **BOTH), forgotten]),
         first_layer=first_layer(learners, features[1], seeds=seeds, **BOTH),
         diagnostics=diagnostics(learners, features, **steps, **runs),
+        causes=causes(learners, features, seeds=seeds, **steps),
     )
 
 

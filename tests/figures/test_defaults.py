@@ -12,7 +12,7 @@ from figures.tables import StudyTables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers
 
-NO_LAYERS = papers.tables().layers[:0]
+NO_LAYERS = {name: getattr(papers.tables(), name)[:0] for name in ("layers", "causes")}
 MANY = ["finetune", "ewc", "si", "er", "lwf", "gem"]
 
 
@@ -32,11 +32,8 @@ def outputs(learners, tasks=5, shares=False):
 @pytest.mark.parametrize(
     ("tables", "drawn"),
     [
-        (papers.tables(), ["layers", "depth", "time", "replay", "budget", "sessions"]),
-        (
-            replace(papers.tables(), layers=NO_LAYERS),
-            ["depth", "time", "sessions", "diagnostics"],
-        ),
+        (papers.tables(), ["causes", "layers", "depth", "time", "replay", "budget"]),
+        (replace(papers.tables(), **NO_LAYERS), ["depth", "time", "sessions", "diagnostics"]),
         (outputs(MANY), ["sessions", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2], tasks=50), ["sessions", "tradeoff", "spider", "scores"]),

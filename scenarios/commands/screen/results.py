@@ -243,10 +243,12 @@ def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None
         tables: The tables of the run.
         maps: Whether to print the heat maps of every readout, too.
     """
-    layers = tables["layers"]
+    layers, causes = tables["layers"], tables["causes"]
     layers = layers[~layers["learner"].isin(CONTROLS)]
     for readout in dict.fromkeys([*_READOUTS, *layers["readout"]]):
-        sheets = layer_sheets({**tables, "layers": where(layers, readout=readout)})
+        of_readout = {"layers": where(layers, readout=readout), "causes": causes}
+        sheets = layer_sheets({**tables, **of_readout})
+        causes = causes[~causes["learner"].isin([sheet.of for sheet in sheets])]
         if sheets:
             title = _READOUTS.get(readout, f"Accuracy missing in each layer (readout {readout})")
             console.print(printable(title), markup=False, highlight=False)

@@ -16,7 +16,8 @@ from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure, evenly
 from probe.errors import InputError
 from probe.tables.table_file import new_table, write_table
-from tests.figures.report.hand_made import by_seed, layers, stated, tables, with_layers
+from tests.figures import invented
+from tests.figures.report.hand_made import by_seed, layer, layers, stated, tables, with_layers
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MISSING = {"conv1": 0.0, "conv2": 0.3, "output": 0.6}
@@ -179,3 +180,18 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
     assert "learner150</b>" in asked
     with pytest.raises(InputError, match="'mine'"):
         report({"sweep": found}, {}, ["mine"])
+
+
+def test_causes_stand_beside_what_a_readout_of_the_same_layer_forgot() -> None:
+    forgot = [layer("conv1", "forgotten", 0.12, j) for j in (None, 1, 2)]
+    table = invented.causes(["ft"], ["conv1", "output"], tasks=3)
+    found = study(causes=table, layers=new_table("layers", forgot))
+    cause, content = next(s for s in sections({"toy": found}) if s.name == "causes").figures
+    assert cause.view.rows == ["conv1", "output", "more classes", "forgotten"]
+    assert cause.view.columns == content.view.columns == ["1", "2", "all"]
+    *pieces, total = ([float(cell.text) for cell in row] for row in cause.view.cells)
+    assert [sum(of_task) for of_task in zip(*pieces, strict=True)] == pytest.approx(total, abs=0.2)
+    assert [cell.text for cell in content.view.cells[0]] == ["12.0"] * 3
+    page = report({"toy": found}, {})
+    assert "points that ft forgot of tasks 1 to 2, changes of" in page
+    assert page.index("What layers still hold") < page.index("Whose change cost it?")

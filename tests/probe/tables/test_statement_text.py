@@ -63,6 +63,7 @@ def retained_and_sentences(*layers: Layer, **withheld: str) -> tuple[dict[str, s
             "statement_seeds", (row for layer in layers for row in layer.statement_seeds())
         ),
         "first_layer": first_layers(stated, depths),
+        "causes": new_table("causes"),
     }
     sheets = layer_sheets(tables)
     cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}

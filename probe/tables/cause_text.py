@@ -1,0 +1,118 @@
+"""Sentences on what the change of each layer cost, see `probe.rewinding.hybrids`."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from probe.analysis.statements import FEWEST
+from probe.tables.statement_text import points
+from probe.tables.table_file import records, where
+
+_COST, _RETURNED, _OPEN, _LESS = "cost", "gave back", "cannot tell", "less than 1"
+_LITTLE = 0.01
+_MOST = 4  # layers that are named in a row
+
+
+def cause_sentences(causes: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the sentences on the causes of each learner's forgetting.
+
+    A layer's change cost points if the interval lies above 0, and less than 1 point if it lies
+    within 1 point of 0. With too few seeds the points are listed without a statement. There is no
+    sentence on a learner that forgot less than 1 point, or is not shown to have forgotten any.
+
+    Args:
+        causes: The table `causes`.
+
+    Returns:
+        The sentences by learner.
+    """
+    groups = where(causes, score="accuracy").groupby("learner", sort=False)
+    return {learner: list(_sentences(learner, rows)) for learner, rows in groups}
+
+
+def _sentences(learner: str, rows: pd.DataFrame) -> Iterator[str]:
+    mean = {(r.quantity, r.feature): r for r in records(where(rows, task_position=None))}
+    total = mean.get(("forgotten", "")) or mean.get(("lost", ""))
+    if total is None or total.value < _LITTLE:
+        return
+    is_few, tasks = total.seeds < FEWEST, int(max(rows["task_position"].dropna()))
+    if is_few:
+        mean = {key: row._replace(low=row.value, high=row.value) for key, row in mean.items()}
+    elif not total.low > 0:
+        return
+    said = "forgot" if total.quantity == "forgotten" else "lost"
+    sentence = (
+        f"of the {points(total.value)} points that {learner} {said} of "
+        f"task{'s 1 to' * (tasks > 1)} {tasks}, {'; '.join(_parts(mean, is_few))}"
+    )
+    few = f" ({total.seeds} of the {FEWEST} seeds that statements need)"
+    yield sentence + few * bool(is_few)
+    if not is_few:
+        yield from _no_single_layer(learner, mean)
+
+
+def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
+    """Yield what layers cost, the most first, by the outcome of the test of each."""
+    layers = [row for (quantity, _), row in mean.items() if quantity == "attributed"]
+    by_verdict = defaultdict(list)
+    for row in sorted(layers, key=lambda row: -row.value):
+        by_verdict[_verdict(row)].append((row.feature, _with_ends(row, is_few)))
+    if not by_verdict[_COST]:
+        yield "no layer's change is shown to have cost any"
+    for verb in (_COST, _RETURNED):
+        if by_verdict[verb]:
+            (layer, value), *others = by_verdict[verb]
+            cells = [f"{layer} {verb} {value}", *map(" ".join, others)]
+            yield f"changes of {_listed(cells, ', of ')}"
+    if by_verdict[_OPEN]:
+        yield f"{_OPEN}: {_listed([*map(' '.join, by_verdict[_OPEN])])}"
+    if by_verdict[_LESS]:
+        yield f"{_listed([layer for layer, _ in by_verdict[_LESS]])} {_LESS}"
+    competition = mean.get(("competition", ""))
+    if competition and _verdict(competition) in (_COST, _RETURNED):
+        sign = "-" * (competition.high < 0)
+        yield f"more classes compete: {sign}{_with_ends(competition, is_few)} points"
+    if (error := max((row.sampling_error for row in layers), default=0)) >= 0.0005:
+        yield f"drawing orders of layers adds a standard error of up to {points(error)}"
+
+
+def _verdict(row: Any) -> str:
+    if row.low > -_LITTLE and row.high < _LITTLE:
+        return _LESS
+    return _COST if row.low > 0 else _RETURNED if row.high < 0 else _OPEN
+
+
+def _no_single_layer(learner: str, mean: dict[tuple[str, str], Any]) -> Iterator[str]:
+    """Yield that layers changed together, if only together they return what was lost.
+
+    That is if putting back the layer with most points returns more or less than its change breaks.
+    """
+    by_quantity = {
+        quantity: [row for (name, _), row in mean.items() if name == quantity]
+        for quantity in ("attributed", "restored")
+    }
+    most, best = (max(rows, key=lambda row: row.value) for rows in by_quantity.values())
+    restored, broken = mean["restored", most.feature], mean["broken", most.feature]
+    lost = mean["lost", ""]
+    apart = restored.high < broken.low or broken.high < restored.low
+    if apart and best.high < lost.low:
+        is_minor = 2 * best.high < lost.value
+        yield (
+            f"{'no single layer' if is_minor else 'layers changed together'}: put back alone, the "
+            f"best, {best.feature}, returns {_with_ends(best)} of the {points(lost.value)} points "
+            f"that {learner} lost"
+        )
+
+
+def _with_ends(row: Any, is_few: bool = False) -> str:
+    """Return points with their interval; those that a change gave back are positive."""
+    sign = -1 if row.high < 0 else 1
+    low, high = sorted((sign * row.low, sign * row.high))
+    return points(sign * row.value) + f" [{points(low)}, {points(high)}]" * (not is_few)
+
+
+def _listed(cells: Sequence[str], between: str = ", ") -> str:
+    more = len(cells) - _MOST
+    return between.join([*cells[:_MOST], f"{more} more"] if more > 1 else cells)

@@ -6,8 +6,6 @@ order of classes were mixed up. A renaming that returns most of what was lost te
 
 from __future__ import annotations
 
-from scipy.optimize import linear_sum_assignment
-
 from probe.errors import NotMeasured
 from probe.metrics.counts import Counts
 
@@ -31,5 +29,7 @@ def renamed_accuracy(counts: Counts) -> float:
     """
     if not counts.total:
         raise NotMeasured("a renaming needs test examples, and none were counted")
+    from scipy.optimize import linear_sum_assignment
+
     true, predicted = linear_sum_assignment(counts.table, maximize=True)
     return float(counts.table[true, predicted].sum() / counts.total)

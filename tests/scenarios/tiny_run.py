@@ -34,17 +34,19 @@ learning_rate = 0.01
 readouts = { retrain = "last" }
 checkpoints = "all"
 diagnostics = false
+hybrids = 0
 [learners.finetune]
 [learners.offline]
 """
 
-PLAIN = {"readouts": {"retrain": "last"}, "checkpoints": "all", "diagnostics": False}
+PLAIN = {"readouts": {"retrain": "last"}, "checkpoints": "all", "diagnostics": False, "hybrids": 0}
 """The table `probing` of that study, for one that is no file."""
 
 PROBED = TINY.replace(
     """readouts = { retrain = "last" }
 checkpoints = "all"
 diagnostics = false
+hybrids = 0
 """,
     "",
 )

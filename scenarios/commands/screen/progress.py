@@ -175,7 +175,7 @@ def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     sizes = [all_sizes[task][0] for task in job.tasks]
     recipe, retraining = plan.learners[job.learner].training, plan.retraining
     learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
-    steps, trained = 0, [key.tasks_seen for key in keys if key.tasks_seen and not key.feature]
+    steps, trained = 0, [key.tasks_seen for key in keys if key.tasks_seen and not key.readout]
     if job.without and job.last in trained:
         # Its last evaluation is its only one.
         trained = [*range(1, job.last)]

@@ -61,6 +61,9 @@ def test_what_a_dry_run_counts(probe: Any, cwd: Path) -> None:
     assert table(out)["finetune"] == ["2", "2", "0", "0", "0"]
     assert table(out)["er"][:3] == ["2", "0", "2"]
     assert {path: path.stat().st_mtime_ns for path in (cwd / "run").rglob("*")} == before
+    (cwd / "rewound.toml").write_text(TINY.read_text().replace("hybrids = 0", "hybrids = 64"))
+    out = probe("run rewound.toml --dry-run --workers 1 --learners finetune")[1]
+    assert table(out)["finetune"] == ["2", "0", "2", "24", "18"]  # rewinding trains nothing
 
 
 def test_a_map_on_the_screen_has_its_features_by_depth(capsys: pytest.CaptureFixture[str]) -> None:

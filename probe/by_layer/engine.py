@@ -192,13 +192,12 @@ class LayerProbe:
                 put_back = self._features[:depth] if upstream else [key.feature]
                 tensors = [tensor for block in put_back for tensor in blocks.get(block, ())]
                 with rewound(unwrapped(model), tensors, before):
-                    plain = Key(key.tasks_seen, key.feature, name)
-                    [(_, measurement)] = self._measure(model, [plain])
-                yield key, replace(measurement, values={})
+                    [(_, measurement)] = self._measure(model, [Key(0, key.feature, name)])
+                yield key, measurement
 
     def _blocks(self, model: nn.Module) -> Blocks:
         *features, output = self._features
-        facts = [cut.facts for cut in self._cuts(model, features).each]
+        facts = [cut.facts for cut in self._cuts(model, features).each] if features else []
         return blocks_of(unwrapped(model), facts, output)
 
     @property

@@ -230,7 +230,7 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
         measured = set(plan.steps_of(name)) & set(job.steps)
         for j, feature, which in product(earlier, features, (UPSTREAM, BLOCK)):
             if {j, job.last} <= measured:
-                digest = _settings_digest(plan, job, Key(job.last, feature, name))
+                digest = _settings_digest(plan, job, Key(0, feature, name))
                 record = [digest, *plan.learners[job.learner].features]
                 settings = fingerprint({"blocks": record})[:8]
                 keys.append(Key(job.last, feature, f"{which}{name}@{j}", settings))

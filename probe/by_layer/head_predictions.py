@@ -20,6 +20,7 @@ def predictions_by_head(
     *,
     task_aware: bool = False,
     position: int | None = None,
+    any_layout: bool | None = None,
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Predict the classes of the test data under every head in one pass.
 
@@ -32,6 +33,7 @@ def predictions_by_head(
             the head `single`.
         task_aware: Whether the learner receives the task id; then `multi` is the only head.
         position: The position of the task whose data are tested, None for all tasks.
+        any_layout: See `probe.training.evaluation.predict_each`.
 
     Returns:
         The predictions (N,) by head, and the loss of each example under the main head, (N,) float32
@@ -47,12 +49,18 @@ def predictions_by_head(
     sizes = torch.tensor([len(task.test) for task in scenario.tasks], device=device)
     task_of_example = torch.arange(len(tasks), device=device).repeat_interleave(sizes)
     main = "multi" if task_aware else "single"
-    if position is None:
-        return predict_each(logits, test, classes, barred, rows=task_of_example, loss_of=main)
-    tested, of_task = scenario.tasks[position - 1].test, task_of_example == position - 1
+    of_task = task_of_example == (task_of_example if position is None else position - 1)
     by_head, losses = predict_each(
-        logits, tested, classes, barred, rows=task_of_example[of_task], loss_of=main
+        logits,
+        test if position is None else scenario.tasks[position - 1].test,
+        classes,
+        barred,
+        rows=task_of_example[of_task],
+        loss_of=main,
+        any_layout=any_layout,
     )
+    if position is None:
+        return by_head, losses
     every = torch.full_like(of_task, torch.nan, dtype=losses.dtype).masked_scatter(of_task, losses)
     return {
         head: torch.full_like(test.y, classes).masked_scatter(of_task, predicted)

@@ -28,6 +28,7 @@ from probe.rewinding.hybrids import rewind
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits
 from probe.training.fresh_weights import Fresh
+from probe.training.memory_format import same_in_both_layouts, some
 
 _LARGEST = 65_504  # of float16
 
@@ -100,6 +101,8 @@ class TrainedNetwork:
             The predictions and losses under the main head, by set.
         """
         scenario, main = self.scenario, "multi" if self.task_aware else "single"
+        with mode(self.model, training=False):
+            any_layout = same_in_both_layouts(self.logits, some(scenario.test))
 
         def test(everywhere: bool) -> tuple[NDArray[Any], NDArray[np.float16]]:
             by_head, losses = predictions_by_head(
@@ -109,6 +112,7 @@ class TrainedNetwork:
                 self.classes_seen,
                 task_aware=self.task_aware,
                 position=None if everywhere else position,
+                any_layout=any_layout,
             )
             in_order = scenario.in_callers_order
             return in_order(by_head[main]), in_order(losses.clamp(max=_LARGEST).half())

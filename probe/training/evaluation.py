@@ -29,6 +29,7 @@ def predict_each(
     batch_size: int | None = None,
     rows: Tensor | None = None,
     loss_of: str = "",
+    any_layout: bool | None = None,
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
@@ -44,6 +45,7 @@ def predict_each(
         rows: The row of the table for each example, (N,) int64; None = its class.
         loss_of: The name in `barred` under which the loss of each example is computed; empty = no
             loss.
+        any_layout: Whether batches of images may be channels-last; None = tried on a few examples.
 
     Returns:
         The predictions (N,) int64 by name, and the cross-entropies (N,) float32 in nats under
@@ -62,7 +64,8 @@ def predict_each(
     losses = [torch.zeros(0, device=device)]
     # Whoever calls may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
-        any_layout = same_in_both_layouts(logits, some(examples))
+        if any_layout is None:
+            any_layout = same_in_both_layouts(logits, some(examples))
         every = torch.arange(len(examples), device=device)
         row_of_example = examples.y if rows is None else rows
         for indices in every.split(batch_size or batch_size_on(device)):

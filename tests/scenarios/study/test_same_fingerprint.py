@@ -108,8 +108,10 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
         # Their tails were retrained otherwise, under other names.
         assert not set(filter(is_retraining, found)) & measured.keys()
         found = {key: own for key, own in found.items() if not is_retraining(key)}
-    # One feature is retrained of several.
-    assert found.items() <= measured.items()
+    # One feature is retrained of several; blocks are other ones where features are.
+    put_back = {key for key in found if key.readout.startswith(("rewound", "upstream", "block"))}
+    assert put_back.isdisjoint(measured)
+    assert {key: found[key] for key in found.keys() - put_back}.items() <= measured.items()
     assert len(found) >= 2
     assert states.keys() == others.keys()
     for tasks_seen, saved in states.items():

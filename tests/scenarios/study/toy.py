@@ -187,7 +187,7 @@ LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 def outcome(m: Measurement) -> tuple[object, ...]:
     """Return what no two runs differ in: predictions, losses and cost."""
     predicted = {head: classes.tolist() for head, classes in m.predicted.items()}
-    losses = {head: loss.tolist() for head, loss in m.loss.items()}
+    losses = {head: loss.tobytes() for head, loss in m.loss.items()}  # of NaN too
     return predicted, losses, m.cost and m.cost.cost
 
 

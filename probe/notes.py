@@ -4,14 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from probe.cut.interface import CutFacts
-from probe.metrics.counts import Counts
-from probe.metrics.renaming import renamed_accuracy
 from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import reals_in
 
@@ -136,26 +132,6 @@ def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
 def constant(label: int) -> str:
     """Return the note on a model that predicts one class for every test example."""
     return f"it predicts class {label} for every test example"
-
-
-def of_renaming(predicted: NDArray[np.integer], labels: NDArray[np.integer]) -> list[str]:
-    """Return a note if renaming the predicted classes would undo more than half of the errors.
-
-    With fewer than 10 test examples per class, a renaming fits what is due to chance.
-
-    Args:
-        predicted: The predicted classes, (N,).
-        labels: The labels, (N,).
-    """
-    classes = 1 + int(max(predicted.max(), labels.max()))
-    counts = Counts.of(labels, predicted, classes)
-    accuracy, renamed = counts.accuracy(), renamed_accuracy(counts)
-    if len(labels) < 10 * classes or 2 * (renamed - accuracy) <= 1 - accuracy:
-        return []
-    return [
-        f"its accuracy is {100 * accuracy:.1f} %, and {100 * renamed:.1f} % after the best "
-        f"one-to-one renaming of predicted classes: labels or the order of classes may be mixed up"
-    ]
 
 
 def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str]:

@@ -6,6 +6,9 @@ order of classes were mixed up. A renaming that returns most of what was lost te
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from probe.errors import NotMeasured
 from probe.metrics.counts import Counts
 
@@ -33,3 +36,23 @@ def renamed_accuracy(counts: Counts) -> float:
 
     true, predicted = linear_sum_assignment(counts.table, maximize=True)
     return float(counts.table[true, predicted].sum() / counts.total)
+
+
+def renaming_notes(predicted: NDArray[np.integer], labels: NDArray[np.integer]) -> list[str]:
+    """Return a note if renaming the predicted classes would undo more than half of the errors.
+
+    With fewer than 10 test examples per class, a renaming fits what is due to chance.
+
+    Args:
+        predicted: The predicted classes, (N,).
+        labels: The labels, (N,).
+    """
+    classes = 1 + int(max(predicted.max(), labels.max()))
+    counts = Counts.of(labels, predicted, classes)
+    accuracy, renamed = counts.accuracy(), renamed_accuracy(counts)
+    if len(labels) < 10 * classes or 2 * (renamed - accuracy) <= 1 - accuracy:
+        return []
+    return [
+        f"its accuracy is {100 * accuracy:.1f} %, and {100 * renamed:.1f} % after the best "
+        f"one-to-one renaming of predicted classes: labels or the order of classes may be mixed up"
+    ]

@@ -23,7 +23,8 @@ from probe.errors import InputError
 from probe.extensions import MetricEntry
 from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
-from probe.notes import constant, of_renaming
+from probe.metrics.renaming import renaming_notes
+from probe.notes import constant
 from probe.results.causes import cause_rows
 from probe.results.controls import control_rows
 from probe.results.layers import first_layers, layers_of
@@ -232,7 +233,7 @@ def _notes_at_end(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator
     """Yield the notes on the output after all tasks."""
     head = main_head(result.job)
     if output := result.tested.get(result.job.last):
-        yield from of_renaming(output.predicted[head], output.test.labels)
+        yield from renaming_notes(output.predicted[head], output.test.labels)
     if (R := result.matrix(head=head)) is not None:
         yield from user_scores(R, metrics)[1]
 

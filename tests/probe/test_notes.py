@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -14,7 +12,7 @@ from torch.nn import functional
 
 from probe import Examples, Recipe, partial_retrain
 from probe.errors import InputError
-from probe.notes import of_classes, of_renaming
+from probe.notes import of_classes
 from probe.retraining import PartialRetraining
 from probe.seeding import global_stream, stream
 from tests.laws.zoo.written import ABC, Layer, Written
@@ -143,15 +141,3 @@ def test_a_model_that_draws_from_a_generator_of_its_own_is_noted() -> None:
     assert any("by a generator or a state of its own" in note for note in notes)
     with pytest.raises(InputError, match="its value differs for the same input"):
         retrained(model, "b")
-
-
-def test_a_renaming_is_noted_where_it_undoes_most_errors_and_nowhere_else():
-    draw, labels = np.random.default_rng(0), np.arange(400) % 10
-    some = draw.random(400) < 0.2
-    noisy = np.where(some, draw.integers(10, size=400), (labels + 3) % 10)
-    [note] = of_renaming(noisy, labels)
-    assert re.search(r"is 1\.\d %, and 8\d\.\d %", note)
-    forgetful = np.where(labels < 8, 8 + labels % 2, labels)  # what fine-tuning predicts
-    for predicted in (labels, forgetful, draw.integers(10, size=400), np.full(400, 9)):
-        assert not of_renaming(predicted, labels)
-    assert not of_renaming(draw.integers(10, size=40), labels[:40])

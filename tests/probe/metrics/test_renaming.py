@@ -1,5 +1,6 @@
 """The best renaming against all of them, and on networks whose outputs are permuted."""
 
+import re
 from itertools import permutations
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from probe.errors import NotMeasured
 from probe.metrics.counts import Counts
-from probe.metrics.renaming import renamed_accuracy
+from probe.metrics.renaming import renamed_accuracy, renaming_notes
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=40)
 
@@ -31,3 +32,15 @@ def test_it_is_the_same_for_permuted_outputs_and_at_least_the_accuracy(pairs, na
 def test_without_examples_there_is_none():
     with pytest.raises(NotMeasured):
         renamed_accuracy(Counts(np.zeros((2, 2), dtype=int)))
+
+
+def test_a_renaming_is_noted_where_it_undoes_most_errors_and_nowhere_else():
+    draw, labels = np.random.default_rng(0), np.arange(400) % 10
+    some = draw.random(400) < 0.2
+    noisy = np.where(some, draw.integers(10, size=400), (labels + 3) % 10)
+    [note] = renaming_notes(noisy, labels)
+    assert re.search(r"is 1\.\d %, and 8\d\.\d %", note)
+    forgetful = np.where(labels < 8, 8 + labels % 2, labels)  # what fine-tuning predicts
+    for predicted in (labels, forgetful, draw.integers(10, size=400), np.full(400, 9)):
+        assert not renaming_notes(predicted, labels)
+    assert not renaming_notes(draw.integers(10, size=40), labels[:40])

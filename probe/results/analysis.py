@@ -109,6 +109,10 @@ class Analysis(ResultBase):
         """
         return self.tables_by_name["layers"]
 
+    def causes(self) -> pd.DataFrame:
+        """Return what the change of each layer cost, by task position, as in causes.csv."""
+        return self.tables_by_name["causes"]
+
     def statements(self) -> pd.DataFrame:
         """Return the statements on each layer, with the interval that decides each."""
         return self.tables_by_name["statements"]

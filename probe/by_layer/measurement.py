@@ -87,7 +87,7 @@ class Key(NamedTuple):
         return self.readout.endswith(REESTIMATED)
 
     def __str__(self) -> str:
-        readout = f"{self.readout} of {self.feature}" if self.feature else "output"
+        readout = f"{self.readout} of {self.feature}" if self.feature else self.readout or "output"
         return f"{readout} after {self.tasks_seen}"
 
 

@@ -42,6 +42,8 @@ names = [one.feature for one in probe.candidates(build(), sample)]
 print(probe.load("rec"), probe.split(build(), "0", sample), probe.cut_each(build(), names, sample))
 print(*probe.cache_plan(build(), names, sample, (60, 10)))
 R, rows = found.R.values.tolist(), probe.predictions(found)["predicted"]
+tasks = [(torch.zeros(4, 4), torch.arange(4) % 2)]
+print(probe.causes({1: build()}, tasks, lambda net, x, y: net(x)[:, 0])["value"])
 score: float = probe.metrics.forgetting(R, k=2) + probe.metrics.pra(counts.table)
 score += probe.metrics.intransigence(R, np.array(R)) + probe.metrics.gem_bwt(found.R)
 """

@@ -50,7 +50,7 @@ def predicted(tiny: Tiny, job: str, name: str) -> NDArray[np.int64]:
     [path] = tiny.root.glob(f"jobs/{job}/*/predictions.npz")
     with np.load(path) as arrays:
         each = zip(arrays["tasks_seen"], arrays["feature"], arrays["readout"], strict=True)
-        names = [f"{f'{r} of {f}' if f else 'output'} after {t}" for t, f, r in each]
+        names = [f"{f'{r} of {f}' if f else r or 'output'} after {t}" for t, f, r in each]
         here = (arrays["measurement"] == names.index(name)) & (arrays["head"] == "single")
         [row] = arrays["predicted"][here]
         return np.array([arrays["task"], arrays["label"], row], dtype=np.int64)

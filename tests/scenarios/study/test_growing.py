@@ -36,7 +36,7 @@ OF_EACH_TASK = {
     for job, own in LINEAR.items()
 }
 DEFAULT = {
-    FINETUNE: {*STEPS, *LINEAR[FINETUNE], SIMILAR},
+    FINETUNE: {*STEPS, *LINEAR[FINETUNE], SIMILAR, "rewound@1 after 2"},
     OFFLINE: STEPS - {"output after 1"} | LINEAR[OFFLINE] | {SIMILAR},
     UNTRAINED: {
         *("output after 0", "retrain of hidden1 after 0", "diagnostics of hidden1 after 0"),

@@ -60,13 +60,14 @@ def cause_rows(results: Sequence[JobResult], hybrids: int) -> Iterator[Row]:
 
 def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int) -> Iterator[Row]:
     """Yield the rows of each task position, then the means over these positions."""
-    orders = list(dict.fromkeys(run.job.tasks for run in runs))
+    orders = [run.job.tasks for run in runs[: len(runs) // seeds]]
     layout, features = layout_of(cast(TestExamples, runs[0].test), orders), runs[0].features
     positions = sorted(set.intersection(*(set(run.rewound) for run in runs)))
     means: dict[Name, list[tuple[TaskPosition, Floats, float]]] = {}
     for j in positions:
         values, errors = zip(*(_values(run, j, score, hybrids) for run in runs), strict=True)
-        for name in values[0]:
+        # A run may lack what it forgot, where only its rewound networks are intact.
+        for name in filter(lambda name: all(name in v for v in values), values[0]):
             stacked = np.array([by_name[name] for by_name in values])
             if not np.isfinite(stacked).all():
                 continue

@@ -24,7 +24,7 @@ The page is one of our own, or the axes of a user's figure: the module cannot te
 from pathlib import Path
 
 _OF_LAYERS = (
-    *("causes", "depth", "layers", "time", "bias", "budget", "readouts", "replay"),
+    *("causes", "depth", "layers", "time", "bias", "budget", "repair", "readouts", "replay"),
     "diagnostics",
 )
 _OF_OUTPUTS = ("matrix", "sessions", "omegas", "costs", "tradeoff", "memory")

@@ -84,8 +84,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 def _layers(layers: pd.DataFrame) -> pd.DataFrame:
     """Return the rows over all tasks of learners with two readouts or more."""
-    # Multiples of the epochs have a figure of their own.
-    of_readouts = (layers["readout"] != "") & ~layers["readout"].str.contains("@")
+    # Multiples of the epochs and numbers of examples have figures of their own.
+    of_readouts = (layers["readout"] != "") & ~layers["readout"].str.contains("[@:]")
     rows = where(layers[of_readouts], task_position=None, learner=continual(layers))
     rows = rows.dropna(subset="value")
     return rows[rows.groupby("learner")["readout"].transform("nunique") > 1]

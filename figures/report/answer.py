@@ -14,7 +14,7 @@ import pandas as pd
 from figures.captions import counted
 from figures.report.views import FIRST, short
 from probe.tables.cause_text import cause_sentences
-from probe.tables.layer_text import count_tasks
+from probe.tables.layer_text import count_tasks, repair_sentences
 from probe.tables.schemas import Tables
 from probe.tables.statement_text import WITHHELD, margin, points, sentences
 from probe.tables.table_file import where
@@ -57,7 +57,9 @@ def answers(tables: Tables) -> list[Answer]:
             *_caveats(learner, rows, of_learner, tables),
             *(text for text in more if _READOUTS_DIFFER in text),
         ]
-        first = "; ".join([*_forgot(rows, tasks), *_rebuilt(rows, of_learner)])
+        shortened = layers.assign(feature=layers["feature"].replace(short_names))
+        repair = repair_sentences(shortened, learner)
+        first = "; ".join([*_forgot(rows, tasks), *_rebuilt(rows, of_learner), *repair])
         result.append(Answer(learner, readout, causes_text, first, more, caveats))
     return result
 

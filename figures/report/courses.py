@@ -7,7 +7,7 @@ from statistics import fmean
 import numpy as np
 
 from figures.report.views import Chart, ChartPoint, ReportFigure, ReportFigures, evenly
-from probe.tables.layer_text import MEASURED, budget_curves
+from probe.tables.layer_text import MEASURED, curves, multiple_of
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
 from probe.tables.table_file import where
@@ -60,11 +60,11 @@ def budget(tables: Tables, _: Matrices) -> ReportFigures:
 
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
-    curves = budget_curves(tables["layers"])
-    for (learner, feature), curve in curves.groupby(["learner", "feature"], sort=False):
+    by_budget = curves(tables["layers"], multiple_of)
+    for (learner, feature), curve in by_budget.groupby(["learner", "feature"], sort=False):
         rows_of = {name: where(curve, quantity=name) for name in MEASURED}
         series = {
-            name: [ChartPoint.of_layer(row.multiple, row) for row in rows.itertuples()]
+            name: [ChartPoint.of_layer(row.amount, row) for row in rows.itertuples()]
             for name, rows in rows_of.items()
             if len(rows)
         }

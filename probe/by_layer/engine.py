@@ -156,14 +156,12 @@ class LayerProbe:
             Each key with its measurement.
         """
         heads: dict[str, Head | None] = {"": None, self._features[-1]: "multi"}
-        rewound = [key for key in keys if key.readout_name == REWOUND]
-        crossed = [key for key in keys if key.readout.startswith((UPSTREAM, BLOCK))]
-        outputs = [key for key in keys if key.feature in heads and key not in rewound]
-        inner = [key for key in keys if key.feature not in heads and key not in crossed]
+        hybrids = [key for key in keys if key.readout.startswith((REWOUND, UPSTREAM, BLOCK))]
+        trained = [key for key in keys if key not in hybrids]
+        outputs = [key for key in trained if key.feature in heads]
+        inner = [key for key in trained if key.feature not in heads]
         yield from ((key, network.evaluate(heads[key.feature])) for key in outputs)
-        if rewound:
-            yield from self._rewind(network, rewound)
-        yield from self._measure_crossed(network.model, crossed)
+        yield from self._measure_hybrids(network, hybrids)
         yield from self._measure(network.model, [key for key in inner if not key.reestimates])
         if mixed := [key for key in inner if key.reestimates]:
             train = self.networks.scenario.merged.train.x
@@ -171,28 +169,23 @@ class LayerProbe:
             reestimate(model, train, self.networks.call)
             yield from self._measure(model, mixed)
 
-    def _rewind(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
-        """Yield the predictions of the network with blocks of each earlier one put back."""
-        blocks = self._blocks(network.model)
-        for key in keys:
-            before = unwrapped(self.networks.compared_with(f"step-{key.variant}"))
-            yield key, network.rewound(before, blocks, key.variant, self.plan.hybrids)
-
-    def _measure_crossed(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
-        """Yield readouts of the model with blocks of an earlier network put back."""
-        blocks = self._blocks(model) if keys else {}
-        for j, of_network in groupby(
-            sorted(keys, key=attrgetter("variant")), attrgetter("variant")
-        ):
-            before = named_state(unwrapped(self.networks.compared_with(f"step-{j}")))
+    def _measure_hybrids(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
+        """Yield measurements of the network with blocks of each earlier one put back."""
+        blocks = self._blocks(network.model) if keys else {}
+        by_position = attrgetter("variant")
+        for j, of_network in groupby(sorted(keys, key=by_position), by_position):
+            before = unwrapped(self.networks.compared_with(f"step-{j}"))
             for key in of_network:
+                if key.readout_name == REWOUND:
+                    yield key, network.rewound(before, blocks, j, self.plan.hybrids)
+                    continue
                 which, _, name = key.readout_name.partition(":")
                 depth = self._features.index(key.feature)
                 upstream = which + ":" == UPSTREAM
                 put_back = self._features[:depth] if upstream else [key.feature]
                 tensors = [tensor for block in put_back for tensor in blocks.get(block, ())]
-                with rewound(unwrapped(model), tensors, before):
-                    [(_, measurement)] = self._measure(model, [Key(0, key.feature, name)])
+                with rewound(unwrapped(network.model), tensors, named_state(before)):
+                    [(_, measurement)] = self._measure(network.model, [Key(0, key.feature, name)])
                 yield key, measurement
 
     def _blocks(self, model: nn.Module) -> Blocks:
@@ -231,7 +224,8 @@ class LayerProbe:
     def _readout(self, key: Key) -> Readout:
         """Return the readout that is fitted to the feature."""
         settings = self.plan.readouts[key.readout_name].settings
-        return cast(Readout, READOUTS[key.readout_name].readout(**settings))
+        base = key.readout_name.partition(":")[0]
+        return cast(Readout, READOUTS[base].readout(**settings))
 
     def _retrain(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
         """Yield partial retrainings: all features share one pass, all budgets one training."""
@@ -265,7 +259,7 @@ class LayerProbe:
             readout, (features, how) = self._readout(key), train[key.feature]
             task_aware = self.plan.readouts[key.readout_name].task_aware
             tasks = scenario.tasks if task_aware else [scenario.merged]
-            result = read_each(readout, features, test[key.feature][0], tasks)
+            result = read_each(readout, features, test[key.feature][0], tasks, self.job.seed)
             notes = [
                 *self._class_notes,
                 *([] if how.startswith("flattened") else [f"{key.readout_name} reads {how}"]),

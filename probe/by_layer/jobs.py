@@ -238,7 +238,7 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
 
 
 def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
-    """Return whether a readout is also fitted to permuted labels.
+    """Return whether a readout is also fitted to permuted labels, which takes all examples.
 
     Args:
         plan: The plan.
@@ -250,7 +250,8 @@ def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
     """
     output = plan.learners[job.learner].features[-1]
     last = key.tasks_seen == job.last and key.feature != output and not job.without
-    return "labels" in plan.controls and last and key.readout_name != RETRAIN
+    on_all = key.readout_name != RETRAIN and ":" not in key.readout_name
+    return "labels" in plan.controls and last and on_all
 
 
 def peers_of(plan: Plan, job: Job) -> list[str]:

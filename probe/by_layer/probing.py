@@ -6,7 +6,7 @@ is the floor, measured on an untrained network; the offline network's features g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any, Literal, cast, get_args
 
@@ -28,7 +28,7 @@ from pydantic import (
 from probe.errors import InputError, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
 from probe.metrics.murata import RETRAIN
-from probe.readouts.readout import OURS, READOUTS, Readout, name_of
+from probe.readouts.readout import OURS, READOUTS, Readout, entry_of, name_of
 from probe.training.recipe import Recipe
 from probe.validation import problem, problems
 from probe.values.allocation import CacheSettings
@@ -84,15 +84,19 @@ Readouts = dict[str, PlannedReadout]
 """The readouts of a study by name; readouts not listed are not measured."""
 
 
-def readouts_model() -> type[BaseModel]:
-    """Return a model with a table for each readout registered now."""
+def readouts_model(names: Iterable[str] = ()) -> type[BaseModel]:
+    """Return a model with a table for each readout registered now, and for further names."""
     tables: dict[str, Any] = {}
-    for name, entry in READOUTS.items():
-        settings = entry.readout.__pydantic_fields__.items()
-        columns: dict[str, Any] = {key: (info.annotation, info) for key, info in settings}
-        steps = (Steps, entry.steps)
-        table = create_model("Readout", __base__=StrictModel, steps=steps, **columns)
-        tables[name] = (Annotated[table | None, BeforeValidator(_table_of_steps)], None)
+    for name in dict.fromkeys([*READOUTS, *names]):
+        if entry := entry_of(name):
+            settings = entry.readout.__pydantic_fields__.items()
+            columns: dict[str, Any] = {key: (info.annotation, info) for key, info in settings}
+            if "per_class" in columns:
+                per_class = int(name.partition(":")[2] or 0) or None
+                columns["per_class"] = (Literal[per_class], per_class)
+            steps = (Steps, entry.steps)
+            table = create_model("Readout", __base__=StrictModel, steps=steps, **columns)
+            tables[name] = (Annotated[table | None, BeforeValidator(_table_of_steps)], None)
     return create_model("Readouts", __base__=StrictModel, **tables)
 
 
@@ -104,9 +108,10 @@ def _table_of_steps(value: object) -> object:
 def _check_readouts(tables: object) -> Readouts:
     """Return the readouts of a table; raises pydantic's ValidationError, with paths within it."""
     readouts = Readouts()
-    for name, table in readouts_model().model_validate(tables):
+    names = filter(entry_of, tables) if isinstance(tables, Mapping) else ()
+    for name, table in readouts_model(names).model_validate(tables):
         if table is not None:
-            entry, settings = READOUTS[name], dict(table)
+            entry, settings = cast(ReadoutEntry, entry_of(name)), dict(table)
             steps = settings.pop("steps")
             settings = asdict(entry.readout(**settings))
             readouts[name] = PlannedReadout(
@@ -271,7 +276,7 @@ class Measure:
             name, settings = name_of(readout), cast(Readout | None, readout)
             if isinstance(readout, str):
                 name, settings = readout, None
-                if name not in READOUTS:
+                if entry_of(name) is None:
                     raise unknown("readout", name, READOUTS)
             if not name:
                 got = type(readout).__name__

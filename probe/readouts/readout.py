@@ -5,9 +5,10 @@ A readout is one class: its fields are settings, `predict` fits and predicts, an
 `[probing.readouts]`, in `probe model --readouts` and in `probe.analyze`.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Protocol
 
 import torch
@@ -21,6 +22,7 @@ from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
 from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardization import standardization
+from probe.seeding import stream
 from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
@@ -74,12 +76,15 @@ class Linear:
         pool: The kind of pooling of wide features, see `probe.readouts.pooling.Pooling`.
         width: The largest size of a feature that is flattened, as in `Pooling`.
         channels: The axis of the channels if no module implies it, as in `Pooling`.
+        per_class: The number k of training examples of each class that it is fitted to, drawn by
+            the seed; None = all. It is part of the name, `linear:k`.
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
     pool: Literal["bins", "mean", "projection"] = "bins"
     width: Annotated[int, Strict(), Field(ge=1, le=100_000)] = WIDE
     channels: Literal["first", "last"] | None = None
+    per_class: Annotated[int, Strict(), Field(ge=1, lt=1_000_000)] | None = None
 
     @property
     def pooling(self) -> Pooling:
@@ -175,13 +180,32 @@ def nameable(readouts: Mapping[str, ReadoutEntry]) -> Iterator[None]:
 def name_of(settings: object) -> str | None:
     """Return the name of a readout, None for anything else.
 
-    >>> name_of(Knn(k=3)), name_of("knn")
-    ('knn', None)
+    >>> name_of(Knn(k=3)), name_of(Linear(per_class=20)), name_of("knn")
+    ('knn', 'linear:20', None)
     """
-    return next((entry.name for entry in marks_of(type(settings), ReadoutEntry)), None)
+    entry = next(iter(marks_of(type(settings), ReadoutEntry)), None)
+    if entry and isinstance(settings, Linear) and settings.per_class:
+        return f"{entry.name}:{settings.per_class}"
+    return entry.name if entry else None
 
 
-def read_each(settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Task]) -> Read:
+def entry_of(name: str) -> ReadoutEntry | None:
+    """Return the readout of a name, None if there is none.
+
+    >>> entry_of("linear:20").readout is Linear, entry_of("linear:0"), entry_of("ncm:5")
+    (True, None, None)
+    """
+    base, _, per_class = name.partition(":")
+    entry = READOUTS.get(base)
+    if name == base or entry is None:
+        return entry
+    counted = re.fullmatch("[1-9][0-9]{0,5}", per_class) and issubclass(entry.readout, Linear)
+    return replace(entry, name=name, steps="ends") if counted else None
+
+
+def read_each(
+    settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Task], seed: int = 0
+) -> Read:
     """Fit a readout for each task, and predict its test examples among its classes.
 
     The readout sees a task's classes by their rank, 0 for the lowest.
@@ -191,6 +215,7 @@ def read_each(settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Ta
         train: The feature (N, D) of the training examples of all tasks, one after the other.
         test: The feature (M, D) of the test examples.
         tasks: The tasks, with their labels.
+        seed: The seed that draws the examples of `Linear.per_class`.
 
     Returns:
         The predictions (M,), and the notes on the fits.
@@ -204,10 +229,26 @@ def read_each(settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Ta
     for task, x, test_x in zip(tasks, *parts, strict=True):
         classes = torch.tensor(sorted(task.classes))
         ranks = torch.searchsorted(classes.to(x.device), task.train.y)
+        if isinstance(settings, Linear) and settings.per_class:
+            drawn = _of_each_class(task.train.y, settings.per_class, seed)
+            x, ranks = x[drawn], ranks[drawn]
         result = read(settings, x, ranks, test_x, len(classes))
         predicted.append(classes[result.predicted])
         notes |= dict.fromkeys(result.notes)
     return Read(predicted=torch.cat(predicted), notes=tuple(notes))
+
+
+def _of_each_class(y: Tensor, per_class: int, seed: int) -> Tensor:
+    """Return the indices of k examples of each class, or of all if there are fewer.
+
+    With a seed, more examples include fewer, and a class has the same whatever the others are.
+    """
+    drawn = []
+    for label in y.unique().tolist():
+        rows = (y == label).nonzero()[:, 0]
+        order = torch.randperm(len(rows), generator=stream(seed, "per class", label))
+        drawn.append(rows[order[:per_class].to(y.device)])
+    return torch.cat(drawn)
 
 
 def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Read:

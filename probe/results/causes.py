@@ -30,8 +30,6 @@ from probe.tasks import TestExamples
 Name = tuple[str, str]
 """A feature, empty for the whole network, and a quantity."""
 
-_OF_BLOCKS = ("attributed", "restored", "broken")
-
 
 def cause_rows(results: Sequence[JobResult], hybrids: int) -> Iterator[Row]:
     """Yield the rows of `causes`.
@@ -90,34 +88,19 @@ def _values(
     """Return the quantities of each test example, and the sampling error of each block."""
     measurement, task = run.rewound[position], run.job.tasks[position - 1]
     test = measurement.test
-    of_task = test.tasks == task
+    by_class = np.lexsort((test.labels, test.tasks))
     scores = {
         tuple(blocks_put_back(name)): _scores(measurement, name, score)
         for name in measurement.predicted
     }
-    result = Rewinding(
-        blocks=max(scores, key=len),
-        scores={blocks: x[of_task] for blocks, x in scores.items()},
-        everywhere={blocks: x for blocks, x in scores.items() if len(blocks) < 2},
-        limit=hybrids,
-    )
-    of_one_task: dict[Name, Floats] = {("", "lost"): result.lost}
+    result = Rewinding(scores=scores, of_task=test.tasks == task, limit=hybrids)
+    values = result.quantities(run.features)
     if learned := run.tested.get(position):
-        at_first = _scores(learned, main_head(run.job), score)[of_task]
-        of_one_task["", "competition"] = at_first - result.scores[result.blocks]
-        of_one_task["", "forgotten"] = at_first - result.scores[()]
-    for quantity in _OF_BLOCKS:
-        by_block = dict(zip(result.blocks, getattr(result, quantity), strict=True))
-        for feature in run.features:
-            of_one_task[feature, quantity] = by_block.get(feature, np.zeros(of_task.sum()))
-    net = dict(zip(result.blocks, result.net, strict=True))
-    values = {(f, "net"): net.get(f, np.zeros(len(of_task))) for f in run.features}
-    for name, x in of_one_task.items():
-        values[name] = np.zeros(len(of_task))
-        values[name][of_task] = x
-    by_class = np.lexsort((test.labels, test.tasks))
-    errors = dict(zip(result.blocks, result.sampling_error.tolist(), strict=True))
-    return {name: x[by_class] for name, x in values.items()}, errors
+        at_first = _scores(learned, main_head(run.job), score)
+        competition = np.where(result.of_task, at_first - scores[result.blocks], 0)
+        values["", "competition"] = competition
+        values["", "forgotten"] = competition + values["", "lost"]
+    return {name: x[by_class] for name, x in values.items()}, result.sampling_error
 
 
 def _scores(measurement: Measurement, head: str, score: str) -> Floats:

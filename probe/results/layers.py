@@ -31,6 +31,8 @@ from probe.tables.schemas import Row
 from probe.tables.table_file import new_table
 from probe.tasks import TestExamples
 
+_AT_OUTPUT = ("below_ceiling", "forgets")
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layer:
@@ -69,17 +71,23 @@ class Layer:
         return {name: getattr(self, name) for name in ("learner", "readout", "feature", "depth")}
 
     @property
-    def _deciding(self) -> dict[str, Quantity]:
-        """The quantity over all tasks that decides each statement.
+    def _stated(self) -> Iterator[tuple[str, Quantity, float, str]]:
+        """The name, quantity over all tasks, margin and verdict of each statement.
 
-        The output has no statement on `acquired`: there only the classes seen so far compete, but
-        at the ceiling all classes do.
+        At the output only the classes seen so far compete, but at the ceiling all classes do: that
+        it learns less can be shown there, but not denied.
         """
         of_all_tasks = {q.quantity: q for q in self.quantities if q.task_position is None}
-        at_output = ("below_ceiling", "forgets")
-        names = STATEMENTS if self.chance is None else at_output
-        stated = {name: of_all_tasks.get(STATEMENTS[name]) for name in names}
-        return {name: quantity for name, quantity in stated.items() if quantity}
+        ends = (of_all_tasks.get(name) for name in ("ceiling", "floor"))
+        ceiling, floor = (end.value if end else nan for end in ends)
+        for name, of in STATEMENTS.items():
+            if quantity := of_all_tasks.get(of):
+                positions = self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
+                least = margin(ceiling - floor, positions)
+                decided = verdict(quantity, least, converged=self.converged)
+                at_output = name in _AT_OUTPUT or (name, decided) == ("learns_less", "yes")
+                if self.chance is None or at_output:
+                    yield name, quantity, least, decided
 
     def rows(self) -> Iterator[Row]:
         """Yield a row for each quantity, and the accuracy of guessing where it is known."""
@@ -91,18 +99,13 @@ class Layer:
 
     def statements(self) -> Iterator[Row]:
         """Yield the statements that the quantities allow."""
-        value = {q.quantity: q.value for q in self.quantities if q.task_position is None}
-        room = value.get("ceiling", nan) - value.get("floor", nan)
-        for name, quantity in self._deciding.items():
-            positions = self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
-            least = margin(room, positions)
-            decided = verdict(quantity, least, converged=self.converged)
+        for name, quantity, least, decided in self._stated:
             stated = {"statement": name, "verdict": decided, "margin": least}
             yield {**self._columns, **quantity.columns, **stated}
 
     def statement_seeds(self) -> Iterator[Row]:
         """Yield the value of each seed in each statement."""
-        for name, quantity in self._deciding.items():
+        for name, quantity, *_ in self._stated:
             for seed, value in zip(self.seeds, quantity.seed_values, strict=True):
                 yield {**self._columns, "statement": name, "seed": seed, "value": value}
 

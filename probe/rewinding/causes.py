@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -86,24 +87,20 @@ def causes(
     facts = [cut.facts for cut in find_each(last, list(features), x, model.model_call, "tail")]
     blocks = blocks_of(last, facts, OUTPUT)
     size = batch_size or batch_size_on(tensors(x)[0].device)
+    task_of = np.repeat(np.arange(len(test)), [len(tensors(x)[0]) for x, _ in test])
     rows: list[dict[str, object]] = []
     for j in sorted(networks.keys() - {T}):
 
-        def tested(everywhere: bool, j: int = j) -> list[Floats]:
-            tasks = test if everywhere else test[j - 1 : j]
-            return [_scores(model, score, last, *task, size) for task in tasks]
+        def tested(everywhere: bool, j: int = j) -> Floats:
+            values = np.zeros(len(task_of))
+            for k in range(len(test)) if everywhere else [j - 1]:
+                values[task_of == k] = _scores(model, score, last, *test[k], size)
+            return values
 
         before = {name: t.detach() for name, t in named_state(unwrapped(networks[j])).items()}
-        by_set = rewind(last, before, blocks, tested, hybrids)
-        alone = {names: parts for names, parts in by_set.items() if len(names) < 2}
-        result = Rewinding(
-            blocks=max(by_set, key=len),
-            scores={n: parts[j - 1 if n in alone else 0] for n, parts in by_set.items()},
-            everywhere={names: np.concatenate(parts) for names, parts in alone.items()},
-            limit=hybrids,
-        )
-        sizes = [len(tensors(x)[0]) for x, _ in test]
-        rows += ({"task_position": j, **row} for row in _rows(result, blocks, sizes))
+        scores = rewind(last, before, blocks, tested, hybrids)
+        result = Rewinding(scores=scores, of_task=task_of == j - 1, limit=hybrids)
+        rows += ({"task_position": j, **row} for row in _rows(result, blocks, task_of))
     return pd.DataFrame(rows)
 
 
@@ -147,28 +144,16 @@ def _scores(
 
 
 def _rows(
-    result: Rewinding, blocks: Iterable[str], sizes: Sequence[int]
+    result: Rewinding, blocks: Collection[str], task_of: NDArray[np.int64]
 ) -> Iterator[dict[str, object]]:
     """Yield the means over the examples, of the network and of each block."""
-    yield {"feature": "", "quantity": "score", "value": result.scores[()].mean()}
-    yield {"feature": "", "quantity": "lost", "value": result.lost.mean()}
-    # Each task weighs the same.
-    by_task = np.split(result.net, np.cumsum(sizes)[:-1], axis=1)
-    values = {
-        "attributed": result.attributed.mean(1),
-        "restored": result.restored.mean(1),
-        "broken": result.broken.mean(1),
-        "net": np.mean([task.mean(1) for task in by_task], axis=0),
-    }
-    errors = result.sampling_error
-    for quantity, means in values.items():
-        for feature in blocks:
-            k = result.blocks.index(feature) if feature in result.blocks else None
-            row = {
-                "feature": feature,
-                "quantity": quantity,
-                "value": 0.0 if k is None else means[k],
-            }
-            yield row | (
-                {"sampling_error": errors[k]} if quantity == "attributed" and k is not None else {}
-            )
+    score = result.scores[()][result.of_task].mean()
+    yield {"feature": "", "quantity": "score", "value": score}
+    sizes, errors = np.bincount(task_of), result.sampling_error
+    for (feature, quantity), values in result.quantities(blocks).items():
+        # Each task weighs the same.
+        by_task = np.bincount(task_of, values) / sizes
+        value = by_task.mean() if quantity == "net" else by_task.sum()
+        row = {"feature": feature, "quantity": quantity, "value": value}
+        error = {"sampling_error": errors.get(feature, 0.0)} if quantity == "attributed" else {}
+        yield row | error

@@ -11,11 +11,12 @@ theta_j, and v_j(S) the score of H_j(S) on the test examples of task j. For j < 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from probe.rewinding.blocks import Blocks, changed_blocks, rewound
@@ -60,48 +61,55 @@ class Rewinding:
     """The scores of a network with the blocks of one earlier network put back.
 
     Attributes:
-        blocks: The m blocks that have changed since, by depth; the others have no part in it.
-        scores: v_j(S) for each example of the task, (n,), by set of blocks.
-        everywhere: The same for the examples of all tasks, (N,), of sets of one block, or none.
+        scores: v_j(S) for each of N test examples, (N,), by set of the m blocks that have changed
+            since; of tasks other than j only for sets of one block, or none.
+        of_task: Whether an example is one of task j, (N,).
         limit: See `rewind`.
     """
 
-    blocks: Names
     scores: Mapping[Names, Floats]
-    everywhere: Mapping[Names, Floats]
+    of_task: NDArray[np.bool_]
     limit: int = 64
 
     @property
-    def lost(self) -> Floats:
-        """What all blocks together cost, (n,)."""
-        return self.scores[self.blocks] - self.scores[()]
+    def blocks(self) -> Names:
+        """The m blocks that have changed, by depth; the others have no part in it."""
+        return max(self.scores, key=len)
 
     @property
-    def attributed(self) -> Floats:
-        """What each block's change cost, (m, n)."""
-        return self._coalitions.attributed(self._by_mask)
+    def sampling_error(self) -> dict[str, float]:
+        """The standard error that drawing orders adds to the mean of what is attributed."""
+        errors = self._coalitions.error(self._of_task)
+        return dict(zip(self.blocks, errors.tolist(), strict=True))
 
-    @property
-    def sampling_error(self) -> Floats:
-        """The standard error that drawing orders adds to the mean of what is attributed, (m,)."""
-        return self._coalitions.error(self._by_mask)
+    def quantities(self, features: Collection[str]) -> dict[tuple[str, str], Floats]:
+        """Return the quantities of each example, (N,): 0 for other tasks than j, except `net`.
 
-    @property
-    def restored(self) -> Floats:
-        """What putting back only this block returns, (m, n)."""
-        return self._coalitions.alone(self._by_mask)
+        Args:
+            features: The names of all blocks; one that has not changed has 0 everywhere.
 
-    @property
-    def broken(self) -> Floats:
-        """What the change of only this block breaks, (m, n)."""
-        return self._coalitions.last(self._by_mask)
+        Returns:
+            The values by block and quantity; the block of `lost` is empty.
+        """
+        values, design = self._of_task, self._coalitions
+        by_quantity = {
+            "attributed": self._on_all(design.attributed(values)),
+            "restored": self._on_all(design.alone(values)),
+            "broken": self._on_all(design.last(values)),
+            "net": design.alone(self._by_mask),
+        }
+        lost = self._on_all(values[max(values)] - values[0])
+        result = {("", "lost"): lost[0]}
+        for quantity, rows in by_quantity.items():
+            of_block = dict(zip(self.blocks, rows, strict=True))
+            result |= {(f, quantity): of_block.get(f, np.zeros_like(lost[0])) for f in features}
+        return result
 
-    @property
-    def net(self) -> Floats:
-        """What putting back only this block adds to the score of every example, (m, N)."""
-        present = self.everywhere[()]
-        added = [self.everywhere[name,] - present for name in self.blocks]
-        return np.array(added).reshape(len(added), len(present))
+    def _on_all(self, of_task: Floats) -> Floats:
+        """Return values of examples of the task (m, n) as those of all, (m, N)."""
+        values = np.zeros((len(np.atleast_2d(of_task)), len(self.of_task)))
+        values[:, self.of_task] = of_task
+        return values
 
     @property
     def _coalitions(self) -> Coalitions:
@@ -111,3 +119,7 @@ class Rewinding:
     def _by_mask(self) -> dict[int, Floats]:
         bit = {name: 1 << k for k, name in enumerate(self.blocks)}
         return {sum(map(bit.__getitem__, names)): x for names, x in self.scores.items()}
+
+    @property
+    def _of_task(self) -> dict[int, Floats]:
+        return {mask: x[self.of_task] for mask, x in self._by_mask.items()}

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -55,7 +55,11 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
                 columns=("feature", *(name.replace("_", " ") for name in _QUANTITIES), "retained"),
                 lines=lines,
                 # Below the first sheet of a learner, as they are on no readout.
-                after=[*causes.pop(learner, ()), *text.get((learner, readout), ())],
+                after=[
+                    *causes.pop(learner, ()),
+                    *repair_sentences(rows, learner),
+                    *text.get((learner, readout), ()),
+                ],
             )
         )
     return sheets
@@ -117,23 +121,54 @@ def multiple_of(readout: str) -> int | None:
     return int(match[1] or 1) if match else None
 
 
-def budget_curves(layers: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows over all tasks of layers that were retrained for several multiples.
+def per_class_of(readout: str) -> float | None:
+    """Return the examples of each class that a linear readout is fitted to, None for others.
+
+    >>> [per_class_of(readout) for readout in ("linear:20", "linear", "linear-task", "retrain")]
+    [20.0, inf, None, None]
+    """
+    match = re.fullmatch(r"linear(?::(\d+))?", readout)
+    return float(match[1] or "inf") if match else None
+
+
+def curves(layers: pd.DataFrame, amount_of: Callable[[str], float | None]) -> pd.DataFrame:
+    """Return the rows over all tasks of layers that were read with several amounts of something.
 
     Args:
         layers: The quantities of all layers.
+        amount_of: Function that returns the amount of a readout, such as `multiple_of`.
 
     Returns:
-        The rows of all layers but the output, by depth and multiple, with the multiple as a column.
+        The rows of all layers but the output, by depth and amount, with the amount as a column.
     """
     rows = where(layers, task_position=None)
     rows = rows[~rows["learner"].isin(CONTROLS)]
-    rows = rows.assign(multiple=rows["readout"].map(multiple_of, na_action="ignore"))
-    rows = rows.dropna(subset="multiple").astype({"multiple": int})
-    rows = rows.sort_values(["depth", "multiple"])
+    rows = rows.assign(amount=rows["readout"].map(amount_of, na_action="ignore"))
+    rows = rows.dropna(subset="amount").sort_values(["depth", "amount"])
     groups = rows.assign(guessed=rows["quantity"] == "chance").groupby(["learner", "feature"])
     # Only the output, where nothing is retrained, has a level of guessing.
-    return rows[(groups["multiple"].transform("nunique") > 1) & ~groups["guessed"].transform("any")]
+    return rows[(groups["amount"].transform("nunique") > 1) & ~groups["guessed"].transform("any")]
+
+
+def repair_sentences(layers: pd.DataFrame, learner: str) -> list[str]:
+    """Return what a new head on the last hidden layer reaches with k examples of each class."""
+    rows, text = where(layers, learner=learner, task_position=None), list[str]()
+    rows = rows.assign(amount=rows["readout"].map(per_class_of, na_action="ignore"))
+    hidden = rows["depth"] < where(rows, quantity="chance")["depth"].max()
+    rows = rows[hidden & (rows["amount"] < math.inf)]
+    rows = rows[rows["depth"] == rows["depth"].max()]
+    for k, of_amount in rows.groupby("amount"):
+        layer = {row.quantity: row for row in of_amount.itertuples()}
+        feature, plural = layer["accuracy"].feature, "s" * (k > 1)
+        words = {
+            "accuracy": f"with {k:.0f} example{plural} of each class a new head on {feature} "
+            "reaches",
+            "floor": f"on an untrained {feature}",
+            "ceiling": "after offline training",
+        }
+        cells = [f"{words[q]} {interval(layer[q])} %" for q in words if q in layer]
+        text.append(", ".join(cells))
+    return text
 
 
 def budget_sheets(
@@ -151,8 +186,9 @@ def budget_sheets(
     multiples = doubted["readout"].map(multiple_of)
     unfinished = set(zip(doubted["learner"], doubted["feature"], multiples, strict=True))
     lines: dict[str, list[tuple[str, ...]]] = {}
-    curves = budget_curves(layers).groupby(["learner", "feature", "multiple"], sort=False)
-    for (learner, feature, multiple), rows in curves:
+    by_budget = curves(layers, multiple_of).astype({"amount": int})
+    groups = by_budget.groupby(["learner", "feature", "amount"], sort=False)
+    for (learner, feature, multiple), rows in groups:
         value_of = dict(zip(rows["quantity"], rows["value"], strict=True))
         cells = []
         for quantity, control in MEASURED.items():

@@ -32,27 +32,34 @@ def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
         figures.readouts(StudyTables(layers=LAYERS.query("readout != 'linear'")))
 
 
-def test_budget_has_a_panel_for_each_feature_but_the_output_and_its_levels():
+@pytest.mark.parametrize(
+    ("kind", "readouts", "ticks"),
+    [
+        ("budget", ("retrain", "retrain@4"), ["1", "4"]),
+        ("repair", ("linear:1", "linear:20", "linear"), ["1", "20", "all"]),
+    ],
+)
+def test_amounts_have_a_panel_for_each_feature_but_the_output_and_its_levels(kind, readouts, ticks):
     names = ["er", "finetune"]
-    rows = invented.layers(names, papers.FEATURES, readouts=("retrain@4", "linear", "retrain"))
+    rows = invented.layers(names, papers.FEATURES, readouts=(*readouts[::-1], "ncm"))
     columns = ("learner", "feature", "readout", "quantity", "task_position")
     by = invented.rows_by(rows, *columns)
-    figure = figures.budget(StudyTables(layers=rows))
+    draw = getattr(figures, kind)
+    figure = draw(StudyTables(layers=rows))
     assert seen.titles(figure) == ["conv1", "conv2"]
     drawn_as = {name: (name, "accuracy") for name in names}
     drawn_as |= {"offline": ("er", "ceiling"), "untrained": ("er", "floor")}
     for axes in figure.axes:
-        assert seen.tick_names(axes) == ["1", "4"]
+        assert seen.tick_names(axes) == ticks
         lines = {drawn.lines[0].get_color(): seen.points(drawn) for drawn in axes.containers}
         for name, (learner, quantity) in drawn_as.items():
             x, y = lines.pop(seen.color(name)).T
-            assert np.round(x).tolist() == [0, 2]
-            readouts = ("retrain", "retrain@4")
+            assert np.round(x).tolist() == list(range(len(ticks)))
             cells = [by[learner, axes.get_title(), k, quantity, None] for k in readouts]
             assert y == pytest.approx([100 * row.value for (row,) in cells])
         assert not lines
-    with pytest.raises(InputError, match=r"figures\.budget"):
-        figures.budget(StudyTables(layers=invented.layers(names, papers.FEATURES)))
+    with pytest.raises(InputError, match=rf"figures\.{kind}"):
+        draw(StudyTables(layers=invented.layers(names, papers.FEATURES)))
 
 
 def test_diagnostics_are_means_over_seeds_with_both_controls():

@@ -2,13 +2,18 @@
 
 import pytest
 import torch
+from pydantic import ValidationError
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.preprocessing import StandardScaler
 
+from probe.by_layer.probing import Measure, ProbingSpec
 from probe.errors import InputError
+from probe.examples import Examples
 from probe.extensions import readout
 from probe.readouts import readout as readouts
-from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, read
+from probe.readouts.linear import fit_linear
+from probe.readouts.readout import READOUTS, Knn, Linear, Ncm, read, read_each
+from probe.tasks import Task
 
 
 @pytest.mark.parametrize("name", [name for name in READOUTS if name != "retrain"])
@@ -83,3 +88,49 @@ def test_all_examples_as_neighbours_give_the_largest_class_and_ties_the_lowest()
     test = torch.tensor([[-1.0], [4.0]])
     assert Knn(k=4).predict(x, torch.tensor([2, 1, 1, 2]), test, 3).tolist() == [1, 1]
     assert Knn(k=4).predict(x, torch.tensor([2, 2, 1, 2]), test, 3).tolist() == [2, 2]
+
+
+def task_of(x, y, test, test_y, classes=4):
+    halves = (Examples(x, y), Examples(test, test_y))
+    return Task(index=1, name="t", classes=tuple(range(classes)), train=halves[0], test=halves[1])
+
+
+def test_k_examples_of_each_class_are_what_it_is_fitted_to():
+    x, y, test, test_y = clouds()
+    fitted, kept = [], {}
+
+    class Seen(Linear):
+        def predict(self, x, y, test, classes):
+            fitted[:] = [x, y]
+            return super().predict(x, y, test, classes)
+
+    def rows(x, y):
+        return {tuple(row) for row in torch.column_stack([x, y]).tolist()}
+
+    def read_with(k, seed, order):
+        task = task_of(x[order], y[order], test, test_y)
+        return read_each(Seen(per_class=k), x[order], test, [task], seed).predicted
+
+    for seed, k in ((0, 3), (0, 20), (0, 999), (1, 20)):
+        predicted = read_with(k, seed, torch.arange(len(x)))
+        assert torch.bincount(fitted[1]).tolist() == [min(k, n) for n in torch.bincount(y)]
+        assert (predicted == fit_linear(*fitted, 4).predict(test)).all()
+        kept[seed, k] = rows(*fitted)
+    assert kept[0, 3] < kept[0, 20] < kept[0, 999] == rows(x, y)
+    assert kept[0, 20] != kept[1, 20]
+    # Whatever the order of the classes.
+    read_with(20, 0, y.argsort(descending=True, stable=True))
+    assert rows(*fitted) == kept[0, 20]
+
+
+@pytest.mark.parametrize("table", [{"ncm:5": {}}, {"linear:0": {}}, {"linear": {"per_class": 5}}])
+def test_only_a_name_says_how_many_examples(table):
+    with pytest.raises(ValidationError):
+        ProbingSpec(readouts=table)
+    assert ProbingSpec(readouts={"linear:5": {}}).readouts["linear:5"].settings["per_class"] == 5
+    with pytest.raises(InputError, match="ncm:5"):
+        Measure(readouts=["ncm:5"]).probing  # noqa: B018
+    assert set(Measure(readouts=["linear", Linear(per_class=5)]).probing.readouts) == {
+        "linear",
+        "linear:5",
+    }

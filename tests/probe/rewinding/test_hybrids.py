@@ -79,17 +79,25 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
             for name in (name for block in names for name in parts[block]):
                 state[name].copy_(named_state(before)[name])
         assert (scores == score(hybrid, len(names) < 2)).all()
-    alone = {names: scores for names, scores in tested.items() if len(names) < 2}
-    scores = {names: scores[:10] for names, scores in tested.items()}
-    result = Rewinding(blocks=max(tested, key=len), scores=scores, everywhere=alone)
+    of_task = np.arange(40) < 10
+    scores = {
+        n: x if len(n) < 2 else np.pad(x, (0, 30), constant_values=np.nan)
+        for n, x in tested.items()
+    }
+    result = Rewinding(scores=scores, of_task=of_task)
+    q = result.quantities(parts)
     assert set(result.blocks) == set(parts) - same
-    for name, change in zip(result.blocks, result.net, strict=True):
-        assert (change == alone[name,] - alone[()]).all()
-    assert result.lost == pytest.approx(score(before, False) - score(now, False))
-    assert result.attributed.sum(0) == pytest.approx(result.lost, abs=1e-12)
+    for name in parts:
+        changed = name in result.blocks
+        assert (q[name, "net"] == (scores[name,] - scores[()] if changed else 0)).all()
+        assert changed or not any(q[name, of].any() for of in ("attributed", "restored", "broken"))
+    lost = score(before, False) - score(now, False)
+    assert q["", "lost"][of_task] == pytest.approx(lost)
+    assert sum(q[name, "attributed"] for name in parts) == pytest.approx(q["", "lost"], abs=1e-12)
     if len(result.blocks) == 1:
-        assert (result.attributed == result.restored).all()
-        assert (result.attributed == result.broken).all()
+        [name] = result.blocks
+        assert (q[name, "attributed"] == q[name, "restored"]).all()
+        assert (q[name, "attributed"] == q[name, "broken"]).all()
     assert all(torch.equal(value, kept[name]) for name, value in now.state_dict().items())
 
 

@@ -1,0 +1,49 @@
+"""Repair: how many examples of each class a new head on each layer needs.
+
+x: examples of each class; y: accuracy on all tasks in %, from layers.csv; a panel for each feature,
+a line for each learner, for the ceiling (offline) and for the floor (untrained), each with the same
+number of examples.
+
+A layer that needs as many examples as an untrained one has kept nothing that a new head could use.
+"""
+
+import math
+
+from matplotlib.figure import Figure
+
+from figures.amounts import described, draw_amounts
+from figures.page import Page
+from figures.tables import StudyTables
+from probe.tables.layer_text import curves, per_class_of
+
+QUESTION = "How many examples does a new head need?"
+NEEDS = "the readout linear with two numbers of examples (readouts linear:1, linear:20)"
+TABLES = ("layers", "learners")
+
+
+def draw(tables: StudyTables, page: Page) -> Figure | None:
+    """Draw a panel per feature with a line for each learner and control over the examples.
+
+    Bars are the 95 % intervals of layers.csv.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None if no feature was read with two numbers of examples.
+    """
+    rows = curves(tables.layers, per_class_of)
+    if tables.crowded or rows.empty:
+        return None
+    amounts = sorted(set(rows["amount"]))
+    names = {k: f"{k:.0f}" if k < math.inf else "all" for k in amounts}
+    grid = draw_amounts(rows, page, names)
+    page.describe(
+        rows["learner"].unique(),
+        "Accuracy on all tasks of a linear classifier on each feature of the network that has "
+        "learned all tasks, by the number of training examples of each class that it is fitted to",
+        *described(rows),
+        readouts=set(rows["readout"]),
+    )
+    return page.fit(grid, ("Examples of each class", "Accuracy on all tasks (%)"), height=1.6)

@@ -9,7 +9,7 @@ than was read out; if the floor still rises, the share retained depends on the b
 
 from matplotlib.figure import Figure
 
-from figures.amounts import described, draw_amounts
+from figures.amounts import draw_amounts
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.tables.layer_text import curves, multiple_of
@@ -22,8 +22,6 @@ TABLES = ("layers", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw a panel per feature with a line for each learner and control over the multiples.
 
-    Bars are the 95 % intervals of layers.csv.
-
     Args:
         tables: The tables of the study.
         page: The page to draw on.
@@ -34,14 +32,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     rows = curves(tables.layers, multiple_of)
     if tables.crowded or rows.empty:
         return None
-    grid = draw_amounts(rows, page, {n: f"{n:.0f}" for n in sorted(set(rows["amount"]))})
-    page.describe(
-        rows["learner"].unique(),
+    return draw_amounts(
+        rows,
+        page,
+        {n: f"{n:.0f}" for n in sorted(set(rows["amount"]))},
+        "Multiple of the retraining's epochs",
         "Accuracy on all tasks after multiples of the retraining's epochs, for each feature",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; a line that still rises has not converged",
-        *described(rows),
-        readouts=set(rows["readout"]),
     )
-    axis_labels = ("Multiple of the retraining's epochs", "Accuracy on all tasks (%)")
-    return page.fit(grid, axis_labels, height=1.6)

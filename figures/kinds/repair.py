@@ -11,7 +11,7 @@ import math
 
 from matplotlib.figure import Figure
 
-from figures.amounts import described, draw_amounts
+from figures.amounts import draw_amounts
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.tables.layer_text import curves, per_class_of
@@ -24,8 +24,6 @@ TABLES = ("layers", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw a panel per feature with a line for each learner and control over the examples.
 
-    Bars are the 95 % intervals of layers.csv.
-
     Args:
         tables: The tables of the study.
         page: The page to draw on.
@@ -36,14 +34,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     rows = curves(tables.layers, per_class_of)
     if tables.crowded or rows.empty:
         return None
-    amounts = sorted(set(rows["amount"]))
-    names = {k: f"{k:.0f}" if k < math.inf else "all" for k in amounts}
-    grid = draw_amounts(rows, page, names)
-    page.describe(
-        rows["learner"].unique(),
+    return draw_amounts(
+        rows,
+        page,
+        {k: f"{k:.0f}" if k < math.inf else "all" for k in sorted(set(rows["amount"]))},
+        "Examples of each class",
         "Accuracy on all tasks of a linear classifier on each feature of the network that has "
         "learned all tasks, by the number of training examples of each class that it is fitted to",
-        *described(rows),
-        readouts=set(rows["readout"]),
     )
-    return page.fit(grid, ("Examples of each class", "Accuracy on all tasks (%)"), height=1.6)

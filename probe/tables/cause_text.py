@@ -58,7 +58,7 @@ def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
     layers = [row for (quantity, _), row in mean.items() if quantity == "attributed"]
     by_verdict = defaultdict(list)
     for row in sorted(layers, key=lambda row: -row.value):
-        by_verdict[_verdict(row)].append((row.feature, _with_ends(row, is_few)))
+        by_verdict[verdict(row)].append((row.feature, _with_ends(row, is_few)))
     if not by_verdict[_COST]:
         yield "no layer's change is shown to have cost any"
     for verb in (_COST, _RETURNED):
@@ -71,14 +71,15 @@ def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
     if by_verdict[_LESS]:
         yield f"{_listed([layer for layer, _ in by_verdict[_LESS]])} {_LESS}"
     competition = mean.get(("competition", ""))
-    if competition and _verdict(competition) in (_COST, _RETURNED):
+    if competition and verdict(competition) in (_COST, _RETURNED):
         sign = "-" * (competition.high < 0)
         yield f"more classes compete: {sign}{_with_ends(competition, is_few)} points"
     if (error := max((row.sampling_error for row in layers), default=0)) >= 0.0005:
         yield f"drawing orders of layers adds a standard error of up to {points(error)}"
 
 
-def _verdict(row: Any) -> str:
+def verdict(row: Any) -> str:
+    """Decide by its interval whether a change cost points, gave some back, or did little."""
     if row.low > -_LITTLE and row.high < _LITTLE:
         return _LESS
     return _COST if row.low > 0 else _RETURNED if row.high < 0 else _OPEN

@@ -160,10 +160,15 @@ def test_readouts_that_name_other_layers_are_told_apart():
         assert (said in text) == differing == (" differ on where ft falls" in text)
 
 
-def test_the_output_is_not_judged_by_what_it_acquires():
-    """It competes only with the classes seen so far, the ceiling's with all."""
-    at_output = replace(layer("out1", 0.5), chance=0.1)
-    assert [row["statement"] for row in at_output.statements()] == ["below_ceiling", "forgets"]
+def test_that_the_output_learned_less_is_stated_where_it_is_shown_and_never_denied():
+    """Right after a task, only the classes seen so far compete, at the ceiling all do."""
+    for learned, shown in ((0.5, {"learns_less": "yes"}), (0.9, {})):
+        at_output = replace(layer("out1", [0.5] * (T - 1) + [0.9], learned), chance=0.1)
+        stated = {row["statement"]: row["verdict"] for row in at_output.statements()}
+        assert {row["statement"] for row in at_output.statement_seeds()} == set(stated)
+        assert stated.pop("below_ceiling") == "yes"
+        assert stated.pop("forgets") == ("no" if shown else "yes")
+        assert stated == shown
 
 
 def test_layers_whose_rows_were_left_out_are_named_beside_the_output():

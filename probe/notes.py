@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -10,6 +11,10 @@ from torch import Tensor
 from probe.cut.interface import CutFacts
 from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import reals_in
+from probe.tables.schemas import CONTROLS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FEW = 4  # names that a note lists
 _ROUNDING = 0.01  # of an accuracy
@@ -173,6 +178,20 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
             notes_of_text.setdefault(without_decimals(note), []).append((feature, note))
     columns = (zip(*pairs, strict=True) for pairs in notes_of_text.values())
     return [f"{', '.join(features)}: {ranged(texts)}" for features, texts in columns]
+
+
+def note_sentences(notes: "pd.DataFrame") -> Iterator[str]:
+    """Yield each note once for each learner, with the features, steps and runs it holds for."""
+    texts = notes["note"].map(without_decimals)
+    for (learner, readout, _), rows in notes.groupby(["learner", "readout", texts], sort=False):
+        features = listed(dict.fromkeys(filter(None, rows["feature"])))
+        steps = sorted(set(rows["tasks_seen"]))
+        runs = len(rows[["order", "seed"]].drop_duplicates())
+        where = [learner, features, f"by {readout}" if readout else ""]
+        if steps and learner not in CONTROLS:
+            where.append(f"after {listed(steps)} task{'' if steps == [1] else 's'}")
+        where.append(f"in {runs} run{'' if runs == 1 else 's'}")
+        yield f"{', '.join(filter(None, where))}: {ranged(rows['note'])}"
 
 
 def listed(names: Iterable[object]) -> str:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from figures.captions import counted
 from figures.report.views import FIRST, short
+from probe.notes import note_sentences
 from probe.tables.cause_text import cause_sentences
 from probe.tables.layer_text import count_tasks, repair_sentences
 from probe.tables.schemas import Tables
@@ -167,8 +168,13 @@ def _caveats(
     seeds = min(rows["seeds"])
     if seeds < 3:
         yield f"{counted(seeds, 'seed')}: statements need at least three"
-    # Of the learner's own networks: those with a feature are on retrained ones.
-    notes = where(tables["notes"], learner=learner, feature="")["note"]
-    if constant := int(notes.str.contains("for every test example", regex=False).sum()):
+    yield from _notes(where(tables["notes"], learner=learner, feature=""))
+
+
+def _notes(notes: pd.DataFrame) -> Iterator[str]:
+    """Yield the notes on the learner's own networks: those with a feature are on retrained ones."""
+    is_constant = notes["note"].str.contains("for every test example", regex=False)
+    if constant := int(is_constant.sum()):
         words = "network predicts" if constant == 1 else "networks predict"
         yield f"{constant} {words} one class for every example"
+    yield from note_sentences(notes[~is_constant])

@@ -1,6 +1,6 @@
 """The analysis: the measurements of any number of runs, and the quantities derived from them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError, unknown
 from probe.metrics.matrix import AccuracyMatrix
-from probe.notes import listed, ranged, without_decimals
+from probe.notes import listed, note_sentences
 from probe.results.records import Records
 from probe.tables.folder import Saved
 from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.result_base import ResultBase
-from probe.tables.schemas import CONTROLS, Tables
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet, as_html, as_latex, as_text
 from probe.tables.table_file import where
 
@@ -290,20 +290,6 @@ class Analysis(ResultBase):
                 f"one, by learner=NAME"
             )
         return name or self.learners[0]
-
-
-def note_sentences(notes: pd.DataFrame) -> Iterator[str]:
-    """Yield each note once for each learner, with the features, steps and runs it holds for."""
-    texts = notes["note"].map(without_decimals)
-    for (learner, readout, _), rows in notes.groupby(["learner", "readout", texts], sort=False):
-        features = listed(dict.fromkeys(filter(None, rows["feature"])))
-        steps = sorted(set(rows["tasks_seen"]))
-        runs = len(rows[["order", "seed"]].drop_duplicates())
-        where = [learner, features, f"by {readout}" if readout else ""]
-        if steps and learner not in CONTROLS:
-            where.append(f"after {listed(steps)} task{'' if steps == [1] else 's'}")
-        where.append(f"in {runs} run{'' if runs == 1 else 's'}")
-        yield f"{', '.join(filter(None, where))}: {ranged(rows['note'])}"
 
 
 def _range_text(steps: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from probe.analysis.statements import STATEMENTS
 from probe.by_layer.jobs import jobs_of
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.errors import InputError, unknown
-from probe.results.analysis import note_sentences
+from probe.notes import note_sentences
 from probe.results.result import JobResult, job_result
 from probe.results.run_directory import read_plan, store_of
 from probe.tables.folder import read_tables

@@ -92,6 +92,7 @@ def test_readouts_that_disagree_are_a_caveat() -> None:
 
 CONSTANT = "it predicts class 3 for every test example"
 NOTES = [("ft", "0", 0, feature, CONSTANT, 5, "") for feature in ("", "conv1")]
+RENAMED = [("ft", "0", 0, "", "its accuracy is 0.5 %, and 94.0 % after", 5, "")]
 WITHOUT = {
     control: layers(ALL, room=0.01).query(f"quantity != '{control}'")
     for control in ("floor", "ceiling")
@@ -105,6 +106,7 @@ WITHOUT = {
         ({"orders": 1}, "one task order: "),
         # Of the network, and not of one retrained from conv1.
         ({"notes": new_table("notes", NOTES)}, "1 network predicts"),
+        ({"notes": new_table("notes", RENAMED)}, "ft, after 5 tasks, in 1 run: its accuracy"),
         *(({"layers": rows}, f"no {control} was measured: ") for control, rows in WITHOUT.items()),
     ],
 )

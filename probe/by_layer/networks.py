@@ -6,6 +6,7 @@ networks trained elsewhere, in files or in memory (`probe.by_layer.network_sourc
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -100,30 +101,44 @@ class TrainedNetwork:
         Returns:
             The predictions and losses under the main head, by set.
         """
-        scenario, main = self.scenario, "multi" if self.task_aware else "single"
         with mode(self.model, training=False):
-            any_layout = same_in_both_layouts(self.logits, some(scenario.test))
-
-        def test(everywhere: bool) -> tuple[NDArray[Any], NDArray[np.float16]]:
-            by_head, losses = predictions_by_head(
-                # What never was a network need not be stable.
-                lambda x: self.logits(x).nan_to_num(),
-                scenario,
-                self.classes_seen,
-                task_aware=self.task_aware,
-                position=None if everywhere else position,
-                any_layout=any_layout,
+            tested = rewind(
+                unwrapped(self.model),
+                named_state(before),
+                blocks,
+                lambda everywhere: self._tested(None if everywhere else position),
+                limit,
+                self._as_it_is,
             )
-            in_order = scenario.in_callers_order
-            return in_order(by_head[main]), in_order(losses.clamp(max=_LARGEST).half())
-
-        with mode(self.model, training=False):
-            tested = rewind(unwrapped(self.model), named_state(before), blocks, test, limit)
         return Measurement(
-            test=scenario.test_examples,
+            test=self.scenario.test_examples,
             predicted={put_back(names): predicted for names, (predicted, _) in tested.items()},
             loss={put_back(names): loss for names, (_, loss) in tested.items()},
         )
+
+    @cached_property
+    def _as_it_is(self) -> tuple[NDArray[Any], NDArray[np.float16]]:
+        """The predictions and losses of the network itself, which all earlier ones share."""
+        return self._tested(None)
+
+    @cached_property
+    def _any_layout(self) -> bool:
+        return same_in_both_layouts(self.logits, some(self.scenario.test))
+
+    def _tested(self, position: int | None) -> tuple[NDArray[Any], NDArray[np.float16]]:
+        """Test it in eval mode under the main head, on the task at a position or on all tasks."""
+        by_head, losses = predictions_by_head(
+            # What never was a network need not be stable.
+            lambda x: self.logits(x).nan_to_num(),
+            self.scenario,
+            self.classes_seen,
+            task_aware=self.task_aware,
+            position=position,
+            any_layout=self._any_layout,
+        )
+        predicted = by_head["multi" if self.task_aware else "single"]
+        in_order = self.scenario.in_callers_order
+        return in_order(predicted), in_order(losses.clamp(max=_LARGEST).half())
 
 
 class Networks(Protocol):

@@ -33,6 +33,7 @@ def rewind(
     blocks: Blocks,
     test: Callable[[bool], Tested],
     limit: int = 64,
+    as_it_is: Tested | None = None,
 ) -> dict[Names, Tested]:
     """Test a network with sets of its blocks put back to an earlier network's.
 
@@ -43,6 +44,7 @@ def rewind(
         test: Tests the network on the examples of the earlier task or, if the flag is set, of all.
             It is set where one block is put back, or none.
         limit: The number of sets up to which all are tested, see `Coalitions`.
+        as_it_is: The result for the network itself, if it is known.
 
     Returns:
         The results by set of blocks, of those that have changed.
@@ -51,6 +53,9 @@ def rewind(
     results = {}
     for mask in Coalitions(players=len(changed), limit=limit).masks:
         names = tuple(name for k, name in enumerate(changed) if mask >> k & 1)
+        if not names and as_it_is is not None:
+            results[names] = as_it_is
+            continue
         with rewound(model, [tensor for name in names for tensor in changed[name]], before):
             results[names] = test(len(names) < 2)
     return results

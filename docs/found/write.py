@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +114,31 @@ def forgotten(study: str, readout: str) -> Iterable[Sequence[str]]:
     ):
         own = rows[rows.learner == learner].set_index("feature")
         yield _name(learner), *(_points(own, feature) for feature in features)
+
+
+def causes(study: str, *learners: str) -> Iterable[Sequence[str]]:
+    """Yield what the change of each layer cost, above what its linear readout forgot.
+
+    The last column asks whether a layer costs more the deeper it is: yes where each interval lies
+    above that of the layer before, no where one lies below that of an earlier layer.
+    """
+    cost, held = _table(study, "causes"), _of_all(study)
+    cost = cost[cost.task_position.isna() & (cost.score == "accuracy")]
+    held = held[(held.readout == "linear") & (held.quantity == "forgotten")]
+    layers = list(dict.fromkeys(held.sort_values("depth").feature))
+    yield "learner", "points", *layers, "more classes compete", "the deeper, the more?"
+    for learner in learners:
+        pieces, forgot = cost[cost.learner == learner], held[held.learner == learner]
+        by_layer = pieces[pieces.quantity == "attributed"].set_index("feature").loc[layers]
+        competition = pieces[pieces.quantity == "competition"].set_index("quantity")
+        ends = list(zip(by_layer.low, by_layer.high, strict=True))
+        rises = all(high < low for (_, high), (low, _) in pairwise(ends))
+        falls = any(high < low for (low, _), (_, high) in combinations(ends, 2))
+        order = "yes" if rises else "no" if falls else "cannot tell"
+        cells = (_points(by_layer, layer) for layer in layers)
+        yield _name(learner), "its change cost", *cells, _points(competition, "competition"), order
+        by_readout = forgot.set_index("feature")
+        yield "", "its readout forgot", *(_points(by_readout, layer) for layer in layers), "", ""
 
 
 def murata(study: str) -> Iterable[Sequence[str]]:
@@ -282,7 +308,8 @@ def _points(at: pd.DataFrame, name: str) -> str:
 
 
 KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
-    own.__name__: own for own in (layers, forgotten, murata, chaudhry, diaz, kemker, scenarios)
+    own.__name__: own
+    for own in (layers, forgotten, causes, murata, chaudhry, diaz, kemker, scenarios)
 }
 
 

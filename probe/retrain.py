@@ -172,6 +172,8 @@ class Retrained:
     Attributes:
         feature: Name of the feature.
         predicted: Predicted classes (N,), in the order of the test data.
+        at_half: The same after half of the epochs, None if nothing was left to train, or if there
+            was a single epoch.
         history: History of the training, None if nothing was left to train.
         multiple: Multiple of the recipe's epochs, see `RetrainSettings`.
         notes: Notes on this feature.
@@ -179,6 +181,7 @@ class Retrained:
 
     feature: str
     predicted: Tensor
+    at_half: Tensor | None
     history: History | None
     multiple: int
     notes: tuple[str, ...]
@@ -259,14 +262,19 @@ class Protocol:
         tail = split.tail if self.outputs is None else SelectedOutputs(split.tail, self.outputs)
         test = Labeled(values[1].pop(name), self.test.y)
 
-        def tested(multiple: int, history: History | None = None) -> Retrained:
+        def tested() -> Tensor:
             # It may draw at random, in eval mode too.
             chance = every_global_stream(stream(how.seed, "test", name))
             with mode(tail, training=False), chance, explained(self.test.x):
-                predicted = predict_each(tail, test, self.classes, {"": None})[0][""]
+                return predict_each(tail, test, self.classes, {"": None})[0][""]
+
+        def retrained(
+            multiple: int, predicted: Tensor, history: History | None, at_half: Tensor | None
+        ) -> Retrained:
             return Retrained(
                 feature=name,
                 predicted=predicted,
+                at_half=at_half,
                 history=history,
                 multiple=multiple,
                 notes=(
@@ -277,24 +285,32 @@ class Protocol:
             )
 
         if not facts.trained:
-            return [tested(multiple) for multiple in how.multiples]
+            return [retrained(multiple, tested(), None, None) for multiple in how.multiples]
         split.reinitialize(self.fresh, stream(how.seed, "tail", name))
         parameters = {n: x for n, x in split.fresh_values.items() if n in facts.trained}
         before = notes.sums_of(parameters.values())
-        *earlier, last = (multiple * how.recipe.epochs for multiple in how.multiples)
+        budgets = {multiple: multiple * how.recipe.epochs for multiple in how.multiples}
+        halves = {epochs // 2 for epochs in budgets.values()} - {0}
+        *earlier, last = sorted(halves.union(budgets.values()))
         recipe, recorder = replace(how.recipe, epochs=last), HistoryRecorder(earlier)
         with located(f"retraining from {name!r}"), explained(self.train.x):
             data = Labeled(values[0].pop(name), self.train.y)
             fit(tail, data, recipe, stream(how.seed, "retrain", name), recorder)
             del data
         cut_notes += notes.of_unchanged(parameters, before)
-        results: list[Retrained] = []
-        for multiple in reversed(how.multiples):
-            epochs = multiple * how.recipe.epochs
-            if epochs in recorder.states:
-                restore(tail, recorder.states.pop(epochs))
-            results.insert(0, tested(multiple, recorder.history.until(epochs)))
-        return results
+        predicted = {last: tested()}
+        for epochs in reversed(earlier):
+            restore(tail, recorder.states.pop(epochs))
+            predicted[epochs] = tested()
+        return [
+            retrained(
+                multiple,
+                predicted[epochs],
+                recorder.history.until(epochs),
+                predicted.get(epochs // 2),
+            )
+            for multiple, epochs in budgets.items()
+        ]
 
 
 def cache_plan(

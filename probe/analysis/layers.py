@@ -6,6 +6,8 @@ Positions follow the executed order: position j uses the test examples of each o
 averaged over the orders within a seed. None stands for all tasks.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -39,6 +41,8 @@ NAMES = (
     "above_floor",
     "acquired",
     "retained",
+    "missing_drift",
+    "forgotten_drift",
 )
 """The names of the quantities in display order; `quantities` defines each."""
 
@@ -47,6 +51,7 @@ _FORGOTTEN = (
     "forgotten_max",
     "own",
     "inherited",
+    "forgotten_drift",
 )  # over all tasks these are means over positions
 
 _DIFFERENCES = {
@@ -91,6 +96,7 @@ class LayerOutcomes:
             feature's own put back to theta_j, by j.
         block: Correctness (S, O, n) in the last network with only the feature's own block put back
             to theta_j, by j.
+        half: The outcomes after half of the retraining's epochs, None for other readouts.
     """
 
     rows: Mapping[int, Right]
@@ -98,6 +104,7 @@ class LayerOutcomes:
     ceiling: Right | None = None
     upstream: Mapping[int, Right] = field(default_factory=dict)
     block: Mapping[int, Right] = field(default_factory=dict)
+    half: LayerOutcomes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +135,8 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
       upstream of the feature's own are of theta_u and whose own block is of theta_w, own =
       ((A[j, j] - A[j, T]) + (A[T, j] - A[T, T])) / 2
     - `above_floor` = A[T, j] - b; `acquired` = A[j, j] - b
+    - `missing_drift` and `forgotten_drift`: the value after half of the retraining's epochs, with a
+      ceiling of as many, minus the value
     - `retained` = (A[T, j] - b) / (C - b); NaN where C - b is not significantly above 0
 
     Over all tasks, every test example has the same weight, but `forgotten`, its parts and
@@ -192,6 +201,9 @@ def _means(
         upstream, block = position.mean(outcomes.upstream[p]), position.mean(outcomes.block[p])
         e["own"] = (e["learned"] - upstream + block - e["accuracy"]) / 2
         e["inherited"] = e["forgotten"] - e["own"]
+    before = _means(outcomes.half, layout, position) if outcomes.half else {}
+    moving = [name for name in ("missing", "forgotten") if name in e and name in before]
+    e |= {f"{name}_drift": before[name] - e[name] for name in moving}
     absent = {"learned", "best", "forgotten"} if p in (None, T) else {"learned", "best"}
     return {name: values for name, values in e.items() if name not in absent}
 

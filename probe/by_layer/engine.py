@@ -244,7 +244,11 @@ class LayerProbe:
             # A feature may lack fewer budgets than another.
             if key := key_of_tail.get((tail.feature, tail.multiple)):
                 notes = (*self._class_notes, *tail.notes)
-                yield key, self._measurement("single", tail.predicted, notes, tail.history)
+                measurement = self._measurement("single", tail.predicted, notes, tail.history)
+                if tail.at_half is not None:
+                    half = {"half": scenario.in_callers_order(tail.at_half)}
+                    measurement = replace(measurement, predicted={**measurement.predicted, **half})
+                yield key, measurement
 
     @cached_property
     def _class_notes(self) -> list[str]:

@@ -130,7 +130,8 @@ class Measurement:
         predicted: The class predicted for each test example, (N,), by head. A readout over all
             classes has only the head `single`, a readout within each task only `multi`. The output
             of a task-aware learner has only `multi`, the output of others all three heads.
-            Diagnostics have no predictions. Rewound networks are named by the blocks put back, see
+            Diagnostics have no predictions. A retraining has a second row, `half`, after half of
+            its epochs. Rewound networks are named by the blocks put back, see
             `put_back`, and have K for examples that were not tested.
         loss: The cross-entropy of each test example in nats, (N,) float16, by head: of a network's
             own output under its main head, and of rewound networks; infinite for a label that does

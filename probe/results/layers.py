@@ -5,7 +5,7 @@ seed counts once all of its orders, its floor and its ceiling are finished.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from math import nan
@@ -26,6 +26,7 @@ from probe.analysis.statements import (
 )
 from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
+from probe.metrics.murata import RETRAIN
 from probe.results.result import JobResult, Scores, main_head
 from probe.tables.schemas import Row
 from probe.tables.table_file import new_table
@@ -163,8 +164,21 @@ def _layer(
     used = [row_of[tasks_seen] for row_of in complete for tasks_seen in every]
     used += [scores_by_seed[s] for scores_by_seed in ends.values() for s in seeds]
 
-    def row(tasks_seen: int) -> Right:
-        return np.array([[correct(test, rows[s, o][tasks_seen]) for o in orders] for s in seeds])
+    def outcomes(at_half: bool = False) -> LayerOutcomes:
+        by_row = {
+            t: np.array([[correct(test, rows[s, o][t], at_half) for o in orders] for s in seeds])
+            for t in sorted(every)
+        }
+        of_control = {
+            kind: np.array([correct(test, scores_by_seed[s], at_half) for s in seeds])
+            for kind, scores_by_seed in ends.items()
+        }
+        # Of one seed it is the same network in all orders.
+        own_floor = run.job.own_network and 0 in every
+        floor = by_row[0][:, 0] if own_floor else of_control.get(UNTRAINED)
+        return LayerOutcomes(rows=by_row, floor=floor, ceiling=of_control.get(OFFLINE))
+
+    measured = outcomes()
 
     def with_blocks(which: str) -> dict[int, Right]:
         """Return the outcomes of the last network with blocks of earlier ones put back."""
@@ -178,29 +192,26 @@ def _layer(
         ]
         if feature == run.features[0] and run.with_blocks:
             # Nothing is upstream: what it forgot is its own.
-            return {j: row(T if which == UPSTREAM else j) for j in every - {0, T}}
+            return {j: measured.rows[T if which == UPSTREAM else j] for j in every - {0, T}}
         shape = len(seeds), len(orders), -1
         return {
             j: np.array([correct(test, of_run[j]) for of_run in of_runs]).reshape(shape)
             for j in set.intersection(*map(set, of_runs))
         }
 
-    by_control = {kind: np.array([correct(test, ends[kind][s]) for s in seeds]) for kind in ends}
-    # Of one seed it is the same network in all orders.
-    floor = row(0)[:, 0] if run.job.own_network and 0 in every else by_control.get(UNTRAINED)
     return Layer(
         learner=run.job.learner,
         readout=readout,
         feature=feature,
         depth=1 + run.features.index(feature),
-        converged=all(scores.converged for scores in used),
+        # A retraining states what it reaches within its budget.
+        converged=readout.startswith(RETRAIN) or all(scores.converged for scores in used),
         chance=_chance(run, readout) if feature == run.features[-1] else None,
-        outcomes=LayerOutcomes(
-            rows={tasks_seen: row(tasks_seen) for tasks_seen in sorted(every)},
-            floor=floor,
-            ceiling=by_control.get(OFFLINE),
+        outcomes=replace(
+            measured,
             upstream=with_blocks(UPSTREAM),
             block=with_blocks(BLOCK),
+            half=outcomes(at_half=True) if any(x.half_bits is not None for x in used) else None,
         ),
         layout=layout_of(test, list(orders.values())),
         seeds=tuple(seeds),
@@ -228,18 +239,20 @@ def layout_of(test: TestExamples, orders: Sequence[Sequence[int]]) -> TestLayout
     return TestLayout(tasks=tasks, strata=strata, orders=np.array(orders))
 
 
-def correct(test: TestExamples, scores: Scores) -> Right:
+def correct(test: TestExamples, scores: Scores, at_half: bool = False) -> Right:
     """Return whether each test example is classified correctly.
 
     Args:
         test: The test examples.
         scores: The scores with their predictions.
+        at_half: Whether to take those after half of the epochs, where there are any.
 
     Returns:
         The correctness (N,), in the order of a layout.
     """
     by_class = np.lexsort((test.labels, test.tasks))
-    right = np.unpackbits(scores.right_bits, count=len(by_class)).astype(bool)
+    bits = scores.half_bits if at_half and scores.half_bits is not None else scores.right_bits
+    right = np.unpackbits(bits, count=len(by_class)).astype(bool)
     return np.asarray(right[by_class])
 
 

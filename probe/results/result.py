@@ -38,6 +38,7 @@ class Scores:
         accuracy: The accuracy on each task, (T,).
         f1: The F1 of each task, (T,).
         right_bits: The correctness of each test example, packed by `np.packbits`, (N / 8,).
+        half_bits: The same after half of the epochs, None where nothing was retrained.
         constant: The class predicted for every test example; None if there are several, or if all
             examples are of a single class.
         history: History of the training, None for readouts that are not trained by epochs.
@@ -50,6 +51,7 @@ class Scores:
     accuracy: NDArray[np.float64]
     f1: NDArray[np.float64]
     right_bits: NDArray[np.uint8]
+    half_bits: NDArray[np.uint8] | None
     constant: int | None
     history: History | None
     notes: tuple[str, ...]
@@ -219,6 +221,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
         predicted, labels = measurement.predicted[head], measurement.test.labels
+        half = measurement.predicted.get("half")
         predictions = measurement.test.with_predictions(predicted, job.tasks, classes)
         is_constant = (predicted == predicted[0]).all() and (labels != labels[0]).any()
         return Scores(
@@ -227,6 +230,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
             accuracy=predictions.accuracies(plan.report.mean),
             f1=predictions.f1(),
             right_bits=np.packbits(predictions.correct),
+            half_bits=np.packbits(half == labels) if half is not None else None,
             constant=int(predicted[0]) if is_constant else None,
             history=measurement.history,
             notes=measurement.notes,
@@ -246,7 +250,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         {
             key: scores(measurements[key], head, key.feature)
             for key in some
-            for head in measurements[key].predicted
+            for head in measurements[key].predicted.keys() - {"half"}
         }
         for some in (keys, crossed)
     )

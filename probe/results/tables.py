@@ -111,7 +111,8 @@ def tables_of(
         "layers": [row for layer in layers for row in layer.rows()],
         "statements": [
             row
-            if row["verdict"] in ("few seeds", "not converged")
+            # A doubtful output says nothing of hidden layers.
+            if row["verdict"] == "few seeds" or layer.chance is None
             else {**row, "verdict": withheld.get((layer.learner, row["statement"]), row["verdict"])}
             for layer in layers
             for row in layer.statements()

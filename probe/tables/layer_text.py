@@ -12,7 +12,7 @@ from probe.metrics.murata import RETRAIN
 from probe.tables.cause_text import cause_sentences
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import points, sentences
+from probe.tables.statement_text import multiple_of, points, sentences
 from probe.tables.table_file import where
 
 _CONTROLS = {
@@ -109,16 +109,6 @@ def pra_sheet(summary: pd.DataFrame) -> Sheet:
             (r.learner, r.feature, mean_cell((r.mean, r.std), " ± ")) for r in rows.itertuples()
         ],
     )
-
-
-def multiple_of(readout: str) -> int | None:
-    """Return the multiple of the epochs of partial retraining, None for other readouts.
-
-    >>> [multiple_of(readout) for readout in ("retrain", "retrain@4", "retrain@4+bn", "linear")]
-    [1, 4, None, None]
-    """
-    match = re.fullmatch(rf"{RETRAIN}(?:@(\d{{1,5}}))?", readout)
-    return int(match[1] or 1) if match else None
 
 
 def per_class_of(readout: str) -> float | None:

@@ -1,6 +1,7 @@
 """Sentences on the layers of a learner: statements with intervals, and comparisons of two runs."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from statistics import stdev
@@ -11,12 +12,15 @@ from scipy.special import stdtrit
 
 from probe.analysis.intervals import LEVEL
 from probe.analysis.statements import FEWEST, STATEMENTS
+from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
-from probe.tables.table_file import records
+from probe.tables.table_file import records, where
 
 KEY = ["learner", "readout", "feature", "statement"]
 """The columns that name a statement on a layer."""
+
+_STATEMENT = {quantity: statement for statement, quantity in STATEMENTS.items()}
 
 _VERBS = {
     "below_ceiling": ("falls below the ceiling", "fall below the ceiling"),
@@ -65,9 +69,11 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
         slopes = by_statement.get("loses_plasticity")
         if slopes is not None and "yes" not in set(slopes["verdict"]):
             del by_statement["loses_plasticity"]
+        budget = budget_of(tables["retraining"], readout)
         text[learner, readout] = [
-            sentence(stated, ranges.get((learner, readout, name)), tasks, values)
+            sentence(_moved(stated, tables["layers"]), first, tasks, values, budget)
             for name, stated in by_statement.items()
+            for first in [ranges.get((learner, readout, name))]
         ]
         features = {name: stated["feature"].tolist() for name, stated in by_statement.items()}
         stated, layers = features.get("forgets"), features.get("below_ceiling", [])
@@ -83,6 +89,37 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
                 f"first: {_READOUTS}"
             )
     return text
+
+
+def multiple_of(readout: str) -> int | None:
+    """Return the multiple of the epochs of partial retraining, None for other readouts.
+
+    >>> [multiple_of(readout) for readout in ("retrain", "retrain@4", "retrain@4+bn", "linear")]
+    [1, 4, None, None]
+    """
+    match = re.fullmatch(rf"{RETRAIN}(?:@(\d{{1,5}}))?", readout)
+    return int(match[1] or 1) if match else None
+
+
+def budget_of(retraining: pd.DataFrame, readout: str) -> int | None:
+    """Return the epochs of partial retraining, None for other readouts."""
+    multiple = multiple_of(readout.removesuffix("+bn"))
+    if multiple is None or retraining.empty:
+        return None
+    longest = retraining.loc[retraining["epoch"].idxmax()]
+    return multiple * int(longest["epoch"]) // (multiple_of(longest["readout"]) or 1)
+
+
+def _moved(rows: pd.DataFrame, layers: pd.DataFrame) -> pd.DataFrame:
+    """Add how much fewer points the second half of a retraining's epochs left, where it is many."""
+    drifts = where(
+        layers, quantity=[f"{of}_drift" for of in STATEMENTS.values()], task_position=None
+    )
+    by_key = drifts.assign(statement=drifts["quantity"].str.removesuffix("_drift").map(_STATEMENT))
+    by_key = by_key.set_index(KEY)[["value", "low", "high"]].add_prefix("moved_")
+    rows = rows.join(by_key, on=KEY)
+    far = (rows["moved_low"] > rows["margin"]) | (rows["moved_high"] < -rows["margin"])
+    return rows.assign(moved=rows["moved_value"].where(far))
 
 
 def seed_values(tables: Tables) -> dict[Any, dict[int, float]]:
@@ -129,7 +166,11 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
 
 
 def sentence(
-    rows: pd.DataFrame, first_layer: Any, tasks: int, values: Mapping[Any, Mapping[int, float]]
+    rows: pd.DataFrame,
+    first_layer: Any,
+    tasks: int,
+    values: Mapping[Any, Mapping[int, float]],
+    budget: int | None = None,
 ) -> str:
     """Describe one statement on the layers of a learner and readout, by depth.
 
@@ -138,6 +179,7 @@ def sentence(
         first_layer: The row with the range of the first layer, None if there is no such row.
         tasks: The number of tasks T.
         values: The value of each seed, see `seed_values`.
+        budget: The epochs of a retraining, with the column `moved`; None for other readouts.
 
     >>> from probe.tables.table_file import new_table
     >>> cells = ("ft", "linear", "conv3", 3, "forgets", "yes", 0.01, 0.054, 0.042, 0.066, 5)
@@ -145,20 +187,21 @@ def sentence(
     'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
     learner, statement = rows["learner"].iloc[0], rows["statement"].iloc[0]
+    learner = f"within {budget} epochs {learner}" if budget else learner
     by_verdict = dict(list(rows.groupby("verdict", sort=False)))
     finds, finding = _VERBS[statement]
     before_last = f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     unit = {"forgets": before_last, "loses_plasticity": " per task"}.get(statement, "")
     if "yes" in by_verdict:
         parts = [
-            f"{learner} {finds}{_range(first_layer)}: {_values(by_verdict['yes'], unit, values)}"
+            f"{learner} {finds}{_range(first_layer)}: {_values(by_verdict['yes'], unit, values, budget)}"
         ]
     elif set(by_verdict) == {"no"}:
         parts = [f"{learner}: no layer {finds} by more than the margin"]
     else:
         parts = [f"{learner}: no layer is shown to {finding}"]
     if "open" in by_verdict:
-        parts.append(f"inconclusive: {_values(by_verdict['open'], unit, values)}")
+        parts.append(f"inconclusive: {_values(by_verdict['open'], unit, values, budget)}")
     words = {verdict: f"not judged, as {reason}," for verdict, reason in WITHHELD.items()}
     if "no" in by_verdict:
         words = {"no": f"less than {margin(by_verdict['no']['margin'].max())}{unit}", **words}
@@ -169,7 +212,9 @@ def sentence(
     return "; ".join(parts)
 
 
-def _values(rows: pd.DataFrame, unit: str, values: Mapping[Any, Mapping[int, float]]) -> str:
+def _values(
+    rows: pd.DataFrame, unit: str, values: Mapping[Any, Mapping[int, float]], budget: int | None
+) -> str:
     """Return the value at each layer with its interval, in points; the first with its unit."""
     cells: list[str] = []
     for row in rows.itertuples():
@@ -179,6 +224,9 @@ def _values(rows: pd.DataFrame, unit: str, values: Mapping[Any, Mapping[int, flo
         by_seed = ", ".join(map(points, values.get(key, {}).values()))
         by_seed = f" (seeds: {by_seed})" if row.high - row.low > _WIDE else ""
         cells.append(f"{value}{words} [{low}, {high}] at {row.feature}{by_seed}")
+        if budget and row.moved == row.moved:
+            fewer = "fewer" if row.moved > 0 else "more"
+            cells[-1] += f", {points(abs(row.moved))} {fewer} than within {budget // 2}"
     return ", ".join(cells)
 
 

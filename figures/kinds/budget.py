@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from figures.amounts import draw_amounts
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.layer_text import curves, multiple_of
+from probe.tables.layer_text import curves
+from probe.tables.statement_text import multiple_of
 
 QUESTION = "Would more retraining change what a layer shows?"
 NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"

@@ -176,9 +176,7 @@ class Analysis(ResultBase):
 
     def sheets(self) -> list[Sheet]:
         """Return the analysis as text: a table for each learner and readout, and for budgets."""
-        budgets = budget_sheets(
-            self.layers(), self.tables_by_name["notes"], one_network=self._of_one_network
-        )
+        budgets = budget_sheets(self.layers(), one_network=self._of_one_network)
         controls = control_sheets(self.tables_by_name["controls"])
         return [*self._sheets(self.layers(), self.learners), *budgets, *controls]
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from probe.analysis.statements import STUCK, UNFINISHED
 from probe.metrics.murata import RETRAIN
 from probe.tables.cause_text import cause_sentences
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED, Tables
@@ -161,30 +160,19 @@ def repair_sentences(layers: pd.DataFrame, learner: str) -> list[str]:
     return text
 
 
-def budget_sheets(
-    layers: pd.DataFrame, notes: pd.DataFrame, *, one_network: bool = False
-) -> list[Sheet]:
+def budget_sheets(layers: pd.DataFrame, *, one_network: bool = False) -> list[Sheet]:
     """Return a sheet for each learner that was retrained for several multiples of the epochs.
 
     Args:
         layers: The quantities of all layers.
-        notes: Notes on trainings: numbers that have not converged get a star.
         one_network: Whether all runs share one network, so that there is one learner.
     """
-    at_end = (notes["tasks_seen"] == count_tasks(layers)) | notes["learner"].isin(CONTROLS)
-    doubted = notes[at_end & notes["note"].str.startswith((UNFINISHED, STUCK))]
-    multiples = doubted["readout"].map(multiple_of)
-    unfinished = set(zip(doubted["learner"], doubted["feature"], multiples, strict=True))
     lines: dict[str, list[tuple[str, ...]]] = {}
     by_budget = curves(layers, multiple_of).astype({"amount": int})
     groups = by_budget.groupby(["learner", "feature", "amount"], sort=False)
     for (learner, feature, multiple), rows in groups:
         value_of = dict(zip(rows["quantity"], rows["value"], strict=True))
-        cells = []
-        for quantity, control in MEASURED.items():
-            star = "*" * ((control or learner, feature, multiple) in unfinished)
-            value = value_of.get(quantity, float("nan"))
-            cells.append("-" if value != value else f"{100 * value:.1f}{star}")
+        cells = (mean_cell((value_of[q], math.nan) if q in value_of else None) for q in MEASURED)
         lines.setdefault(learner, []).append((feature, str(multiple), *cells))
     return [
         Sheet(
@@ -192,7 +180,6 @@ def budget_sheets(
             title="retrained for multiples of the epochs, in %",
             columns=("feature", "epochs x", *MEASURED),
             lines=of_learner,
-            after=["*: not converged, more epochs may change it"] * ("*" in str(of_learner)),
         )
         for learner, of_learner in lines.items()
     ]

@@ -111,10 +111,9 @@ def budget_of(retraining: pd.DataFrame, readout: str) -> int | None:
 
 
 def _moved(rows: pd.DataFrame, layers: pd.DataFrame) -> pd.DataFrame:
-    """Add how much fewer points the second half of a retraining's epochs left, where it is many."""
-    drifts = where(
-        layers, quantity=[f"{of}_drift" for of in STATEMENTS.values()], task_position=None
-    )
+    """Add by how much a retraining's value at half of its epochs differs, beyond the margin."""
+    names = [f"{quantity}_drift" for quantity in _STATEMENT]
+    drifts = where(layers, quantity=names, task_position=None)
     by_key = drifts.assign(statement=drifts["quantity"].str.removesuffix("_drift").map(_STATEMENT))
     by_key = by_key.set_index(KEY)[["value", "low", "high"]].add_prefix("moved_")
     rows = rows.join(by_key, on=KEY)
@@ -187,15 +186,14 @@ def sentence(
     'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
     learner, statement = rows["learner"].iloc[0], rows["statement"].iloc[0]
-    learner = f"within {budget} epochs {learner}" if budget else learner
+    learner = f"retrained for {budget} epochs, {learner}" if budget else learner
     by_verdict = dict(list(rows.groupby("verdict", sort=False)))
     finds, finding = _VERBS[statement]
     before_last = f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     unit = {"forgets": before_last, "loses_plasticity": " per task"}.get(statement, "")
     if "yes" in by_verdict:
-        parts = [
-            f"{learner} {finds}{_range(first_layer)}: {_values(by_verdict['yes'], unit, values, budget)}"
-        ]
+        shown = _values(by_verdict["yes"], unit, values, budget)
+        parts = [f"{learner} {finds}{_range(first_layer)}: {shown}"]
     elif set(by_verdict) == {"no"}:
         parts = [f"{learner}: no layer {finds} by more than the margin"]
     else:
@@ -226,7 +224,7 @@ def _values(
         cells.append(f"{value}{words} [{low}, {high}] at {row.feature}{by_seed}")
         if budget and row.moved == row.moved:
             fewer = "fewer" if row.moved > 0 else "more"
-            cells[-1] += f", {points(abs(row.moved))} {fewer} than within {budget // 2}"
+            cells[-1] += f", {points(abs(row.moved))} {fewer} than for {budget // 2}"
     return ", ".join(cells)
 
 

@@ -12,7 +12,6 @@ import figures
 import probe
 from figures.report.questions import _accuracy
 from figures.tables import StudyTables
-from probe.analysis.statements import UNFINISHED
 from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.store import InMemory, Store
 from probe.by_layer.trained_networks import _with_controls
@@ -26,8 +25,6 @@ from probe.record.recorder import Recorder
 from probe.record.recording import read_recording
 from probe.results import run_directory
 from probe.results.job import is_finished
-from probe.tables.layer_text import budget_sheets
-from probe.tables.table_file import new_table
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import assign_tasks
 from probe.training.evaluation import barred_but, predict_each
@@ -232,22 +229,6 @@ def test_the_floor_of_a_seed_is_the_first_network_of_its_first_run():
     first, second = Path("a-0.pt"), Path("b-0.pt")
     runs = {Run("a", "0", 0): {0: first}, Run("b", "0", 0): {0: second}}
     assert _with_controls(runs, {})[Run("untrained", "", 0)] == {0: first}
-
-
-def test_a_star_on_a_control_is_of_the_training_of_that_control():
-    row = {"learner": "er", "feature": "conv1", "depth": 1, "value": 0.5, "seeds": 3}
-    layers = [
-        {**row, "readout": readout, "quantity": quantity}
-        for readout in ("retrain", "retrain@2")
-        for quantity in ("accuracy", "floor", "ceiling")
-    ]
-    run = {"order": "0", "seed": 0, "feature": "conv1", "readout": "retrain", "note": UNFINISHED}
-    of = {"er": ("accuracy", 1), "untrained": ("floor", 0), "offline": ("ceiling", 1)}
-    for learner, (starred, tasks_seen) in of.items():
-        notes = [{**run, "learner": learner, "tasks_seen": tasks_seen}]
-        [sheet] = budget_sheets(new_table("layers", layers), new_table("notes", notes))
-        stars = [cell.endswith("*") for cell in sheet.lines[0][2:]]
-        assert stars == [column == starred for column in sheet.columns[2:]]
 
 
 def test_deviations_include_the_task_just_learned_and_only_later_ones_are_pale():

@@ -68,6 +68,24 @@ def test_they_are_what_trainings_of_their_lengths_give(make, features) -> None:
     assert any(not torch.equal(one.predicted, last[one.feature]) for one in together)
 
 
+@pytest.mark.parametrize(
+    ("make", "features"), CASES, ids=lambda case: getattr(case, "__name__", "")
+)
+def test_half_of_the_epochs_is_what_a_training_of_half_the_epochs_gives(make, features) -> None:
+    of_one, of_three, both = (
+        measured(make, features, recipe=recipe(epochs), multiples=multiples)
+        for epochs, multiples in ((1, (1,)), (3, (1,)), (2, (1, 2)))
+    )
+    assert {one.at_half for one in of_one} == {None}
+    for one, half in zip(of_three, of_one, strict=True):
+        assert torch.equal(one.at_half, half.predicted)
+    for one, two in zip(both[::2], both[1::2], strict=True):
+        assert torch.equal(two.at_half, one.predicted)
+    # Where nothing is trained, nothing moves.
+    [at_output] = measured(chain, ["5"], recipe=recipe(2))
+    assert at_output.at_half is at_output.history is None
+
+
 @pytest.mark.parametrize("multiples", [(), (0, 1), (2, 1), (1, 2.0)])
 def test_what_are_no_multiples_is_refused(multiples) -> None:
     with pytest.raises(InputError, match=r"the budget must be multiples .* ascending"):

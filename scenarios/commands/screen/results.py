@@ -254,7 +254,7 @@ def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None
             console.print(printable(title), markup=False, highlight=False)
         for sheet in sheets:
             show_sheet(console, sheet)
-    for sheet in (*budget_sheets(layers, tables["notes"]), *control_sheets(tables["controls"])):
+    for sheet in (*budget_sheets(layers), *control_sheets(tables["controls"])):
         show_sheet(console, sheet)
     if maps:
         _show_maps(console, layers.dropna(subset="task_position"))

@@ -51,6 +51,10 @@ def layer(
     )
 
 
+RUN = {"learner": "ft", "order": "0", "seed": 0, "feature": "conv1", "tasks_seen": T}
+EPOCHS = [{**RUN, "readout": "retrain", "epoch": e, "loss": 1.0, "accuracy": 0.5} for e in (0, 16)]
+
+
 def retained_and_sentences(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
     """Return the column `retained` by feature, and all sentences; withheld: by statement."""
     stated = new_table("statements", (row for layer in layers for row in layer.statements()))
@@ -64,6 +68,7 @@ def retained_and_sentences(*layers: Layer, **withheld: str) -> tuple[dict[str, s
         ),
         "first_layer": first_layers(stated, depths),
         "causes": new_table("causes"),
+        "retraining": new_table("retraining", EPOCHS),
     }
     sheets = layer_sheets(tables)
     cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}
@@ -137,6 +142,23 @@ def test_what_is_withheld_has_its_reason_whatever_has_converged():
         "chance, at conv1, conv2, conv3",
     ]
     assert text[2].endswith(f"at conv1, conv2; {not_judged}")
+
+
+def test_a_retraining_names_its_budget_and_what_its_second_half_moved():
+    """Where it is more than the margin of 5 points."""
+    intact = [replace(x, readout="retrain") for x in INTACT]
+    last = layer("conv3", FORGOTTEN, 0.9, readout="retrain")
+    for before, moved in (
+        (0.55, ", 20.0 fewer than for 8"),
+        (0.74, ""),
+        (0.85, ", 10.0 more than for 8"),
+    ):
+        half = replace(last.outcomes, rows=layer("conv3", before).outcomes.rows)
+        conv3 = replace(last, outcomes=replace(last.outcomes, half=half))
+        assert sentences(*intact, conv3)[0] == (
+            f"retrained for 16 epochs, ft falls below the ceiling, first at conv3: 15.0 points "
+            f"[12.8, 17.2] at conv3{moved}; less than 5 points at conv1, conv2"
+        )
 
 
 def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():

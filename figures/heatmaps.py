@@ -173,23 +173,12 @@ class LayerPanel(NamedTuple):
 def layer_panels(tables: StudyTables) -> list[LayerPanel]:
     """Return the panels to draw, in the order of the table."""
     layers = where(tables.layers, readout=READOUTS, learner=continual(tables.layers))
-    forgets = where(tables.first_layer, statement="forgets")
-    first = forgets.set_index(["learner", "readout"])["first_confirmed"]
     groups = layers.groupby(["learner", "readout"], sort=False)
-    panels = [
-        _panel(learner, readout, rows, first.get((learner, readout), ""), tables.unjudged)
-        for (learner, readout), rows in groups
-    ]
+    panels = [_panel(tables, *key, rows) for key, rows in groups]
     return [panel for panel in panels if panel.cells]
 
 
-def _panel(
-    learner: str,
-    readout: str,
-    rows: pd.DataFrame,
-    forgets: str,
-    in_doubt: set[tuple[str, str, str]],
-) -> LayerPanel:
+def _panel(tables: StudyTables, learner: str, readout: str, rows: pd.DataFrame) -> LayerPanel:
     """Return the panel of the rows of a learner and readout."""
     depths = sorted(set(zip(rows["depth"], rows["feature"], strict=True)))
     features = list(dict(depths).values())
@@ -216,5 +205,7 @@ def _panel(
                     below=above is not None and above.high < 0,
                 )
                 cells.append(cell)
-    unjudged = [name for name in features if (learner, readout, name) in in_doubt]
-    return LayerPanel(learner, readout, features, positions, cells, forgets, unjudged)
+    forgets = where(tables.first_layer, statement="forgets", learner=learner, readout=readout)
+    first = next(iter(forgets["first_confirmed"]), "")
+    unjudged = [name for name in features if (learner, readout, name) in tables.unjudged]
+    return LayerPanel(learner, readout, features, positions, cells, first, unjudged)

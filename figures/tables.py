@@ -56,13 +56,8 @@ class StudyTables:
             InputError: Another table is missing, or a table cannot be read.
         """
         paths = {column.name: table_file(run_directory, column.name) for column in fields(cls)}
-        return cls.of(
-            **{
-                name: read_table(path, name)
-                for name, path in paths.items()
-                if path.exists() or name not in OPTIONAL
-            }
-        )
+        present = [name for name, path in paths.items() if path.exists() or name not in OPTIONAL]
+        return cls.of(**{name: read_table(paths[name], name) for name in present})
 
     @classmethod
     def of(cls, **tables: pd.DataFrame) -> Self:

@@ -90,7 +90,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
             axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
             if quantity == "accuracy":
                 keys |= _plot_controls(axes, looks, names, shown)
-            keys |= _plot_learners(axes, looks, names, shown, quantity, bars=len(bars) > 0)
+            of_panel = {name: looks[name] for name in names}
+            keys |= _plot_learners(axes, of_panel, shown, quantity, bars=len(bars) > 0)
     page.legend(
         [*(looks[name] for name in learners), *keys.values()],
         captions.over_seeds(bars if len(bars) else pra),
@@ -174,13 +175,7 @@ def _control_sentences(shown: StudyTables) -> Iterator[str]:
 
 
 def _plot_learners(
-    axes: Axes,
-    looks: Appearances,
-    learners: Sequence[str],
-    shown: StudyTables,
-    quantity: str,
-    *,
-    bars: bool,
+    axes: Axes, looks: Appearances, shown: StudyTables, quantity: str, *, bars: bool
 ) -> dict[str, Line2D]:
     """Draw a line for each learner of an architecture; return the legend entries of the marks.
 
@@ -190,7 +185,7 @@ def _plot_learners(
     if quantity == "missing":
         lines.scale_points(axes)
     keys, first_below = {}, shown.first_layer.set_index("learner")["first_confirmed"]
-    for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
+    for (name, look), offset in zip(looks.items(), lines.dodges(len(looks)), strict=True):
         rows = where(shown.summary, learner=name).sort_values("depth", kind="stable")
         if bars:
             layers = where(shown.layers, quantity=quantity, learner=name)
@@ -198,13 +193,13 @@ def _plot_learners(
             how = "left" if quantity == "accuracy" else "inner"
             rows = rows.merge(layers[["feature", "value", "low", "high"]], on="feature", how=how)
             rows["value"] = rows["value"].fillna(rows["mean"])
-        drawn = lines.plot_means(axes, looks[name], rows["depth"] + offset, rows)
+        drawn = lines.plot_means(axes, look, rows["depth"] + offset, rows)
         for point, feature in zip(np.asarray(drawn.get_xydata()), rows["feature"], strict=True):
             first = first_below.get(name) == feature
             unjudged = (name, RETRAIN, feature) in shown.unjudged
-            for (label, look), is_marked in zip(_MARKS.items(), (first, unjudged), strict=True):
+            for (label, mark), is_marked in zip(_MARKS.items(), (first, unjudged), strict=True):
                 if is_marked:
-                    (keys[label],) = axes.plot(*point, ls="", label=label, **look)
+                    (keys[label],) = axes.plot(*point, ls="", label=label, **mark)
     return keys
 
 

@@ -114,13 +114,8 @@ def _marks(panels: Sequence[LayerPanel], *, numbers: bool) -> Iterator[tuple[lin
         weak = _key("95 % CI includes 0", marker="$0$", color=heatmaps.WEAK, markeredgewidth=0.2)
         yield weak, "Gray number: its 95 % interval includes 0"
     if any(panel.forgets for panel in panels):
-        frame: dict[str, Any] = {
-            "color": "black",
-            "markerfacecolor": "none",
-            "markeredgewidth": 1.6,
-        }
         yield (
-            _key("Shown to forget from here", **frame),
+            _key("Shown to forget from here", color="black", mfc="none", mew=1.6),
             "A frame: from this layer to the output every layer is shown to forget, "
             f"{captions.MARGIN}",
         )

@@ -83,6 +83,6 @@ def _rows(tables: StudyTables) -> pd.DataFrame:
     rows = where(tables.layers, quantity="forgotten", task_position=None).dropna(subset="value")
     # What is forgotten at only the output is in another figure.
     rows = rows[rows.groupby(["readout", "learner"])["value"].transform("size") > 1]
-    readouts = [where(rows, readout=readout) for readout in rows["readout"].unique()]
-    swept = [sweeps(tables.learners, of_readout, empty="finetune") for of_readout in readouts]
+    by_readout = rows.groupby("readout", sort=False)
+    swept = [sweeps(tables.learners, layers, empty="finetune") for _, layers in by_readout]
     return pd.concat(swept or [rows])

@@ -8,8 +8,6 @@ A learner that retains old tasks may fail to learn new ones. The best learners a
 left: they forget little, and learn each task as well as a model trained on all data so far.
 """
 
-from typing import Any
-
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -60,8 +58,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     _name_quadrants(axes, F, I_T)
     for name in both:
         x, y = F.loc[[name]], I_T.loc[[name]]
-        options: dict[str, Any] = {"x_bars": x["std"], "scale": 1, "joined": False}
-        lines.plot_means(axes, looks[name], x["mean"], y, **options)
+        lines.plot_means(axes, looks[name], x["mean"], y, x_bars=x["std"], scale=1, joined=False)
     points = pd.concat([F, I_T])
     note = captions.with_head(captions.over_seeds(points), F)
     page.legend([looks[name] for name in both], note, joined=False)

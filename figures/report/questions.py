@@ -1,7 +1,7 @@
 """Questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -36,11 +36,11 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for name, ask in _QUESTIONS.items():
+    for ask in (causes, missing, parted, course, budget, output, diagnostics):
         answers = {run: ask(tables, matrices[run]) for run, tables in runs.items()}
         figures, more = (_together({r: a[k] for r, a in answers.items()}) for k in range(2))
         if figures:
-            answered.append(Section(name, figures, more))
+            answered.append(Section(ask.__name__, figures, more))
     return answered
 
 
@@ -257,14 +257,3 @@ def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
     for readout, learner in pairs:
         if learner not in CONTROLS:
             yield (learner, readout), where(layers, readout=readout, learner=learner)
-
-
-_QUESTIONS: dict[str, Callable[[Tables, Matrices], ReportFigures]] = {
-    "causes": causes,
-    "missing": missing,
-    "parted": parted,
-    "course": course,
-    "budget": budget,
-    "output": output,
-    "diagnostics": diagnostics,
-}

@@ -193,8 +193,7 @@ class Page:
             blocks.append(panels[: len(block)])
             for axes, title in zip(panels, block, strict=False):
                 # Every layout would look for the ticks on each of them anew.
-                for spine in axes.spines.values():
-                    spine.set_in_layout(False)
+                axes.spines[:].set_in_layout(False)
                 if title:
                     axes.set_title(self.fold_title(title, columns if fold else 0))
             for unused in panels[len(block) :]:

@@ -90,14 +90,17 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
             axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
             if quantity == "accuracy":
                 keys |= _plot_controls(axes, looks, names, shown)
-            of_panel = {name: looks[name] for name in names}
-            keys |= _plot_learners(axes, of_panel, shown, quantity, bars=len(bars) > 0)
+            keys |= _plot_learners(
+                axes, {name: looks[name] for name in names}, shown, quantity, bars=len(bars) > 0
+            )
     page.legend(
         [*(looks[name] for name in learners), *keys.values()],
         captions.over_seeds(bars if len(bars) else pra),
     )
     # After the legend, whose height has to be known before names can be seen to touch.
-    _name_features(page, blocks, [features for features, _ in drawn])
+    for axes, (features, _) in zip(chain(*blocks[:-1]), drawn, strict=False):
+        axes.set_xticks(list(features), [""] * len(features))
+    page.name_layers(blocks[-1], [features for features, _ in drawn])
     page.describe(
         learners,
         "Partial Retrain Accuracy by feature, in order of depth",
@@ -124,17 +127,6 @@ def _shown(tables: StudyTables) -> StudyTables:
         summary=where(tables.summary, metric="pra"),
         layers=layers.dropna(subset="value"),
         first_layer=where(tables.first_layer, statement="below_ceiling", readout=RETRAIN),
-    )
-
-
-def _name_features(
-    page: Page, blocks: Sequence[Sequence[Axes]], features: Sequence[dict[int, str]]
-) -> None:
-    """Name the features below the lowest panels."""
-    names = [captions.shortened(list(name_of.values())) for name_of in features]
-    empty = [[""] * len(texts) for texts in names * (len(blocks) - 1)]
-    page.name_ticks(
-        [*chain(*blocks)], [list(name_of) for name_of in features] * len(blocks), empty + names
     )
 
 

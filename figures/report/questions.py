@@ -184,9 +184,8 @@ def output(tables: Tables, matrices: Matrices) -> ReportFigures:
     scored = rows["learner"][np.isfinite(rows["mean"])].unique()
     lines = []
     of_output = rows[~rows["metric"].str.contains("[", regex=False)]
-    for (paper, metric, head), of_metric in of_output.groupby(
-        ["paper", "metric", "head"], sort=False
-    ):
+    by_metric = of_output.groupby(["paper", "metric", "head"], sort=False)
+    for (paper, metric, head), of_metric in by_metric:
         row_of = {row.learner: row for row in of_metric.itertuples()}
         title = f"{metric} ({paper}{', ' + head if head else ''})"
         lines.append((title, *(_mean_and_std(row_of.get(name)) for name in scored)))
@@ -239,9 +238,8 @@ def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
         rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
         metrics = list(rows["metric"].unique())
         means = rows.dropna(subset="value").groupby(["feature", "metric"])["value"].agg(fmean)
-        texts = (
-            means.map("{:.3g}".format).unstack().reindex(rows["feature"].unique(), columns=metrics)
-        )
+        texts = means.map("{:.3g}".format).unstack()
+        texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
         figures.append(ReportFigure(learner=learner, view=table))

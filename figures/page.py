@@ -234,8 +234,7 @@ class Page:
                 continue
             for text in legend.get_texts():
                 share = (room - width) / max(1, text.get_window_extent().width) + 1
-                letters = len(text.get_text())
-                text.set_text(fill(text.get_text(), max(6, int(letters * share))))
+                text.set_text(fill(text.get_text(), max(6, int(len(text.get_text()) * share))))
         legend.get_title().set_multialignment("center")
         width, height = figure.get_size_inches()
         figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)

@@ -41,8 +41,6 @@ _MARKS: dict[str, dict[str, Any]] = {
     "Not judged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
 }
 
-_ROOM: dict[str, Any] = {"color": "0.93", "linewidth": 0, "zorder": 0}
-
 QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more, measured by the readout retrain"
 TABLES = ("summary", "learners", "layers", "statements", "first_layer")
@@ -213,7 +211,7 @@ def _plot_controls(
             keys[label].set_linewidth(0.8)
     if len(percent) == 2:
         room = pd.DataFrame(percent).dropna()
-        axes.fill_between(room.index, room["floor"], room["ceiling"], **_ROOM)
+        axes.fill_between(room.index, room["floor"], room["ceiling"], color="0.93", lw=0, zorder=0)
     # It has a row at the output at least; should there be others, the deepest is the model itself.
     offline = where(shown.summary, learner=OFFLINE).sort_values("depth")[-1:]
     for row in offline.itertuples() if "ceiling" not in percent else ():

@@ -57,8 +57,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         closest = min(after - before for before, after in pairwise(x.values()))
         panel = panel.assign(x=panel["budget"].map(x))
         layers = {depth: where(panel, depth=depth) for depth in looks}
-        sizes = {"most": 0.08 * closest, "span": 0.5 * closest}
-        drawn = lines.plot_dodged(axes, looks, layers, "x", **sizes)
+        drawn = lines.plot_dodged(axes, looks, layers, "x", most=0.08 * closest, span=0.5 * closest)
         for line, width in zip(drawn, lines.widths(len(drawn)), strict=True):
             line.set_linewidth(width)
         mark_budgets(page, axes, x)

@@ -63,15 +63,13 @@ def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
         if any(cell.tone is not None for row in view.cells for cell in row):
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
-    last = views.ALL if earlier else ""
-    return [replace(figure, tasks_seen=last) for figure in figures], earlier
+    return [replace(f, tasks_seen=views.ALL if earlier else "") for f in figures], earlier
 
 
 def causes(tables: Tables, _: Matrices) -> ReportFigures:
     """Ask what the change of each layer cost; beside it, what a readout of each layer forgot."""
     contents, figures = dict(_of_layers(tables)), []
-    of_accuracy = where(tables["causes"], score="accuracy")
-    for learner, rows in of_accuracy.groupby("learner", sort=False):
+    for learner, rows in where(tables["causes"], score="accuracy").groupby("learner", sort=False):
         whole = [
             where(rows, quantity=q).assign(feature=name, quantity="attributed")
             for q, name in _WHOLE.items()
@@ -144,13 +142,10 @@ def _earlier(
             for f, values in zip(rows, missing, strict=True)
         ]
         if sum(row[0].tone is not None for row in cells) > 1:
+            title = f"after {counted(t, 'task')}"
             view = views.HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
             yield ReportFigure(
-                learner=learner,
-                readout=readout,
-                title=f"after {counted(t, 'task')}",
-                tasks_seen=str(t),
-                view=view,
+                learner=learner, readout=readout, title=title, tasks_seen=str(t), view=view
             )
 
 

@@ -94,10 +94,9 @@ def plot_dodged(
         span: The largest distance between the first and the last line, see `dodges`.
         options: The options of `plot_means`.
     """
-    offsets = dodges(len(rows_of), most, span)
     return [
         plot_means(axes, appearances[key], rows[x].astype(float) + dx, rows, **options)
-        for (key, rows), dx in zip(rows_of.items(), offsets, strict=True)
+        for (key, rows), dx in zip(rows_of.items(), dodges(len(rows_of), most, span), strict=True)
     ]
 
 

@@ -51,8 +51,7 @@ def house_style(font_size: float | None = None, font: str = "") -> Iterator[None
     scale, font_settings = (font_size or LABELS) / LABELS, _font(font)
     with matplotlib.rc_context():
         matplotlib.rc_file(Path(__file__).with_name("house.mplstyle"))
-        matplotlib.rcParams.update({name: scale * size for name, size in _SIZES.items()})
-        matplotlib.rcParams.update(font_settings)
+        matplotlib.rcParams.update({k: scale * size for k, size in _SIZES.items()} | font_settings)
         yield
 
 

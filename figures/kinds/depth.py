@@ -207,8 +207,7 @@ def _plot_controls(
         rows, look = of_any_learner(quantity), looks[name]
         if len(rows):
             heights = percent[quantity] = 100 * rows.set_index("depth")["value"]
-            (keys[label],) = axes.plot(heights, color=look.color, ls=look.line, label=label)
-            keys[label].set_linewidth(0.8)
+            (keys[label],) = axes.plot(heights, color=look.color, ls=look.line, lw=0.8, label=label)
     if len(percent) == 2:
         room = pd.DataFrame(percent).dropna()
         axes.fill_between(room.index, room["floor"], room["ceiling"], color="0.93", lw=0, zorder=0)

@@ -43,16 +43,13 @@ def show_written(file: Path, options: InitOptions) -> None:
     network = "mlp" if data is not None and data.train.x.ndim < 4 else "cnn3"
     command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if options.own else "")
     learners = chosen_learners(names(options.learners or "finetune,er,offline"), {})
-    text = (
-        (_TEMPLATES / "study.toml")
-        .read_text("utf-8")
-        .format(
-            command=command,
-            data=json.dumps("mydata" if options.own else name),
-            tasks="tasks = [[0, 1], [2, 3]]" if options.own else _tasks(name, data),
-            network=json.dumps("mynet" if options.own else options.network or network),
-            learners="\n".join(f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners),
-        )
+    text = (_TEMPLATES / "study.toml").read_text("utf-8")
+    text = text.format(
+        command=command,
+        data=json.dumps("mydata" if options.own else name),
+        tasks="tasks = [[0, 1], [2, 3]]" if options.own else _tasks(name, data),
+        network=json.dumps("mynet" if options.own else options.network or network),
+        learners="\n".join(f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners),
     )
     texts = {file: text}
     if options.own:

@@ -29,6 +29,7 @@ GAP = 0.3
 WEAK = "0.45"
 """Color of a number whose interval holds 0."""
 
+_SCALE = AsinhNorm(linear_width=LINEAR, vmin=-100, vmax=100)
 _HALVES = ("never_learned", "forgotten")
 _MARGIN = 0.03  # of a cell, white around each with a number
 _ROWS = 13  # more are so thin that the one of all tasks is made higher
@@ -66,11 +67,6 @@ def shades(*, below: bool) -> Colormap:
     return ListedColormap(np.concatenate([lower, upper(ends[128:])]))
 
 
-@cache
-def _scale() -> AsinhNorm:
-    return AsinhNorm(linear_width=LINEAR, vmin=-100, vmax=100)
-
-
 def draw_cells(axes: Axes, cells: Sequence[LayerCell], *, texts: bool) -> PolyCollection:
     """Draw cells in colors, on a scale that is the same in all figures; return the mesh.
 
@@ -83,11 +79,18 @@ def draw_cells(axes: Axes, cells: Sequence[LayerCell], *, texts: bool) -> PolyCo
         drawn = [cell for cell in cells if cell.below == below]
         boxes = [box for cell in drawn for box in _boxes(cell, _MARGIN * texts)]
         edge = {"edgecolor": "white", "linewidth": 0.3} if texts else {"linewidth": 0}
-        mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_scale(), **edge)
+        mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_SCALE, **edge)
         mesh.set_array(np.array([value for cell in drawn for value in cell.values]))
         axes.add_collection(mesh)
     for cell in cells if texts else ():
-        _write_total(axes, cell)
+        colors = [shades(below=cell.below)(float(_SCALE(value))) for value in cell.values]
+        # Rounded to a whole number: of a float, -0.2 would be -0.
+        number = write(axes, cell.x + 0.5, cell.y + 0.5, str(round(cell.total)), colors[0])
+        number.set_verticalalignment("center_baseline")
+        if cell.weak or len({ink(color) for color in colors}) > 1:
+            number.set_color(WEAK if cell.weak else "black")
+            # No outline: it would turn the text of an SVG into paths.
+            number.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.4})
     return mesh
 
 
@@ -96,18 +99,6 @@ def _boxes(cell: LayerCell, margin: float) -> list[list[tuple[float, float]]]:
     edges = np.linspace(cell.x + _MARGIN, cell.x + 1 - _MARGIN, len(cell.values) + 1).tolist()
     low, high = cell.y + margin, cell.y + cell.high - margin
     return [[(x0, low), (x1, low), (x1, high), (x0, high)] for x0, x1 in pairwise(edges)]
-
-
-def _write_total(axes: Axes, cell: LayerCell) -> None:
-    """Write the number of a cell, on a white ground if a half has another brightness."""
-    colors = [shades(below=cell.below)(float(_scale()(value))) for value in cell.values]
-    # Rounded to a whole number: of a float, -0.2 would be -0.
-    number = write(axes, cell.x + 0.5, cell.y + 0.5, str(round(cell.total)), colors[0])
-    number.set_verticalalignment("center_baseline")
-    if cell.weak or len({ink(color) for color in colors}) > 1:
-        number.set_color(WEAK if cell.weak else "black")
-        # No outline: it would turn the text of an SVG into paths.
-        number.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.4})
 
 
 def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
@@ -173,23 +164,12 @@ class LayerPanel(NamedTuple):
 def layer_panels(tables: StudyTables) -> list[LayerPanel]:
     """Return the panels to draw, in the order of the table."""
     layers = where(tables.layers, readout=READOUTS, learner=continual(tables.layers))
-    forgets = where(tables.first_layer, statement="forgets")
-    first = forgets.set_index(["learner", "readout"])["first_confirmed"]
     groups = layers.groupby(["learner", "readout"], sort=False)
-    panels = [
-        _panel(learner, readout, rows, first.get((learner, readout), ""), tables.unjudged)
-        for (learner, readout), rows in groups
-    ]
+    panels = [_panel(tables, learner, readout, rows) for (learner, readout), rows in groups]
     return [panel for panel in panels if panel.cells]
 
 
-def _panel(
-    learner: str,
-    readout: str,
-    rows: pd.DataFrame,
-    forgets: str,
-    in_doubt: set[tuple[str, str, str]],
-) -> LayerPanel:
+def _panel(tables: StudyTables, learner: str, readout: str, rows: pd.DataFrame) -> LayerPanel:
     """Return the panel of the rows of a learner and readout."""
     depths = sorted(set(zip(rows["depth"], rows["feature"], strict=True)))
     features = list(dict(depths).values())
@@ -216,5 +196,7 @@ def _panel(
                     below=above is not None and above.high < 0,
                 )
                 cells.append(cell)
-    unjudged = [name for name in features if (learner, readout, name) in in_doubt]
-    return LayerPanel(learner, readout, features, positions, cells, forgets, unjudged)
+    forgets = where(tables.first_layer, statement="forgets", learner=learner, readout=readout)
+    first = next(iter(forgets["first_confirmed"]), "")
+    unjudged = [name for name in features if (learner, readout, name) in tables.unjudged]
+    return LayerPanel(learner, readout, features, positions, cells, first, unjudged)

@@ -15,8 +15,6 @@ ON_REQUEST = ("pdf", *FORMATS)
 """The formats in which a figure can be asked for."""
 
 Names = Annotated[Sequence[str], Field(min_length=1)]
-Inches = Annotated[float, Field(ge=1, le=30, allow_inf_nan=False)]
-Points = Annotated[float, Field(ge=4, le=30, allow_inf_nan=False)]
 
 
 @configuration
@@ -45,6 +43,6 @@ class Options:
     labels: Mapping[str, str] = field(default_factory=dict)
     readouts: Names | None = None
     panel: int | str | None = None
-    width: Inches | None = None
-    font_size: Points | None = None
+    width: Annotated[float, Field(ge=1, le=30, allow_inf_nan=False)] | None = None
+    font_size: Annotated[float, Field(ge=4, le=30, allow_inf_nan=False)] | None = None
     font: str = ""

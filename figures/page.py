@@ -193,8 +193,7 @@ class Page:
             blocks.append(panels[: len(block)])
             for axes, title in zip(panels, block, strict=False):
                 # Every layout would look for the ticks on each of them anew.
-                for spine in axes.spines.values():
-                    spine.set_in_layout(False)
+                axes.spines[:].set_in_layout(False)
                 if title:
                     axes.set_title(self.fold_title(title, columns if fold else 0))
             for unused in panels[len(block) :]:
@@ -235,8 +234,7 @@ class Page:
                 continue
             for text in legend.get_texts():
                 share = (room - width) / max(1, text.get_window_extent().width) + 1
-                letters = len(text.get_text())
-                text.set_text(fill(text.get_text(), max(6, int(letters * share))))
+                text.set_text(fill(text.get_text(), max(6, int(len(text.get_text()) * share))))
         legend.get_title().set_multialignment("center")
         width, height = figure.get_size_inches()
         figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)

@@ -97,23 +97,18 @@ def draw_kinds(
     for kind in kinds or defaults(selected):
         if not kinds and len(figures) == MOST:
             break
-        module = import_module(f"figures.kinds.{kind}")
-        if drawn := _draw(kind, module, tables, selected, options, ax):
+        if drawn := _draw(kind, tables, selected, options, ax):
             figures[kind] = drawn
         elif kinds:
-            raise _nothing(kind, module, selected, options)
+            raise _nothing(kind, selected, options)
     return figures
 
 
 def _draw(
-    kind: str,
-    module: ModuleType,
-    tables: StudyTables,
-    selected: StudyTables,
-    options: Options,
-    ax: Axes | None,
+    kind: str, tables: StudyTables, selected: StudyTables, options: Options, ax: Axes | None
 ) -> tuple[Figure, str] | None:
     """Return a figure of the selected tables and its caption; None if there is nothing to draw."""
+    module = import_module(f"figures.kinds.{kind}")
     if _lacks_retraining(module, options):
         return None
     # In a sweep, where spare appearances would repeat, there is no figure to agree with.
@@ -144,8 +139,9 @@ def _check_formulas(labels: Iterable[str]) -> None:
             ) from None
 
 
-def _nothing(kind: str, module: ModuleType, tables: StudyTables, options: Options) -> InputError:
+def _nothing(kind: str, tables: StudyTables, options: Options) -> InputError:
     """Return the error for nothing to draw: a table is missing, or holds too little."""
+    module = import_module(f"figures.kinds.{kind}")
     if _lacks_retraining(module, options):
         return InputError(f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too")
     if tables.crowded:

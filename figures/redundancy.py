@@ -7,10 +7,8 @@ redundancy` draws it.
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 
 from figures import captions, layout, style
 from figures.heatmaps import strip
@@ -43,19 +41,13 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     grid = page.panels(titles, MOST_ACROSS, share_y=False, fold=False)
     page.figure.set_layout_engine("constrained", hspace=0.06)
     for axes, table in zip(grid, tables, strict=True):
-        image = _heat_map(axes, table)
+        # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of megabytes.
+        between = table.between.round(4)  # as the table has it
+        image = axes.imshow(between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
+        ticks = layout.ticks(0, len(table.bins) - 1)
+        axes.set(xticks=ticks, yticks=ticks)
+        strip(axes, ticks=2)
     label = f"Symmetric uncertainty ({', '.join(methods)})"
     size = (side * columns, side * len(grid) / columns)
     page.color_bar(grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
     return page.fit(grid, ("Feature", "Feature"), height=side, width=side)
-
-
-def _heat_map(axes: Axes, table: Redundancy) -> AxesImage:
-    """Draw SU between every two of D features, (D, D) in [0, 1]."""
-    # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of megabytes.
-    between = table.between.round(4)  # as the table has it
-    image = axes.imshow(between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
-    ticks = layout.ticks(0, len(table.bins) - 1)
-    axes.set(xticks=ticks, yticks=ticks)
-    strip(axes, ticks=2)
-    return image

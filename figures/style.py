@@ -33,8 +33,6 @@ MANY = 8
 LABELS = 8.0
 """Size of titles and labels of axes, in points."""
 
-_HOUSE = Path(__file__).with_name("house.mplstyle")
-
 
 @contextmanager
 def house_style(font_size: float | None = None, font: str = "") -> Iterator[None]:
@@ -52,9 +50,8 @@ def house_style(font_size: float | None = None, font: str = "") -> Iterator[None
     """
     scale, font_settings = (font_size or LABELS) / LABELS, _font(font)
     with matplotlib.rc_context():
-        matplotlib.rc_file(_HOUSE)
-        matplotlib.rcParams.update({name: scale * size for name, size in _SIZES.items()})
-        matplotlib.rcParams.update(font_settings)
+        matplotlib.rc_file(Path(__file__).with_name("house.mplstyle"))
+        matplotlib.rcParams.update({k: scale * size for k, size in _SIZES.items()} | font_settings)
         yield
 
 
@@ -88,15 +85,14 @@ def _font(font: str) -> dict[Any, Any]:
     """Return the settings of a font, with the best match for formulas."""
     if not font:
         return {}
-    if font in _FAMILIES:
-        return {"font.family": [font], "mathtext.fontset": _FAMILIES[font]}
     try:
-        findfont(FontProperties(family=[font]), fallback_to_default=False)
+        if font not in _FAMILIES:
+            findfont(FontProperties(family=[font]), fallback_to_default=False)
     except ValueError:
         raise InputError(
             f"the font {font!r} is not installed: install it, or use one of {', '.join(_FAMILIES)}"
         ) from None
-    return {"font.family": [font], "mathtext.fontset": "stix"}
+    return {"font.family": [font], "mathtext.fontset": _FAMILIES.get(font, "stix")}
 
 
 # matplotlib would write today's date into a file.

@@ -1,7 +1,6 @@
 """Tables of a study as figures draw them: a single head, and printable names."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
@@ -56,13 +55,8 @@ class StudyTables:
             InputError: Another table is missing, or a table cannot be read.
         """
         paths = {column.name: table_file(run_directory, column.name) for column in fields(cls)}
-        return cls.of(
-            **{
-                name: read_table(path, name)
-                for name, path in paths.items()
-                if path.exists() or name not in OPTIONAL
-            }
-        )
+        present = [name for name, path in paths.items() if path.exists() or name not in OPTIONAL]
+        return cls.of(**{name: read_table(paths[name], name) for name in present})
 
     @classmethod
     def of(cls, **tables: pd.DataFrame) -> Self:
@@ -112,8 +106,7 @@ class StudyTables:
         rows = where(self.measurements, metric="accuracy")
         is_learned = (rows["task_position"] <= rows["tasks_seen"]).fillna(False)
         rows = rows[is_learned & (rows["order"] != "")]
-        means = seed_means(rows, "learner", "tasks_seen", "task_position")
-        return sorted(means["std"].dropna())
+        return sorted(seed_means(rows, "learner", "tasks_seen", "task_position")["std"].dropna())
 
     def impossible(self, R: AccuracyMatrix) -> NDArray[np.bool_]:
         """Return the cells of R, (T+1, T), that are 0 by construction.
@@ -205,9 +198,8 @@ def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]
         summary: The rows of one metric, such as PRA. Architectures are returned in the order in
             which their learners first appear there.
     """
-    features_of: defaultdict[str, FeatureByDepth] = defaultdict(dict)
-    for row in summary.itertuples():
-        features_of[row.learner][row.depth] = row.feature
+    by_learner = summary.groupby("learner", sort=False)
+    features_of = {k: dict(zip(t["depth"], t["feature"], strict=True)) for k, t in by_learner}
     groups: list[tuple[FeatureByDepth, list[str]]] = []
     for name in sorted(features_of, key=lambda name: -len(features_of[name])):
         agreeing = (group for group in groups if _agree(group[0], features_of[name]))

@@ -119,15 +119,11 @@ class UserAxes(Page):
                 if length > room and "\n" not in text:
                     label.set_text(fill(text, max(8, int(len(text) * room / length))))
             # The legend takes from the room that there is along y.
-            self._lower_legend()
+            if (legend := self.axes.get_legend()) is not None:
+                texts = [text.get_window_extent() for text in self.axes.texts]
+                boxes = [self.axes.xaxis.get_tightbbox(), *texts]
+                below = max([0.0, *(self.axes.bbox.y0 - box.y0 for box in boxes if box)])
+                inches = -below / self.figure.dpi - _GAP / 72
+                down = ScaledTranslation(0, inches, self.figure.dpi_scale_trans)
+                legend.set_bbox_to_anchor((0.5, 0), transform=self.axes.transAxes + down)
         return self.figure
-
-    def _lower_legend(self) -> None:
-        """Move the legend below the label of the x axis."""
-        axes, figure, legend = self.axes, self.figure, self.axes.get_legend()
-        if legend is None:
-            return
-        boxes = [axes.xaxis.get_tightbbox(), *(text.get_window_extent() for text in axes.texts)]
-        below = max([0.0, *(axes.bbox.y0 - box.y0 for box in boxes if box)])
-        down = ScaledTranslation(0, -below / figure.dpi - _GAP / 72, figure.dpi_scale_trans)
-        legend.set_bbox_to_anchor((0.5, 0), transform=axes.transAxes + down)

@@ -12,12 +12,9 @@ too. With a single order, a line may also rise because the last tasks are easier
 import math
 from collections.abc import Sequence
 
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import captions, lines
-from figures.appearance import Appearances
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, architectures, continual
@@ -62,8 +59,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for (features, names), block in zip(trained, blocks, strict=True):
         for axes, depth in zip(block, features, strict=True):
             # Learners of another architecture have features of other names at the same depths.
-            rows = where(f1, learner=names, depth=depth)
-            _plot_feature(axes, looks, rows.sort_values("task_position", kind="stable"), names)
+            rows = where(f1, learner=names, depth=depth).sort_values("task_position", kind="stable")
+            rows_of = {name: where(rows, learner=name) for name in names}
+            lines.plot_dodged(axes, looks, rows_of, "task_position")
+            lines.mark_steps(axes, max(rows["task_position"]))
         if len(trained) > 1:
             who = captions.listed(looks[name].label for name in names)
             block[0].set_ylabel(captions.folded(who, width=16))
@@ -95,12 +94,3 @@ def _columns(counts: Sequence[int], most: int) -> int:
     """
     rows = [sum(math.ceil(count / k) for count in counts) for k in range(1, most + 1)]
     return 1 + rows.index(min(rows))
-
-
-def _plot_feature(
-    axes: Axes, looks: Appearances, rows: pd.DataFrame, learners: Sequence[str]
-) -> None:
-    """Draw one line per learner over the task positions, from the rows of one feature."""
-    rows_of = {name: where(rows, learner=name) for name in learners}
-    lines.plot_dodged(axes, looks, rows_of, "task_position")
-    lines.mark_steps(axes, max(rows["task_position"]))

@@ -41,9 +41,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None unless two learners have all three numbers.
     """
     label, scale, accuracy = _accuracy(tables)  # scale: Omega is a ratio, accuracy in percent
-    sizes = tables.metric("kemker", "model_size_mb")
     costs = {
-        "Model size (MB)": sizes["mean"].to_dict(),
+        "Model size (MB)": tables.metric("kemker", "model_size_mb")["mean"].to_dict(),
         "Training time (s)": training_seconds(tables.times),
     }
     learners = [k for k in accuracy.index if all(k in cost_of for cost_of in costs.values())]

@@ -41,8 +41,6 @@ _MARKS: dict[str, dict[str, Any]] = {
     "Not judged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
 }
 
-_ROOM: dict[str, Any] = {"color": "0.93", "linewidth": 0, "zorder": 0}
-
 QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more, measured by the readout retrain"
 TABLES = ("summary", "learners", "layers", "statements", "first_layer")
@@ -90,13 +88,17 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
             axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
             if quantity == "accuracy":
                 keys |= _plot_controls(axes, looks, names, shown)
-            keys |= _plot_learners(axes, looks, names, shown, quantity, bars=len(bars) > 0)
+            keys |= _plot_learners(
+                axes, {name: looks[name] for name in names}, shown, quantity, bars=len(bars) > 0
+            )
     page.legend(
         [*(looks[name] for name in learners), *keys.values()],
         captions.over_seeds(bars if len(bars) else pra),
     )
     # After the legend, whose height has to be known before names can be seen to touch.
-    _name_features(page, blocks, [features for features, _ in drawn])
+    for axes, (features, _) in zip(chain(*blocks[:-1]), drawn, strict=False):
+        axes.set_xticks(list(features), [""] * len(features))
+    page.name_layers(blocks[-1], [features for features, _ in drawn])
     page.describe(
         learners,
         "Partial Retrain Accuracy by feature, in order of depth",
@@ -123,17 +125,6 @@ def _shown(tables: StudyTables) -> StudyTables:
         summary=where(tables.summary, metric="pra"),
         layers=layers.dropna(subset="value"),
         first_layer=where(tables.first_layer, statement="below_ceiling", readout=RETRAIN),
-    )
-
-
-def _name_features(
-    page: Page, blocks: Sequence[Sequence[Axes]], features: Sequence[dict[int, str]]
-) -> None:
-    """Name the features below the lowest panels."""
-    names = [captions.shortened(list(name_of.values())) for name_of in features]
-    empty = [[""] * len(texts) for texts in names * (len(blocks) - 1)]
-    page.name_ticks(
-        [*chain(*blocks)], [list(name_of) for name_of in features] * len(blocks), empty + names
     )
 
 
@@ -174,13 +165,7 @@ def _control_sentences(shown: StudyTables) -> Iterator[str]:
 
 
 def _plot_learners(
-    axes: Axes,
-    looks: Appearances,
-    learners: Sequence[str],
-    shown: StudyTables,
-    quantity: str,
-    *,
-    bars: bool,
+    axes: Axes, looks: Appearances, shown: StudyTables, quantity: str, *, bars: bool
 ) -> dict[str, Line2D]:
     """Draw a line for each learner of an architecture; return the legend entries of the marks.
 
@@ -190,7 +175,7 @@ def _plot_learners(
     if quantity == "missing":
         lines.scale_points(axes)
     keys, first_below = {}, shown.first_layer.set_index("learner")["first_confirmed"]
-    for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
+    for (name, look), offset in zip(looks.items(), lines.dodges(len(looks)), strict=True):
         rows = where(shown.summary, learner=name).sort_values("depth", kind="stable")
         if bars:
             layers = where(shown.layers, quantity=quantity, learner=name)
@@ -198,13 +183,13 @@ def _plot_learners(
             how = "left" if quantity == "accuracy" else "inner"
             rows = rows.merge(layers[["feature", "value", "low", "high"]], on="feature", how=how)
             rows["value"] = rows["value"].fillna(rows["mean"])
-        drawn = lines.plot_means(axes, looks[name], rows["depth"] + offset, rows)
+        drawn = lines.plot_means(axes, look, rows["depth"] + offset, rows)
         for point, feature in zip(np.asarray(drawn.get_xydata()), rows["feature"], strict=True):
             first = first_below.get(name) == feature
             unjudged = (name, RETRAIN, feature) in shown.unjudged
-            for (label, look), is_marked in zip(_MARKS.items(), (first, unjudged), strict=True):
+            for (label, mark), is_marked in zip(_MARKS.items(), (first, unjudged), strict=True):
                 if is_marked:
-                    (keys[label],) = axes.plot(*point, ls="", label=label, **look)
+                    (keys[label],) = axes.plot(*point, ls="", label=label, **mark)
     return keys
 
 
@@ -222,11 +207,10 @@ def _plot_controls(
         rows, look = of_any_learner(quantity), looks[name]
         if len(rows):
             heights = percent[quantity] = 100 * rows.set_index("depth")["value"]
-            (keys[label],) = axes.plot(heights, color=look.color, ls=look.line, label=label)
-            keys[label].set_linewidth(0.8)
+            (keys[label],) = axes.plot(heights, color=look.color, ls=look.line, lw=0.8, label=label)
     if len(percent) == 2:
         room = pd.DataFrame(percent).dropna()
-        axes.fill_between(room.index, room["floor"], room["ceiling"], **_ROOM)
+        axes.fill_between(room.index, room["floor"], room["ceiling"], color="0.93", lw=0, zorder=0)
     # It has a row at the output at least; should there be others, the deepest is the model itself.
     offline = where(shown.summary, learner=OFFLINE).sort_values("depth")[-1:]
     for row in offline.itertuples() if "ceiling" not in percent else ():

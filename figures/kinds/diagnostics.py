@@ -57,8 +57,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     grid = page.panels([_PANELS[metric][0] for metric in metrics], most, share_y=False)
     for axes, metric in zip(grid, metrics, strict=True):
         scale, panel = _PANELS[metric][1], where(means, metric=metric)
-        rows_of = dict(list(panel.groupby("learner")))
-        lines.plot_dodged(axes, looks, rows_of, "depth", scale=scale)
+        lines.plot_dodged(axes, looks, dict(list(panel.groupby("learner"))), "depth", scale=scale)
         lines.hold_fractions(axes, scale)
     page.legend(looks.values(), captions.over_seeds(means))
     page.name_layers(grid, [features] * len(grid))

@@ -71,7 +71,6 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.color_bar(grid, mesh, label, (-100, -10, -3, 0, 3, 10, 100), inches, beside=True)
     drawn = {(panel.learner, panel.readout) for panel in visible}
     keys = tables.layers.set_index(["learner", "readout"]).index
-    rows = tables.layers[keys.isin(drawn)]
     page.describe(
         dict.fromkeys(panel.learner for panel in visible),
         "Points of accuracy missing in each layer on each task: accuracy downstream of the same "
@@ -84,7 +83,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         *marks.values(),
         f"Trained downstream of the layer, on all tasks at once: the readout{several} "
         f"{captions.together(readouts)}",
-        captions.means_are(rows, "Numbers"),
+        captions.means_are(tables.layers[keys.isin(drawn)], "Numbers"),
         readouts=readouts,
     )
     axis_labels = ("Layer, by depth", tables.position_label)
@@ -114,13 +113,8 @@ def _marks(panels: Sequence[LayerPanel], *, numbers: bool) -> Iterator[tuple[lin
         weak = _key("95 % CI includes 0", marker="$0$", color=heatmaps.WEAK, markeredgewidth=0.2)
         yield weak, "Gray number: its 95 % interval includes 0"
     if any(panel.forgets for panel in panels):
-        frame: dict[str, Any] = {
-            "color": "black",
-            "markerfacecolor": "none",
-            "markeredgewidth": 1.6,
-        }
         yield (
-            _key("Shown to forget from here", **frame),
+            _key("Shown to forget from here", color="black", mfc="none", mew=1.6),
             "A frame: from this layer to the output every layer is shown to forget, "
             f"{captions.MARGIN}",
         )

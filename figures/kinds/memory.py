@@ -59,7 +59,16 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     single = len(units) == 1
     grid = page.panels([unit.capitalize() * (not single) for unit in units], most=2)
     for axes, unit in zip(grid, units, strict=True):
-        _plot_sweeps(page, axes, looks, where(rows, unit=unit))
+        of_unit = where(rows, unit=unit)
+        x = positions(of_unit["budget"])
+        # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
+        closest = min(after - before for before, after in pairwise(x.values()))
+        groups = list(of_unit.groupby(["kind", "sampling"], sort=False))
+        for (sweep, points), offset in zip(groups, lines.dodges(len(groups)), strict=True):
+            at = points["budget"].map(x) + closest * offset
+            # Two points tell no course.
+            lines.plot_means(axes, looks[sweep], at, points, joined=len(points) > 2)
+        mark_budgets(page, axes, x)
     page.legend(looks.values(), captions.over_seeds(rows))
     page.describe(
         dict.fromkeys(kind for kind, _ in looks),
@@ -139,21 +148,6 @@ def budget_names(x: Mapping[int, float]) -> list[str]:
         # A budget without a name takes no room.
         last = position if names[-1] else last
     return names
-
-
-def _plot_sweeps(
-    page: Page, axes: Axes, looks: Mapping[_Sweep, Appearance], rows: pd.DataFrame
-) -> None:
-    """Draw a line for each sweep of one unit, over its budgets."""
-    x = positions(rows["budget"])
-    # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
-    closest = min(after - before for before, after in pairwise(x.values()))
-    groups = list(rows.groupby(["kind", "sampling"], sort=False))
-    for (sweep, points), offset in zip(groups, lines.dodges(len(groups)), strict=True):
-        at = points["budget"].map(x) + closest * offset
-        # Two points tell no course.
-        lines.plot_means(axes, looks[sweep], at, points, joined=len(points) > 2)
-    mark_budgets(page, axes, x)
 
 
 def mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:

@@ -53,10 +53,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     points = where(layers, quantity="accuracy")
     names = []
     for axes, panel in zip(grid, panels.values(), strict=True):
-        rows_of = dict(list(panel.groupby("readout", sort=False)))
-        for (readout, rows), offset in zip(
-            rows_of.items(), lines.dodges(len(rows_of)), strict=True
-        ):
+        groups = list(panel.groupby("readout", sort=False))
+        for (readout, rows), offset in zip(groups, lines.dodges(len(groups)), strict=True):
             accuracy = where(rows, quantity="accuracy")
             lines.plot_means(axes, looks[readout], accuracy["depth"] + offset, accuracy)
             for quantity, key in _KEYS.items():

@@ -57,8 +57,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         closest = min(after - before for before, after in pairwise(x.values()))
         panel = panel.assign(x=panel["budget"].map(x))
         layers = {depth: where(panel, depth=depth) for depth in looks}
-        sizes = {"most": 0.08 * closest, "span": 0.5 * closest}
-        drawn = lines.plot_dodged(axes, looks, layers, "x", **sizes)
+        drawn = lines.plot_dodged(axes, looks, layers, "x", most=0.08 * closest, span=0.5 * closest)
         for line, width in zip(drawn, lines.widths(len(drawn)), strict=True):
             line.set_linewidth(width)
         mark_budgets(page, axes, x)
@@ -83,6 +82,6 @@ def _rows(tables: StudyTables) -> pd.DataFrame:
     rows = where(tables.layers, quantity="forgotten", task_position=None).dropna(subset="value")
     # What is forgotten at only the output is in another figure.
     rows = rows[rows.groupby(["readout", "learner"])["value"].transform("size") > 1]
-    readouts = [where(rows, readout=readout) for readout in rows["readout"].unique()]
-    swept = [sweeps(tables.learners, of_readout, empty="finetune") for of_readout in readouts]
+    by_readout = rows.groupby("readout", sort=False)
+    swept = [sweeps(tables.learners, layers, empty="finetune") for _, layers in by_readout]
     return pd.concat(swept or [rows])

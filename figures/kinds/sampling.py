@@ -16,7 +16,6 @@ from figures.kinds.memory import stored
 from figures.page import Page
 from figures.tables import StudyTables
 
-_Group = tuple[str, int, str]
 _GROUP = ["kind", "budget", "unit"]  # number of samples, and unit of their number
 
 QUESTION = "Which samples are best stored?"
@@ -65,7 +64,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit([axes], (x_label, y_label), height=2.0)
 
 
-def _group_names(groups: Sequence[_Group], page: Page) -> tuple[str, list[str]]:
+def _group_names(groups: Sequence[tuple[str, int, str]], page: Page) -> tuple[str, list[str]]:
     """Return the label of x and the names of the groups, with the budget if budgets differ.
 
     >>> _group_names([("er", 10, "per class"), ("ewc", 10, "per class")], Page())
@@ -77,6 +76,5 @@ def _group_names(groups: Sequence[_Group], page: Page) -> tuple[str, list[str]]:
     _, budget, unit = groups[0]
     if len({group[1:] for group in groups}) == 1:
         return f"Learner, with {budget} stored samples {unit}", names
-    budgets = [f"{budget} {unit}" for _, budget, unit in groups]
-    pairs = zip(names, budgets, strict=True)
-    return "Learner, with stored samples", [f"{name}, {budget}" for name, budget in pairs]
+    pairs = zip(names, groups, strict=True)
+    return "Learner, with stored samples", [f"{name}, {n} {unit}" for name, (_, n, unit) in pairs]

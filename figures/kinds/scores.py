@@ -52,15 +52,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.legend(looks.values(), note, joined=False)
     stability = tables.by_bracket("diaz_rodriguez", "cl_stability")
     stabilities = stability["mean"][stability["seeds"] > 1]  # of one seed there is none
+    weights = [f"Weights {k}: {_weights(w)}" for k, w in _WEIGHTINGS.items() if k in weightings]
     page.describe(
         learners,
         "CLscore (Diaz-Rodriguez et al. 2018), the weighted mean of the seven criteria, under each "
         "weighting, from 0 to 1, larger is better",
-        *(
-            f"Weights {name}: {_weights(w)}"
-            for name, w in _WEIGHTINGS.items()
-            if name in weightings
-        ),
+        *weights,
         f"CLstability, 1 minus the weighted mean of their standard deviations over seeds, lies "
         f"between {min(stabilities):.3f} and {max(stabilities):.3f}"
         if len(stabilities)

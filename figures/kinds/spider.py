@@ -76,8 +76,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for axes, name in zip(small, between, strict=True):
         for other in (*bounds, name):
             _polygon(axes, looks[other], values[other])
-        shade: dict[str, Any] = {"color": looks[name].color, "alpha": 0.25, "linewidth": 0}
-        axes.fill(_angles(len(varying)), values[name], **shade)
+        axes.fill(_angles(len(varying)), values[name], color=looks[name].color, alpha=0.25, lw=0)
     points = where(scores, metric=[NAMES[name] for name in varying], learner=learners)
     note = captions.with_head(captions.mean_over(points), points)
     page.legend([looks[name] for name in learners], note)

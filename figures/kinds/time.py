@@ -63,10 +63,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for axes, learner in zip(grid, learners, strict=True):
         _plot_learner(axes, looks, where(courses, learner=learner), offline)
     lines.widen(grid)
-    has_ceiling = not offline.empty
     ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
     note = f"{captions.over_seeds(courses)}, readout {readout}"
-    page.layer_legend(grid, looks, note, [ceiling] * has_ceiling)
+    page.layer_legend(grid, looks, note, [ceiling] * (not offline.empty))
     page.describe(
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",

@@ -8,10 +8,7 @@ A learner that retains old tasks may fail to learn new ones. The best learners a
 left: they forget little, and learn each task as well as a model trained on all data so far.
 """
 
-from typing import Any
-
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import captions, lines
@@ -56,12 +53,19 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     F, I_T = forgetting.loc[both], intransigence.loc[both]
     # So many names have no room above a narrow figure.
     (axes,) = page.panels([""], wide=len(both) > 2 * MANY)
-    # Before the markers: it sets the limits of both axes, only from the numbers.
-    _name_quadrants(axes, F, I_T)
+    # Before the markers: the limits of both axes come only from the numbers.
+    axes.grid(visible=False)
+    for draw_line in (axes.axhline, axes.axvline):
+        draw_line(0, color="0.4", linewidth=0.7, zorder=1)
+    axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
+    axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
+    # In the corners of the panel: the limits have made room for them there.
+    for (ha, va), name in QUADRANTS.items():
+        x, y = 0.985 if ha == "right" else 0.015, 0.985 if va == "top" else 0.015
+        axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
     for name in both:
         x, y = F.loc[[name]], I_T.loc[[name]]
-        options: dict[str, Any] = {"x_bars": x["std"], "scale": 1, "joined": False}
-        lines.plot_means(axes, looks[name], x["mean"], y, **options)
+        lines.plot_means(axes, looks[name], x["mean"], y, x_bars=x["std"], scale=1, joined=False)
     points = pd.concat([F, I_T])
     note = captions.with_head(captions.over_seeds(points), F)
     page.legend([looks[name] for name in both], note, joined=False)
@@ -78,19 +82,6 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         captions.points_are(points),
     )
     return page.fit([axes], axis_labels, height=2.5)
-
-
-def _name_quadrants(axes: Axes, F: pd.DataFrame, I_T: pd.DataFrame) -> None:
-    """Draw the lines at 0 and name the quadrants, clear of all markers and bars."""
-    axes.grid(visible=False)
-    for draw_line in (axes.axhline, axes.axvline):
-        draw_line(0, color="0.4", linewidth=0.7, zorder=1)
-    axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
-    axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
-    # In the corners of the panel: the limits have made room for them there.
-    for (ha, va), name in QUADRANTS.items():
-        x, y = 0.985 if ha == "right" else 0.015, 0.985 if va == "top" else 0.015
-        axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
 
 
 def _limits(rows: pd.DataFrame, margin: float, least: float) -> tuple[float, float]:

@@ -63,12 +63,10 @@ def budget(tables: Tables, _: Matrices) -> ReportFigures:
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
     by_budget = curves(tables["layers"], multiple_of)
     for (learner, feature), curve in by_budget.groupby(["learner", "feature"], sort=False):
-        rows_of = {name: where(curve, quantity=name) for name in MEASURED}
-        series = {
-            name: [ChartPoint.of_layer(row.amount, row) for row in rows.itertuples()]
-            for name, rows in rows_of.items()
-            if len(rows)
-        }
+        series = {}
+        for name in MEASURED:
+            if len(rows := where(curve, quantity=name)):
+                series[name] = [ChartPoint.of_layer(row.amount, row) for row in rows.itertuples()]
         across, up = "multiple of the epochs", "accuracy, in %"
         view = Chart(series=series, across=across, up=up, zero=False)
         yield ReportFigure(learner=learner, title=feature, view=view)

@@ -1,7 +1,7 @@
 """Questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -36,11 +36,11 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for name, ask in _QUESTIONS.items():
+    for ask in (causes, missing, parted, course, budget, output, diagnostics):
         answers = {run: ask(tables, matrices[run]) for run, tables in runs.items()}
         figures, more = (_together({r: a[k] for r, a in answers.items()}) for k in range(2))
         if figures:
-            answered.append(Section(name, figures, more))
+            answered.append(Section(ask.__name__, figures, more))
     return answered
 
 
@@ -63,15 +63,13 @@ def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
         if any(cell.tone is not None for row in view.cells for cell in row):
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
-    last = views.ALL if earlier else ""
-    return [replace(figure, tasks_seen=last) for figure in figures], earlier
+    return [replace(f, tasks_seen=views.ALL if earlier else "") for f in figures], earlier
 
 
 def causes(tables: Tables, _: Matrices) -> ReportFigures:
     """Ask what the change of each layer cost; beside it, what a readout of each layer forgot."""
     contents, figures = dict(_of_layers(tables)), []
-    of_accuracy = where(tables["causes"], score="accuracy")
-    for learner, rows in of_accuracy.groupby("learner", sort=False):
+    for learner, rows in where(tables["causes"], score="accuracy").groupby("learner", sort=False):
         whole = [
             where(rows, quantity=q).assign(feature=name, quantity="attributed")
             for q, name in _WHOLE.items()
@@ -144,13 +142,10 @@ def _earlier(
             for f, values in zip(rows, missing, strict=True)
         ]
         if sum(row[0].tone is not None for row in cells) > 1:
+            title = f"after {counted(t, 'task')}"
             view = views.HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
             yield ReportFigure(
-                learner=learner,
-                readout=readout,
-                title=f"after {counted(t, 'task')}",
-                tasks_seen=str(t),
-                view=view,
+                learner=learner, readout=readout, title=title, tasks_seen=str(t), view=view
             )
 
 
@@ -184,9 +179,8 @@ def output(tables: Tables, matrices: Matrices) -> ReportFigures:
     scored = rows["learner"][np.isfinite(rows["mean"])].unique()
     lines = []
     of_output = rows[~rows["metric"].str.contains("[", regex=False)]
-    for (paper, metric, head), of_metric in of_output.groupby(
-        ["paper", "metric", "head"], sort=False
-    ):
+    by_metric = of_output.groupby(["paper", "metric", "head"], sort=False)
+    for (paper, metric, head), of_metric in by_metric:
         row_of = {row.learner: row for row in of_metric.itertuples()}
         title = f"{metric} ({paper}{', ' + head if head else ''})"
         lines.append((title, *(_mean_and_std(row_of.get(name)) for name in scored)))
@@ -239,9 +233,8 @@ def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
         rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
         metrics = list(rows["metric"].unique())
         means = rows.dropna(subset="value").groupby(["feature", "metric"])["value"].agg(fmean)
-        texts = (
-            means.map("{:.3g}".format).unstack().reindex(rows["feature"].unique(), columns=metrics)
-        )
+        texts = means.map("{:.3g}".format).unstack()
+        texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
         figures.append(ReportFigure(learner=learner, view=table))
@@ -257,14 +250,3 @@ def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]
     for readout, learner in pairs:
         if learner not in CONTROLS:
             yield (learner, readout), where(layers, readout=readout, learner=learner)
-
-
-_QUESTIONS: dict[str, Callable[[Tables, Matrices], ReportFigures]] = {
-    "causes": causes,
-    "missing": missing,
-    "parted": parted,
-    "course": course,
-    "budget": budget,
-    "output": output,
-    "diagnostics": diagnostics,
-}

@@ -204,14 +204,12 @@ def _round_up(least: float) -> float:
     return next(digit * ten for digit in (1, 2, 5, 10) if digit * ten >= least)
 
 
-def tone(value: float) -> int | None:
+def tone(value: float) -> int:
     """Return the tone of a difference in accuracy, a fraction: the borders it reaches, signed.
 
-    >>> tone(0.03), tone(-0.3), tone(0.001), tone(float("nan"))
-    (3, -6, 0, None)
+    >>> tone(0.03), tone(-0.3), tone(0.001)
+    (3, -6, 0)
     """
-    if math.isnan(value):
-        return None
     passed = sum(100 * abs(value) >= border for border in _COLOR_BORDERS)
     return passed if value > 0 else -passed
 

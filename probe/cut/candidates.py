@@ -148,7 +148,9 @@ def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]
     # In a fixed order: of two modules with as many weights it is always the same.
     around = [module for name in sorted(weights & trace.behind_logits) for module in _around(name)]
     half = len(weights & trace.behind_logits) / 2
-    working = _working(trace)
+    # Modules that compute something; dropout in eval mode and reshapes do not.
+    owners = {s.owner for s in trace.large.steps.values() if {*s.names} - {*s.views}}
+    working = {name for owner in owners for name in (owner, *_around(owner))}
     ends = [
         feature
         for feature in features
@@ -171,13 +173,6 @@ def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]
     names = [_end(parent, block).name for block in max(levels, key=len)]
     step = -(-len(names) // _MOST) or 1
     return names[::-1][::step][::-1]
-
-
-def _working(trace: Trace) -> set[str]:
-    """Return the modules that compute something; dropout in eval mode and reshapes do not."""
-    steps = trace.large.steps.values()
-    owners = {step.owner for step in steps if {*step.names} - {*step.views}}
-    return {name for owner in owners for name in (owner, *_around(owner))}
 
 
 def _end(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:

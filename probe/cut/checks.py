@@ -15,7 +15,7 @@ features share their forward passes.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -45,13 +45,11 @@ def comparing(x: Value) -> Iterator[None]:
 
     The fast path of attention in eval mode, which rounds differently, is off within the block.
     """
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        with undisturbed(x):
-            yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
+    mha = torch.backends.mha
+    with ExitStack() as restored, undisturbed(x):
+        restored.callback(mha.set_fastpath_enabled, mha.get_fastpath_enabled())
+        mha.set_fastpath_enabled(False)
+        yield
 
 
 class ReferenceValues:

@@ -132,8 +132,7 @@ def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> S
     differ, nor, if `cheap`, values that take floating-point operations of matrices.
     """
     names = {name for step in trained_pass.steps.values() for name in step.parents}
-    inputs = sorted({INPUT, *filter(of_input, names)})
-    sources: Sources = dict.fromkeys(inputs, ())
+    sources: Sources = dict.fromkeys(sorted({INPUT, *filter(of_input, names)}), ())
     for number, step in trained_pass.steps.items():
         if number in varying:
             once = step.random or (cheap and step.work > 0)

@@ -401,8 +401,7 @@ class _Tracing(Naming):
         """Return a context that records the modules that run, and their results."""
         hooks = ExitStack()
         for name, module in model.named_modules():
-            enter = partial(self._entering, name)
-            hooks.enter_context(module.register_forward_pre_hook(enter))
+            hooks.enter_context(module.register_forward_pre_hook(partial(self._entering, name)))
             hooks.enter_context(module.register_forward_hook(self._leaving, always_call=True))
         return hooks
 

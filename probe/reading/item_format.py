@@ -13,7 +13,6 @@ from probe.errors import InputError, unknown
 Batch = tuple[Value, Tensor]
 """Inputs of n examples, each tensor (n, ...), and their labels (n,), int64."""
 
-_LABELS = ("label", "labels")
 _NUMBERS = "biufc"  # numpy's kinds of types that torch has too
 _ONE = "examples must have one class each, no multi-label, regression or segmentation targets"
 
@@ -62,7 +61,7 @@ def as_batch(
 def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, object]:
     if isinstance(item, Mapping):
         if label is None:
-            labels = [name for name in _LABELS if name in item]
+            labels = [name for name in ("label", "labels") if name in item]
             if len(labels) != 1:
                 names = ", ".join(map(str, item)) or "no columns"
                 raise InputError(f"cannot tell which of {names} is the label: name it with label=")

@@ -20,7 +20,6 @@ _NAME = "[A-Za-z0-9_-]+"
 _NUMBER = "[0-9]+"
 _FIELDS = {"learner": _NAME, "order": _NAME, "seed": _NUMBER, "task": _NUMBER, "index": _NUMBER}
 _FIELD = re.compile(r"\{(\w+)\}")
-_COUNTS = ("task", "index")  # one of them is needed
 
 
 class Run(NamedTuple):
@@ -82,7 +81,7 @@ class Checkpoints:
                 run lacks a network that other runs have.
         """
         files: dict[Run, dict[int, Path]] = {}
-        for path, fields in matching_files(pattern, _FIELDS, _COUNTS):
+        for path, fields in matching_files(pattern, _FIELDS, ("task", "index")):
             name, seed = fields.get("learner", learner), int(fields.get("seed", 0))
             tasks_seen = int(fields["task"]) if "task" in fields else int(fields["index"]) + 1
             run = Run(name, fields.get("order", "0"), seed)

@@ -67,8 +67,7 @@ def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
     features = []
     for module in modules:
         entry = {renamed.get(name, name): value for name, value in asdict(module).items()}
-        unknown = {"cached_bytes": None} if module.slow else {"slow": None}
-        features.append(entry | unknown)
+        features.append(entry | ({"cached_bytes": None} if module.slow else {"slow": None}))
     return {"features": features, "suggested": [m.feature for m in modules if m.suggested]}
 
 

@@ -318,10 +318,8 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
     rows = _stratified(y)
     if scaler is not None:
         x = scaler.fit(x[rows[0]]).transform(x)
-    train, test = (
-        Examples(torch.tensor(x[numbers], dtype=torch.float32), torch.tensor(y[numbers]))
-        for numbers in rows
-    )
+    examples = Examples(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
+    train, test = (examples.take(torch.from_numpy(numbers)) for numbers in rows)
     return Dataset(name=name, classes=1 + int(y.max()), train=train, test=test)
 
 

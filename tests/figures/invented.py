@@ -218,7 +218,7 @@ def rows_by(table, *columns):
     return found
 
 
-BOTH = {"readouts": ("retrain", "retrain@4", "linear")}
+BOTH = {"readouts": ("retrain", "retrain@4", "linear", "linear:5")}
 
 
 def study(

@@ -122,8 +122,7 @@ def show_plan(plans: Allocations, cache: CacheSettings) -> None:
     """
     if not plans:
         return
-    allowed = show_size(cache.budget or 0)
-    show_line(f"cached activations, at most {allowed} in memory per worker:")
+    show_line(f"cached activations, at most {show_size(cache.budget or 0)} in memory per worker:")
     for network, plan in plans.items():
         for allocation in plan:
             where = "" if len(plans) == 1 else f"{network}, "

@@ -86,10 +86,9 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
     console.print(printable(f"{what}, in %: {over}"), markup=False)
     # They come in order of k: the last one stays.
     of_head = where(metrics, head=main)
-    a, f = (
-        _means(of_head[of_head["metric"].str.startswith(name)], "learner")
-        for name in ("average_accuracy[", "forgetting[")
-    )
+    names = of_head["metric"].str
+    a = _means(of_head[names.startswith("average_accuracy[")], "learner")
+    f = _means(of_head[names.startswith("forgetting[")], "learner")
     pra = _means(summary, "learner", "feature")
     for features, learners in networks.items():
         # Many features fit into 80 columns with the deviation below the mean.

@@ -14,7 +14,7 @@ from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import Cell, ReportFigure, ReportFigures, Section
 from figures.tables import unjudged
-from probe.tables.layer_text import interval
+from probe.tables.layer_text import interval, mean_cell
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
@@ -36,7 +36,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for ask in (causes, missing, parted, course, budget, output, diagnostics):
+    for ask in (causes, missing, parted, retrained, course, budget, output, diagnostics):
         answers = {run: ask(tables, matrices[run]) for run, tables in runs.items()}
         figures, more = (_together({r: a[k] for r, a in answers.items()}) for k in range(2))
         if figures:
@@ -169,6 +169,43 @@ def parted(tables: Tables, _: Matrices) -> ReportFigures:
             )
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
     return figures, []
+
+
+def retrained(tables: Tables, _: Matrices) -> ReportFigures:
+    """Ask what retraining reaches: PRA of each layer and, for each layer, F1 of each task."""
+    scores = where(tables["summary"], metric=("pra", "f1")).sort_values("depth", kind="stable")
+    pra = where(scores, metric="pra")
+    features = list(pra["feature"].unique())
+    if len(features) < 2:
+        return [], []
+    lines = []
+    for learner, rows in pra.groupby("learner", sort=False):
+        means = {row.feature: (row.mean, row.std) for row in rows.itertuples()}
+        cells = (mean_cell(means.get(feature), " ± ") for feature in features)
+        lines.append((views.label(learner), *cells))
+    sheet = Sheet(title="", columns=["PRA in %", *views.short(features)], lines=lines)
+    return [ReportFigure(view=sheet), *_f1_by_task(where(scores, metric="f1"))], []
+
+
+def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
+    """Yield the F1 of each task downstream of each layer, for each learner and control."""
+    for learner, of_learner in rows.groupby("learner", sort=False):
+        percent = of_learner.pivot_table("mean", "feature", "task_position", sort=False)
+        yield ReportFigure(
+            learner=learner,
+            title="F1 of each task",
+            view=views.HeatMap(
+                rows=views.short(list(percent.index)),
+                columns=[f"{j:.0f}" for j in sorted(percent.columns)],
+                cells=[
+                    [
+                        Cell(text=f"{100 * x:.0f}", tone=round(7 * x), tip=f"{100 * x:.1f} %")
+                        for x in percent.loc[feature, sorted(percent.columns)]
+                    ]
+                    for feature in percent.index
+                ],
+            ),
+        )
 
 
 def output(tables: Tables, matrices: Matrices) -> ReportFigures:

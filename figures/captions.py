@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from figures.tables import StudyTables
-from probe.analysis.statements import LEAST, SHARE, STUCK, UNFINISHED
+from probe.analysis.statements import LEAST, SHARE, STUCK
 from probe.tables.schemas import CONTROLS
 
 MARGIN = f"by over {100 * SHARE:.0f} % of the room from floor to ceiling and {100 * LEAST:g} point"
@@ -18,7 +18,7 @@ _DOUBTS = {
     "Collapsed": rf"it collapsed|it predicts class .* for every test example|{STUCK}",
     "Near chance": "its accuracy on .* is near chance",
     "No ceiling": "it is less accurate than .* no ceiling",
-    "Not converged": rf"{UNFINISHED}|the logistic regression had not converged",
+    "Not converged": "the logistic regression had not converged",
 }
 """The kinds of doubt, by the notes that raise them."""
 

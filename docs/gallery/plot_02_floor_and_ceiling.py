@@ -79,5 +79,5 @@ for note in result.notes:
 # %%
 # By its PRA alone, the first layer looks as if it had kept nearly everything. Weights that were
 # never trained do no worse. A PRA is meaningless without floor and ceiling, and where the two meet:
-# a layer without room cannot show what it kept. It is just as meaningless where the retraining has
-# not converged, as a note and the star in the figure say.
+# a layer without room cannot show what it kept. And it holds for its epochs alone, as do floor and
+# ceiling: a note names each training that has not converged.

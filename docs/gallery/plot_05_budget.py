@@ -67,7 +67,7 @@ for panel, ax in enumerate(axes, 1):
     figures.budget(result, ax=ax, panel=panel)
 
 # %%
-# A note names each training that has not converged, and no statement is made about it.
+# A note names each training that has not converged. Statements name their epochs.
 
 print(result.notes[3], "\n")
 for row in result.statements().itertuples():
@@ -77,5 +77,5 @@ for row in result.statements().itertuples():
 # %%
 # More epochs raise every line. In ``layer2`` the floor rises most: after four epochs the untrained
 # layer looks as bad as the fine-tuned one, later its mean is ahead, within overlapping bars. Even
-# after 32 epochs the trainings have not converged, so nothing is stated about the hidden layers. A
+# after 32 epochs the trainings have not converged: what is stated holds for these epochs. A
 # retrained accuracy is meaningless without its budget; a linear readout converges and has none.

@@ -88,7 +88,7 @@ for row in result.statements().itertuples():
 # All four find something missing in the last hidden layer, but differ on how much: most examples no
 # longer close to their own class can still be separated linearly. By ``ncm`` and ``knn`` the
 # fine-tuned layer lies below an untrained one; by ``linear`` the bars overlap. The retraining has
-# not converged and is not judged.
+# not converged: it states what its epochs reach.
 #
 # Readouts cannot be compared if floor and ceiling come from another one: ``ncm`` on the trained
 # network has to be compared with ``ncm`` on the untrained one.

@@ -54,6 +54,7 @@ class JobOptions:
     controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
     device: str = flag("cpu, cuda or cuda:N.", "cpu")
     cache_budget: str | None = flag("Activation cache, as 4GB; half of the free memory by default.")
+    tables: bool = flag("Print every table, not only the answer.", False)
     dry_run: bool = flag("Show the jobs, training steps and memory needed; write nothing.", False)
 
     def __post_init__(self) -> None:

@@ -79,7 +79,7 @@ def carry_through(
     prepare: Callable[[torch.device], Prepared],
     options: RunOptions,
     root: Path,
-    show: Callable[[Console, Path], None],
+    show: Callable[..., None],
 ) -> bool:
     """Run a plan to its end, resuming an earlier run, and print its results.
 
@@ -87,7 +87,7 @@ def carry_through(
         prepare: A function that returns the plan for a device.
         options: The flags.
         root: The run directory.
-        show: A function that prints the results in the run directory.
+        show: A function that prints the results in the run directory, see `show_outcome`.
 
     Returns:
         Whether no job failed; the tables are then complete.
@@ -119,7 +119,7 @@ def carry_through(
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
-        show(Console(), root)
+        show(Console(), root, tables=options.tables)
         if options.report:
             show_report([root], options.report)
     return progress.show_ends(root, ends, run_directory.remarks(root, states))

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
+from figures.report.answer import answers
 from probe.notes import listed, ranged, without_decimals
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, mean_cell
@@ -25,6 +26,7 @@ from scenarios.commands.screen.sheets import show_sheet, show_table
 from scenarios.commands.screen.terminal import printable, show_line
 
 _MOST_NOTES = 8
+_MOST_ANSWERS = 4
 
 _READOUTS = {
     "retrain": "Accuracy missing in each layer, everything downstream retrained (readout retrain)",
@@ -37,9 +39,16 @@ _MOST_TASKS = 12  # columns that fit on a page
 
 
 def show_outcome(
-    console: Console, root: Path, omegas: bool = False, *, trained: bool = True
+    console: Console,
+    root: Path,
+    omegas: bool = False,
+    *,
+    trained: bool = True,
+    tables: bool = False,
 ) -> None:
-    """Print the results in a run directory, the notes on them, and where the files are.
+    """Print the answer in a run directory, or all results, and where the files are.
+
+    All results are printed where there is no answer, as of a study of outputs alone.
 
     Args:
         console: The console to print to.
@@ -47,11 +56,34 @@ def show_outcome(
         omegas: Whether to print Kemker's metrics too.
         trained: Whether the run trained its networks; those from checkpoints have no costs, but
             maps of their layers are printed.
+        tables: Whether to print all results where there is an answer, too.
 
     Raises:
         InputError: Tables cannot be read.
     """
-    tables = read_tables(root)
+    results = read_tables(root)
+    answered = [] if tables else answers(results)
+    shared = set.intersection(*(set(a.caveats) for a in answered)) if len(answered) > 1 else set()
+    for answer in answered[:_MOST_ANSWERS]:
+        causes = "; ".join(answer.causes)
+        show_line(f"{answer.learner}: {causes or answer.first}")
+        if causes:
+            show_line(f"  by the readout {answer.readout}, whoever changed it: {answer.first}")
+        own = [caveat for caveat in answer.caveats if caveat not in shared]
+        for caveat in own[:1]:
+            show_line(f"  {caveat}")
+    for caveat in sorted(shared)[:2]:
+        show_line(f"all learners: {caveat}")
+    if len(answered) > _MOST_ANSWERS:
+        show_line(f"{len(answered) - _MOST_ANSWERS} more learners: see the page")
+    if not answered:
+        _show_all(console, results, omegas=omegas, trained=trained)
+    files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
+    show_line(f"the answer: {root / 'report.html'}; {files}")
+
+
+def _show_all(console: Console, tables: Tables, *, omegas: bool, trained: bool) -> None:
+    """Print all results, and the notes on them."""
     # Only metrics of R: metrics of a feature's matrix A are in the file.
     metrics = where(tables["metrics"], feature="")
     if trained:
@@ -61,8 +93,6 @@ def show_outcome(
     show_layers(console, tables, maps=not trained)
     if omegas:
         show_omegas(console, metrics, tables["times"])
-    files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
-    show_line(f"the answer: {root / 'report.html'}; {files}")
 
 
 def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame) -> None:

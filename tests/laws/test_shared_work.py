@@ -149,7 +149,7 @@ CHANGES: list[tuple[str, Any]] = [
         for setting in own.readout.__pydantic_fields__
         if setting not in ("channels", "per_class")
     ),
-    ("probing.readouts.linear:2", {"steps": "last"}),
+    ('probing.readouts."linear:2"', {"steps": "last"}),
     ("probing.readouts.linear.steps", "last"),
     ("probing.budget", [2]),
     ("probing.controls", ["labels", "exclusion"]),

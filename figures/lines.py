@@ -120,6 +120,22 @@ def plot_groups(
         axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
 
 
+def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike]) -> None:
+    """Draw fractions in percent over the steps (from 1), with a marker at each tick.
+
+    Args:
+        axes: The axes to draw on.
+        appearances: The appearance of each learner.
+        courses: The values of each learner, step by step; NaN = a gap in the line.
+    """
+    for (name, values), width in zip(courses.items(), widths(len(courses)), strict=True):
+        percent = 100 * np.asarray(values)
+        (line,) = axes.plot(range(1, len(percent) + 1), percent)
+        dress(line, appearances[name], size=3.6)
+        # A marker at every step would hide a line over many of them.
+        line.set(linewidth=width, markevery=[k - 1 for k in ticks(1, len(percent))])
+
+
 def mark_steps(axes: Axes, last: int) -> None:
     """Set the limits and ticks of an axis of steps, or of task positions.
 

@@ -12,7 +12,7 @@ learner may be good at one at the expense of the other.
 import pandas as pd
 from matplotlib.figure import Figure
 
-from figures import captions, layout, lines
+from figures import captions, lines
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.tables.table_file import where
@@ -51,12 +51,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     looks = page.appearances(learners)
     grid = page.panels(list(PANELS.values()), most=3, fold=False)
     for axes, alpha in zip(grid, alphas, strict=True):
-        for name, width in zip(learners, lines.widths(len(learners)), strict=True):
-            percent = 100 * where(alpha, learner=name)["mean"].to_numpy()
-            (line,) = axes.plot(range(1, len(percent) + 1), percent)
-            # A marker at every step would hide a line over many of them.
-            marked = [step - 1 for step in layout.ticks(1, len(percent))]
-            lines.dress(line, looks[name], size=3.6).set(linewidth=width, markevery=marked)
+        courses = {name: where(alpha, learner=name)["mean"] for name in learners}
+        lines.plot_courses(axes, looks, courses)
         lines.mark_steps(axes, T)
     points = pd.concat(alphas)
     # No bars: under them the lines of many sessions could not be told apart.

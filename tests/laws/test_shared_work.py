@@ -147,8 +147,9 @@ CHANGES: list[tuple[str, Any]] = [
         (f"probing.readouts.{name}.{setting}", OTHER[setting])
         for name, own in READOUTS.items()
         for setting in own.readout.__pydantic_fields__
-        if setting != "channels"
+        if setting not in ("channels", "per_class")
     ),
+    ('probing.readouts."linear:2"', {"steps": "last"}),
     ("probing.readouts.linear.steps", "last"),
     ("probing.budget", [2]),
     ("probing.controls", ["labels", "exclusion"]),

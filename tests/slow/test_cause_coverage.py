@@ -80,7 +80,8 @@ def study(seeds, examples, chance):
 def test_intervals_of_causes_cover_the_truth_in_95_percent(seeds):
     """The shares in docs/believe.md are of 1,000 studies of each size."""
     shares, wrong = coverage(seeds, studies := 150)
-    assert min(shares.values()) > 0.9
+    # Within four standard errors of 95 %.
+    assert min(shares.values()) > 0.88
     assert max(wrong.values()) <= 0.06 * studies
 
 

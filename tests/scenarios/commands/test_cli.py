@@ -21,7 +21,11 @@ def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd):
     assert (code, err) == (0, "")
     last = "the answer: done/report.html; figures: done/figures; tables: done/*.csv"
     assert out.splitlines()[-1] == last
-    assert {"hidden1", "hidden2", "output", "finetune", "offline"} <= set(out.split())
+    everything = probe(f"{line} --tables")[1]
+    assert {"hidden1", "hidden2", "output", "finetune", "offline"} <= set(everything.split())
+    # Without the flag, the answer alone.
+    assert "finetune: " in out
+    assert len(out.splitlines()) < 10 < len(everything.splitlines())
     assert contents(cwd) == before
     drawn = json.loads((cwd / "done" / "figures" / "drawn.json").read_bytes())["files"]
     assert {Path(file).stem for file in drawn} >= {"depth", "matrix"}

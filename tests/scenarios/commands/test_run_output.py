@@ -32,7 +32,7 @@ def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_traine
     monkeypatch.setattr("scenarios.study.training.network_for", tailed)
     changes = {"scenario.kind": f'"{kind}"', "network.features": '["hidden1"]'}
     (cwd / "tiny.toml").write_text(study(changes))
-    code, out, _ = probe("run tiny.toml --workers 1 --learners finetune")
+    code, out, _ = probe("run tiny.toml --workers 1 --learners finetune --tables")
     assert code == 0
     assert f"hidden1: {show_size((50 * trains + 360) * 10 * 4)}, in memory" in out
     assert ("Omegas" in out) == (kind == "incremental")

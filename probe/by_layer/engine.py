@@ -27,7 +27,7 @@ from probe.analysis.units import dead_units, effective_rank
 from probe.batch import Value, first
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, keys_of, peers_of, permutes_labels
-from probe.by_layer.measurement import BLOCK, REWOUND, UPSTREAM, Key, Measurement
+from probe.by_layer.measurement import BLOCK, HALF, REWOUND, UPSTREAM, Key, Measurement
 from probe.by_layer.networks import Networks, Source, TrainedNetwork
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import DIAGNOSTICS
@@ -246,7 +246,7 @@ class LayerProbe:
                 notes = (*self._class_notes, *tail.notes)
                 measurement = self._measurement("single", tail.predicted, notes, tail.history)
                 if tail.at_half is not None:
-                    half = {"half": scenario.in_callers_order(tail.at_half)}
+                    half = {HALF: scenario.in_callers_order(tail.at_half)}
                     measurement = replace(measurement, predicted={**measurement.predicted, **half})
                 yield key, measurement
 

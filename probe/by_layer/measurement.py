@@ -35,6 +35,9 @@ UPSTREAM, BLOCK = "upstream:", "block:"
 """Before the name of a readout: it reads the last network with all blocks upstream of the feature's
 own put back to theta_j, or only the feature's own block: `upstream:linear@j`, `block:linear@j`."""
 
+HALF = "half"
+"""The name of a retraining's predictions after half of its epochs, beside those of its head."""
+
 _JOIN = " + "
 
 
@@ -130,9 +133,9 @@ class Measurement:
         predicted: The class predicted for each test example, (N,), by head. A readout over all
             classes has only the head `single`, a readout within each task only `multi`. The output
             of a task-aware learner has only `multi`, the output of others all three heads.
-            Diagnostics have no predictions. A retraining has a second row, `half`, after half of
-            its epochs. Rewound networks are named by the blocks put back, see
-            `put_back`, and have K for examples that were not tested.
+            Diagnostics have no predictions. A retraining has `half`, too, after half of its epochs.
+            Rewound networks are named by the blocks put back, see `put_back`, and have K for
+            examples that were not tested.
         loss: The cross-entropy of each test example in nats, (N,) float16, by head: of a network's
             own output under its main head, and of rewound networks; infinite for a label that does
             not compete.

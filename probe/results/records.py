@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.by_layer.jobs import Job, jobs_of, keys_of
-from probe.by_layer.measurement import Measurements, from_arrays, to_arrays
+from probe.by_layer.measurement import HALF, Measurements, from_arrays, to_arrays
 from probe.by_layer.plan import CONTROLS, Plan
 from probe.results.run_directory import read_plan, store_of
 
@@ -68,7 +68,8 @@ class Records:
         keys = [] if job.without else keys_of(self.plan, job)
         for key in filter(measurements.__contains__, keys):
             measurement = measurements[key]
-            for head, predicted in measurement.predicted.items():
+            for head in measurement.predicted.keys() - {HALF}:
+                predicted = measurement.predicted[head]
                 # Of rewound networks only some examples are tested.
                 tested = np.flatnonzero(predicted < n_classes)
                 labels, tasks = (

@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
-from probe.by_layer.measurement import REESTIMATED, Key, Measurement, Measurements, TrainingCost
+from probe.by_layer.measurement import (
+    HALF,
+    REESTIMATED,
+    Key,
+    Measurement,
+    Measurements,
+    TrainingCost,
+)
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS
 from probe.errors import InputError
@@ -38,12 +45,12 @@ class Scores:
         accuracy: The accuracy on each task, (T,).
         f1: The F1 of each task, (T,).
         right_bits: The correctness of each test example, packed by `np.packbits`, (N / 8,).
-        half_bits: The same after half of the epochs, None where nothing was retrained.
         constant: The class predicted for every test example; None if there are several, or if all
             examples are of a single class.
         history: History of the training, None for readouts that are not trained by epochs.
         notes: Sentences needed to read the scores.
         control: The accuracy on permuted training labels, None if it was not measured.
+        half_bits: As `right_bits` after half of the epochs, None where nothing was retrained.
     """
 
     depth: int
@@ -51,11 +58,11 @@ class Scores:
     accuracy: NDArray[np.float64]
     f1: NDArray[np.float64]
     right_bits: NDArray[np.uint8]
-    half_bits: NDArray[np.uint8] | None
     constant: int | None
     history: History | None
     notes: tuple[str, ...]
     control: float | None = None
+    half_bits: NDArray[np.uint8] | None = None
 
     @property
     def converged(self) -> bool:
@@ -221,7 +228,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
         predicted, labels = measurement.predicted[head], measurement.test.labels
-        half = measurement.predicted.get("half")
+        half = measurement.predicted.get(HALF)
         predictions = measurement.test.with_predictions(predicted, job.tasks, classes)
         is_constant = (predicted == predicted[0]).all() and (labels != labels[0]).any()
         return Scores(
@@ -250,7 +257,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         {
             key: scores(measurements[key], head, key.feature)
             for key in some
-            for head in measurements[key].predicted.keys() - {"half"}
+            for head in measurements[key].predicted.keys() - {HALF}
         }
         for some in (keys, crossed)
     )

@@ -32,8 +32,11 @@ def outputs(learners, tasks=5, shares=False):
 @pytest.mark.parametrize(
     ("tables", "drawn"),
     [
-        (papers.tables(), ["causes", "layers", "depth", "time", "replay", "budget"]),
-        (replace(papers.tables(), **NO_LAYERS), ["depth", "time", "sessions", "diagnostics"]),
+        (papers.tables(), ["causes", "layers", "depth", "bias", "time", "replay"]),
+        (
+            replace(papers.tables(), **NO_LAYERS),
+            ["depth", "bias", "time", "sessions", "diagnostics"],
+        ),
         (outputs(MANY), ["sessions", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "scores"]),
         (outputs(MANY[:2], tasks=50), ["sessions", "tradeoff", "spider", "scores"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from itertools import combinations, permutations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,7 +124,8 @@ def test_quantities_of_layers_are_those_of_the_rows(world: World) -> None:
         expected = Layer(world, learner, feature, readout).of_all()
         here = {"learner": learner, "feature": feature, "readout": readout}
         frame = table(world.folder, "layers", **here)
-        frame = frame[~frame["quantity"].isin(["chance", "own", "inherited"])]
+        elsewhere = frame["quantity"].isin(["chance", "own", "inherited"])
+        frame = frame[~elsewhere & ~frame["quantity"].str.endswith("_drift")]
         assert set(frame["seeds"]) == {world.seeds}
         got = {
             (name, str(position)): float(value or "nan")
@@ -138,6 +140,34 @@ def test_quantities_of_layers_are_those_of_the_rows(world: World) -> None:
         for key in got.keys() - undecided:
             assert got[key] == pytest.approx(expected[key], **CLOSE), (learner, feature, key)
     assert ratios
+
+
+def right(folder: Path, run: str, seen: int, feature: str, head: str) -> float:
+    """Return the share of right predictions of a retraining as NumPy reads them."""
+    [path] = folder.glob(f"jobs/{run}/*/predictions.npz")
+    with np.load(path) as a:
+        named = (a["tasks_seen"] == seen) & (a["feature"] == feature) & (a["readout"] == "retrain")
+        row = named[a["measurement"]] & (a["head"] == head)
+        return float((a["predicted"][row] == a["label"]).mean())
+
+
+def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many(study) -> None:
+    for learner, feature in product(study.learners, study.features):
+        moved = []
+        for seed, order in product(range(study.seeds), ORDERS):
+            runs = ((f"offline.seed-{seed}", 1), (f"{learner}.order-{order}.seed-{seed}", -1))
+            moved += [
+                sign
+                * (
+                    right(study.folder, run, T, feature, "half")
+                    - right(study.folder, run, T, feature, "single")
+                )
+                for run, sign in runs
+            ]
+        frame = table(study.folder, "layers", learner=learner, feature=feature, readout="retrain")
+        frame = frame[(frame["quantity"] == "missing_drift") & (frame[POSITION] == "")]
+        assert float(frame["value"].item()) == pytest.approx(2 * np.mean(moved), **CLOSE)
+        assert table(study.folder, "layers", readout="ncm", quantity="missing_drift").empty
 
 
 def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:

@@ -82,7 +82,7 @@ class Tiny:
         file, said = self.folder / "tiny.toml", io.StringIO()
         self.folder.mkdir(exist_ok=True)
         file.write_text(toml)
-        options = RunOptions(**{"out": self.root, "executor": "inline", **flags})
+        options = RunOptions(**{"out": self.root, "executor": "inline", "tables": True, **flags})
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
             patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
             assert run_study(str(file), options)

@@ -177,7 +177,7 @@ class LayerProbe:
             before = unwrapped(self.networks.compared_with(f"step-{j}"))
             for key in of_network:
                 if key.readout_name == REWOUND:
-                    yield key, network.rewound(before, blocks, j, self.plan.hybrids)
+                    yield key, network.rewound(before, blocks, j, self.plan.hybrids, self.job.seed)
                     continue
                 which, _, name = key.readout_name.partition(":")
                 depth = self._features.index(key.feature)

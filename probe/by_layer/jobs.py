@@ -200,7 +200,8 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
     if not plan.hybrids or job.offline or job.without or job.last < len(plan.tasks):
         return []
     earlier = [tasks_seen for tasks_seen in job.steps[:-1] if tasks_seen]
-    record = {REWOUND: plan.hybrids, "blocks": plan.learners[job.learner].features}
+    features = plan.learners[job.learner].features
+    record = {REWOUND: plan.hybrids, "blocks": features, "orders": "by seed"}
     digest = fingerprint(record)[:8]
     return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(earlier)]
 

@@ -88,7 +88,9 @@ class TrainedNetwork:
             notes=tuple(notes),
         )
 
-    def rewound(self, before: nn.Module, blocks: Blocks, position: int, limit: int) -> Measurement:
+    def rewound(
+        self, before: nn.Module, blocks: Blocks, position: int, limit: int, seed: int
+    ) -> Measurement:
         """Test it with sets of its blocks put back to those of an earlier network.
 
         Args:
@@ -97,6 +99,7 @@ class TrainedNetwork:
             position: The position; the test data of the other tasks are used only where one block
                 is put back, or none.
             limit: The number of sets up to which all are tested, see `probe.rewinding.shapley`.
+            seed: The seed of random orders.
 
         Returns:
             The predictions and losses under the main head, by set.
@@ -109,6 +112,7 @@ class TrainedNetwork:
                 lambda everywhere: self._tested(None if everywhere else position),
                 limit,
                 self._as_it_is,
+                seed,
             )
         return Measurement(
             test=self.scenario.test_examples,

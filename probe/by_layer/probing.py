@@ -141,8 +141,8 @@ class ProbingSpec(StrictModel):
         checkpoints: The checkpoints to keep; `needed` deletes all checkpoints of a job but the last
             once it is measured.
         diagnostics: Whether to measure dead units, rank and similarity.
-        hybrids: The most sets of blocks that are put back for each earlier task to measure causes,
-            see `probe.rewinding.hybrids`; 0 for none.
+        hybrids: The number of sets of blocks up to which all are put back for each earlier task, to
+            measure causes; beyond, those of random orders, see `probe.rewinding.shapley`. 0 = none.
         inherited: Whether to part what a readout shows as forgotten into the layer's own change and
             inherited change; None = where that takes no more readouts than all rows.
         controls: The controls to measure; `exclusion` trains networks that never saw a task,
@@ -200,9 +200,8 @@ class Measure:
             ascending.
         controls: The controls to measure; `labels` also fits each readout to permuted labels, after
             all tasks.
-        hybrids: The most sets of blocks that are put back for each earlier task, to measure whose
-            change cost what; 0 for none. Up to this number all sets are tested, beyond it random
-            ones.
+        hybrids: The number of sets of blocks up to which all are put back for each earlier task, to
+            measure whose change cost what; beyond, those of random orders. 0 = none.
         inherited: Whether to part what a readout shows as forgotten into the layer's own change and
             inherited change; None = where that takes no more readouts than all rows.
         cache: Memory and disk for features' values.

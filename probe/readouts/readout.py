@@ -231,6 +231,9 @@ def read_each(
         ranks = torch.searchsorted(classes.to(x.device), task.train.y)
         if isinstance(settings, Linear) and settings.per_class:
             drawn = _of_each_class(task.train.y, settings.per_class, seed)
+            if torch.bincount(ranks)[ranks.unique()].min() < settings.per_class:
+                few = f"some classes have fewer than {settings.per_class} training examples"
+                notes[f"{few}, which are all used"] = None
             x, ranks = x[drawn], ranks[drawn]
         result = read(settings, x, ranks, test_x, len(classes))
         predicted.append(classes[result.predicted])

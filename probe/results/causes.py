@@ -71,7 +71,7 @@ def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int)
                 continue
             place = _equal_tasks(layout) if name[1] == "net" else _position(layout, j)
             mean = place.mean(stacked.reshape(seeds, len(orders), -1))
-            # All runs share the orders of the blocks, so their errors need not average out.
+            # The runs of a seed share the orders of the blocks, whose errors need not average out.
             error = fmean(by_block.get(name[0], 0.0) for by_block in errors)
             means.setdefault(name, []).append((place, mean, error))
             yield _row(features, name, layout, (place, mean, error), j)
@@ -93,7 +93,7 @@ def _values(
         tuple(blocks_put_back(name)): _scores(measurement, name, score)
         for name in measurement.predicted
     }
-    result = Rewinding(scores=scores, of_task=test.tasks == task, limit=hybrids)
+    result = Rewinding(scores=scores, of_task=test.tasks == task, limit=hybrids, seed=run.job.seed)
     values = result.quantities(run.features)
     if learned := run.tested.get(position):
         at_first = _scores(learned, main_head(run.job), score)

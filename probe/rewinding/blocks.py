@@ -62,12 +62,13 @@ def changed_blocks(blocks: Blocks, before: Mapping[str, Tensor], model: nn.Modul
 
 @contextmanager
 def rewound(model: nn.Module, names: Iterable[str], before: Mapping[str, Tensor]) -> Iterator[None]:
-    """Put tensors of an earlier network into a network inside the block; nothing is copied.
+    """Put tensors of an earlier network into a network inside the block; no parameter is copied.
 
-    Of a tensor that has grown since, as a head's, the earlier rows are put back.
+    Of a tensor that has grown since, as a head's, the earlier rows are put back. Buffers are
+    copied, as a forward pass may write into them.
 
     Args:
-        model: The network, whose own tensors are there again afterwards, also after a failure.
+        model: The network, which is as before afterwards, also after a failure.
         names: The tensors to put back.
         before: The tensors of the earlier network, by name.
 
@@ -77,13 +78,16 @@ def rewound(model: nn.Module, names: Iterable[str], before: Mapping[str, Tensor]
     state = named_state(model)
     present = {name: state[name].data for name in names if name in before}
     earlier = {name: _grown(name, before[name], tensor) for name, tensor in present.items()}
+    buffers = {n: t.clone() for n, t in state.items() if not isinstance(t, nn.Parameter)}
     try:
         for name, tensor in earlier.items():
-            state[name].data = tensor
+            state[name].data = tensor.clone() if name in buffers else tensor
         yield
     finally:
-        for name, tensor in present.items():
-            state[name].data = tensor
+        # A forward pass may have put another tensor in the place of a buffer.
+        now = named_state(model)
+        for name, tensor in (present | buffers).items():
+            now[name].data = tensor
 
 
 def _grown(name: str, before: Tensor, now: Tensor) -> Tensor:

@@ -62,7 +62,7 @@ def causes(
         score: `accuracy` is 1 where the largest logit is that of the class, else 0; `loss` is minus
             the cross-entropy in nats; or a function.
         features: Dotted module names that part the network into blocks; None = a suggested set.
-        hybrids: Up to so many sets of blocks all are tested, beyond it random orders.
+        hybrids: Up to so many sets of blocks all are tested; beyond, those of random orders.
         batch_size: Examples at a time; None = a size that is fast on the device.
 
     Returns:
@@ -76,6 +76,7 @@ def causes(
     """
     import pandas as pd
 
+    _check(score, hybrids)
     model = Model.coerce(models)
     networks = _checked(model.network, len(test))
     T = max(networks)
@@ -104,6 +105,13 @@ def causes(
     return pd.DataFrame(rows)
 
 
+def _check(score: object, hybrids: object) -> None:
+    if not callable(score) and score not in ("accuracy", "loss"):
+        raise InputError(f"score must be 'accuracy', 'loss' or a function, got {score!r:.40}")
+    if type(hybrids) is not int or hybrids < 1:
+        raise InputError(f"hybrids must be a whole number of 1 or more, got {hybrids!r:.40}")
+
+
 def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
     """Return networks by number of tasks learned, without that before any task."""
     if not isinstance(networks, Mapping) or not {tasks} < set(networks) <= set(range(tasks + 1)):
@@ -112,9 +120,15 @@ def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
             f"models must map numbers of tasks learned to networks, {tasks} and some earlier ones "
             f"for {tasks} tasks of test data, got {got}"
         )
-    for network in networks.values():
+    last = named_state(unwrapped(networks[tasks])).keys()
+    for learned, network in networks.items():
         check_model(network)
         check_values(network)
+        if strange := sorted(named_state(unwrapped(network)).keys() - last):
+            raise InputError(
+                f"the network after {learned} tasks has {strange[0]!r}, which the last network "
+                f"lacks: give networks of one architecture"
+            )
     return {learned: network for learned, network in networks.items() if learned}
 
 
@@ -134,10 +148,11 @@ def _scores(
                 logits, true = model.class_call(network, batch), cast(Tensor, labels)
                 loss = cross_entropy(logits, true, reduction="none")
                 values = -loss if score == "loss" else logits.argmax(1).eq(true)
-            if values.shape != indices.shape or not values.isfinite().all():
+            fits = isinstance(values, Tensor) and values.shape == indices.shape
+            if not fits or not values.isfinite().all():
                 raise InputError(
-                    f"a score must be a finite number for each of {len(indices)} examples, got "
-                    f"shape {tuple(values.shape)}: return one value for each example"
+                    f"a score must be a tensor of a finite number for each of {len(indices)} "
+                    f"examples, got {type(values).__name__} of shape {tuple(np.shape(values))}"
                 )
             parts.append(values.double().cpu().numpy())
     return np.concatenate(parts)

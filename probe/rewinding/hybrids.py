@@ -34,6 +34,7 @@ def rewind(
     test: Callable[[bool], Tested],
     limit: int = 64,
     as_it_is: Tested | None = None,
+    seed: int = 0,
 ) -> dict[Names, Tested]:
     """Test a network with sets of its blocks put back to an earlier network's.
 
@@ -45,13 +46,14 @@ def rewind(
             It is set where one block is put back, or none.
         limit: The number of sets up to which all are tested, see `Coalitions`.
         as_it_is: The result for the network itself, if it is known.
+        seed: The seed of random orders.
 
     Returns:
         The results by set of blocks, of those that have changed.
     """
     changed = changed_blocks(blocks, before, model)
     results = {}
-    for mask in Coalitions(players=len(changed), limit=limit).masks:
+    for mask in Coalitions(players=len(changed), limit=limit, seed=seed).masks:
         names = tuple(name for k, name in enumerate(changed) if mask >> k & 1)
         if not names and as_it_is is not None:
             results[names] = as_it_is
@@ -70,11 +72,13 @@ class Rewinding:
             since; of tasks other than j only for sets of one block, or none.
         of_task: Whether an example is one of task j, (N,).
         limit: See `rewind`.
+        seed: See `rewind`.
     """
 
     scores: Mapping[Names, Floats]
     of_task: NDArray[np.bool_]
     limit: int = 64
+    seed: int = 0
 
     @property
     def blocks(self) -> Names:
@@ -118,7 +122,7 @@ class Rewinding:
 
     @property
     def _coalitions(self) -> Coalitions:
-        return Coalitions(players=len(self.blocks), limit=self.limit)
+        return Coalitions(players=len(self.blocks), limit=self.limit, seed=self.seed)
 
     @property
     def _by_mask(self) -> dict[int, Floats]:

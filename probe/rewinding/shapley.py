@@ -84,12 +84,15 @@ class Coalitions:
         return np.array(total).reshape(m, len(values[0])) / factorial(m)
 
     def error(self, values: Mapping[int, Floats]) -> Floats:
-        """Return the standard error that drawing orders adds to each player's mean share, (m,)."""
+        """Return the standard error that drawing orders adds to each player's mean share, (m,).
+
+        It is the same for all players: two pairs say too little of one of them.
+        """
         if self.exact:
             return np.zeros(self.players)
         means = self._by_pair(values).mean(axis=2)
-        error: Floats = means.std(axis=0, ddof=1) / np.sqrt(len(means))
-        return error
+        error = np.sqrt(means.var(axis=0, ddof=1).mean() / len(means))
+        return np.full(self.players, error)
 
     def alone(self, values: Mapping[int, Floats]) -> Floats:
         """Return what each player gains without the others, (m, n)."""

@@ -1,0 +1,50 @@
+"""Causes for networks in memory: networks stay as they are, and what cannot be is refused."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import probe
+from probe.errors import InputError
+from tests.probe.rewinding.test_hybrids import network
+
+DRAW = torch.Generator().manual_seed(3)
+TEST = [(torch.randn(20, 6, generator=DRAW), torch.arange(20) % 4) for _ in range(3)]
+NAMES = ["norm", "second"]
+
+
+def networks(kind: str = "norm") -> dict[int, nn.Module]:
+    return {j: network(kind, j) for j in (1, 2, 3)}
+
+
+def in_train_mode(model, x, y):
+    return -cross_entropy(model.train()(x), y, reduction="none")
+
+
+def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
+    nets = networks()
+    before = {j: deepcopy(net.state_dict()) for j, net in nets.items()}
+    first, again = (probe.causes(nets, TEST, in_train_mode, NAMES) for _ in range(2))
+    assert first.equals(again)
+    for j, net in nets.items():
+        assert not net.training
+        assert all(torch.equal(x, before[j][name]) for name, x in net.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"score": "Loss"}, "score must be 'accuracy', 'loss'"),
+        ({"score": lambda model, x, y: model(x)}, r"for each of 20 examples, .* \(20, 4\)"),
+        ({"score": lambda model, x, y: 1.0}, "got float"),
+        ({"hybrids": 0}, "hybrids must be"),
+        ({"models": {3: network("norm", 3)}}, "models must map"),
+        ({"models": networks() | {1: nn.Linear(6, 4)}}, "after 1 tasks has 'bias'"),
+    ],
+)
+def test_what_cannot_be_rewound_is_refused(changes, what):
+    with pytest.raises(InputError, match=what):
+        probe.causes(**{"models": networks(), "test": TEST, "features": NAMES} | changes)

@@ -47,7 +47,7 @@ def _layers(cwd, name, features):
 @pytest.mark.slow
 def test_an_own_cnn_by_a_plain_loop_and_its_checkpoints(probe, cwd, programs):
     programs("cnn.py", "--seeds", "2", "--epochs", "2")
-    line = f"model cnn:build {FILES} --data cnn:load {TENS} --epochs 2 --workers 1"
+    line = f"model cnn:build {FILES} --data cnn:load {TENS} --epochs 2 --workers 1 --tables"
     code, out, err = probe(line)
     assert (code, err) == (0, "")
     assert "points below the ceiling after all tasks" in out

@@ -34,7 +34,7 @@ NamedSteps = Literal["ends", "spread", "all", "last"]
 _ROWS = 10
 
 _MARKS = "__forgetting_probe__"
-_RESERVED = ("retrain", "diagnostics")
+_RESERVED = ("retrain", "diagnostics", "rewound")
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from torch import nn
+from torch.nn.utils.parametrize import register_parametrization
 
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
@@ -18,8 +19,19 @@ from probe.rewinding.hybrids import Rewinding, rewind
 D, K = 6, 4
 
 
+class LowRank(nn.Module):
+    """A low-rank change of a weight, as LoRA trains it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down, self.up = nn.Parameter(torch.randn(2, D)), nn.Parameter(torch.randn(D, 2))
+
+    def forward(self, weight):
+        return weight + self.up @ self.down
+
+
 class Net(nn.Module):
-    """Three layers of width D, perhaps with a residual, a tied weight, or batch norm."""
+    """Three layers of width D, perhaps with a residual, a tied weight, batch norm, or LoRA."""
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -29,6 +41,8 @@ class Net(nn.Module):
         self.last = nn.Linear(D, K)
         if kind == "tied":
             self.second.weight = self.first.weight
+        if kind == "lora":
+            register_parametrization(self.second, "weight", LowRank())
 
     def forward(self, x):
         h = self.norm(self.first(x))
@@ -61,7 +75,7 @@ def score(net: nn.Module, everywhere: bool) -> np.ndarray:
     return (net(X[:n]).argmax(1) == Y[:n]).double().numpy()
 
 
-@pytest.mark.parametrize("kind", ["chain", "residual", "tied", "norm"])
+@pytest.mark.parametrize("kind", ["chain", "residual", "tied", "norm", "lora"])
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**16), same=st.sets(st.sampled_from(["norm", "second", "last"])))
 def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
@@ -113,6 +127,15 @@ def test_a_block_has_what_its_feature_depends_on_and_no_earlier_one_does():
     norm = blocks(network("norm", 0))["norm"]
     assert {"norm.running_mean", "norm.running_var", "norm.weight"} <= set(norm)
     assert not any("num_batches" in name for block in norm for name in block)
+
+
+def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_has_not_changed():
+    before, now = network("lora", 0), deepcopy(network("lora", 0))
+    with torch.no_grad():
+        now.second.parametrizations.weight[0].up.add_(1)
+    tested = rewind(now, named_state(before), blocks(now), partial(score, now))
+    assert set(tested) == {(), ("second",)}
+    assert (tested["second",] == score(before, True)).all()
 
 
 def test_a_head_that_has_grown_gets_its_earlier_rows_back():

@@ -103,11 +103,12 @@ def multiple_of(readout: str) -> int | None:
 
 def budget_of(retraining: pd.DataFrame, readout: str) -> int | None:
     """Return the epochs of partial retraining, None for other readouts."""
-    multiple = multiple_of(readout.removesuffix("+bn"))
-    if multiple is None or retraining.empty:
+    if retraining.empty:
         return None
     longest = retraining.loc[retraining["epoch"].idxmax()]
-    return multiple * int(longest["epoch"]) // (multiple_of(longest["readout"]) or 1)
+    names = (readout, longest["readout"])
+    multiple, most = (multiple_of(name.removesuffix("+bn")) for name in names)
+    return multiple * int(longest["epoch"]) // most if multiple and most else None
 
 
 def _moved(rows: pd.DataFrame, layers: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ Learners with a different network have different features, and so a separate tab
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from figures.report.answer import answers
+from figures.report.answer import Answer, answers
 from probe.notes import listed, ranged, without_decimals
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, mean_cell
@@ -62,24 +62,29 @@ def show_outcome(
         InputError: Tables cannot be read.
     """
     results = read_tables(root)
-    answered = [] if tables else answers(results)
-    shared = set.intersection(*(set(a.caveats) for a in answered)) if len(answered) > 1 else set()
+    if answered := [] if tables else answers(results):
+        _show_answers(answered)
+    else:
+        _show_all(console, results, omegas=omegas, trained=trained)
+    files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
+    show_line(f"the answer: {root / 'report.html'}; {files}")
+
+
+def _show_answers(answered: Sequence[Answer]) -> None:
+    """Print the answers for the first learners with a caveat, then those that all share."""
+    of_learners = [set(answer.caveats) for answer in answered]
+    shared = set.intersection(*of_learners) if len(answered) > 1 else set()
     for answer in answered[:_MOST_ANSWERS]:
         causes = "; ".join(answer.causes)
         show_line(f"{answer.learner}: {causes or answer.first}")
         if causes:
             show_line(f"  by the readout {answer.readout}, whoever changed it: {answer.first}")
-        own = [caveat for caveat in answer.caveats if caveat not in shared]
-        for caveat in own[:1]:
+        if caveat := next((text for text in answer.caveats if text not in shared), ""):
             show_line(f"  {caveat}")
     for caveat in sorted(shared)[:2]:
         show_line(f"all learners: {caveat}")
     if len(answered) > _MOST_ANSWERS:
         show_line(f"{len(answered) - _MOST_ANSWERS} more learners: see the page")
-    if not answered:
-        _show_all(console, results, omegas=omegas, trained=trained)
-    files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
-    show_line(f"the answer: {root / 'report.html'}; {files}")
 
 
 def _show_all(console: Console, tables: Tables, *, omegas: bool, trained: bool) -> None:

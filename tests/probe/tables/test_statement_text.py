@@ -8,6 +8,7 @@ import numpy as np
 from probe.analysis.layers import LayerOutcomes, TestLayout
 from probe.results.layers import Layer, first_layers
 from probe.tables.layer_text import layer_sheets
+from probe.tables.statement_text import budget_of
 from probe.tables.table_file import new_table
 
 T, EACH = 4, 250
@@ -159,6 +160,13 @@ def test_a_retraining_names_its_budget_and_what_its_second_half_moved():
             f"retrained for 16 epochs, ft falls below the ceiling, first at conv3: 15.0 points "
             f"[12.8, 17.2] at conv3{moved}; less than 5 points at conv1, conv2"
         )
+
+
+def test_the_epochs_of_a_multiple_follow_from_the_longest_retraining():
+    """Only that one has its epochs in a table, perhaps with other statistics of batch norm."""
+    longest = new_table("retraining", [{**row, "readout": "retrain@4+bn"} for row in EPOCHS])
+    names = ("retrain", "retrain@2+bn", "retrain@4", "linear")
+    assert [budget_of(longest, name) for name in names] == [4, 8, 16, None]
 
 
 def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():

@@ -173,6 +173,29 @@ def cnn3(shape: Sequence[int], classes: int) -> nn.Sequential:
     return _chain(**stages, output=nn.Sequential(nn.Flatten(), dense))
 
 
+def narrow(shape: Sequence[int], classes: int) -> nn.Sequential:
+    """Build the demo's network, which narrows with depth: a layer loses what it does not need.
+
+    Two 3 x 3 convolutions of 8 channels, the second with stride 2, and dense layers of 24 and 12.
+
+    Args:
+        shape: The shape of one image, (C, H, W).
+        classes: The number of classes, K.
+
+    Returns:
+        The network.
+    """
+    channels, height, breadth = _image(shape)
+    inputs = 8 * -(-height // 2) * -(-breadth // 2)
+    return _chain(
+        conv1=nn.Sequential(nn.Conv2d(channels, 8, 3, stride=2, padding=1), nn.Tanh()),
+        conv2=nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.Tanh()),
+        hidden1=nn.Sequential(nn.Flatten(), nn.Linear(inputs, 24), nn.Tanh()),
+        hidden2=nn.Sequential(nn.Linear(24, 12), nn.Tanh()),
+        output=nn.Linear(12, classes),
+    )
+
+
 def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Sequential:
     """Build Chaudhry 2018's CIFAR network: four conv layers, then one dense layer.
 
@@ -274,6 +297,7 @@ ARCHITECTURES = {
         ("mlp", mlp, "hidden1 hidden2"),
         ("mlp400", partial(mlp, width=400), "hidden1 hidden2"),
         ("mlp2000", partial(mlp, width=2000), "hidden1 hidden2"),
+        ("narrow", narrow, "conv1 conv2 hidden1 hidden2"),
         ("cnn3", cnn3, "conv1 conv2 conv3"),
         ("cnn4", cnn4, "conv1 conv2 conv3 conv4"),
         ("cnn6", partial(cnn4, hidden=512), "conv1 conv2 conv3 conv4 dense"),

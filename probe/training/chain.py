@@ -15,16 +15,16 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
-from probe.training.chain_layers import Link, by_autograd, dense, flatten, relu, windows
+from probe.training.chain_layers import Link, by_autograd, dense, elementwise, flatten, windows
 from probe.training.evaluation import SelectedOutputs
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
 
-# The first four are written out, the others go by autograd, each with a graph of its own.
+# The first five are written out, the others go by autograd, each with a graph of its own.
 _KINDS = {
-    *(nn.Linear, nn.Conv2d, nn.ReLU, nn.Flatten, nn.MaxPool2d, nn.AvgPool2d),
+    *(nn.Linear, nn.Conv2d, nn.ReLU, nn.Tanh, nn.Flatten, nn.MaxPool2d, nn.AvgPool2d),
     *(nn.Identity, nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm),
-    *(nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid),
+    *(nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Sigmoid),
 }
 
 
@@ -127,8 +127,8 @@ class Chain:
             link = dense(torch.empty_like(x), layer.weight, layer.bias, self._places)
         elif isinstance(layer, nn.Conv2d):
             link = windows(layer, x, self._places)
-        elif isinstance(layer, nn.ReLU):
-            link = relu(x)
+        elif isinstance(layer, nn.ReLU | nn.Tanh):
+            link = elementwise(layer, x)
         elif isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (1, -1):
             link = flatten(x)
         return link or by_autograd(layer, self._places)

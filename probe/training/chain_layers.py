@@ -174,17 +174,21 @@ def _copy(target: Tensor, values: Tensor) -> None:
         target.copy_(values)
 
 
-def relu(x: Tensor) -> Link:
-    """Return the link of `nn.ReLU` for inputs like x; it overwrites the gradient of y."""
+def elementwise(module: nn.ReLU | nn.Tanh, x: Tensor) -> Link:
+    """Return the link of an activation for inputs like x; it overwrites the gradient of y."""
     y = torch.empty_like(x)
 
     def forward(x: Tensor) -> Tensor:
-        return torch.clamp_min(x, 0, out=y)
+        return torch.clamp_min(x, 0, out=y) if rectifies else torch.tanh(x, out=y)
 
     def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
-        torch.ops.aten.threshold_backward.grad_input(dy, y, 0, grad_input=dy)
+        if rectifies:
+            torch.ops.aten.threshold_backward.grad_input(dy, y, 0, grad_input=dy)
+        else:
+            torch.ops.aten.tanh_backward.grad_input(dy, y, grad_input=dy)
         return dy
 
+    rectifies = isinstance(module, nn.ReLU)
     return Link(forward, backward)
 
 

@@ -1,4 +1,4 @@
-"""Environment variables, set for a while."""
+"""What the system gives this process: environment variables, set for a while, and cores."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -23,3 +23,10 @@ def variables(values: Mapping[str, str]) -> Iterator[None]:
         for name in os.environ.keys() - before.keys():
             del os.environ[name]
         os.environ.update(before)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    # Only Linux reports them.
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

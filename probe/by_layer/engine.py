@@ -190,7 +190,7 @@ class LayerProbe:
 
     def _blocks(self, model: nn.Module) -> Blocks:
         *features, output = self._features
-        facts = [cut.facts for cut in self._cuts(model, features).each] if features else []
+        facts = [cut.facts for cut in self._shared(model).each] if features else []
         return blocks_of(unwrapped(model), facts, output)
 
     @property
@@ -198,8 +198,11 @@ class LayerProbe:
         return self.plan.learners[self.job.learner].features
 
     def _measure(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
+        if not keys:
+            return
+        cuts = self._cuts(model, {key.feature for key in keys})
         if retrained := [key for key in keys if key.readout_name == RETRAIN]:
-            yield from self._retrain(model, retrained)
+            yield from self._retrain(model, cuts, retrained)
         groups: dict[Pooling, list[Key]] = {}
         for key in keys:
             if key.readout_name != RETRAIN:
@@ -208,11 +211,11 @@ class LayerProbe:
         for pooling, group in sorted(groups.items(), key=lambda item: item[0] == Pooling()):
             diagnosed = [key for key in group if key.readout_name == DIAGNOSTICS]
             fitted = [key for key in group if key.readout_name != DIAGNOSTICS]
-            cuts = self._cuts(model, {key.feature for key in group}).of(model)
-            test = self._matrices(cuts, self.networks.scenario.test.x, pooling)
+            group_cuts = cuts.at({key.feature for key in group})
+            test = self._matrices(group_cuts, self.networks.scenario.test.x, pooling)
             if fitted:
                 train = self.networks.scenario.merged.train.x
-                yield from self._fit(fitted, self._matrices(cuts, train, pooling), test)
+                yield from self._fit(fitted, self._matrices(group_cuts, train, pooling), test)
             if diagnosed:
                 yield from self._diagnose(diagnosed, test)
 
@@ -227,7 +230,7 @@ class LayerProbe:
         base = key.readout_name.partition(":")[0]
         return cast(Readout, READOUTS[base].readout(**settings))
 
-    def _retrain(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
+    def _retrain(self, model: nn.Module, cuts: Cuts, keys: Sequence[Key]) -> _Measured:
         """Yield partial retrainings: all features share one pass, all budgets one training."""
         scenario = self.networks.scenario
         data = scenario.merged
@@ -238,9 +241,8 @@ class LayerProbe:
             cache=self.cache,
             multiples=tuple(sorted({key.variant for key in keys})),
         )
-        cuts = self._cuts(model, {key.feature for key in keys})
-        called = Model(model, fresh=self.networks.fresh)
-        for tail in retrain_each(called, cuts, data.train, data.test, scenario.classes, settings):
+        called, own = Model(model, fresh=self.networks.fresh), cuts.at({k.feature for k in keys})
+        for tail in retrain_each(called, own, data.train, data.test, scenario.classes, settings):
             # A feature may lack fewer budgets than another.
             if key := key_of_tail.get((tail.feature, tail.multiple)):
                 notes = (*self._class_notes, *tail.notes)
@@ -302,7 +304,7 @@ class LayerProbe:
         scenario = self.networks.scenario
         for peer in peers_of(self.plan, self.job):
             model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
-            cuts = self._cuts(model, diagnostics.keys()).of(model)
+            cuts = self._cuts(model, diagnostics.keys())
             peer_matrices = self._matrices(cuts, scenario.test.x)
             for feature, numbers in diagnostics.items():
                 numbers[f"cka.{peer}"] = compared[feature].cka(peer_matrices[feature][0])
@@ -314,10 +316,13 @@ class LayerProbe:
         return feature_matrices(cuts.each, x, budget=self.cache.budget, pooling=pooling)
 
     def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
-        """Return the cuts of the requested features, in the order of the plan."""
+        """Return a network's cuts at the requested features, in the order of the plan."""
+        return self._shared(model).at(wanted).of(model)
+
+    def _shared(self, model: nn.Module) -> Cuts:
+        """Return the cuts of the first network at all features."""
         sample = first(self.networks.scenario.test.x, SAMPLE)
-        shared = self.networks.cuts(model, self._features[:-1], sample).each
-        return Cuts(tuple(cut for cut in shared if cut.facts.name in wanted))
+        return self.networks.cuts(model, self._features[:-1], sample)
 
     def _measurement(
         self, head: str, predicted: Tensor, notes: Sequence[str], history: History | None = None

@@ -9,8 +9,8 @@
 the arrays. The file also holds the job's `record` and its hash, the `fingerprint`. NPZ is a zip
 file: its checksums show damage, and one file holds many arrays, which suits network file systems.
 A measurement is finished when it is in an intact file; there is no other list. While a job
-runs, files are merged in pairs of similar size, so that it has few at any time and each measurement
-is rewritten a few times only. Files are renamed into place when complete, and named after their
+runs, eight files of similar size are merged, so that it has few at any time and each measurement is
+rewritten a few times only. Files are renamed into place when complete, and named after their
 content: a process can be killed, and two can do the same job, without harm. A corrupt file is
 neither used nor deleted, but set aside, and its content computed again.
 """
@@ -47,6 +47,7 @@ from probe.files import discard, make_folder, not_written, replacing, sweep
 T = TypeVar("T")
 
 _FINISHED, _PREDICTIONS = "predictions.npz", "predictions*.npz"
+_TOGETHER = 8  # files of similar size are merged
 _TRIES = 5  # to read files that another process merges meanwhile
 
 
@@ -129,11 +130,11 @@ class Store:
             NotWritten: It cannot be written.
         """
         new, merged = {key: replace(measurement, code=self._written)}, list[Path]()
-        for path in sorted(self.folder.glob("predictions.*-*.npz"), key=_count):
-            if _count(path) > len(new):
-                break
-            new = self._intact([path]) | new
-            merged.append(path)
+        paths = list(self.folder.glob("predictions.*-*.npz"))
+        while len(similar := [p for p in paths if _count(p) <= len(new)]) >= _TOGETHER - 1:
+            new = self._intact(similar) | new
+            merged += similar
+            paths = [path for path in paths if path not in similar]
         self._merge(merged, new)
 
     @property

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
+from weakref import ReferenceType, ref
 
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value
+from probe.batch import Value, identical
 from probe.cut.checks import ReferenceValues, comparing
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
@@ -18,7 +19,14 @@ from probe.cut.model_call import Call, ModelCall, Output, explained, undisturbed
 from probe.cut.planned_cut import PlannedCut, planned
 from probe.cut.trace import Trace, collect, trace
 from probe.errors import InputError
-from probe.modules import architecture, architecture_difference, copied, frozen_in, unwrapped
+from probe.modules import (
+    architecture,
+    architecture_difference,
+    copied,
+    frozen_in,
+    named_state,
+    unwrapped,
+)
 from probe.training.memory_format import channels_last
 
 
@@ -30,6 +38,7 @@ class Cuts:
     """
 
     each: tuple[Cut, ...]
+    _model: ReferenceType[nn.Module] | None = None  # that was copied, where `of` made the cuts
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -39,6 +48,11 @@ class Cuts:
     @property
     def _planned(self) -> tuple[PlannedCut, ...]:
         return cast(tuple[PlannedCut, ...], self.each)
+
+    def at(self, features: Collection[str]) -> Cuts:
+        """Return the cuts at some of the features."""
+        chosen = tuple(cut for cut in self._planned if cut.feature.name in features)
+        return Cuts(chosen, self._model)
 
     def of(self, model: nn.Module) -> Cuts:
         """Return the same cuts of another model of this architecture: other weights, same code.
@@ -50,6 +64,8 @@ class Cuts:
             InputError: The model has a different architecture.
         """
         traced, model = self._planned[0].feature.trace, unwrapped(model)
+        if self._model and self._model() is model and _same_state(model, traced):
+            return self
         if where := architecture_difference(traced.architecture, architecture(model)):
             raise InputError(f"the cuts fit a different architecture (see {where!r}): cut anew")
         with comparing(traced.sample):
@@ -60,7 +76,7 @@ class Cuts:
             # The full checks explain what the user's code raises here.
             with suppress(Exception):
                 if all(reference.is_same(c.plan, c.split().tail) for c in cuts if c.plan):
-                    return Cuts(tuple(cuts))
+                    return Cuts(tuple(cuts), ref(model))
         trainable = self._planned[0].trainable
         return cut_found(find_each(model, self.features, traced.sample, traced.call, trainable))
 
@@ -130,6 +146,13 @@ class Cuts:
     def _trace(self) -> Trace:
         # A cut that was made again on more examples has values of other names, and keeps none.
         return next((cut for cut in self._planned if cut.plan), self._planned[0]).feature.trace
+
+
+def _same_state(model: nn.Module, traced: Trace) -> bool:
+    """Return whether a model still has the weights and the frozen part with which it was copied."""
+    here, there = named_state(model), named_state(traced.model)
+    same = here.keys() == there.keys() and all(identical(here[n], there[n]) for n in here)
+    return same and traced.given_frozen == frozenset(frozen_in(model))
 
 
 def split(

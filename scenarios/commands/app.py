@@ -12,6 +12,7 @@ import typer
 
 from scenarios import options as flags
 from scenarios.commands.parsing import with_options
+from scenarios.execution.server import start_early
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -41,6 +42,7 @@ def run(study: str, options: flags.RunOptions) -> int:
 
     The exit code is 1 if any job failed.
     """
+    start_early(options)
     from scenarios.commands.run import run_study
 
     return int(not run_study(study, options))
@@ -66,6 +68,7 @@ def model(factory: str, options: flags.ModelOptions) -> int:
     The run directory has the same tables and figures as a study's. The exit code is 1 if any
     job failed.
     """
+    start_early(options.of_run)
     from scenarios.commands.model import probe_model
 
     return int(not probe_model(factory, options))

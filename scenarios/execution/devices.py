@@ -3,13 +3,13 @@
 Without `--executor`, one worker runs in this process, and several run in a pool.
 """
 
-import os
 import re
 from functools import partial
 
 import torch
 
 from probe.errors import InputError
+from scenarios.environment import cores
 from scenarios.execution.cluster import cluster
 from scenarios.execution.pool import pool
 from scenarios.execution.schedule import Executor, inline
@@ -59,9 +59,7 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
         return 1
     if options.workers or device.type != "cpu":
         return options.workers or int(len(_devices(device)) / (options.gpus_per_job or 1))
-    # Only Linux reports the cores that this process may use.
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
+    return cores()
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:

@@ -4,9 +4,8 @@ Every worker is a `ProcessPoolExecutor` of one process. A pool of many processes
 whole when one of them is killed, for example by the kernel when memory is short; here only the job
 of that process is lost, and its worker is restarted with the next.
 
-Processes are forked from a server (`forkserver`) that has imported the modules of a job and nothing
-else: unlike this process it holds no threads and no GPU. Workers ignore Ctrl-C, as their parent
-decides for all of them, and end at once with their parent.
+Processes are forked from a server (`scenarios.execution.server`). Workers ignore Ctrl-C, as their
+parent decides for all of them, and end at once with their parent.
 """
 
 import multiprocessing
@@ -14,23 +13,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import replace
-from multiprocessing import forkserver, resource_tracker
 from multiprocessing.context import BaseContext
 
 from probe.by_layer.jobs import Job
 from probe.errors import InputError
-from scenarios.environment import variables
 from scenarios.execution.schedule import Started, Take, follow
+from scenarios.execution.server import ctrl_c_held_back, start_server
 from scenarios.execution.work import Ended, Event, Work, carried_out
-from scenarios.learners.catalog import MODULES
-
-# All learners, so that every worker has the same code, even if it is edited while a study runs.
-_PRELOADED = ("scenarios.checkpoint_loader", "scenarios.study.plan", *MODULES.values())
 
 
 def pool(devices: Sequence[str], work: Work, take: Take) -> Generator[Event]:
@@ -79,12 +72,10 @@ class _Worker:
     def start(self, job: Job, again: bool = True) -> Future[Ended]:
         """Do a job in the process, started if need be; raises InputError if that fails."""
         try:
-            # It is started by `python -c`, which would import a pickle.py of the current folder.
-            with variables({"PYTHONSAFEPATH": "1"}):
-                if self._pool is None:
-                    self._pool = ProcessPoolExecutor(1, _context(), initializer=_prepare)
-                with _ctrl_c_held_back():
-                    return self._pool.submit(carried_out, self._work, job)
+            if self._pool is None:
+                self._pool = ProcessPoolExecutor(1, _context(), initializer=_prepare)
+            with ctrl_c_held_back():
+                return self._pool.submit(carried_out, self._work, job)
         except (BrokenProcessPool, ConnectionError):
             if not again:
                 raise
@@ -117,10 +108,8 @@ class _Worker:
 
 def _context() -> BaseContext:
     """Return the multiprocessing context that forks processes from a server."""
+    start_server()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(_PRELOADED))
-    with _ctrl_c_held_back():
-        forkserver.ensure_running()
     # Until it has imported all that; Ctrl-C ends the wait, and leaves no worker without a parent.
     nothing = context.Process(target=int)
     nothing.start()
@@ -140,18 +129,3 @@ def _end_with_parent() -> None:
     if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
-
-
-@contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
-    """Make processes that are started within the block ignore Ctrl-C from the start.
-
-    A terminal sends Ctrl-C to all of them. In this process it is only delayed.
-    """
-    # Started by multiprocessing itself within the block, it would unblock Ctrl-C.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from scenarios.commands.screen.signals import stoppable
-from scenarios.execution.pool import _ctrl_c_held_back
+from scenarios.execution.server import ctrl_c_held_back
 from tests.scenarios.execution.helpers import exit_code, fork
 
 Began = Callable[[], object]
@@ -87,7 +87,7 @@ def test_ctrl_c_is_held_back_and_not_lost() -> None:
         held: list[int] = []
         signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
         os.setpgrp()
-        with _ctrl_c_held_back():
+        with ctrl_c_held_back():
             wait = [sys.executable, "-c", "input()"]
             deaf = subprocess.Popen(wait, stdin=subprocess.PIPE, text=True)
             os.killpg(0, signal.SIGINT)

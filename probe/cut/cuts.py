@@ -16,8 +16,8 @@ from probe.cut.checks import ReferenceValues, comparing
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output, explained, undisturbed
-from probe.cut.planned_cut import PlannedCut, planned
-from probe.cut.trace import Trace, collect, trace
+from probe.cut.planned_cut import PlannedCut, links_of, planned
+from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
 from probe.modules import (
     architecture,
@@ -111,6 +111,13 @@ class Cuts:
             return
         if any(cut.plan for cut in self._planned) and self._trace.is_faster_pixelwise:
             batches = map(channels_last, batches)
+        ends = {cut.feature.name: cut.chain for cut in self._planned if cut.chain is not None}
+        if len(ends) == len(self.each):
+            links = links_of(self._trace.model)
+            for number, batch in enumerate(batches):
+                values = collect_along(self._trace, links, ends.values(), batch)
+                yield from ((number, name, values[end]) for name, end in ends.items())
+            return
         names = {name for cut in self._planned if cut.plan for name in cut.plan.kept}
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)

@@ -98,7 +98,7 @@ class PlannedCut:
     def split(self) -> Split:
         """Return the prefix and the tail; the tail has its own copy of the parameters."""
         module = self.whole()
-        links = _links(module.model)[self.chain :]
+        links = links_of(module.model)[self.chain :]
         tail = module if self.chain is None else nn.Sequential(*links)
         in_model = named_state(module.model)
         # Of several names of a tensor the first.
@@ -216,7 +216,7 @@ class PlannedCut:
         reference.same_training(self.feature, plan, tail)
         chain = _chain_end(self.feature, plan)
         if chain is not None:
-            links = nn.Sequential(*_links(tail.model)[chain:])
+            links = nn.Sequential(*links_of(tail.model)[chain:])
             chain = chain if reference.is_same(plan, links) else None
         if not reference.stays(self.feature, plan):
             raise Failed("its value depends on something that torch's functions do not show")
@@ -254,7 +254,7 @@ def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     if len(plan.kept) != 1 or not plain or facts.dim != 0 or facts.per[0] != 1:
         return None
     visits = {visit.module: visit.names for visit in feature.trace.large.visits}
-    links = _links(feature.trace.model)
+    links = links_of(feature.trace.model)
     # A module that is two links is visited under the first of its names.
     names = {module: name for name, module in feature.trace.model.named_modules()}
     # The first of them: a link may hand on the very value that it is given, and remember it.
@@ -265,10 +265,14 @@ def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     return None if shared else end
 
 
-def _links(module: nn.Module) -> list[nn.Module]:
-    """Return the links of a chain in order; each maps the value of the one before."""
+def links_of(module: nn.Module) -> list[nn.Module]:
+    """Return the links of a chain in order; each maps the value of the one before.
+
+    Args:
+        module: The chain.
+    """
     if type(module) is not nn.Sequential or module._forward_hooks or module._forward_pre_hooks:
         return [module]
     # Not `children`, which leaves out a module's second occurrence.
     children = [child for child in module._modules.values() if child is not None]
-    return [link for child in children for link in _links(child)]
+    return [link for child in children for link in links_of(child)]

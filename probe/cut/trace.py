@@ -6,7 +6,7 @@ all calls, parameters and buffers that it depends on. Nothing is read from the m
 so any code that computes with torch's functions can be followed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -302,6 +302,33 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     chance, buffers = global_stream(stream(0, "collect")), modules.kept_buffers(trace.model)
     with suppress(_Done), full_precision(x), buffers, chance, eagerly(), run:
         trace.call(trace.model, x)
+    return values
+
+
+def collect_along(
+    trace: Trace, links: Sequence[nn.Module], ends: Collection[int], x: Value
+) -> dict[int, Tensor]:
+    """Run the links of a chain, see `collect`, which gives the same values in four times as long.
+
+    Args:
+        trace: The traced model, which is the chain.
+        links: Its links in order.
+        ends: The numbers of links after which to keep the value.
+        x: The inputs, (B, ...).
+
+    Returns:
+        Copies of the values by number of links.
+    """
+    value, values = tensors(arranged(x, trace.sample))[0], dict[int, Tensor]()
+    modules.forget(trace.model)
+    chance, buffers = global_stream(stream(0, "collect")), modules.kept_buffers(trace.model)
+    trainable, plain = torch.inference_mode(False), torch.no_grad()
+    with full_precision(x), buffers, chance, eagerly(), trainable, plain:
+        value = value.clone()  # a link may write into its input
+        for end, link in enumerate(links[: max(ends)], 1):
+            value = link(value)
+            if end in ends:
+                values[end] = value.clone()
     return values
 
 

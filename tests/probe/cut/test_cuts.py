@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from probe.cut.cuts import cut_each
+from probe.cut.cuts import Cuts, cut_each
 from probe.cut.plan import plan_each
 from probe.examples import Examples
 from probe.retrain import partial_retrain
@@ -77,6 +77,36 @@ def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
         assert len(planned) == times
         with torch.no_grad():
             assert torch.equal(split.tail.eval()(split.prefix(x)), model.eval()(x))
+
+
+def test_cuts_of_a_network_that_did_not_change_are_the_same() -> None:
+    model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)), torch.randn(8, 4)
+    cuts = cut_each(copy.deepcopy(model), ["0", "1"], x).of(model)
+    assert cuts.of(model) is cuts and cuts.at(["1"]).of(model).features == ("1",)
+    assert cuts.of(copy.deepcopy(model)) is not cuts
+    model[2].weight.data.mul_(2)
+    changed = cuts.of(model)
+    assert changed is not cuts
+    with torch.no_grad():
+        split = changed.each[0].split()
+        assert torch.equal(split.tail.eval()(split.prefix(x)), model(x))
+    model[0].requires_grad_(False)
+    assert changed.of(model) is not changed
+
+
+@pytest.mark.parametrize("inference", [False, True])
+def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(inference: bool) -> None:
+    """Also where a link writes into its input, and the values can be trained on afterwards."""
+    stages = [nn.Conv2d(1, 3, 3), nn.ReLU(inplace=True), nn.BatchNorm2d(3)]
+    model = nn.Sequential(nn.Sequential(*stages), nn.Flatten(), nn.Linear(12, 2)).eval()
+    cuts, x = cut_each(model, ["0.0", "0", "1"], torch.randn(4, 1, 4, 4)), torch.randn(9, 1, 4, 4)
+    kept, whole = x.clone(), Cuts(tuple(replace(cut, chain=None) for cut in cuts._planned))
+    with torch.inference_mode(inference):
+        along, followed = ({name: v for _, name, v in c.values([x])} for c in (cuts, whole))
+    assert torch.equal(x, kept)
+    for name, value in along.items():
+        assert torch.equal(value, followed[name])
+        model[2](value.flatten(1)).sum().backward()
 
 
 def test_the_facts_of_a_cut_pickle() -> None:

@@ -29,7 +29,9 @@ def networks(draw: st.DrawFn) -> nn.Sequential:
     """Draw a chain in float64 for images of 2 channels and 6 x 5 pixels."""
     layers, x, ints = list[nn.Module](), torch.zeros(1, 2, 6, 5), st.integers
     torch.manual_seed(draw(ints(0, 99)))
-    for kind in draw(st.lists(st.sampled_from(["conv", "relu", "pool", "norm"]), max_size=5)):
+    for kind in draw(
+        st.lists(st.sampled_from(["conv", "relu", "tanh", "pool", "norm"]), max_size=5)
+    ):
         width, sides = x.shape[1], x.shape[2:]
         after = isinstance(layers[-1], nn.Conv2d) if layers else False
         layer: nn.Module = nn.ReLU(inplace=after and draw(st.booleans()))
@@ -44,7 +46,8 @@ def networks(draw: st.DrawFn) -> nn.Sequential:
                 bias=draw(st.booleans()),
             )
         elif kind != "relu":
-            layer = nn.BatchNorm2d(width) if kind == "norm" else nn.MaxPool2d(min(2, *sides))
+            others = {"tanh": nn.Tanh(), "norm": nn.BatchNorm2d(width)}
+            layer = others.get(kind) or nn.MaxPool2d(min(2, *sides))
         layers.append(layer)
         x = layer.eval()(x)
     last = [nn.Flatten(), nn.Linear(x.numel(), 5), nn.Dropout(0.3), nn.Linear(5, 3)]

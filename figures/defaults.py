@@ -9,7 +9,7 @@ The first `MOST` figures of the study's list that have something to draw are dra
   picture, the output, and the features without a readout;
 - if only outputs were measured, with an offline network: Kemker's sessions, Omegas and costs;
 - if only outputs were measured, without one: the output, forgetting against intransigence, the
-  exemplars, criteria and scores.
+  exemplars, criteria, accuracy on the fixed test set and scores.
 
 The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either, and
 for Kemker's studies.
@@ -24,7 +24,7 @@ _OF_LAYERS = (
     *("", "readouts", "diagnostics"),
 )
 _OF_SESSIONS = ("", "omegas", "costs")
-_OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "scores")
+_OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "fixed", "scores")
 
 _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 

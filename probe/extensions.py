@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 Class = TypeVar("Class")
 
-NamedSteps = Literal["ends", "spread", "all", "last"]
+NamedSteps = Literal["ends", "spread", "all", "last", "affordable"]
 """`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor.
 
 `spread`: as `all` for up to ten tasks; after only ten of them if there are more, see `spread_over`.

@@ -28,7 +28,7 @@ _OF_LAYERS = (
     "diagnostics",
 )
 _OF_OUTPUTS = ("matrix", "sessions", "omegas", "costs", "tradeoff", "memory")
-_OURS = (*_OF_LAYERS, *_OF_OUTPUTS, "sampling", "spider", "scores")
+_OURS = (*_OF_LAYERS, *_OF_OUTPUTS, "sampling", "spider", "fixed", "scores")
 # By their files, as matplotlib takes half a second to import.
 _FILES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 

@@ -151,7 +151,7 @@ class ProbingSpec(StrictModel):
 
     readouts: Annotated[
         Readouts, PlainValidator(_check_readouts), PlainSerializer(_readout_tables)
-    ] = Field(default={RETRAIN: "ends", "linear": "spread"}, validate_default=True)
+    ] = Field(default={RETRAIN: "affordable", "linear": "spread"}, validate_default=True)
     budget: Annotated[tuple[_Multiple, ...], Field(max_length=8)] = (1,)
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
@@ -164,6 +164,16 @@ class ProbingSpec(StrictModel):
     def has_floor(self) -> bool:
         """Whether some readout is measured on untrained networks."""
         return any(readout.has_controls for readout in self.readouts.values())
+
+    def with_rows(self, steps: str) -> ProbingSpec:
+        """Return the settings with the steps that `affordable` stands for."""
+        readouts = {
+            name: readout.model_copy(update={"steps": steps})
+            if readout.steps == "affordable"
+            else readout
+            for name, readout in self.readouts.items()
+        }
+        return self.model_copy(update={"readouts": readouts})
 
 
 _FIRST_FIELDS = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precision"}

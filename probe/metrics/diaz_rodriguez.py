@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError, NotMeasured, unknown
+from probe.metrics.kemker import task_sizes
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
 
@@ -62,6 +63,32 @@ def accuracy(R: AccuracyMatrix) -> float:
     """
     i, j = np.tril_indices(R.tasks)
     return R.mean(i + 1, j + 1)
+
+
+@metric(after="i", needs=["test_sizes"])
+def fixed_accuracy(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None) -> float:
+    """Accuracy after task i on the fixed test set of all T tasks, those to come among them.
+
+    sum_j n_j R_{i,j} / sum_j n_j over all j.
+
+    Args:
+        R: Accuracy matrix, (T+1, T).
+        i: Number of tasks learned, 1 to T.
+        test_sizes: Numbers n_j of test examples (T,), by default all equal.
+
+    Returns:
+        A value in [0, 1]; higher is better.
+
+    Raises:
+        NotMeasured: A cell is missing.
+
+    Source: Diaz-Rodriguez 2018, figure 1b, after Lomonaco & Maltoni, CORe50, CoRL 2017.
+
+    >>> fixed_accuracy(AccuracyMatrix.square([[0.75, 0.25], [0.5, 1.0]]), i=1)
+    0.5
+    """
+    row = R.measured(R.check_task(i, "i"), np.arange(1, R.tasks + 1))
+    return float(np.average(row, weights=task_sizes(R, test_sizes)))
 
 
 @metric(public="diaz_bwt")

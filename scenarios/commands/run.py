@@ -25,6 +25,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.files import make_folder, sweep
 from probe.locks import is_locked, lock
+from probe.metrics.murata import RETRAIN
 from probe.results import run_directory
 from probe.retrain import SAMPLE, cache_plan
 from probe.values.allocation import Allocation, CacheSettings
@@ -103,7 +104,7 @@ def carry_through(
     work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
     # Before the files are looked at and the network is cut, which takes half as long again.
-    show_line(f"{plan.name}: {len(jobs)} jobs, results in {root}")
+    show_line(f"{plan.name}: {len(jobs)} jobs, {_rows_of(plan)}results in {root}")
     retrains = any(is_retraining(key) for job in jobs for key in work.keys_left(job))
     # A machine that only drives others with GPUs does not know their memory.
     plans = _allocations(source, sizes, work) if retrains and work.sharing is None else {}
@@ -111,7 +112,8 @@ def carry_through(
         progress.show_dry_run(work, sizes, plans, side_by_side(options, device))
         return True
     del source
-    progress.show_plan(plans, work.cache)
+    if any(one.location != "in memory" for plan in plans.values() for one in plan):
+        progress.show_plan(plans, work.cache)
     try:
         ends, states = _to_the_end(work, executor, options)
     finally:
@@ -123,6 +125,13 @@ def carry_through(
         if options.report:
             show_report([root], options.report)
     return progress.show_ends(root, ends, run_directory.remarks(root, states))
+
+
+def _rows_of(plan: Plan) -> str:
+    """Return after which tasks layers are retrained, as a part of the line of the plan."""
+    named = {"all": "after every task", "ends": "after the last task alone"}
+    steps = plan.readouts[RETRAIN].steps if RETRAIN in plan.readouts else ()
+    return f"retraining {named[steps]}, " if isinstance(steps, str) and steps in named else ""
 
 
 def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:

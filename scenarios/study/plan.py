@@ -30,6 +30,7 @@ from probe.retrain import SAMPLE
 from probe.source import source_hash
 from probe.tasks import Scenario, orders
 from probe.training.batch_norm import running_norms
+from probe.training.costs import one_pass_ops
 from scenarios.data.datasets import LOADERS, Location
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
@@ -45,6 +46,12 @@ BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MOD
 # Loads a plan's networks in any process, with the data on a device and the user's code within the
 # block; raises InputError if code or data have changed.
 Loader = Callable[[Plan, torch.device], AbstractContextManager[Source]]
+
+AFFORDABLE = 1e13
+"""The multiply-adds of all retrainings of a study up to which it retrains after every task.
+
+They take about ten minutes of a core.
+"""
 
 # The numbers of training and of test examples of each task.
 Sizes = Sequence[tuple[int, int]]
@@ -114,7 +121,32 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
         if recipe and recipe.precision == "auto":
             network = network_for(study.network.name, data.train.x, scenario.classes)
             update[name] = resolve_precision(recipe, network, data.train, device, root)
-    return study.model_copy(update=update)
+    study = study.model_copy(update=update)
+    if any(readout.steps == "affordable" for readout in study.probing.readouts.values()):
+        steps = "all" if retraining_ops(study, scenario) <= AFFORDABLE else "ends"
+        study = study.model_copy(update={"probing": study.probing.with_rows(steps)})
+    return study
+
+
+def retraining_ops(study: Study, scenario: Scenario) -> float:
+    """Return about how many multiply-adds it takes to retrain downstream of all layers in all rows.
+
+    They are counted on a few examples; each tail counts as the whole network.
+
+    Args:
+        study: The study, with its features.
+        scenario: The scenario of the study.
+    """
+    tasks, sample = scenario.tasks, sample_of(scenario).tasks[0].train
+    network = network_for(study.network.name, sample.x, scenario.classes)
+    by_example = one_pass_ops(network, sample, len(sample)) / len(sample)
+    runs = len(study.seeds) * len(orders(study.orders, len(tasks)))
+    tails = sum(
+        len(study.features_of(name)[:-1]) * (1 if LEARNERS[settings.kind].offline else len(tasks))
+        for name, settings in study.learners.items()
+    )
+    examples = sum(len(task.train) for task in tasks) * study.retraining_recipe.epochs
+    return by_example * examples * tails * runs
 
 
 def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:

@@ -92,7 +92,7 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
         InputError: The study is invalid; the message names all problems, by path.
 
     Example:
-        >>> check_study(read_study("digits"), "digits").seeds
+        >>> check_study(read_study("murata-digits"), "murata-digits").seeds
         (0, 1, 2, 3, 4)
     """
     try:

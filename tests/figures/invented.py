@@ -71,8 +71,9 @@ def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **
     alphas = [f"alpha_{of}[{i}]" for of in ("base", "new", "all") for i in numbers]
     chaudhry = [f"{k}[{i}]" for k in ("average_accuracy", "intransigence") for i in numbers]
     scores = [f"{kind}[{w}]" for kind in ("cl_score", "cl_stability") for w in weightings]
+    fixed = [f"fixed_accuracy[{i}]" for i in numbers]
     names = {
-        "diaz_rodriguez": [*CRITERIA, *scores],
+        "diaz_rodriguez": [*CRITERIA, *scores, *fixed],
         "chaudhry": [*chaudhry, *(f"forgetting[{k}]" for k in numbers[1:])],
         "kemker": [*alphas, "omega_base", "omega_new", "omega_all", "model_size_mb"],
     }

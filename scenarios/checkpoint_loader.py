@@ -104,7 +104,12 @@ class CheckpointLoader:
         changes = ((name, getattr(options, name)) for name in _RECIPE)
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in changes if value is not None})
-        controls = names(options.controls) if options.controls else ()
+        steps = dict(pair.partition("=")[::2] for pair in names(options.steps or "") if pair)
+        measure = Measure(
+            readouts=names(options.readouts),
+            steps=steps,
+            controls=names(options.controls) if options.controls else (),
+        )
         return NetworkSource(
             name=self.name,
             network_name=entry.name,
@@ -114,7 +119,7 @@ class CheckpointLoader:
             scenario=scenario,
             orders=self.orders,
             features=entry.features if options.features == "auto" else names(options.features),
-            probing=Measure(readouts=names(options.readouts), controls=controls).probing,
+            probing=measure.probing,
             recipe=recipe,
             train_offline=options.train_offline,
         )

@@ -160,6 +160,7 @@ class ModelOptions(JobOptions):
     network: str | None = flag("MODULE:FACTORY of the network if the argument is a folder.")
     features: str = flag("Modules to cut at, such as layer1,layer2, or auto.", "auto")
     readouts: str = flag("Readouts: any of retrain,linear,ncm,knn.", "retrain,linear")
+    steps: str | None = flag("Tasks after which a readout is measured, such as retrain=all.")
     output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
     call: str | None = flag("MODULE:FUNCTION of (model, batch) or (model, batch, task).")
     head: Any = flag("multi: only the classes of an example's own task compete; or single.")

@@ -36,10 +36,7 @@ from probe.tables.table_file import where
 _CONTROLS = {"ceiling": (OFFLINE, "Ceiling (offline)"), "floor": (UNTRAINED, "Floor (untrained)")}
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
 
-_MARKS: dict[str, dict[str, Any]] = {
-    "Shown below ceiling": {"marker": "o", "ms": 9, "mfc": "none", "mec": "black", "mew": 0.9},
-    "Not judged": {"marker": "$*$", "ms": 4, "color": "black", "mew": 0.2, "zorder": 9},
-}
+_RING: dict[str, Any] = {"marker": "o", "ms": 9, "mfc": "none", "mec": "black", "mew": 0.9}
 
 QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more, measured by the readout retrain"
@@ -160,14 +157,12 @@ def _control_sentences(shown: StudyTables) -> Iterator[str]:
             "A ring: from this layer to the output every layer is shown to fall below the ceiling, "
             f"{captions.MARGIN}"
         )
-    if any(readout == RETRAIN for _, readout, _ in shown.unjudged):
-        yield captions.NOT_JUDGED
 
 
 def _plot_learners(
     axes: Axes, looks: Appearances, shown: StudyTables, quantity: str, *, bars: bool
 ) -> dict[str, Line2D]:
-    """Draw a line for each learner of an architecture; return the legend entries of the marks.
+    """Draw a line for each learner of an architecture; return the legend entry of the ring.
 
     For `accuracy`, points without an interval are taken from the summary; `missing` has only points
     with intervals.
@@ -185,11 +180,9 @@ def _plot_learners(
             rows["value"] = rows["value"].fillna(rows["mean"])
         drawn = lines.plot_means(axes, look, rows["depth"] + offset, rows)
         for point, feature in zip(np.asarray(drawn.get_xydata()), rows["feature"], strict=True):
-            first = first_below.get(name) == feature
-            unjudged = (name, RETRAIN, feature) in shown.unjudged
-            for (label, mark), is_marked in zip(_MARKS.items(), (first, unjudged), strict=True):
-                if is_marked:
-                    (keys[label],) = axes.plot(*point, ls="", label=label, **mark)
+            if first_below.get(name) == feature:
+                label = "Shown below ceiling"
+                (keys[label],) = axes.plot(*point, ls="", label=label, **_RING)
     return keys
 
 

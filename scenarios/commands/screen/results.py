@@ -12,8 +12,6 @@ from typing import Any
 
 import pandas as pd
 from rich.console import Console
-from rich.style import Style
-from rich.text import Text
 
 from figures.report.answer import Answer, answers
 from probe.notes import listed, ranged, without_decimals
@@ -22,7 +20,7 @@ from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets,
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
-from scenarios.commands.screen.sheets import show_sheet, show_table
+from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import printable, show_line
 
 _MOST_NOTES = 8
@@ -33,9 +31,6 @@ _READOUTS = {
     "linear": "Accuracy missing in each layer, a linear classifier downstream (readout linear)",
     "linear-task": "Accuracy missing in each layer, a linear classifier per task (linear-task)",
 }
-# From white to a dark orange, a scale that survives in black and white.
-_LIGHT, _DARK = (255, 255, 255), (166, 54, 3)
-_MOST_TASKS = 12  # columns that fit on a page
 
 
 def show_outcome(
@@ -54,8 +49,7 @@ def show_outcome(
         console: The console to print to.
         root: The run directory.
         omegas: Whether to print Kemker's metrics too.
-        trained: Whether the run trained its networks; those from checkpoints have no costs, but
-            maps of their layers are printed.
+        trained: Whether the run trained its networks; those from checkpoints have no costs.
         tables: Whether to print all results where there is an answer, too.
 
     Raises:
@@ -95,7 +89,7 @@ def _show_all(console: Console, tables: Tables, *, omegas: bool, trained: bool) 
         show_results(console, tables["summary"], metrics)
     for line in note_lines(tables):
         show_line(line)
-    show_layers(console, tables, maps=not trained)
+    show_layers(console, tables)
     if omegas:
         show_omegas(console, metrics, tables["times"])
 
@@ -266,7 +260,7 @@ def _main_head(metrics: pd.DataFrame) -> str:
     return next(filter(None, metrics["head"]), "single")
 
 
-def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None:
+def show_layers(console: Console, tables: Tables) -> None:
     """Print the layers of a run over all tasks, a table for each learner and readout.
 
     The controls are left out. Numbers are in %, missing accuracy is in points; brackets hold 95 %
@@ -275,7 +269,6 @@ def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None
     Args:
         console: The console to print to.
         tables: The tables of the run.
-        maps: Whether to print the heat maps of every readout, too.
     """
     layers, causes = tables["layers"], tables["causes"]
     layers = layers[~layers["learner"].isin(CONTROLS)]
@@ -290,40 +283,3 @@ def show_layers(console: Console, tables: Tables, *, maps: bool = False) -> None
             show_sheet(console, sheet)
     for sheet in (*budget_sheets(layers), *control_sheets(tables["controls"])):
         show_sheet(console, sheet)
-    if maps:
-        _show_maps(console, layers.dropna(subset="task_position"))
-
-
-def _show_maps(console: Console, layers: pd.DataFrame) -> None:
-    """Print a map for each learner and readout: features by depth, tasks by position, in points.
-
-    A cell shows the accuracy missing against the ceiling, darker for more; without a ceiling it
-    shows the accuracy, darker for less. Nothing is printed if there are more tasks than fit.
-    """
-    positions = sorted(set(layers["task_position"]))
-    if len(positions) > _MOST_TASKS:
-        return
-    for (learner, readout), rows in layers.groupby(["learner", "readout"], sort=False):
-        missing = bool(where(rows, quantity="missing")["value"].notna().any())
-        what = "points below the ceiling" if missing else "accuracy in %"
-        title = f"{learner}, {readout}: {what} after all tasks, by task position"
-        console.print(printable(title), markup=False, highlight=False)
-        by_depth = rows.sort_values("depth", kind="stable")
-        cells = where(by_depth, quantity="missing" if missing else "accuracy")
-        percent = 100 * cells.pivot(index="feature", columns="task_position", values="value")
-        percent = percent.reindex(index=by_depth["feature"].unique(), columns=positions)
-        lines = [
-            (Text(printable(feature)), *(_cell(value, missing) for value in values))
-            for feature, values in zip(percent.index, percent.to_numpy(float), strict=True)
-        ]
-        show_table(console, ["", *(f"{position} " for position in positions)], lines)
-
-
-def _cell(value: float, dark_is_high: bool) -> Text:
-    """Return a number on its color, or a dash for NaN."""
-    if math.isnan(value):
-        return Text("-  ", justify="right")
-    share = min(max(value / 100 if dark_is_high else 1 - value / 100, 0.0), 1.0)
-    red, green, blue = (round(a + share * (b - a)) for a, b in zip(_LIGHT, _DARK, strict=True))
-    style = Style(color="white" if share > 0.55 else "black", bgcolor=f"rgb({red},{green},{blue})")
-    return Text(f"{value:6.1f} ", style=style)

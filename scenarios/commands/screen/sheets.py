@@ -1,7 +1,5 @@
 """Printing of tables on the screen, all in the same style."""
 
-from collections.abc import Sequence
-
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -14,31 +12,21 @@ from scenarios.commands.screen.terminal import printable, show_line
 def show_sheet(console: Console, sheet: Sheet) -> None:
     """Print a sheet with its heading, if it has one, and the sentences below it.
 
+    Only a long first cell of a line is folded.
+
     Args:
         console: The console to print to.
         sheet: The sheet.
     """
     if sheet.heading:
         console.print(printable(sheet.heading), markup=False, highlight=False)
-    lines = [(Text(printable(name)), *map(Text, rest)) for name, *rest in sheet.lines]
-    show_table(console, sheet.columns, lines)
-    for sentence in sheet.after:
-        show_line(sentence)
-
-
-def show_table(console: Console, columns: Sequence[str], lines: Sequence[Sequence[Text]]) -> None:
-    """Print a table; only a long first cell of a line is folded.
-
-    Args:
-        console: The console to print to.
-        columns: The titles of the columns.
-        lines: The cells of each line.
-    """
     table = Table(box=SIMPLE, padding=0, pad_edge=False)
-    for column in columns:
+    for column in sheet.columns:
         table.add_column(Text(printable(column)), justify="right", no_wrap=True)
     first = table.columns[0]
     first.justify, first.no_wrap, first.overflow = "left", False, "fold"
-    for line in lines:
-        table.add_row(*line)
+    for name, *rest in sheet.lines:
+        table.add_row(Text(printable(name)), *map(Text, rest))
     console.print(table)
+    for sentence in sheet.after:
+        show_line(sentence)

@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from torch import Tensor, nn
 
 from probe.byte_sizes import show_size
-from probe.tables.table_file import new_table
-from scenarios.commands.screen.results import _show_maps
 from tests.bad_input.making import study
 from tests.scenarios.execution.helpers import TINY, run
 
@@ -64,12 +61,3 @@ def test_what_a_dry_run_counts(probe: Any, cwd: Path) -> None:
     (cwd / "rewound.toml").write_text(TINY.read_text().replace("hybrids = 0", "hybrids = 64"))
     out = probe("run rewound.toml --dry-run --workers 1 --learners finetune")[1]
     assert table(out)["finetune"] == ["2", "0", "2", "24", "18"]  # rewinding trains nothing
-
-
-def test_a_map_on_the_screen_has_its_features_by_depth(capsys: pytest.CaptureFixture[str]) -> None:
-    row = {"learner": "er", "readout": "linear", "quantity": "accuracy", "value": 0.5, "seeds": 1}
-    places = [(name, 1 + k, j) for k, name in enumerate(("stem", "body")) for j in (1, 2)]
-    rows = [{**row, "feature": f, "depth": k, "task_position": j} for f, k, j in places]
-    _show_maps(Console(width=80), new_table("layers", rows))
-    shown = capsys.readouterr().out
-    assert 0 < shown.index("stem") < shown.index("body")

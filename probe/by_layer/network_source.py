@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.batch import Value, first, tensors
+from probe.by_layer.affordable import with_steps
 from probe.by_layer.feature_selection import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.jobs import Job
@@ -125,6 +126,12 @@ class NetworkSource:
         hashes = self.weights.weight_hashes()
         learners = {n: self._learner(n, hashes, s) for n, s in steps_of_learner.items()}
         task_aware = self.model.task_aware
+        probing = with_steps(
+            self.probing,
+            lambda: self._logits(self.model.class_call),
+            self.recipe.epochs * sum(len(task.train) for task in self.scenario.tasks),
+            len(self._features[:-1]) * sum(len(runs[run].keys() - {0}) for run in learned),
+        )
         return Plan(
             name=self.name,
             scenario=self.scenario.name,
@@ -135,7 +142,7 @@ class NetworkSource:
             seeds=tuple(sorted({run.seed for run in learned})),
             retraining=self.recipe,
             storage=self.storage,
-            **probing_fields(self.probing, self.readout_sources, task_aware=task_aware),
+            **probing_fields(probing, self.readout_sources, task_aware=task_aware),
             report=ReportSpec(heads=("multi" if task_aware else "single",)),
             data=data_hash(self.scenario),
             device=self.device.type,

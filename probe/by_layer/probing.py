@@ -165,16 +165,6 @@ class ProbingSpec(StrictModel):
         """Whether some readout is measured on untrained networks."""
         return any(readout.has_controls for readout in self.readouts.values())
 
-    def with_rows(self, steps: str) -> ProbingSpec:
-        """Return the settings with the steps that `affordable` stands for."""
-        readouts = {
-            name: readout.model_copy(update={"steps": steps})
-            if readout.steps == "affordable"
-            else readout
-            for name, readout in self.readouts.items()
-        }
-        return self.model_copy(update={"readouts": readouts})
-
 
 _FIRST_FIELDS = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precision"}
 

@@ -64,7 +64,7 @@ class Retrain:
     """
 
 
-mark(Retrain, ReadoutEntry(name=RETRAIN, readout=Retrain, steps="ends"))
+mark(Retrain, ReadoutEntry(name=RETRAIN, readout=Retrain, steps="affordable"))
 
 
 @readout("linear")

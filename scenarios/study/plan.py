@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from probe.batch import first
+from probe.by_layer.affordable import with_steps
 from probe.by_layer.feature_selection import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.networks import Source
@@ -30,7 +31,6 @@ from probe.retrain import SAMPLE
 from probe.source import source_hash
 from probe.tasks import Scenario, orders
 from probe.training.batch_norm import running_norms
-from probe.training.costs import one_pass_ops
 from scenarios.data.datasets import LOADERS, Location
 from scenarios.learners.catalog import LEARNERS, MODULES
 from scenarios.networks import ARCHITECTURES, bare, network_for
@@ -46,12 +46,6 @@ BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MOD
 # Loads a plan's networks in any process, with the data on a device and the user's code within the
 # block; raises InputError if code or data have changed.
 Loader = Callable[[Plan, torch.device], AbstractContextManager[Source]]
-
-AFFORDABLE = 1e13
-"""The multiply-adds of all retrainings of a study up to which it retrains after every task.
-
-They take about ten minutes of a core.
-"""
 
 # The numbers of training and of test examples of each task.
 Sizes = Sequence[tuple[int, int]]
@@ -91,7 +85,7 @@ def prepared(
 
 
 def completed(study: Study, scenario: Scenario, device: torch.device, root: Path | None) -> Study:
-    """Return the study with the precision that `auto` stands for, and all features by depth.
+    """Return the study with what `auto` and `affordable` stand for, and all features by depth.
 
     The features of a user-defined network are known only once there are examples to call it on.
 
@@ -122,31 +116,16 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
             network = network_for(study.network.name, data.train.x, scenario.classes)
             update[name] = resolve_precision(recipe, network, data.train, device, root)
     study = study.model_copy(update=update)
-    if any(readout.steps == "affordable" for readout in study.probing.readouts.values()):
-        steps = "all" if retraining_ops(study, scenario) <= AFFORDABLE else "ends"
-        study = study.model_copy(update={"probing": study.probing.with_rows(steps)})
-    return study
-
-
-def retraining_ops(study: Study, scenario: Scenario) -> float:
-    """Return about how many multiply-adds it takes to retrain downstream of all layers in all rows.
-
-    They are counted on a few examples; each tail counts as the whole network.
-
-    Args:
-        study: The study, with its features.
-        scenario: The scenario of the study.
-    """
-    tasks, sample = scenario.tasks, sample_of(scenario).tasks[0].train
-    network = network_for(study.network.name, sample.x, scenario.classes)
-    by_example = one_pass_ops(network, sample, len(sample)) / len(sample)
-    runs = len(study.seeds) * len(orders(study.orders, len(tasks)))
-    tails = sum(
-        len(study.features_of(name)[:-1]) * (1 if LEARNERS[settings.kind].offline else len(tasks))
-        for name, settings in study.learners.items()
+    x, tasks = first(data.train.x, SAMPLE), scenario.tasks
+    runs = len(study.seeds) * len(orders(study.orders, len(tasks))) * len(tasks)
+    learning = [n for n, s in study.learners.items() if not LEARNERS[s.kind].offline]
+    probing = with_steps(
+        study.probing,
+        lambda: network_for(study.network.name, x, scenario.classes).eval()(x),
+        study.retraining_recipe.epochs * sum(len(task.train) for task in tasks),
+        runs * sum(len(study.features_of(name)[:-1]) for name in learning),
     )
-    examples = sum(len(task.train) for task in tasks) * study.retraining_recipe.epochs
-    return by_example * examples * tails * runs
+    return study.model_copy(update={"probing": probing})
 
 
 def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:

@@ -191,9 +191,10 @@ class Measure:
     Args:
         readouts: Names of readouts, or settings such as `Linear(C=0.1)`.
         steps: The numbers of tasks learned after which each readout is measured, such as [0, 2,
-            5], or `ends` (before any task and after all), `all`, `spread` or `last`. By default
-            retraining is measured at the ends and every other readout after every task, or after
-            ten tasks if there are more.
+            5], or `ends` (before any task and after all), `all`, `spread`, `last` or `affordable`.
+            By default retraining is measured after every task where that is affordable
+            (`probe.by_layer.affordable`), else at the ends, and every other readout after every
+            task, or after ten tasks if there are more.
         seeds: The number of retrainings of each feature of networks in memory. Several give
             intervals, over retrainings and test examples only.
         budget: Multiples of the recipe's epochs after which a retrained network is tested,

@@ -29,9 +29,11 @@ def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_traine
     monkeypatch.setattr("scenarios.study.training.network_for", tailed)
     changes = {"scenario.kind": f'"{kind}"', "network.features": '["hidden1"]'}
     (cwd / "tiny.toml").write_text(study(changes))
+    planned = probe("run tiny.toml --workers 1 --learners finetune --dry-run")[1]
     code, out, _ = probe("run tiny.toml --workers 1 --learners finetune --tables")
     assert code == 0
-    assert f"hidden1: {show_size((50 * trains + 360) * 10 * 4)}, in memory" in out
+    assert f"hidden1: {show_size((50 * trains + 360) * 10 * 4)}, in memory" in planned
+    assert "in memory" not in out
     assert ("Omegas" in out) == (kind == "incremental")
 
 

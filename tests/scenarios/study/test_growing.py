@@ -36,7 +36,13 @@ OF_EACH_TASK = {
     for job, own in LINEAR.items()
 }
 DEFAULT = {
-    FINETUNE: {*STEPS, *LINEAR[FINETUNE], SIMILAR, "rewound@1 after 2"},
+    FINETUNE: {
+        *STEPS,
+        *LINEAR[FINETUNE],
+        SIMILAR,
+        "rewound@1 after 2",
+        "retrain of hidden1 after 1",
+    },
     OFFLINE: STEPS - {"output after 1"} | LINEAR[OFFLINE] | {SIMILAR},
     UNTRAINED: {
         *("output after 0", "retrain of hidden1 after 0", "diagnostics of hidden1 after 0"),
@@ -64,7 +70,7 @@ GROWTH = {
         {FINETUNE: {"retrain of hidden2 after 2"}},
     ),
     "steps": (
-        *("default", probed('readouts = { retrain = "all", linear = "all" }'), {}),
+        *("tiny", TINY.replace('retrain = "last"', "retrain = [1, 2]"), {}),
         {FINETUNE: {"retrain of hidden1 after 1"}},
     ),
     "settings of a readout": (

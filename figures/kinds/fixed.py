@@ -6,10 +6,9 @@ figure 1b.
 
 from matplotlib.figure import Figure
 
-from figures import captions, lines
+from figures.kinds.sessions import courses
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.table_file import where
 
 QUESTION = "How much of all that is to come has been learned?"
 NEEDS = "two learners and two tasks"
@@ -28,19 +27,5 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None unless there are two learners and two tasks to compare.
     """
-    points = tables.by_number("diaz_rodriguez", "fixed_accuracy")
-    T, learners = points["bracket"].nunique(), points["learner"].unique()
-    if tables.crowded or len(learners) < 2 or T < 2:
-        return None
-    looks = page.appearances(learners)
-    grid = page.panels([""], wide=True)
-    courses = {name: where(points, learner=name)["mean"] for name in learners}
-    lines.plot_courses(grid[0], looks, courses)
-    lines.mark_steps(grid[0], T)
-    page.legend([looks[name] for name in learners], captions.mean_over(points))
-    page.describe(
-        learners,
-        "Accuracy on the fixed test set of all tasks (Diaz-Rodriguez et al. 2018, figure 1b)",
-        captions.means_are(points),
-    )
-    return page.fit(grid, ("Tasks learned", captions.with_head("Accuracy (%)", points)), height=1.9)
+    about = "Accuracy on the fixed test set of all tasks (Diaz-Rodriguez et al. 2018, figure 1b)"
+    return courses(tables, page, "diaz_rodriguez", {"fixed_accuracy": ""}, about, "Tasks learned")

@@ -9,6 +9,8 @@ The base set, which is learned first, shows retention; the newest session shows 
 learner may be good at one at the expense of the other.
 """
 
+from collections.abc import Mapping
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -43,25 +45,46 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None unless there are two learners and two sessions to compare.
     """
-    alphas = [tables.by_number("kemker", name) for name in PANELS]
-    # The same sessions in all panels: each alpha is measured after every session.
-    T, learners = alphas[0]["bracket"].nunique(), alphas[0]["learner"].unique()
+    return courses(
+        tables,
+        page,
+        "kemker",
+        PANELS,
+        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
+        "set, which is learned first, and on the newest session",
+        "Session $i$",
+    )
+
+
+def courses(
+    tables: StudyTables, page: Page, paper: str, panels: Mapping[str, str], about: str, across: str
+) -> Figure | None:
+    """Draw metrics that are measured after each task, a panel each and a line for each learner.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+        paper: The paper of the metrics.
+        panels: The titles of the panels, by the metric's name.
+        about: The first sentence of the caption.
+        across: The label of the x axis.
+
+    Returns:
+        The figure, None unless there are two learners and two tasks to compare.
+    """
+    metrics = [tables.by_number(paper, name) for name in panels]
+    # The same tasks in all panels: each metric is measured after every task.
+    T, learners = metrics[0]["bracket"].nunique(), metrics[0]["learner"].unique()
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
     looks = page.appearances(learners)
-    grid = page.panels(list(PANELS.values()), most=3, fold=False)
-    for axes, alpha in zip(grid, alphas, strict=True):
-        courses = {name: where(alpha, learner=name)["mean"] for name in learners}
-        lines.plot_courses(axes, looks, courses)
+    grid = page.panels(list(panels.values()), most=3, fold=False, wide=True)
+    for axes, metric in zip(grid, metrics, strict=True):
+        means = {name: where(metric, learner=name)["mean"] for name in learners}
+        lines.plot_courses(axes, looks, means)
         lines.mark_steps(axes, T)
-    points = pd.concat(alphas)
-    # No bars: under them the lines of many sessions could not be told apart.
+    points = pd.concat(metrics)
+    # No bars: under them the lines of many tasks could not be told apart.
     page.legend([looks[name] for name in learners], captions.mean_over(points))
-    page.describe(
-        learners,
-        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
-        "set, which is learned first, and on the newest session",
-        captions.means_are(points),
-    )
-    axis_labels = ("Session $i$", captions.with_head("Accuracy (%)", points))
-    return page.fit(grid, axis_labels, height=1.7)
+    page.describe(learners, about, captions.means_are(points))
+    return page.fit(grid, (across, captions.with_head("Accuracy (%)", points)), height=1.7)

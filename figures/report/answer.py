@@ -154,7 +154,7 @@ def _caveats(
         if small := list(room.index[room < _LITTLE_ROOM]):
             yield (
                 f"little room at {_some(small)}: there an untrained network comes within 2 points "
-                f"of the ceiling, and a layer that is further below it is worse than untrained"
+                f"of the ceiling, so they may show a loss, but not what they retained"
             )
     if floor is None:
         yield "no floor was measured: how accurate an untrained network would be is not known"

@@ -25,7 +25,7 @@ def draw_figures(directory: Path) -> None:
         InputError: Tables are missing or unreadable.
     """
     # Before anything is drawn: unreadable notes and descriptions are refused first.
-    notes, comments = note_lines(read_tables(directory)), list[str]()
+    notes, comments = note_lines(read_tables(directory)["notes"]), list[str]()
     if (directory / "study.json").is_file():
         states = survey(read_plan(directory), directory)
         older = older_tables(directory, states)

@@ -6,7 +6,7 @@ Learners with a different network have different features, and so a separate tab
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pandas as pd
 from rich.console import Console
 
 from figures.report.answer import Answer, answers
-from probe.notes import listed, ranged, without_decimals
+from probe.notes import note_sentences
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, mean_cell
 from probe.tables.schemas import CONTROLS, Tables
@@ -87,7 +87,7 @@ def _show_all(console: Console, tables: Tables, *, omegas: bool, trained: bool) 
     metrics = where(tables["metrics"], feature="")
     if trained:
         show_results(console, tables["summary"], metrics)
-    for line in note_lines(tables):
+    for line in note_lines(tables["notes"]):
         show_line(line)
     show_layers(console, tables)
     if omegas:
@@ -171,72 +171,19 @@ def _means(table: pd.DataFrame, *columns: str) -> dict[Any, tuple[float, float]]
     return dict(zip(rows.index, zip(rows["mean"], rows["std"], strict=True), strict=True))
 
 
-def note_lines(tables: Tables) -> list[str]:
-    """Return a line for each note on the results of a run directory, the most frequent first.
-
-    Notes on the network itself precede those on features. A line names the learners and features of
-    the note, the share of the jobs that have it, and the readout and the number of tasks learned,
-    unless these are `retrain` and all tasks. After a few lines, a last line counts the rest.
+def note_lines(notes: pd.DataFrame) -> list[str]:
+    """Return a line for each of the first notes, those on networks before those on features.
 
     Args:
-        tables: The tables.
+        notes: The table of notes.csv.
 
     Returns:
-        The lines.
+        The lines, the last of which counts the rest.
     """
-    measured, notes = where(tables["measurements"], metric="pra"), tables["notes"]
-    last = measured.groupby("learner")["tasks_seen"].max().to_dict()
-    texts, on_layer = notes["note"].map(without_decimals), notes["feature"] != ""
-    groups = [rows for _, rows in notes.groupby([texts, "readout", on_layer], sort=False)]
-    groups.sort(key=lambda rows: (rows["feature"].iloc[0] != "", -len(_jobs(rows))))
-    lines = [_note_line(rows, measured, last) for rows in groups[:_MOST_NOTES]]
-    more = len(groups) - len(lines)
-    return [*lines, f"and {more} more in notes.csv"] if more else lines
-
-
-def _note_line(rows: pd.DataFrame, measured: pd.DataFrame, last: Mapping[str, int]) -> str:
-    """Return the line of one note.
-
-    rows: the rows of the note for one readout, equal but for decimal fractions; measured: the PRA
-    of all jobs; last: the number of tasks that each learner learns in all.
-    """
-    learners = listed(rows["learner"].unique())
-    features = [feature for feature in rows["feature"].unique() if feature]
-    downstream = f", downstream of {listed(features)}" if features else ""
-    layers = rows[["learner", "feature"] if features else ["learner"]].drop_duplicates()
-    # A note without a feature is on the learner itself, in any of its jobs.
-    jobs = len(_jobs(measured.merge(layers)))
-    share = f"{len(_jobs(rows))} of {jobs} {'job' if jobs == 1 else 'jobs'}"
-    readout = _how(rows["readout"].iloc[0])
-    where = f"{learners}{downstream}{readout}{_when(rows, last)}"
-    return printable(f"note: {where} ({share}): {ranged(rows['note'])}")
-
-
-def _how(readout: str) -> str:
-    """Name a readout, unless it is plain retraining.
-
-    >>> _how("retrain"), _how("linear"), _how("retrain@2+bn")
-    ('', ', read by linear', ', retrained for 2 times the epochs, with batch norm reestimated')
-    """
-    name, statistics = readout.removesuffix("+bn"), readout.endswith("+bn")
-    base, _, multiple = name.partition("@")
-    how = f", retrained for {multiple} times the epochs" if multiple else f", read by {base}"
-    how = "" if name in ("", "retrain") else how
-    return f"{how}, with batch norm reestimated" if statistics else how
-
-
-def _when(rows: pd.DataFrame, last: Mapping[str, int]) -> str:
-    """Name the numbers of tasks after which a note applies, unless it is only the last."""
-    at_last = rows["tasks_seen"] >= rows["learner"].map(lambda learner: last.get(learner, 0))
-    early = sorted(set(rows["tasks_seen"][~at_last]))
-    if not early:
-        return ""
-    tasks = "task" if early == [1] else "tasks"
-    return f", after {listed(early)} {tasks}{' and after all' if at_last.any() else ''}"
-
-
-def _jobs(rows: pd.DataFrame) -> set[tuple[str, str, int]]:
-    return set(zip(rows["learner"], rows["order"], rows["seed"], strict=True))
+    ordered = notes.sort_values("feature", key=lambda names: names != "", kind="stable")
+    lines = [printable(f"note: {sentence}") for sentence in note_sentences(ordered)]
+    more = [f"and {len(lines) - _MOST_NOTES} more in notes.csv"] * (len(lines) > _MOST_NOTES)
+    return [*lines[:_MOST_NOTES], *more]
 
 
 def _by_features(pra: pd.DataFrame) -> dict[tuple[str, ...], list[str]]:

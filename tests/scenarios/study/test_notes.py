@@ -40,7 +40,7 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     for path in fresh.root.glob("jobs/finetune*/*/predictions.npz"):
         forget(path, RETRAINED)
     said = fresh.run(DECAYED, seeds=2)
-    label = "note: finetune, downstream of hidden1 (1 of 2 jobs)"
+    label = "note: finetune, hidden1, by retrain, after 2 tasks, in 1 run"
     lines = [f"{label}: {row['note']}" for row in downstream]
     # Those on networks come first, and beyond a few lines notes are only counted.
     assert [line for line in printed(said) if "hidden1" in line] == lines[:1]
@@ -49,7 +49,7 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
     assert probe(f"figures {fresh.root}") == (
         0,
-        "\n".join([*note_lines(read_tables(fresh.root)), ""]),
+        "\n".join([*note_lines(read_tables(fresh.root)["notes"]), ""]),
         "",
     )
     # The table is there as long as there are notes.

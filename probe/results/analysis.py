@@ -15,7 +15,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.notes import listed, note_sentences
 from probe.results.records import Records
 from probe.tables.folder import Saved
-from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, pra_sheet, together
+from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import Tables
@@ -175,10 +175,9 @@ class Analysis(ResultBase):
         return as_latex(together(self._sheets(layers, learners)))
 
     def sheets(self) -> list[Sheet]:
-        """Return the analysis as text: a table for each learner and readout, and for budgets."""
-        budgets = budget_sheets(self.layers(), one_network=self._of_one_network)
+        """Return the analysis as text: a table for each learner and readout, and for controls."""
         controls = control_sheets(self.tables_by_name["controls"])
-        return [*self._sheets(self.layers(), self.learners), *budgets, *controls]
+        return [*self._sheets(self.layers(), self.learners), *controls]
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed above the tables: what the intervals cover, and the notes."""

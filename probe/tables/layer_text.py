@@ -11,7 +11,7 @@ from probe.metrics.murata import RETRAIN
 from probe.tables.cause_text import cause_sentences
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import multiple_of, points, sentences
+from probe.tables.statement_text import points, sentences
 from probe.tables.table_file import where
 
 _CONTROLS = {
@@ -158,31 +158,6 @@ def repair_sentences(layers: pd.DataFrame, learner: str) -> list[str]:
         cells = [f"{words[q]} {interval(layer[q])} %" for q in words if q in layer]
         text.append(", ".join(cells))
     return text
-
-
-def budget_sheets(layers: pd.DataFrame, *, one_network: bool = False) -> list[Sheet]:
-    """Return a sheet for each learner that was retrained for several multiples of the epochs.
-
-    Args:
-        layers: The quantities of all layers.
-        one_network: Whether all runs share one network, so that there is one learner.
-    """
-    lines: dict[str, list[tuple[str, ...]]] = {}
-    by_budget = curves(layers, multiple_of).astype({"amount": int})
-    groups = by_budget.groupby(["learner", "feature", "amount"], sort=False)
-    for (learner, feature, multiple), rows in groups:
-        value_of = dict(zip(rows["quantity"], rows["value"], strict=True))
-        cells = (mean_cell((value_of[q], math.nan) if q in value_of else None) for q in MEASURED)
-        lines.setdefault(learner, []).append((feature, str(multiple), *cells))
-    return [
-        Sheet(
-            of="" if one_network else learner,
-            title="retrained for multiples of the epochs, in %",
-            columns=("feature", "epochs x", *MEASURED),
-            lines=of_learner,
-        )
-        for learner, of_learner in lines.items()
-    ]
 
 
 def together(sheets: Sequence[Sheet]) -> Sheet:

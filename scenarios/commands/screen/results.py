@@ -16,7 +16,7 @@ from rich.console import Console
 from figures.report.answer import Answer, answers
 from probe.notes import note_sentences
 from probe.tables.folder import read_tables
-from probe.tables.layer_text import budget_sheets, control_sheets, layer_sheets, mean_cell
+from probe.tables.layer_text import control_sheets, layer_sheets, mean_cell
 from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
@@ -25,12 +25,6 @@ from scenarios.commands.screen.terminal import printable, show_line
 
 _MOST_NOTES = 8
 _MOST_ANSWERS = 4
-
-_READOUTS = {
-    "retrain": "Accuracy missing in each layer, everything downstream retrained (readout retrain)",
-    "linear": "Accuracy missing in each layer, a linear classifier downstream (readout linear)",
-    "linear-task": "Accuracy missing in each layer, a linear classifier per task (linear-task)",
-}
 
 
 def show_outcome(
@@ -217,16 +211,10 @@ def show_layers(console: Console, tables: Tables) -> None:
         console: The console to print to.
         tables: The tables of the run.
     """
-    layers, causes = tables["layers"], tables["causes"]
+    layers = tables["layers"]
     layers = layers[~layers["learner"].isin(CONTROLS)]
-    for readout in dict.fromkeys([*_READOUTS, *layers["readout"]]):
-        of_readout = {"layers": where(layers, readout=readout), "causes": causes}
-        sheets = layer_sheets({**tables, **of_readout})
-        causes = causes[~causes["learner"].isin([sheet.of for sheet in sheets])]
-        if sheets:
-            title = _READOUTS.get(readout, f"Accuracy missing in each layer (readout {readout})")
-            console.print(printable(title), markup=False, highlight=False)
-        for sheet in sheets:
-            show_sheet(console, sheet)
-    for sheet in (*budget_sheets(layers), *control_sheets(tables["controls"])):
+    for sheet in (
+        *layer_sheets({**tables, "layers": layers}),
+        *control_sheets(tables["controls"]),
+    ):
         show_sheet(console, sheet)

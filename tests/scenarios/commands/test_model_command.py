@@ -6,8 +6,10 @@ import json
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from probe.errors import InputError
 from scenarios.commands.figures import draw_requested
 from scenarios.commands.status import show_status
 from scenarios.options import FigureOptions
@@ -65,6 +67,17 @@ def test_only_what_other_checkpoints_are_of_is_done_again(
     twice = {job for job, each in folders(begun).items() if len(each) == 2}
     assert twice == {"finetune.order-0.seed-0", "finetune.order-0.seed-1"}
     assert tables(begun)["measurements.csv"] != tables(modeled)["measurements.csv"]
+
+
+def test_readouts_are_measured_after_the_tasks_of_the_flag(own: Own, begun: Path) -> None:
+    """Of a finished run, which has all of them."""
+    own.model(steps="retrain=last, linear=all")
+    rows = pd.read_csv(begun / "measurements.csv")
+    rows = rows[(rows["metric"] == "pra") & (rows["learner"] == "finetune")]
+    seen = rows.groupby("readout")["tasks_seen"].unique().map(set)
+    assert seen.to_dict() == {"retrain": {2}, "linear": {1, 2}}
+    with pytest.raises(InputError, match="retrain"):
+        own.model(steps="retrain=often")
 
 
 def test_status_and_figures_need_none_of_the_users_code(

@@ -141,6 +141,22 @@ def causes(study: str, *learners: str) -> Iterable[Sequence[str]]:
         yield "", "its readout forgot", *(_points(by_readout, layer) for layer in layers), "", ""
 
 
+def budgets(study: str, feature: str) -> Iterable[Sequence[str]]:
+    """Yield what a layer misses after each budget of retraining, and what is said of it."""
+    rows, said = _of_all(study), _table(study, "statements")
+    rows, said = rows[rows.feature == feature], said[said.statement == "below_ceiling"]
+    verdicts = said[said.feature == feature].set_index(["learner", "readout"]).verdict
+    yield "learner", "epochs", "floor", "accuracy", "ceiling", "missing", "moved", "below?"
+    for (learner, readout), own in rows.groupby(["learner", "readout"], sort=False):
+        at = own.set_index("quantity")
+        multiple = int(readout.partition("@")[2] or 1)
+        budget = "converged (linear)" if readout == "linear" else str(5 * multiple)
+        cells = (_percent(at, name) for name in ("floor", "accuracy", "ceiling"))
+        moved = _points(at, "missing_drift") if "missing_drift" in at.index else ""
+        verdict = verdicts[learner, readout].replace("open", "cannot tell")
+        yield _name(learner), budget, *cells, _points(at, "missing"), moved, verdict
+
+
 def murata(study: str) -> Iterable[Sequence[str]]:
     """Yield the findings of Murata 2020, each as differences in points, paired by seed.
 
@@ -309,7 +325,7 @@ def _points(at: pd.DataFrame, name: str) -> str:
 
 KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
     own.__name__: own
-    for own in (layers, forgotten, causes, murata, chaudhry, diaz, kemker, scenarios)
+    for own in (layers, forgotten, causes, budgets, murata, chaudhry, diaz, kemker, scenarios)
 }
 
 

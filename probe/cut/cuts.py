@@ -11,6 +11,7 @@ from weakref import ReferenceType, ref
 import torch
 from torch import Tensor, nn
 
+import probe.modules as modules
 from probe.batch import Value, identical
 from probe.cut.checks import ReferenceValues, comparing
 from probe.cut.feature import find
@@ -19,14 +20,6 @@ from probe.cut.model_call import Call, ModelCall, Output, explained, undisturbed
 from probe.cut.planned_cut import PlannedCut, links_of, planned
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
-from probe.modules import (
-    architecture,
-    architecture_difference,
-    copied,
-    frozen_in,
-    named_state,
-    unwrapped,
-)
 from probe.training.memory_format import channels_last
 
 
@@ -63,14 +56,16 @@ class Cuts:
         Raises:
             InputError: The model has a different architecture.
         """
-        traced, model = self._planned[0].feature.trace, unwrapped(model)
+        traced, model = self._planned[0].feature.trace, modules.unwrapped(model)
+        if where := modules.architecture_difference(
+            traced.architecture, modules.architecture(model)
+        ):
+            raise InputError(f"the cuts fit a different architecture (see {where!r}): cut anew")
         if self._model and self._model() is model and _same_state(model, traced):
             return self
-        if where := architecture_difference(traced.architecture, architecture(model)):
-            raise InputError(f"the cuts fit a different architecture (see {where!r}): cut anew")
         with comparing(traced.sample):
-            copy = copied(model).requires_grad_(True).eval()
-            traced = replace(traced, model=copy, given_frozen=frozenset(frozen_in(model)))
+            copy = modules.copied(model).requires_grad_(True).eval()
+            traced = replace(traced, model=copy, given_frozen=frozenset(modules.frozen_in(model)))
             cuts = [replace(c, feature=replace(c.feature, trace=traced)) for c in self._planned]
             reference = ReferenceValues(traced, [(c.feature, c.plan or c.slow) for c in cuts])
             # The full checks explain what the user's code raises here.
@@ -156,10 +151,19 @@ class Cuts:
 
 
 def _same_state(model: nn.Module, traced: Trace) -> bool:
-    """Return whether a model still has the weights and the frozen part with which it was copied."""
-    here, there = named_state(model), named_state(traced.model)
+    """Return whether a model still has the weights and settings with which it was copied."""
+    here, there = modules.named_state(model), modules.named_state(traced.model)
     same = here.keys() == there.keys() and all(identical(here[n], there[n]) for n in here)
-    return same and traced.given_frozen == frozenset(frozen_in(model))
+    frozen = frozenset(modules.frozen_in(model))
+    return same and (frozen, _settings(model)) == (traced.given_frozen, _settings(traced.model))
+
+
+def _settings(model: nn.Module) -> list[object]:
+    """Return the numbers and texts that a model's modules hold, such as the head in use."""
+    held = (item for module in model.modules() for item in vars(module).items())
+    return [
+        item for item in held if item[0] != "training" and isinstance(item[1], int | float | str)
+    ]
 
 
 def split(

@@ -212,9 +212,6 @@ def show_layers(console: Console, tables: Tables) -> None:
         tables: The tables of the run.
     """
     layers = tables["layers"]
-    layers = layers[~layers["learner"].isin(CONTROLS)]
-    for sheet in (
-        *layer_sheets({**tables, "layers": layers}),
-        *control_sheets(tables["controls"]),
-    ):
+    shown = {**tables, "layers": layers[~layers["learner"].isin(CONTROLS)]}
+    for sheet in (*layer_sheets(shown), *control_sheets(tables["controls"])):
         show_sheet(console, sheet)

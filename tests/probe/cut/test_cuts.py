@@ -93,6 +93,9 @@ def test_cuts_of_a_network_that_did_not_change_are_the_same() -> None:
         assert torch.equal(split.tail.eval()(split.prefix(x)), model(x))
     model[0].requires_grad_(False)
     assert changed.of(model) is not changed
+    switched = changed.of(model)
+    vars(model)["head_in_use"] = 2
+    assert switched.of(model) is not switched
 
 
 @pytest.mark.parametrize("inference", [False, True])

@@ -50,7 +50,7 @@ def test_an_own_cnn_by_a_plain_loop_and_its_checkpoints(probe, cwd, programs):
     line = f"model cnn:build {FILES} --data cnn:load {TENS} --epochs 2 --workers 1 --tables"
     code, out, err = probe(line)
     assert (code, err) == (0, "")
-    assert "points below the ceiling after all tasks" in out
+    assert "readout retrain, in %" in out
     found = _layers(cwd, "model-cnn-build", ["block1", "block2", "hidden", "output"])
     assert found.seeds == 2
     # Fine-tuning forgets the tasks before the last, at the output.

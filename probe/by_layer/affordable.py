@@ -1,27 +1,36 @@
 """After which tasks to retrain where nobody says: after every task if that is affordable."""
 
-from collections.abc import Callable
+from math import ceil
 
 import torch
+from torch import nn
 
+from probe.batch import Value
 from probe.by_layer.probing import ProbingSpec
+from probe.cut.model_call import comparing
+from probe.modules import mode
 from probe.retrain import SAMPLE
 from probe.training.costs import ops_counter
+from probe.training.recipe import Recipe
 
 _MOST = 1e13  # multiply-adds, some ten minutes of a core
+_STEP = 5e6  # which take as long as the set-up of a training step
 
 
 def with_steps(
-    probing: ProbingSpec, run: Callable[[], object], examples: int, tails: int
+    probing: ProbingSpec, recipe: Recipe, network: nn.Module, x: Value, examples: int, tails: int
 ) -> ProbingSpec:
     """Return the settings with what `affordable` stands for: `all` or `ends`.
 
-    Each tail counts as the whole network, and a backward pass as two forward passes.
+    Each tail counts as the whole network, a backward pass as two forward passes, and a network of
+    which torch counts too little, such as an LSTM, as one multiply-add for each parameter.
 
     Args:
         probing: The settings.
-        run: A function that runs the network on a sample of `probe.retrain.SAMPLE` examples.
-        examples: The examples that one retraining sees, in all epochs together.
+        recipe: The recipe of the retraining.
+        network: The network, called on x.
+        x: The inputs of `probe.retrain.SAMPLE` examples.
+        examples: The number of training examples.
         tails: The retrainings that `all` asks for.
 
     Returns:
@@ -31,9 +40,14 @@ def with_steps(
     if not unsettled:
         return probing
     counter, counting = ops_counter()
-    with torch.no_grad(), counting:
-        run()
-    multiply_adds = 3 * counter.get_total_flops() / 2 / SAMPLE * examples * tails
-    steps = "all" if multiply_adds <= _MOST else "ends"
-    settled = {n: r.model_copy(update={"steps": steps}) for n, r in unsettled.items()}
+    with mode(network, training=False), comparing(x), torch.no_grad(), counting:
+        network(x)
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    forward = max(counter.get_total_flops() / 2 / SAMPLE, parameters)
+    epoch = 3 * forward * examples + _STEP * ceil(examples / recipe.batch_size)
+    work = tails * recipe.epochs * max(probing.budget) * epoch
+    settled = {
+        name: readout.model_copy(update={"steps": "all" if work <= _MOST else "ends"})
+        for name, readout in unsettled.items()
+    }
     return probing.model_copy(update={"readouts": {**probing.readouts, **settled}})

@@ -317,7 +317,7 @@ class LayerProbe:
 
     def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
         """Return a network's cuts at the requested features, in the order of the plan."""
-        return self._shared(model).at(wanted).of(model)
+        return replace(self._shared(model).at(wanted).of(model), current=True)
 
     def _shared(self, model: nn.Module) -> Cuts:
         """Return the cuts of the first network at all features."""

@@ -34,7 +34,7 @@ from probe.by_layer.report import ReportSpec
 from probe.by_layer.store import Results
 from probe.by_layer.trained_networks import Hashes, TrainedNetworks
 from probe.cut.cuts import Cuts, cut_each, find_each
-from probe.cut.model_call import ModelCall, explained
+from probe.cut.model_call import Called, ModelCall, explained
 from probe.errors import InputError, located
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
@@ -128,8 +128,10 @@ class NetworkSource:
         task_aware = self.model.task_aware
         probing = with_steps(
             self.probing,
-            lambda: self._logits(self.model.class_call),
-            self.recipe.epochs * sum(len(task.train) for task in self.scenario.tasks),
+            self.recipe,
+            Called(self._blank, self.model.class_call),
+            self._sample,
+            sum(len(task.train) for task in self.scenario.tasks),
             len(self._features[:-1]) * sum(len(runs[run].keys() - {0}) for run in learned),
         )
         return Plan(

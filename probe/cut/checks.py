@@ -14,8 +14,8 @@ A model that fails `stays_fixed` is refused; one that fails another check is run
 features share their forward passes.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value, close, first, flipped, identical, mapped, tensors
 from probe.cut.feature import Feature, PartlyEval
-from probe.cut.model_call import tensors_of, undisturbed
+from probe.cut.model_call import tensors_of
 from probe.cut.names import Name
 from probe.cut.plan import CutPlan, Plans
 from probe.cut.replay import Prefix
@@ -37,19 +37,6 @@ from probe.seeding import global_stream, stream
 _SOME, _FEW = 8, 4  # examples, and
 _DRAWS = 2  # of other weights
 _PASSES = 16  # training-mode passes, in which a feature that is held fixed is seen not to change
-
-
-@contextmanager
-def comparing(x: Value) -> Iterator[None]:
-    """Run models on inputs such as x (B, ...) so that equal values are equal bit for bit.
-
-    The fast path of attention in eval mode, which rounds differently, is off within the block.
-    """
-    mha = torch.backends.mha
-    with ExitStack() as restored, undisturbed(x):
-        restored.callback(mha.set_fastpath_enabled, mha.get_fastpath_enabled())
-        mha.set_fastpath_enabled(False)
-        yield
 
 
 class ReferenceValues:

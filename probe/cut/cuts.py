@@ -6,20 +6,19 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
-from weakref import ReferenceType, ref
 
 import torch
 from torch import Tensor, nn
 
-import probe.modules as modules
-from probe.batch import Value, identical
-from probe.cut.checks import ReferenceValues, comparing
+from probe.batch import Value
+from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
-from probe.cut.model_call import Call, ModelCall, Output, explained, undisturbed
+from probe.cut.model_call import Call, ModelCall, Output, comparing, explained, undisturbed
 from probe.cut.planned_cut import PlannedCut, links_of, planned
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
+from probe.modules import architecture, architecture_difference, copied, frozen_in, unwrapped
 from probe.training.memory_format import channels_last
 
 
@@ -31,7 +30,7 @@ class Cuts:
     """
 
     each: tuple[Cut, ...]
-    _model: ReferenceType[nn.Module] | None = None  # that was copied, where `of` made the cuts
+    current: bool = False  # whether the model is as it was copied: `of` has nothing to do then
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -45,7 +44,7 @@ class Cuts:
     def at(self, features: Collection[str]) -> Cuts:
         """Return the cuts at some of the features."""
         chosen = tuple(cut for cut in self._planned if cut.feature.name in features)
-        return Cuts(chosen, self._model)
+        return Cuts(chosen, self.current)
 
     def of(self, model: nn.Module) -> Cuts:
         """Return the same cuts of another model of this architecture: other weights, same code.
@@ -56,22 +55,20 @@ class Cuts:
         Raises:
             InputError: The model has a different architecture.
         """
-        traced, model = self._planned[0].feature.trace, modules.unwrapped(model)
-        if where := modules.architecture_difference(
-            traced.architecture, modules.architecture(model)
-        ):
-            raise InputError(f"the cuts fit a different architecture (see {where!r}): cut anew")
-        if self._model and self._model() is model and _same_state(model, traced):
+        if self.current:
             return self
+        traced, model = self._planned[0].feature.trace, unwrapped(model)
+        if where := architecture_difference(traced.architecture, architecture(model)):
+            raise InputError(f"the cuts fit a different architecture (see {where!r}): cut anew")
         with comparing(traced.sample):
-            copy = modules.copied(model).requires_grad_(True).eval()
-            traced = replace(traced, model=copy, given_frozen=frozenset(modules.frozen_in(model)))
+            copy = copied(model).requires_grad_(True).eval()
+            traced = replace(traced, model=copy, given_frozen=frozenset(frozen_in(model)))
             cuts = [replace(c, feature=replace(c.feature, trace=traced)) for c in self._planned]
             reference = ReferenceValues(traced, [(c.feature, c.plan or c.slow) for c in cuts])
             # The full checks explain what the user's code raises here.
             with suppress(Exception):
                 if all(reference.is_same(c.plan, c.split().tail) for c in cuts if c.plan):
-                    return Cuts(tuple(cuts), ref(model))
+                    return Cuts(tuple(cuts))
         trainable = self._planned[0].trainable
         return cut_found(find_each(model, self.features, traced.sample, traced.call, trainable))
 
@@ -148,22 +145,6 @@ class Cuts:
     def _trace(self) -> Trace:
         # A cut that was made again on more examples has values of other names, and keeps none.
         return next((cut for cut in self._planned if cut.plan), self._planned[0]).feature.trace
-
-
-def _same_state(model: nn.Module, traced: Trace) -> bool:
-    """Return whether a model still has the weights and settings with which it was copied."""
-    here, there = modules.named_state(model), modules.named_state(traced.model)
-    same = here.keys() == there.keys() and all(identical(here[n], there[n]) for n in here)
-    frozen = frozenset(modules.frozen_in(model))
-    return same and (frozen, _settings(model)) == (traced.given_frozen, _settings(traced.model))
-
-
-def _settings(model: nn.Module) -> list[object]:
-    """Return the numbers and texts that a model's modules hold, such as the head in use."""
-    held = (item for module in model.modules() for item in vars(module).items())
-    return [
-        item for item in held if item[0] != "training" and isinstance(item[1], int | float | str)
-    ]
 
 
 def split(

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -148,6 +148,19 @@ def full_precision(x: Value) -> Iterator[None]:
 def undisturbed(x: Value) -> Iterator[None]:
     """Run a model within the block in full precision, and restore Python's generators."""
     with full_precision(x), python_generators():
+        yield
+
+
+@contextmanager
+def comparing(x: Value) -> Iterator[None]:
+    """Run models on inputs such as x (B, ...) so that equal values are equal bit for bit.
+
+    The fast path of attention in eval mode, which rounds differently, is off within the block.
+    """
+    mha = torch.backends.mha
+    with ExitStack() as restored, undisturbed(x):
+        restored.callback(mha.set_fastpath_enabled, mha.get_fastpath_enabled())
+        mha.set_fastpath_enabled(False)
         yield
 
 

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from probe.batch import Value, first, gather, tensors
 from probe.cut.channels import channels_of
-from probe.cut.checks import ReferenceValues, comparing, stays_fixed
+from probe.cut.checks import ReferenceValues, stays_fixed
 from probe.cut.feature import Feature, PartlyEval, find
 from probe.cut.interface import CutFacts, Split, TensorFacts, Trainable
-from probe.cut.model_call import ModelCall
+from probe.cut.model_call import ModelCall, comparing
 from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan, plan_each
 from probe.cut.replay import Prefix, Replay
@@ -271,7 +271,8 @@ def links_of(module: nn.Module) -> list[nn.Module]:
     Args:
         module: The chain.
     """
-    if type(module) is not nn.Sequential or module._forward_hooks or module._forward_pre_hooks:
+    hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+    if type(module) is not nn.Sequential or hooked:
         return [module]
     # Not `children`, which leaves out a module's second occurrence.
     children = [child for child in module._modules.values() if child is not None]

@@ -308,7 +308,7 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
 def collect_along(
     trace: Trace, links: Sequence[nn.Module], ends: Collection[int], x: Value
 ) -> dict[int, Tensor]:
-    """Run the links of a chain: `collect` gives the same values, in four times the time.
+    """Run the links of a chain; `collect` computes the same, in four times the time.
 
     Args:
         trace: The traced model, which is the chain.

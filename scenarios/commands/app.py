@@ -68,7 +68,6 @@ def model(factory: str, options: flags.ModelOptions) -> int:
     The run directory has the same tables and figures as a study's. The exit code is 1 if any
     job failed.
     """
-    start_early(options.of_run)
     from scenarios.commands.model import probe_model
 
     return int(not probe_model(factory, options))

@@ -16,11 +16,13 @@ from scenarios.options import RunOptions
 def start_early(options: RunOptions) -> None:
     """Start the server where the flags ask for several workers, before anything heavy is imported.
 
+    Where files are loaded it is started later: they may set environment variables.
+
     Args:
         options: The flags of `probe run`.
     """
-    pooled = options.executor == "pool" or (options.executor is None and options.workers != 1)
-    if pooled and not options.dry_run and (options.workers or cores()) > 1:
+    pooled = options.executor in (None, "pool") and (options.workers or cores()) > 1
+    if pooled and not options.dry_run and not options.load:
         start_server()
 
 

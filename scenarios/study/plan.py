@@ -121,8 +121,10 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
     learning = [n for n, s in study.learners.items() if not LEARNERS[s.kind].offline]
     probing = with_steps(
         study.probing,
-        lambda: network_for(study.network.name, x, scenario.classes).eval()(x),
-        study.retraining_recipe.epochs * sum(len(task.train) for task in tasks),
+        study.retraining_recipe,
+        network_for(study.network.name, x, scenario.classes),
+        x,
+        sum(len(task.train) for task in tasks),
         runs * sum(len(study.features_of(name)[:-1]) for name in learning),
     )
     return study.model_copy(update={"probing": probing})

@@ -1,30 +1,45 @@
-"""After which tasks layers are retrained by default: the counted multiply-adds decide."""
-
-from functools import partial
+"""After which tasks layers are retrained by default: counted work decides."""
 
 import pytest
 import torch
 from torch import nn
 
-from probe.by_layer.affordable import _MOST, with_steps
+from probe.by_layer.affordable import _MOST, _STEP, with_steps
 from probe.by_layer.probing import ProbingSpec
 from probe.retrain import SAMPLE
+from probe.training.recipe import Recipe
 
-DENSE = nn.Linear(100, 50)
-RUN = partial(DENSE, torch.zeros(SAMPLE, 100))
-FITS = int(_MOST / (3 * 100 * 50 * 10))  # examples of ten tails; a backward pass is two forward
+NETWORK, X = nn.Linear(100, 50, bias=False), torch.zeros(SAMPLE, 100)
+RECIPE = Recipe(epochs=2, batch_size=10)
+# Tails of 100 examples, each in two epochs of ten steps; a backward pass is two forward passes.
+FIT = int(_MOST / (2 * (3 * 100 * 50 * 100 + 10 * _STEP)))
 
 
-@pytest.mark.parametrize(("examples", "steps"), [(FITS, "all"), (FITS + 1, "ends")])
-def test_all_rows_are_retrained_up_to_a_number_of_multiply_adds(examples: int, steps: str) -> None:
-    readouts = with_steps(ProbingSpec(), RUN, examples, tails=10).readouts
-    assert {name: readout.steps for name, readout in readouts.items()} == {
-        "retrain": steps,
-        "linear": "spread",
-    }
+@pytest.mark.parametrize(
+    ("tails", "budget", "steps"), [(FIT, [1], "all"), (FIT + 1, [1], "ends"), (FIT, [1, 2], "ends")]
+)
+def test_all_rows_are_retrained_up_to_an_amount_of_work(
+    tails: int, budget: list[int], steps: str
+) -> None:
+    probing = ProbingSpec.model_validate({"budget": budget})
+    readouts = with_steps(probing, RECIPE, NETWORK, X, 100, tails).readouts
+    found = {name: readout.steps for name, readout in readouts.items()}
+    assert found == {"retrain": steps, "linear": "spread"}
+
+
+def test_what_torch_does_not_count_is_not_free() -> None:
+    class Last(nn.LSTM):
+        def forward(self, x):  # type: ignore[no-untyped-def, override]
+            return super().forward(x)[0][:, -1]
+
+    readouts = with_steps(
+        *(ProbingSpec(), RECIPE, Last(100, 100, batch_first=True), torch.zeros(SAMPLE, 5, 100)),
+        *(10**6, 10**3),
+    ).readouts
+    assert readouts["retrain"].steps == "ends"
 
 
 @pytest.mark.parametrize("steps", ["ends", "all", "last", [0, 1]])
 def test_what_is_asked_for_is_not_changed_and_nothing_is_run(steps: object) -> None:
     probing = ProbingSpec.model_validate({"readouts": {"retrain": steps}})
-    assert with_steps(probing, lambda: pytest.fail("it ran"), 10**12, tails=10) is probing
+    assert with_steps(probing, RECIPE, nn.Module(), X, 10**12, tails=10) is probing

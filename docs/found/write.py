@@ -150,7 +150,7 @@ def budgets(study: str, feature: str) -> Iterable[Sequence[str]]:
     for (learner, readout), own in rows.groupby(["learner", "readout"], sort=False):
         at = own.set_index("quantity")
         multiple = int(readout.partition("@")[2] or 1)
-        budget = "converged (linear)" if readout == "linear" else str(5 * multiple)
+        budget = "(linear)" if readout == "linear" else str(5 * multiple)
         cells = (_percent(at, name) for name in ("floor", "accuracy", "ceiling"))
         moved = _points(at, "missing_drift") if "missing_drift" in at.index else ""
         verdict = verdicts[learner, readout].replace("open", "cannot tell")

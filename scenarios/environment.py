@@ -1,4 +1,4 @@
-"""What the system gives this process: environment variables, set for a while, and cores."""
+"""Environment variables, set for a while, and the cores of this process."""
 
 import os
 from collections.abc import Iterator, Mapping

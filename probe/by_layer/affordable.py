@@ -1,5 +1,6 @@
 """After which tasks to retrain where nobody says: after every task if that is affordable."""
 
+from collections.abc import Callable
 from math import ceil
 
 import torch
@@ -13,12 +14,14 @@ from probe.retrain import SAMPLE
 from probe.training.costs import ops_counter
 from probe.training.recipe import Recipe
 
+Build = Callable[[], nn.Module]
+
 _MOST = 1e13  # multiply-adds, some ten minutes of a core
 _STEP = 5e6  # which take as long as the set-up of a training step
 
 
 def with_steps(
-    probing: ProbingSpec, recipe: Recipe, network: nn.Module, x: Value, examples: int, tails: int
+    probing: ProbingSpec, recipe: Recipe, build: Build, x: Value, examples: int, tails: int
 ) -> ProbingSpec:
     """Return the settings with what `affordable` stands for: `all` or `ends`.
 
@@ -28,7 +31,7 @@ def with_steps(
     Args:
         probing: The settings.
         recipe: The recipe of the retraining.
-        network: The network, called on x.
+        build: A function that returns the network, which is called on x; unused if nothing is open.
         x: The inputs of `probe.retrain.SAMPLE` examples.
         examples: The number of training examples.
         tails: The retrainings that `all` asks for.
@@ -36,10 +39,9 @@ def with_steps(
     Returns:
         The settings.
     """
-    unsettled = {n: r for n, r in probing.readouts.items() if r.steps == "affordable"}
-    if not unsettled:
+    if not (unsettled := {n: r for n, r in probing.readouts.items() if r.steps == "affordable"}):
         return probing
-    counter, counting = ops_counter()
+    network, (counter, counting) = build(), ops_counter()
     with mode(network, training=False), comparing(x), torch.no_grad(), counting:
         network(x)
     parameters = sum(parameter.numel() for parameter in network.parameters())

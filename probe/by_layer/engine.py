@@ -241,8 +241,8 @@ class LayerProbe:
             cache=self.cache,
             multiples=tuple(sorted({key.variant for key in keys})),
         )
-        called, own = Model(model, fresh=self.networks.fresh), cuts.at({k.feature for k in keys})
-        for tail in retrain_each(called, own, data.train, data.test, scenario.classes, settings):
+        called, cuts = Model(model, fresh=self.networks.fresh), cuts.at({k.feature for k in keys})
+        for tail in retrain_each(called, cuts, data.train, data.test, scenario.classes, settings):
             # A feature may lack fewer budgets than another.
             if key := key_of_tail.get((tail.feature, tail.multiple)):
                 notes = (*self._class_notes, *tail.notes)

@@ -129,7 +129,7 @@ class NetworkSource:
         probing = with_steps(
             self.probing,
             self.recipe,
-            Called(self._blank, self.model.class_call),
+            lambda: Called(self._blank, self.model.class_call),
             self._sample,
             sum(len(task.train) for task in self.scenario.tasks),
             len(self._features[:-1]) * sum(len(runs[run].keys() - {0}) for run in learned),

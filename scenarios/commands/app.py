@@ -12,7 +12,6 @@ import typer
 
 from scenarios import options as flags
 from scenarios.commands.parsing import with_options
-from scenarios.execution.server import start_early
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -42,6 +41,8 @@ def run(study: str, options: flags.RunOptions) -> int:
 
     The exit code is 1 if any job failed.
     """
+    from scenarios.execution.server import start_early
+
     start_early(options)
     from scenarios.commands.run import run_study
 

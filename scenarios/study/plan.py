@@ -122,7 +122,7 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
     probing = with_steps(
         study.probing,
         study.retraining_recipe,
-        network_for(study.network.name, x, scenario.classes),
+        lambda: network_for(study.network.name, x, scenario.classes),
         x,
         sum(len(task.train) for task in tasks),
         runs * sum(len(study.features_of(name)[:-1]) for name in learning),

@@ -22,7 +22,7 @@ def test_all_rows_are_retrained_up_to_an_amount_of_work(
     tails: int, budget: list[int], steps: str
 ) -> None:
     probing = ProbingSpec.model_validate({"budget": budget})
-    readouts = with_steps(probing, RECIPE, NETWORK, X, 100, tails).readouts
+    readouts = with_steps(probing, RECIPE, lambda: NETWORK, X, 100, tails).readouts
     found = {name: readout.steps for name, readout in readouts.items()}
     assert found == {"retrain": steps, "linear": "spread"}
 
@@ -33,13 +33,14 @@ def test_what_torch_does_not_count_is_not_free() -> None:
             return super().forward(x)[0][:, -1]
 
     readouts = with_steps(
-        *(ProbingSpec(), RECIPE, Last(100, 100, batch_first=True), torch.zeros(SAMPLE, 5, 100)),
-        *(10**6, 10**3),
+        *(ProbingSpec(), RECIPE, lambda: Last(100, 100, batch_first=True)),
+        *(torch.zeros(SAMPLE, 5, 100), 10**6, 10**3),
     ).readouts
     assert readouts["retrain"].steps == "ends"
 
 
 @pytest.mark.parametrize("steps", ["ends", "all", "last", [0, 1]])
-def test_what_is_asked_for_is_not_changed_and_nothing_is_run(steps: object) -> None:
+def test_what_is_asked_for_is_not_changed_and_no_network_is_built(steps: object) -> None:
     probing = ProbingSpec.model_validate({"readouts": {"retrain": steps}})
-    assert with_steps(probing, RECIPE, nn.Module(), X, 10**12, tails=10) is probing
+    built = with_steps(probing, RECIPE, lambda: pytest.fail("it was built"), X, 10**12, tails=10)
+    assert built is probing

@@ -19,7 +19,13 @@ from probe.examples import Examples, Labeled, match_inputs
 from probe.model import Model
 from probe.modules import check_model, check_values, mode, restore, unwrapped
 from probe.retraining import PartialRetraining, RetrainSettings
-from probe.seeding import every_global_stream, global_stream, python_generators, stream
+from probe.seeding import (
+    every_global_stream,
+    global_stream,
+    one_at_a_time,
+    python_generators,
+    stream,
+)
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, assign_tasks
 from probe.training.evaluation import SelectedOutputs, outputs_of, predict_each
@@ -36,6 +42,7 @@ _Values = dict[str, Rows]  # values by feature
 _PAIR = 2  # examples that batch norm can be trained on
 
 
+@one_at_a_time
 def partial_retrain(
     model: nn.Module | Model,
     features: Sequence[str] | Cuts,

@@ -1,16 +1,26 @@
 """Explicit randomness: a separate stream for every use, from a seed and a purpose.
 
 Global generators are only used inside the `with` blocks below, which restore their state, so that a
-run resumed from a checkpoint draws the same numbers as an uninterrupted one.
+run resumed from a checkpoint draws the same numbers as an uninterrupted one. They belong to the
+process: of its threads, one at a time is inside these blocks.
 """
 
 import hashlib
 import random
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 import torch
+
+from probe.errors import InputError
+
+_P, _T = ParamSpec("_P"), TypeVar("_T")
+PROCESS = threading.RLock()
+"""The lock of what belongs to the process: generators, torch's number of threads, its flags."""
 
 
 def stream(seed: int, *purpose: str | int) -> torch.Generator:
@@ -27,6 +37,48 @@ def stream(seed: int, *purpose: str | int) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
 
 
+def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Let the threads of a process call all functions with this decorator one after the other.
+
+    Generators, the number of torch's threads and its flags of precision belong to the process.
+    """
+
+    @wraps(function)
+    def locked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with PROCESS:
+            return function(*args, **kwargs)
+
+    return locked
+
+
+class OtherThreads:
+    """A check that no other thread draws from torch's global generator, as a training does.
+
+    Call `before` and `after` around each step: nothing may be drawn in between.
+    """
+
+    def __init__(self) -> None:
+        # A comparison takes some microseconds.
+        self._running = threading.active_count() > 1
+        self._state: torch.Tensor | None = None
+
+    def before(self) -> None:
+        """Compare the generator's state with that after the last step.
+
+        Raises:
+            InputError: Another thread has drawn numbers.
+        """
+        if self._state is not None and not torch.equal(self._state, torch.get_rng_state()):
+            raise InputError(
+                "another thread draws from torch's global generator, and both get wrong numbers: "
+                "run one after the other, or in another process"
+            )
+
+    def after(self) -> None:
+        """Store the generator's state."""
+        self._state = torch.get_rng_state() if self._running else None
+
+
 @contextmanager
 def global_stream(generator: torch.Generator) -> Iterator[None]:
     """Seed torch's global generators from `generator` within the block.
@@ -36,7 +88,7 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
     """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     seed = int(torch.randint(2**62, (), generator=generator))
-    with torch.random.fork_rng(devices=devices):
+    with PROCESS, torch.random.fork_rng(devices=devices):
         # Not torch.manual_seed: where no GPU is in use yet it would seed those of later.
         torch.default_generator.manual_seed(seed)
         if devices:
@@ -46,13 +98,16 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
 
 @contextmanager
 def python_generators() -> Iterator[None]:
-    """Restore the global generators of `random` and numpy after the block."""
-    ours, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
-    try:
-        yield
-    finally:
-        random.setstate(ours)
-        np.random.set_state(numpys)  # noqa: NPY002
+    """Restore the global generators of `random` and numpy, and torch's default type."""
+    with PROCESS:
+        ours, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
+        default_type = torch.get_default_dtype()
+        try:
+            yield
+        finally:
+            random.setstate(ours)
+            np.random.set_state(numpys)  # noqa: NPY002
+            torch.set_default_dtype(default_type)
 
 
 @contextmanager

@@ -44,10 +44,11 @@ from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.rewinding.blocks import Blocks, blocks_of, rewound
-from probe.seeding import stream
+from probe.seeding import PROCESS, stream
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
 from probe.training.history import History
+from probe.training.independence import check_independence
 from probe.values.allocation import CacheSettings
 
 OfflineNetwork = Callable[[], nn.Module]
@@ -115,13 +116,14 @@ def offline_network(source: Source, job: Job, results: Results) -> nn.Module:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit torch to one thread inside the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    """Limit torch to one thread inside the block, and other threads of this process to none."""
+    with PROCESS:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def _last_task(scenario: Scenario, job: Job, tasks_seen: int) -> str:
@@ -212,7 +214,9 @@ class LayerProbe:
             diagnosed = [key for key in group if key.readout_name == DIAGNOSTICS]
             fitted = [key for key in group if key.readout_name != DIAGNOSTICS]
             group_cuts = cuts.at({key.feature for key in group})
-            test = self._matrices(group_cuts, self.networks.scenario.test.x, pooling)
+            examples = self.networks.scenario.test
+            test = self._matrices(group_cuts, examples.x, pooling)
+            check_independence(group_cuts.named_values, examples.x, examples.y)
             if fitted:
                 train = self.networks.scenario.merged.train.x
                 yield from self._fit(fitted, self._matrices(group_cuts, train, pooling), test)

@@ -141,6 +141,11 @@ class Cuts:
                 rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.visit.names)
                 yield number, feature.name, tuple(rows)
 
+    def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:
+        """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""
+        for _, feature, value in self.feature([x]):
+            yield from ((f"{feature!r} [{k}]", tensor.clone()) for k, tensor in enumerate(value))
+
     @property
     def _trace(self) -> Trace:
         # A cut that was made again on more examples has values of other names, and keeps none.
@@ -255,6 +260,6 @@ def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
     """
     cuts = cast(Sequence[PlannedCut], cuts_found)
     if names := [cut.feature.name for cut in cuts if cut.feature.random]:
-        why = "its value is drawn at random in eval mode too"
-        raise InputError(f"cannot cut at {names[0]!r}: {why}: choose another layer")
+        why = "its value is drawn at random in eval mode too, or another thread draws meanwhile"
+        raise InputError(f"cannot cut at {names[0]!r}: {why}: choose another layer, or wait")
     return Cuts(planned(cuts))

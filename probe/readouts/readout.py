@@ -22,7 +22,7 @@ from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
 from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardization import standardization
-from probe.seeding import stream
+from probe.seeding import every_global_stream, stream
 from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
@@ -275,7 +275,8 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
             raise InputError(
                 f"the feature is not finite for {half} examples: train with a lower learning_rate"
             )
-    with torch.no_grad(), torch.autocast(x.device.type, enabled=False), products("fp32"):
+    chance = every_global_stream(stream(0, "readout"))  # a user-defined one may draw
+    with torch.no_grad(), torch.autocast(x.device.type, enabled=False), products("fp32"), chance:
         result = settings.predict(x, y, test, classes)
     result = result if isinstance(result, Read) else Read(predicted=result)
     predicted: object = result.predicted

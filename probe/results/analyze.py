@@ -48,6 +48,7 @@ from probe.results.run_directory import describe, refuse_foreign, remove_locks, 
 from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
 from probe.retraining import RetrainSettings
+from probe.seeding import one_at_a_time
 from probe.source import hash_of, source_hash
 from probe.tables.folder import read_tables
 from probe.task_aware import make_task_aware
@@ -62,6 +63,7 @@ DATA = "data"
 _FEWEST = 2  # test examples of a task, of which a single one has no variance
 
 
+@one_at_a_time
 def analyze(
     models: Model | Networks,
     train: Data | None = None,

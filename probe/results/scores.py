@@ -28,6 +28,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.results.result import JobResult, main_head
+from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import LARGEST, Row
 
 
@@ -133,7 +134,7 @@ def user_scores(
     notes = []
     for metric in metrics:
         try:
-            with no_exit():
+            with no_exit(), every_global_stream(stream(0, "metric")):
                 value = float(metric.score(R))
         except Exception as error:
             notes.append(f"the metric {metric.name} raised {described(error)}")

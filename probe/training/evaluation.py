@@ -14,6 +14,7 @@ from probe.errors import InputError
 from probe.examples import Examples, Labeled
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream, stream
+from probe.training.independence import check_independence
 from probe.training.memory_format import channels_last, same_in_both_layouts, some
 from probe.training.precision import products
 
@@ -65,6 +66,7 @@ def predict_each(
     # Whoever calls may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
         if any_layout is None:
+            check_independence(lambda x: [("the output", logits(x))], examples.x, examples.y)
             any_layout = same_in_both_layouts(logits, some(examples))
         every = torch.arange(len(examples), device=device)
         row_of_example = examples.y if rows is None else rows

@@ -13,7 +13,7 @@ from probe.batch import gather
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
-from probe.seeding import every_global_stream
+from probe.seeding import OtherThreads, every_global_stream
 from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
@@ -115,7 +115,8 @@ def fit(
         meter: A meter that counts the operations; it does not change the training.
 
     Raises:
-        InputError: The loss is not finite; the message names the epoch.
+        InputError: The loss is not finite; the message names the epoch. Or another thread draws
+            from torch's global generator.
 
     >>> from probe.examples import Examples
     >>> model, data = nn.Linear(2, 2), Examples(torch.eye(2), torch.tensor([0, 1]))
@@ -142,10 +143,11 @@ def fit(
         spared = chain.spared if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
-            epoch_losses = []
+            epoch_losses, others = [], OtherThreads()
             # Drawn on the CPU, so that the order is the same on every device.
             order = torch.randperm(len(data), generator=generator).to(device, non_blocking=True)
             for indices in order.tensor_split(ends[:-1]):
+                others.before()
                 x, y = gather(data.x, indices), data.y.index_select(0, indices)
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
@@ -156,6 +158,7 @@ def fit(
                     steps.after_backward(model)
                     update()
                     steps.after_step(model)
+                others.after()
             # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
             numbers = torch.stack(epoch_losses).double().cpu()
             losses += ([] if epoch else [float(numbers[0])]) + [float(numbers.mean())]

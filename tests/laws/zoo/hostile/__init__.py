@@ -1,11 +1,11 @@
 """Small networks that were written to be cut wrongly."""
 
-from tests.laws.zoo.hostile import answers, flow, layers, sequences, transforms, writes
+from tests.laws.zoo.hostile import answers, flow, layers, prompts, sequences, transforms, writes
 from tests.laws.zoo.net import Net
 
 HOSTILE: dict[str, Net] = {
     name: net
-    for module in (writes, flow, answers, layers, sequences, transforms)
+    for module in (writes, flow, answers, layers, sequences, prompts, transforms)
     for name, net in vars(module).items()
     if isinstance(net, Net)
 }

@@ -1,0 +1,51 @@
+"""A check that the values of an example do not depend on the other examples of its batch.
+
+They do with batch norm in training mode, or with prompts that the whole batch chooses (as in L2P).
+The accuracy is then one of an order of the test examples, and not of the network.
+"""
+
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+
+from probe.batch import Value, gather
+from probe.errors import InputError
+from probe.seeding import global_states, python_draws
+
+_MIXED, _ALIKE = 16, 4  # examples of a batch of all classes, and of neighbors
+_NEAR = 0.02  # of the largest value, above what rounds differently in batches of other sizes
+
+
+@torch.no_grad()
+def check_independence(
+    compute: Callable[[Value], Iterable[tuple[str, Tensor]]], x: Value, labels: Tensor
+) -> None:
+    """Compare the values of a few examples in a mixed batch and in batches of similar examples.
+
+    Values that are drawn at random are not compared.
+
+    Args:
+        compute: Function that maps a batch to named values (B, ...).
+        x: The examples, (N, ...).
+        labels: Their labels, (N,).
+
+    Raises:
+        InputError: The values differ; the message names them.
+    """
+    by_label = labels.argsort(stable=True)
+    chosen = by_label[torch.linspace(0, len(labels) - 1, min(_MIXED, len(labels))).long()]
+    states, drew = global_states(), python_draws()
+    mixed = dict(compute(gather(x, chosen)))
+    parts = [dict(compute(gather(x, rows))) for rows in chosen.split(_ALIKE)]
+    if drew() or not all(map(torch.equal, states, global_states())):
+        return
+    for name, together in mixed.items():
+        apart = torch.cat([part[name] for part in parts]).double()
+        difference = (together.double() - apart).abs().max()
+        if difference > _NEAR * apart.abs().max():
+            raise InputError(
+                f"{name} of an example depends on the others of its batch (a prompt that the batch "
+                f"chooses? batch norm in training mode?): choose a prompt for each example (L2P: "
+                f"batchwise_prompt=False), or use running statistics"
+            )

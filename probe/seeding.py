@@ -18,7 +18,8 @@ import torch
 
 from probe.errors import InputError
 
-_P, _T = ParamSpec("_P"), TypeVar("_T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 PROCESS = threading.RLock()
 """The lock of what belongs to the process: generators, torch's number of threads, its flags."""
 

@@ -1,5 +1,9 @@
-"""Data read into tensors, once, batch after batch, with a progress bar."""
+"""Data read into tensors, once, batch after batch, with a progress bar.
 
+What a transform draws comes from a named stream, so that each reading gives the same examples.
+"""
+
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -10,16 +14,25 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.data import BatchSampler, DataLoader, IterableDataset, Subset
+from torch.utils.data import (
+    BatchSampler,
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    Subset,
+)
 
-from probe.batch import Value, first, like, pieces, tensors
+from probe.batch import Value, first, identical, like, pieces, tensors
 from probe.byte_sizes import show_size
 from probe.errors import InputError, described, located
 from probe.memory import MappedRows, free_memory
 from probe.progress import progress_bar
 from probe.reading.item_format import Batch, as_batch, same_form
+from probe.seeding import every_global_stream, stream
 
 _START = 256  # rows to begin with, where their number is unknown
+_FEW = 16  # examples that are read again
 _ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
 
 
@@ -49,6 +62,57 @@ def _length(loader: DataLoader[Any]) -> int | None:
     if isinstance(loader.dataset, IterableDataset) or type(batches) is not BatchSampler or n < 0:
         return None
     return n // batches.batch_size * batches.batch_size if batches.drop_last else n
+
+
+def _in_order(loader: DataLoader[Any], few: bool = False) -> DataLoader[Any]:
+    """Return a loader of all examples in the order of the dataset, or of the first few.
+
+    Shuffling and `drop_last` serve training. Of an iterable dataset each worker may read all.
+    Loaders and samplers of other classes are returned unchanged.
+    """
+    data, sampler = loader.dataset, loader.sampler
+    iterable = isinstance(data, IterableDataset)
+    complete = type(sampler) is SequentialSampler or (
+        type(sampler) is RandomSampler and not sampler.replacement and len(sampler) == len(data)  # type: ignore[arg-type]
+    )
+    own_batches = (loader.batch_sampler is None) != (loader.batch_size is None)
+    if type(loader) is not DataLoader or own_batches or not (iterable or complete):
+        if iterable and loader.num_workers > 1:
+            raise InputError("each worker may read every example: give a loader with num_workers=0")
+        return loader
+    return DataLoader(
+        Subset(data, range(min(_FEW, len(data)))) if few else data,  # type: ignore[arg-type]
+        loader.batch_size,
+        num_workers=0 if iterable or few else loader.num_workers,
+        collate_fn=loader.collate_fn,
+        worker_init_fn=loader.worker_init_fn,
+        multiprocessing_context=loader.multiprocessing_context,
+    )
+
+
+def _check_draws(data: object, as_batch: Callable[[object], Batch]) -> None:
+    """Read a few examples of indexed data again, and warn if a transform draws at random.
+
+    Raises InputError if it draws from a generator that is not torch's, numpy's or Python's.
+    """
+    indexed = data.dataset if isinstance(data, DataLoader) else data
+    if not hasattr(indexed, "__len__") or isinstance(indexed, IterableDataset):
+        return
+    readings = []
+    for seed in (0, 0, 1):
+        items, *_ = _stream(_in_order(data, few=True) if isinstance(data, DataLoader) else data)
+        with every_global_stream(stream(seed, "read")):
+            batches = _batches(items, _FEW, as_batch)
+            readings.append([tensor for x, y in batches for tensor in (*tensors(x), y)])
+    again, other = (all(map(identical, readings[0], reading)) for reading in readings[1:])
+    if not again:
+        remedy = "stack what it gives into tensors once, and give those"
+        raise InputError(f"each reading of the data gives other examples: {remedy}")
+    if not other:
+        text = (
+            "the data are augmented at random: every example is read once, with what a seed draws"
+        )
+        warnings.warn(text, stacklevel=2)
 
 
 def _each_item(items: Iterable[object]) -> Iterator[object]:
@@ -85,14 +149,18 @@ def read(
             raise InputError(f"{name} must be a whole number from {least}, got {number!r}")
     if not isinstance(scratch, str | PathLike | None):
         raise InputError(f"`scratch` must be the path of a folder, got {scratch!r}")
-    items, expected, batched = _stream(data)
+    source = _in_order(data) if isinstance(data, DataLoader) and limit is None else data
+    items, expected, batched = _stream(source)
+    chance, seen = every_global_stream(stream(0, "read")), data
     while isinstance(data, DataLoader | Subset):
         data = data.dataset
     has_tasks = hasattr(data, "targets_task_labels")
     if expected is not None and limit is not None:
         expected = min(expected, limit)
-    with progress_bar("reading", expected, progress) as advance:
-        batches = _batches(items, limit, partial(as_batch, batched, has_tasks, label, columns))
+    item_format = partial(as_batch, batched, has_tasks, label, columns)
+    _check_draws(seen, item_format)
+    with progress_bar("reading", expected, progress) as advance, chance:
+        batches = _batches(items, limit, item_format)
         if not (sample := next(batches, None)):
             raise InputError("the data hold no examples: give at least one")
         # Half: training needs memory too, and so may others.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-from probe.batch import Value, gather
+from probe.batch import Rows, Value, gather
 from probe.errors import InputError
 from probe.seeding import global_states, python_draws
 
@@ -19,7 +19,7 @@ _NEAR = 0.02  # of the largest value, above what rounds differently in batches o
 
 @torch.no_grad()
 def check_independence(
-    compute: Callable[[Value], Iterable[tuple[str, Tensor]]], x: Value, labels: Tensor
+    compute: Callable[[Value], Iterable[tuple[str, Tensor]]], x: Rows | Value, labels: Tensor
 ) -> None:
     """Compare the values of a few examples in a mixed batch and in batches of similar examples.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,15 +14,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from probe.errors import InputError
 from probe.examples import Examples
-from probe.retrain import retrain_each
+from probe.extensions import MetricEntry, readout
+from probe.metrics.matrix import AccuracyMatrix
+from probe.readouts.readout import read
+from probe.results.scores import user_scores
+from probe.retrain import partial_retrain, retrain_each
 from probe.retraining import RetrainSettings
-from probe.seeding import global_states, global_stream, stream
+from probe.seeding import OtherThreads, global_states, global_stream, stream
 from probe.training.recipe import Recipe
 from tests.laws.zoo.written import Layer, Written
 
 WIDE: dict[str, Layer] = {"a": (6, 16), "b": (16, 16), "c": (16, 4)}
 Y = torch.arange(96) % 4
+RAISES = pytest.raises(InputError, match="another thread")
 DATA = Examples(functional.one_hot(Y, 6) + torch.randn(96, 6, generator=stream(0)), Y)
 
 
@@ -130,3 +138,55 @@ def test_a_gpu_that_is_used_later_is_not_seeded(monkeypatch: pytest.MonkeyPatch)
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
     assert seeds  # which is why torch.manual_seed is not used
+
+
+def test_threads_give_the_results_of_one_after_the_other() -> None:
+    with global_stream(stream(0)):
+        models = [Written(in_eval_mode, WIDE) for _ in range(3)]
+
+    def retrained(model: nn.Module) -> list[list[int]]:
+        recipe = Recipe(epochs=8, batch_size=16)
+        result = partial_retrain(model, ["a", "b"], DATA, DATA, [[0, 1], [2, 3]], recipe)
+        return [predictions.predicted.tolist() for predictions in result.measured.values()]
+
+    in_turn, before = list(map(retrained, models)), (states(), torch.get_num_threads())
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(retrained, models)) == in_turn
+    assert (states(), torch.get_num_threads()) == before
+
+
+def test_another_thread_that_draws_is_noticed() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        threads = OtherThreads()
+        for draw, expectation in (int, nullcontext()), (lambda: torch.rand(1), RAISES):
+            threads.after()
+            pool.submit(draw).result()
+            with expectation:
+                threads.before()
+
+
+def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:
+    @readout("drawing")
+    class Drawing:
+        def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
+            torch.set_default_dtype(torch.float64)
+            python, numpys = random.randrange(classes), np.random.randint(classes)  # noqa: NPY002
+            return (torch.randint(classes, (len(test),)) + python + numpys) % classes
+
+    def by_draw(R: AccuracyMatrix) -> float:
+        torch.set_default_dtype(torch.float64)
+        return random.random() + float(torch.rand(()))
+
+    results = []
+    for draw in range(2):
+        random.seed(draw)
+        np.random.seed(draw)  # noqa: NPY002
+        torch.manual_seed(draw)
+        before = states()
+        predicted = read(Drawing(), DATA.x, DATA.y, DATA.x, 4).predicted.tolist()
+        entry = MetricEntry(name="drawn", score=by_draw)
+        results.append((predicted, user_scores(AccuracyMatrix([[0.5], [0.5]]), [entry])))
+        assert states() == before
+        assert torch.get_default_dtype() == torch.float32
+    assert results[0] == results[1]

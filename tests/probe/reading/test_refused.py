@@ -35,7 +35,7 @@ def one_hot(rows):
 CASES = [
     (3, {}, "type int"),
     ({"train": 1, "test": 2}, {}, "'train', 'test'"),
-    (DataLoader(TensorDataset(X, Y), 7, drop_last=True), {}, "no examples"),
+    (TensorDataset(X[:0], Y[:0]), {}, "no examples"),
     (Broken(), {}, "item 4 of the data cannot be read: OSError: picture 4 is gone"),
     (X, {}, "item 0 of the data: a Tensor"),
     (TensorDataset(X, X, Y), {}, "a tuple of 3"),

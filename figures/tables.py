@@ -15,6 +15,7 @@ from figures.appearance import distinct
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.matrices import mean_accuracies
 from probe.tables.schemas import CONTROLS
+from probe.tables.statement_text import WITHHELD
 from probe.tables.summary import seed_means
 from probe.tables.table_file import new_table, read_table, table_file, where
 
@@ -178,7 +179,7 @@ class StudyTables:
 
 def unjudged(statements: pd.DataFrame) -> set[tuple[str, str, str]]:
     """Return learner, readout and feature of layers in doubt for more than too few seeds."""
-    rows = where(statements, verdict=["not converged", "near chance", "no ceiling"])
+    rows = where(statements, verdict=[*WITHHELD.keys() - {"few seeds"}])
     return set(zip(rows["learner"], rows["readout"], rows["feature"], strict=True))
 
 

@@ -52,32 +52,23 @@ def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return locked
 
 
-class OtherThreads:
-    """A check that no other thread draws from torch's global generator, as a training does.
+@contextmanager
+def no_other_draws() -> Iterator[None]:
+    """Check that no other thread draws from torch's global generator within the block.
 
-    Call `before` and `after` around each step: nothing may be drawn in between.
+    Nothing in the block may draw. A training in another thread is noticed after some steps.
+
+    Raises:
+        InputError: Another thread has drawn numbers.
     """
-
-    def __init__(self) -> None:
-        # A comparison takes some microseconds.
-        self._running = threading.active_count() > 1
-        self._state: torch.Tensor | None = None
-
-    def before(self) -> None:
-        """Compare the generator's state with that after the last step.
-
-        Raises:
-            InputError: Another thread has drawn numbers.
-        """
-        if self._state is not None and not torch.equal(self._state, torch.get_rng_state()):
-            raise InputError(
-                "another thread draws from torch's global generator, and both get wrong numbers: "
-                "run one after the other, or in another process"
-            )
-
-    def after(self) -> None:
-        """Store the generator's state."""
-        self._state = torch.get_rng_state() if self._running else None
+    # With a single thread there is nothing to compare.
+    state = torch.get_rng_state() if threading.active_count() > 1 else None
+    yield
+    if state is not None and not torch.equal(state, torch.get_rng_state()):
+        raise InputError(
+            "another thread draws from torch's global generator, and both get wrong numbers: run "
+            "one after the other, or in another process"
+        )
 
 
 @contextmanager

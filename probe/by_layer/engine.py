@@ -10,6 +10,7 @@ one for the matrices that readouts are fitted to, and one for the values that ta
 on.
 """
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -311,7 +312,10 @@ class LayerProbe:
             cuts = self._cuts(model, diagnostics.keys())
             peer_matrices = self._matrices(cuts, scenario.test.x)
             for feature, numbers in diagnostics.items():
-                numbers[f"cka.{peer}"] = compared[feature].cka(peer_matrices[feature][0])
+                peer_values = peer_matrices[feature][0]
+                cka = min(compared[feature].cka(peer_values), math.nextafter(1, 0))
+                # Exactly 1 only of the same values, as of a frozen layer.
+                numbers[f"cka.{peer}"] = 1.0 if torch.equal(values[feature], peer_values) else cka
         for key in keys:
             yield key, Measurement(test=scenario.test_examples, values=diagnostics[key.feature])
 

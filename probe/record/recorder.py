@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import filecmp
 import re
+import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -207,6 +208,7 @@ class Recorder:
                 # What follows a different network is of no use beside this one. Before that
                 # is replaced: a process that is killed here leaves no accuracy of another network.
                 self._keep({k: v for k, v in self._record.rows.items() if k < row}, hashes)
+        self._warn_of_equal(row, hashes)
         predicted = self._predict(self._examples.splits["test"], row)
         self._keep({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
 
@@ -243,6 +245,20 @@ class Recorder:
         record = replace(self._record, rows=rows, hashes=hashes)
         record.write(self.folder)
         self._record = record
+
+    def _warn_of_equal(self, row: int, hashes: Mapping[int, str]) -> None:
+        """Warn if a network is that of another row, or of another seed."""
+        equal = [
+            f"{other} tasks" for other in hashes if other != row if hashes[other] == hashes[row]
+        ]
+        for other in recording.read_runs(self.folder) if row else ():
+            run = other.run
+            if (run.learner, run.order) == (self.run.learner, self.run.order):
+                same = run.seed != self.run.seed and other.hashes.get(row) == hashes[row]
+                equal += [f"{row} tasks of seed {run.seed}"] if same else []
+        if equal:
+            text = f"the network after {row} tasks is the one after {equal[0]}, bit for bit"
+            warnings.warn(f"{text}: record the network that is trained", stacklevel=3)
 
     def _predict(self, test: Examples[Any], row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""

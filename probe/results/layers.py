@@ -276,7 +276,9 @@ def first_layers(statements: pd.DataFrame, depths: Mapping[str, int]) -> pd.Data
         if seeds < FEWEST or len(rows) < layers - (key[2] == "learns_less"):
             continue
         by_depth = list(rows.sort_values("depth", kind="stable").itertuples())
-        first, last = first_layer([row.verdict for row in by_depth])
+        # What never changes forgets nothing, although that says nothing of learning.
+        verdicts = ["no" if row.verdict == "unchanged" else row.verdict for row in by_depth]
+        first, last = first_layer(verdicts)
         names = ["" if index is None else by_depth[index].feature for index in (first, last)]
         ranges.append((*key, *names, seeds, _seeds_needed(by_depth, first, last)))
     return new_table("first_layer", ranges)

@@ -27,7 +27,8 @@ from probe.metrics.renaming import renaming_notes
 from probe.notes import constant
 from probe.results.causes import cause_rows
 from probe.results.controls import control_rows
-from probe.results.layers import first_layers, layers_of
+from probe.results.layers import Layer, first_layers, layers_of
+from probe.results.repeats import repeated_networks
 from probe.results.result import JobResult, job_result, main_head
 from probe.results.run_directory import store_of
 from probe.results.scores import metric_rows, user_scores
@@ -92,7 +93,18 @@ def tables_of(
     # Networks that never saw a task enter no other table.
     results = [result for result in results if not result.job.without]
     notes, withheld = check_trainings(results)
+    notes_on_repeats, unsaid = repeated_networks(results)
     layers = list(layers_of(results))
+
+    def verdict_of(layer: Layer, row: Row) -> str:
+        name, verdict = row["statement"], str(row["verdict"])
+        if verdict == "few seeds":
+            return verdict
+        # A doubtful output says nothing of hidden layers.
+        at_output = {} if layer.chance is None else withheld
+        verdict = at_output.get((layer.learner, name), verdict)
+        return unsaid.get((layer.learner, layer.feature, name), verdict)
+
     costs = [
         ({**result.job.columns, "tasks_seen": tasks_seen}, cost)
         for result in results
@@ -110,10 +122,7 @@ def tables_of(
         "times": [{**run, "seconds": training.seconds} for run, training in costs],
         "layers": [row for layer in layers for row in layer.rows()],
         "statements": [
-            row
-            # A doubtful output says nothing of hidden layers.
-            if row["verdict"] == "few seeds" or layer.chance is None
-            else {**row, "verdict": withheld.get((layer.learner, row["statement"]), row["verdict"])}
+            {**row, "verdict": verdict_of(layer, row)}
             for layer in layers
             for row in layer.statements()
         ],
@@ -128,6 +137,7 @@ def tables_of(
         ],
         "notes": [
             *notes,
+            *notes_on_repeats,
             *(row for result in results for row in _notes(result, metrics)),
             *(row for result in results for row in _notes_on_spread(plan, result.job)),
         ],

@@ -34,8 +34,9 @@ their number.
 - `statements`: a statement on a layer with the interval that decides it. statement:
   `below_ceiling`, `forgets`, `learns_less` than offline training, or `loses_plasticity` task by
   task. verdict: `yes` if the 95 % interval is above the margin, `no` if below, `open` if it
-  contains the margin; `few seeds`, `not converged`, `near chance` and `no ceiling` if nothing can
-  be stated. value: the quantity in `probe.analysis.statements.STATEMENTS`, over all tasks.
+  contains the margin; `few seeds`, `not converged`, `near chance`, `no ceiling`, `unchanged` and
+  `equal seeds` if nothing can be stated. value: the quantity in
+  `probe.analysis.statements.STATEMENTS`, over all tasks.
 - `statement_seeds`: the value of one seed in the mean of a statement.
 - `first_layer`: the range of the first layer of which a statement is true. first_possible: the
   first layer by depth that is not excluded, empty if all are. first_confirmed: the first layer by

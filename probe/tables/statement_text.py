@@ -35,6 +35,8 @@ WITHHELD = {
     "not converged": "training has not converged",
     "near chance": "accuracy on the first task is near chance",
     "no ceiling": "offline training is less accurate than a learner",
+    "unchanged": "its values are the same after every task",
+    "equal seeds": "some seeds are the same network",
 }
 """The reason for each withheld verdict."""
 

@@ -13,7 +13,7 @@ from probe.batch import gather
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
-from probe.seeding import OtherThreads, every_global_stream
+from probe.seeding import every_global_stream, no_other_draws
 from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
@@ -139,15 +139,14 @@ def fit(
         # Made where a chain's parameters lie as they will. Adam's moments start at 0 with each
         # training: none are carried over from another task.
         trained = [p for p in model.parameters() if p.requires_grad]
-        update = updates(trained, recipe, recipe.epochs * len(ends))
+        update = no_other_draws()(updates(trained, recipe, recipe.epochs * len(ends)))
         spared = chain.spared if chain else int
         losses: list[float] = []
         for epoch in range(recipe.epochs):
-            epoch_losses, others = [], OtherThreads()
+            epoch_losses = []
             # Drawn on the CPU, so that the order is the same on every device.
             order = torch.randperm(len(data), generator=generator).to(device, non_blocking=True)
             for indices in order.tensor_split(ends[:-1]):
-                others.before()
                 x, y = gather(data.x, indices), data.y.index_select(0, indices)
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
@@ -158,7 +157,6 @@ def fit(
                     steps.after_backward(model)
                     update()
                     steps.after_step(model)
-                others.after()
             # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
             numbers = torch.stack(epoch_losses).double().cpu()
             losses += ([] if epoch else [float(numbers[0])]) + [float(numbers.mean())]

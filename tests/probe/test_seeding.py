@@ -22,7 +22,7 @@ from probe.readouts.readout import read
 from probe.results.scores import user_scores
 from probe.retrain import partial_retrain, retrain_each
 from probe.retraining import RetrainSettings
-from probe.seeding import OtherThreads, global_states, global_stream, stream
+from probe.seeding import global_states, global_stream, no_other_draws, stream
 from probe.training.recipe import Recipe
 from tests.laws.zoo.written import Layer, Written
 
@@ -158,12 +158,9 @@ def test_threads_give_the_results_of_one_after_the_other() -> None:
 def test_another_thread_that_draws_is_noticed() -> None:
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()
-        threads = OtherThreads()
         for draw, expectation in (int, nullcontext()), (lambda: torch.rand(1), RAISES):
-            threads.after()
-            pool.submit(draw).result()
-            with expectation:
-                threads.before()
+            with expectation, no_other_draws():
+                pool.submit(draw).result()
 
 
 def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:

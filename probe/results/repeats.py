@@ -1,0 +1,85 @@
+"""Networks that are the same network: in several seeds, or after several tasks.
+
+Copies that were forgotten, a seed that was reset and shared or frozen layers give differences of
+exactly 0, which say nothing of learning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from probe.analysis.statements import STATEMENTS
+from probe.by_layer.plan import CONTROLS
+from probe.results.layers import jobs_by_learner
+from probe.results.result import JobResult, main_head
+from probe.tables.schemas import Row
+
+Withheld = Mapping[tuple[str, str, str], str]
+"""Verdicts by learner, feature and statement."""
+
+UNCHANGED = "its values are the same after every task: frozen, shared, or networks not copied"
+EQUAL = "it is the same network as seed {}: its training does not depend on the seed"
+
+
+def repeated_networks(results: Sequence[JobResult]) -> tuple[list[Row], Withheld]:
+    """Return notes on equal networks and layers, and the verdicts that are withheld for them.
+
+    Networks are compared by the losses of all test examples, layers by their values (CKA is 1 only
+    for equal ones). Seeds that only repeat the retraining of networks trained elsewhere may be
+    equal.
+
+    Args:
+        results: The results of jobs.
+
+    Returns:
+        The rows of notes, and the verdicts: `unchanged` of the forgetting of a layer whose values
+        are the same after every task in all runs, `equal seeds` of all statements on a learner.
+    """
+    notes: list[Row] = []
+    withheld: dict[tuple[str, str, str], str] = {}
+    learned = (result for result in results if result.job.kind not in CONTROLS)
+    for learner, runs in jobs_by_learner(learned).items():
+        *features, output = runs[0].features
+        unchanged = [f for f in features if all(_is_unchanged(run, f) for run in runs)]
+        if unchanged == features and all(map(_predicts_the_same, runs)):
+            unchanged.append(output)
+        for feature in unchanged:
+            withheld[learner, feature, "forgets"] = "unchanged"
+            notes += (_note(run, UNCHANGED, feature) for run in runs)
+        for first, second in combinations(runs, 2):
+            same_order = first.job.order == second.job.order and not second.job.provided
+            if same_order and _losses(first) == _losses(second) != []:
+                notes.append(_note(second, EQUAL.format(first.job.seed)))
+                keys = [(learner, f, name) for f in second.features for name in STATEMENTS]
+                withheld |= dict.fromkeys(keys, "equal seeds")
+    return notes, withheld
+
+
+def _note(run: JobResult, text: str, feature: str = "") -> Row:
+    return {**run.job.columns, "feature": feature, "tasks_seen": run.job.last, "note": text}
+
+
+def _losses(run: JobResult) -> list[bytes]:
+    """Return the losses of all test examples after each task."""
+    head = main_head(run.job)
+    tested = (measurement for tasks_seen, measurement in run.tested.items() if tasks_seen)
+    return [m.loss[head].tobytes() for m in tested if head in m.loss]
+
+
+def _predicts_the_same(run: JobResult) -> bool:
+    """Return whether the network predicts the same after every task, of all classes if it can."""
+    tested = [m.predicted for tasks_seen, m in run.tested.items() if tasks_seen]
+    return len({m.get("all", m[main_head(run.job)]).tobytes() for m in tested}) == 1 < len(tested)
+
+
+def _is_unchanged(run: JobResult, feature: str) -> bool:
+    """Return whether a feature's values are the same after every task, as far as measured."""
+    similarities = [
+        similarity
+        for key, values in run.diagnostics.items()
+        if key.feature == feature
+        for name, similarity in values.items()
+        if name.startswith("cka.step-")
+    ]
+    return bool(similarities) and set(similarities) == {1.0}

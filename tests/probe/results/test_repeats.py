@@ -1,0 +1,72 @@
+"""Networks that are the same network are said to be, and no statement rests on them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+import probe
+from probe.errors import InputError
+from tests.probe.record.tiny import TASKS, examples, network
+
+DATA = examples(), examples(60, 1)
+
+
+def changed(model: nn.Module, name: str, by: float) -> nn.Module:
+    """Return a network that shares all parameters with another, except the named one."""
+    other = network()
+    for key, parameter in model.named_parameters():
+        module, _, last = key.rpartition(".")
+        value = nn.Parameter(parameter.detach() * by) if key == name else parameter
+        setattr(other.get_submodule(module), last, value)
+    return other
+
+
+def forgets(networks: dict[int, nn.Module]) -> tuple[dict[str, str], set[str]]:
+    """Return the verdicts on forgetting by feature, and the features with a note."""
+    measured = probe.Measure(readouts=["linear"], seeds=3)
+    tables = probe.analyze(networks, *DATA, TASKS, ["0"], readouts=measured).tables_by_name
+    stated = tables["statements"].query("statement == 'forgets'")
+    notes = tables["notes"]
+    unchanged = notes["note"].str.contains("the same after every task")
+    return dict(zip(stated["feature"], stated["verdict"], strict=True)), {
+        *notes[unchanged]["feature"]
+    }
+
+
+def test_no_forgetting_is_stated_of_layers_that_networks_share() -> None:
+    model = network()
+    verdicts, noted = forgets({1: model, 2: model, 3: model})
+    assert (set(verdicts.values()), noted) == ({"unchanged"}, {*verdicts})
+    head = [changed(model, "4.weight", by) for by in (-1.0, 2.0, 0.5)]
+    verdicts, noted = forgets(dict(enumerate(head, 1)))
+    assert noted == {"0"}
+    assert {feature for feature, verdict in verdicts.items() if verdict == "unchanged"} == {"0"}
+    first = [changed(model, "0.weight", by) for by in (-1.0, 2.0, 0.5)]
+    verdicts, noted = forgets(dict(enumerate(first, 1)))
+    assert "unchanged" not in verdicts.values()
+    assert noted == set()
+
+
+def test_a_training_that_is_saved_as_two_seeds_is_refused(tmp_path: Path) -> None:
+    for task in range(1, 4):
+        path = tmp_path / f"seed0-task{task}.pt"
+        torch.save(changed(network(), "0.weight", task).state_dict(), path)
+        shutil.copy(path, tmp_path / f"seed1-task{task}.pt")
+    files = probe.Model(f"{tmp_path}/seed{{seed}}-task{{task}}.pt", fresh=network)
+    with pytest.raises(InputError, match="seeds 0 and 1 of model are the same network"):
+        probe.analyze(files, *DATA, TASKS, ["0"])
+
+
+def test_a_recorder_warns_of_the_network_of_another_task_or_seed(tmp_path: Path) -> None:
+    model = network()
+    recorder = probe.Recorder(tmp_path, model, DATA[1], TASKS)
+    recorder.after_task(1)
+    with pytest.warns(UserWarning, match="after 2 tasks is the one after 1 tasks"):
+        recorder.after_task(2)
+    with pytest.warns(UserWarning, match="is the one after 1 tasks of seed 0"):
+        probe.Recorder(tmp_path, model, DATA[1], TASKS, seed=1).after_task(1)

@@ -77,13 +77,50 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
 
     Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
     """
-    k = R.check_task(k)
-    if k == 1:
-        raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
+    k = _later_task(R, k)
     # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared with.
     past = np.arange(1, k)
     best = R.measured(past[:, None], past).max(axis=0)
     return np.asarray(best - R.measured(k, past))
+
+
+@metric(after="k")
+def forgetting_since_learned(R: AccuracyMatrix, k: int | None = None) -> float:
+    """Average forgetting of the earlier tasks since each was learned.
+
+    (1/(k-1)) sum_{j=1..k-1} (max_{l=j..k-1} a_{l,j} - a_{k,j}). No accuracy on a task that is still
+    to come is used: this is forgetting as class-incremental toolboxes report it, whose logs have
+    the tasks learned so far only. It equals `forgetting` if no task was better before it was
+    learned than at any time after.
+
+    Args:
+        R: Accuracy matrix, (T+1, T).
+        k: Number of tasks learned, 2 to T; T by default.
+
+    Returns:
+        A value in [-1, 1]; lower is better, below 0 is positive backward transfer.
+
+    Raises:
+        NotMeasured: A cell is missing, or k = 1.
+
+    Source: Chaudhry 2018, eq. 3, with l from j instead of 1.
+
+    >>> nan = float("nan")
+    >>> forgetting_since_learned([[0.5, nan, nan], [0.75, 1.0, nan], [0.25, 0.75, 1.0]])
+    0.375
+    """
+    k = _later_task(R, k)
+    i, j = np.tril_indices(k - 1)
+    best = np.zeros(k - 1)
+    np.maximum.at(best, j, R.measured(i + 1, j + 1))
+    return float(best.mean()) - R.mean(k, np.arange(1, k))
+
+
+def _later_task(R: AccuracyMatrix, k: int | None) -> int:
+    k = R.check_task(k)
+    if k == 1:
+        raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
+    return k
 
 
 @metric(after="k", needs=["reference"])

@@ -77,7 +77,9 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
 
     Source: Chaudhry 2018, eq. 3 (whose worked example writes a_{j,k} transposed).
     """
-    k = _later_task(R, k)
+    k = R.check_task(k)
+    if k == 1:
+        raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
     # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared with.
     past = np.arange(1, k)
     best = R.measured(past[:, None], past).max(axis=0)
@@ -109,18 +111,10 @@ def forgetting_since_learned(R: AccuracyMatrix, k: int | None = None) -> float:
     >>> forgetting_since_learned([[0.5, nan, nan], [0.75, 1.0, nan], [0.25, 0.75, 1.0]])
     0.375
     """
-    k = _later_task(R, k)
-    i, j = np.tril_indices(k - 1)
-    best = np.zeros(k - 1)
-    np.maximum.at(best, j, R.measured(i + 1, j + 1))
-    return float(best.mean()) - R.mean(k, np.arange(1, k))
-
-
-def _later_task(R: AccuracyMatrix, k: int | None) -> int:
-    k = R.check_task(k)
-    if k == 1:
-        raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
-    return k
+    # No accuracy is lower than 0: a cell of 0 leaves the maximum as it is.
+    learned = R.values.copy()
+    learned[1:][np.triu_indices(R.tasks, 1)] = 0
+    return float(task_forgetting(AccuracyMatrix(learned), k).mean())
 
 
 @metric(after="k", needs=["reference"])

@@ -18,7 +18,7 @@ from probe.metrics.matrix import AccuracyMatrix
 
 _MOST_TASKS = 1000  # the metrics after each task take their cube
 _MOST_BYTES = 2**25  # of a file: as many tasks, in the 25 characters a cell of numpy.savetxt
-_ROUNDING = 1e-3  # of accuracies in a file
+_ROUNDING = 0.0051  # of percentages without a fraction
 _TEXT = re.compile(r"(?!nan$).*[^-+.\de]", re.IGNORECASE)  # a cell that is no number
 
 _Cells = tuple[NDArray[np.float64], bool, bool]  # values, whether with a header, with labels

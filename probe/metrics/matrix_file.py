@@ -67,8 +67,8 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
 
     Raises:
         InputError: The file cannot be read or is too large, rows are ragged, cells are not numbers
-            or out of range, the shape is wrong, or the last row or column holds means. Pickled data
-            in a .npy (which could run code) is refused.
+            or out of range, the shape is wrong, or the last row holds means. Pickled data in a .npy
+            (which could run code) is refused.
     """
     return read_matrix_file(path, percent)[0]
 
@@ -151,7 +151,7 @@ def _read_csv(path: Path) -> _Cells:
     _check_shape(path, len(lines), 1 + max(line.count(",") for line in lines))
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if row]
     corner = not rows[0][0]
-    # In a smaller table 0 and 1 are accuracies, too.
+    # In a smaller table, 0 and 1 are accuracies as well.
     large = corner or max(len(rows), len(rows[0])) > 2
     header = large and _are_labels(rows[0][corner:])
     labels = large and _are_labels([row[0] for row in rows[header:]])

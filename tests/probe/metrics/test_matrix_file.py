@@ -92,6 +92,8 @@ def test_names_of_columns_and_rows_are_no_accuracies(
 
 
 def test_small_whole_numbers_may_be_accuracies(tmp_path):
+    gap = read_text(tmp_path, ",1,2\n90,10,20\n60,70,5\n35,50,86", percent=True)
+    assert np.array_equal(gap.values[0], [np.nan, 0.01, 0.02], equal_nan=True)
     assert np.array_equal(read_text(tmp_path, "0,1\n1,0").values[1:], [[0, 1], [1, 0]])
 
 
@@ -120,7 +122,7 @@ def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above)
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("line.csv", "0," * 2**24 + "0"),
+        ("line.csv", " " * 2**25 + "0"),
         ("wide.csv", "0," * 3000 + "0"),
         ("long.csv", "0\n" * 3000),
         ("wide.npy", npy_header("(3000, 3000)", "'|u1'", bytes(9 * 10**6))),

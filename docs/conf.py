@@ -105,7 +105,9 @@ PAPERS = {
     "chaudhry": "Chaudhry et al. 2018",
     "kemker": "Kemker et al. 2018",
     "deep_shallow": "Deep and shallow forgetting",
+    "icarl": "Rebuffi et al. 2017",
     "murata": "Murata et al. 2020",
+    "zscl": "Zheng et al. 2023",
 }
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
+from zipfile import ZipFile
 
-from probe.errors import NotWritten
+from probe.errors import InputError, NotWritten
 
 
 @contextmanager
@@ -81,6 +82,19 @@ def not_written(path: Path, error: OSError) -> NotWritten:
         f"cannot write {path} ({error.strerror or error}): {remedy}, and run the same command "
         f"again; nothing that was finished is lost"
     )
+
+
+def check_unpacked(path: Path) -> None:
+    """Raise InputError for a zip file, such as a .npz, that unpacks to far more than its size.
+
+    Files of other formats, and damaged ones, pass: their reader says what is wrong with them.
+    """
+    size = 0
+    with suppress(Exception), ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    # Deflate packs zeros a thousandfold.
+    if size > 2**26 and size > 200 * path.stat().st_size:
+        raise InputError(f"{path} would unpack to {size} bytes: write it without compression")
 
 
 def hashed(content: bytes) -> bytes:

@@ -12,9 +12,12 @@ papers define one name differently, a prefix says whose it is.
 - Lopez-Paz and Ranzato 2017 (`gem`): `acc`, `gem_bwt`, `gem_fwt`;
 - Diaz-Rodriguez 2018 (`diaz_rodriguez`): `diaz_accuracy`, `diaz_bwt`, `rem`, `bwt_plus`,
   `diaz_fwt`, `ms`, `sss`, `ce`, `cl_score`, `cl_stability`;
-- Chaudhry 2018 (`chaudhry`): `average_accuracy`, `forgetting`, `task_forgetting`, `intransigence`;
+- Chaudhry 2018 (`chaudhry`): `average_accuracy`, `forgetting`, `task_forgetting`,
+  `forgetting_since_learned`, `intransigence`;
 - Kemker 2018 (`kemker`): `alpha_base`, `alpha_new`, `alpha_all`, `omega_base`, `omega_new`,
   `omega_all`;
+- Rebuffi 2017 (`icarl`): `average_incremental_accuracy`;
+- Zheng 2023 (`zscl`): `zscl_transfer`;
 - Murata 2020 (`murata`), from counts: `pra`, `forgetting_strength`, `task_f1`;
 - deep and shallow forgetting, ICLR 2026 (`deep_shallow`): `deep_forgetting`,
   `task_deep_forgetting`, `shallow_forgetting`, `task_shallow_forgetting`, `replay_gap`.
@@ -30,12 +33,13 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from probe.metrics import diaz_rodriguez, gem
+    from probe.metrics import diaz_rodriguez, gem, zscl
     from probe.metrics.chaudhry import *
     from probe.metrics.counts import Counts as Counts
     from probe.metrics.deep_shallow import *
     from probe.metrics.diaz_rodriguez import *
     from probe.metrics.gem import *
+    from probe.metrics.icarl import *
     from probe.metrics.kemker import *
     from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
     from probe.metrics.matrix_file import read_matrix as read_matrix
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 
     diaz_accuracy, diaz_fwt = diaz_rodriguez.accuracy, diaz_rodriguez.fwt
     diaz_bwt, gem_bwt, gem_fwt = diaz_rodriguez.bwt, gem.bwt, gem.fwt
+    zscl_transfer = zscl.transfer
 
 _HOMES = {
     "AccuracyMatrix": "matrix",

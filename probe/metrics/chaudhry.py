@@ -86,6 +86,37 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
     return np.asarray(best - R.measured(k, past))
 
 
+@metric(after="k")
+def forgetting_since_learned(R: AccuracyMatrix, k: int | None = None) -> float:
+    """Average forgetting of the earlier tasks since each was learned.
+
+    (1/(k-1)) sum_{j=1..k-1} (max_{l=j..k-1} a_{l,j} - a_{k,j}). No accuracy on a task that is still
+    to come is used: this is forgetting as class-incremental toolboxes report it, whose logs have
+    the tasks learned so far only. It equals `forgetting` if no task was better before it was
+    learned than at any time after.
+
+    Args:
+        R: Accuracy matrix, (T+1, T).
+        k: Number of tasks learned, 2 to T; T by default.
+
+    Returns:
+        A value in [-1, 1]; lower is better, below 0 is positive backward transfer.
+
+    Raises:
+        NotMeasured: A cell is missing, or k = 1.
+
+    Source: Chaudhry 2018, eq. 3, with l from j instead of 1.
+
+    >>> nan = float("nan")
+    >>> forgetting_since_learned([[0.5, nan, nan], [0.75, 1.0, nan], [0.25, 0.75, 1.0]])
+    0.375
+    """
+    # No accuracy is lower than 0: a cell of 0 leaves the maximum as it is.
+    learned = R.values.copy()
+    learned[1:][np.triu_indices(R.tasks, 1)] = 0
+    return float(task_forgetting(AccuracyMatrix(learned), k).mean())
+
+
 @metric(after="k", needs=["reference"])
 def intransigence(
     R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: int | None = None

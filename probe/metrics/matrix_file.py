@@ -3,9 +3,12 @@
 Logs are read as text: no code in them is run.
 """
 
+import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from stat import S_ISREG
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +16,37 @@ from numpy.typing import NDArray
 from probe.errors import InputError, described, located, unknown, unreadable
 from probe.metrics.matrix import AccuracyMatrix
 
+_MOST_TASKS = 1000  # the metrics after each task take their cube
+_MOST_BYTES = 2**25  # of a file: as many tasks, in the 25 characters a cell of numpy.savetxt
+_ROUNDING = 0.0051  # of percentages without a fraction
+_TEXT = re.compile(r"(?!nan$).*[^-+.\de]", re.IGNORECASE)  # a cell that is no number
+
+_Cells = tuple[NDArray[np.float64], bool, bool]  # values, whether with a header, with labels
+
 _ONE = "keep the lines of one in a file of its own"
 # What NumPy 2 writes around a number, and NumPy 1 does not.
 _NUMBER = r"(?:np\.float64\()?(\d+(?:\.\d+)?(?:e-?\d+)?)"
 _COUNT = r"(\d{1,9})"  # Python refuses to read a number of thousands of digits
+
+
+class Reading(NamedTuple):
+    """The way in which the accuracy matrix in a file was read.
+
+    Attributes:
+        file: The file.
+        unit: "percent" or "fractions".
+        header: Whether the first line was read as names of the columns.
+        labels: Whether the first column was read as names of the rows.
+        row_0: Whether accuracies before any training were read.
+        notes: What may be wrong with the matrix.
+    """
+
+    file: str
+    unit: str
+    header: bool
+    labels: bool
+    row_0: bool
+    notes: list[str]
 
 
 def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
@@ -24,7 +54,9 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
 
     The file holds T rows of T cells, or T+1 rows with the accuracies before any training first; T
     is the number of columns. An empty cell or `nan` means "not measured". A .csv may have a UTF-8
-    byte order mark, Windows line ends, spaces around cells and blank lines at the end.
+    byte order mark, Windows line ends, spaces around cells and blank lines at the end. Text, or
+    whole numbers that count up from 0 or 1, in the first line or column is labels, as pandas
+    writes them. Zeros in every cell above the diagonal count as not measured.
 
     Args:
         path: The file.
@@ -34,44 +66,116 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
         The matrix.
 
     Raises:
-        InputError: The file cannot be read, rows are ragged, cells are not numbers or out of range,
-            or the shape is wrong. Pickled data in a .npy (which could run code) is refused.
+        InputError: The file cannot be read or is too large, rows are ragged, cells are not numbers
+            or out of range, the shape is wrong, or the last row holds means. Pickled data in a .npy
+            (which could run code) is refused.
     """
+    return read_matrix_file(path, percent)[0]
+
+
+def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix, Reading]:
+    """Read an accuracy matrix as `read_matrix` does.
+
+    Args:
+        path: The file.
+        percent: Whether cells are percentages.
+
+    Returns:
+        The matrix, and how it was read.
+
+    Raises:
+        InputError: As for `read_matrix`.
+    """
+    values, header, labels = _read_cells(path)
+    unit = "percent" if percent else "fractions"
+    with located(f"{path}, in {unit}{'' if percent else ' as without --percent'}"):
+        R = AccuracyMatrix.of(values / 100 if percent else values)
+    table = R.values.copy()
+    others = np.ma.masked_invalid(table[:-1])
+    means = others.mean(0).filled(np.nan)
+    # Of equal rows, the last is the mean as well.
+    varied = (others.std(0) > _ROUNDING).any()
+    if varied and np.allclose(table[-1], means, 0, _ROUNDING, equal_nan=True):
+        raise InputError(f"{path}: the last row holds the means of the others: remove it")
+    above = np.triu_indices(R.tasks, 1)
+    notes = list[str]()
+    if percent and not (values > 1).any():
+        notes.append("no value is above 1: fractions, not percentages?")
+    if R.tasks > 1 and not np.nan_to_num(np.tril(table[1:], -1)).any():
+        notes.append("no value but 0 below the diagonal: transposed? A row is a number of tasks")
+    if R.tasks > 1 and not table[1:][above].any():
+        notes.append("only 0 above the diagonal: not measured, or transposed? Read as not measured")
+        table[1:][above] = np.nan
+    row_0 = not np.isnan(table[0]).all()
+    return AccuracyMatrix(table), Reading(str(path), unit, header, labels, row_0, notes)
+
+
+def _read_cells(path: Path) -> _Cells:
     readers = {".csv": _read_csv, ".npy": _read_npy}
     suffix = path.suffix.lower()
     if suffix not in readers:
         raise InputError(f"{path} must be a .csv or .npy file with an accuracy matrix")
     try:
-        values = readers[suffix](path)
+        _check_size(path)
+        return readers[suffix](path)
     except OSError as error:
         raise unreadable(path, error, "give the path of a .csv or .npy file") from None
+    except InputError:
+        raise
     except Exception as error:
         # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
         what = f"{path} cannot be read as numbers ({described(error)})"
-        remedy = "use numpy.save, or separate them by commas, no header, empty where not measured"
+        remedy = "use numpy.save, or separate them by commas, empty where not measured"
         raise InputError(f"{what}: {remedy}") from None
-    with located(f"{path}, {'in percent' if percent else 'in fractions as without --percent'}"):
-        return AccuracyMatrix.of(values / 100 if percent else values)
 
 
-def _read_csv(path: Path) -> NDArray[np.float64]:
+def _check_size(path: Path) -> None:
+    status = path.stat()
+    if not S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
+        raise InputError(f"{path} cannot be read: give a file of at most {_MOST_BYTES >> 20} MiB")
+
+
+def _check_shape(path: Path, *sizes: int) -> None:
+    # With a header, labels and a row before any training.
+    if max(sizes, default=0) > _MOST_TASKS + 2:
+        raise InputError(
+            f"{path} has {max(sizes)} rows or columns: give {_MOST_TASKS} tasks or less"
+        )
+
+
+def _read_csv(path: Path) -> _Cells:
     # Spreadsheets begin their UTF-8 with a byte order mark.
-    text = path.read_text("utf-8-sig").rstrip()
-    if not text:
+    lines = path.read_text("utf-8-sig").rstrip().splitlines()
+    if not lines:
         raise ValueError("the file is empty")
+    _check_shape(path, len(lines), 1 + max(line.count(",") for line in lines))
+    rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if row]
+    corner = not rows[0][0]
+    # In a smaller table, 0 and 1 are accuracies as well.
+    large = corner or max(len(rows), len(rows[0])) > 2
+    header = large and _are_labels(rows[0][corner:])
+    labels = large and _are_labels([row[0] for row in rows[header:]])
+    header = header and (labels or not corner)
 
-    def number(cell: str) -> float:
-        return float(cell.strip() or "nan")
-
-    return np.loadtxt(text.splitlines(), delimiter=",", comments=None, converters=number, ndmin=2)
+    cells = [",".join(cell or "nan" for cell in row[labels:]) for row in rows[header:]]
+    return np.loadtxt(cells, delimiter=",", comments=None, ndmin=2), header, labels
 
 
-def _read_npy(path: Path) -> NDArray[np.float64]:
-    with path.open("rb") as file:
-        values = np.lib.format.read_array(file, allow_pickle=False)
+def _are_labels(cells: Sequence[str]) -> bool:
+    """Return whether cells are text, or numbers that count up, from 0 or 1 without a corner."""
+    return bool(cells) and any(
+        all(_TEXT.match(cell) or cell == str(at + first) for at, cell in enumerate(cells))
+        for first in (-1, 0, 1)
+    )
+
+
+def _read_npy(path: Path) -> _Cells:
+    # Mapped, so that the header is compared with the size of the file before anything is read.
+    values = np.lib.format.open_memmap(path, mode="r")
+    _check_shape(path, *values.shape)
     if values.dtype.kind not in "iuf":
         raise ValueError(f"it holds {values.dtype} values")
-    return values.astype(np.float64)
+    return values.astype(np.float64), False, False
 
 
 def read_log(path: Path, source: str) -> AccuracyMatrix:
@@ -112,6 +216,7 @@ def text_of(path: Path) -> str:
         InputError: The file cannot be read, or is not text.
     """
     try:
+        _check_size(path)
         return path.read_text("utf-8")
     except OSError as error:
         raise unreadable(path, error, "give a log") from None

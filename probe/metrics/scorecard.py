@@ -51,9 +51,13 @@ class Scorecard:
                 else:
                     yield paper, name, value
 
-    def to_json(self) -> str:
-        """Return a JSON object with the values by paper and `not_measured`; missing ones null."""
-        content = {**self.values, "not_measured": self.not_measured}
+    def to_json(self, **more: object) -> str:
+        """Return a JSON object with the values by paper and `not_measured`; missing ones null.
+
+        Args:
+            more: Further entries.
+        """
+        content = {**self.values, "not_measured": self.not_measured, **more}
         return json.dumps(content, indent=2, allow_nan=False)
 
 

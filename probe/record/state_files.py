@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.errors import InputError, described, unreadable
-from probe.files import replacing
+from probe.files import check_unpacked, replacing
 from probe.notes import listed
 
 # Where training programs keep the state dict among other things.
@@ -155,6 +155,7 @@ def read_content(path: Path) -> object:
     Raises:
         InputError: The file cannot be read, or could run code.
     """
+    check_unpacked(path)
     library, save = "torch", "torch.save"
     if path.suffix == ".safetensors":
         library, save = "safetensors", "safetensors.torch.save_file"

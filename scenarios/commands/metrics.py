@@ -12,7 +12,7 @@ from rich.table import Table
 
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.matrix_file import read_log, read_matrix
+from probe.metrics.matrix_file import Reading, read_log, read_matrix_file
 from probe.metrics.scorecard import scorecard
 from probe.validation import shown
 from scenarios.options import MetricsOptions, names
@@ -30,28 +30,31 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     Raises:
         InputError: The values cannot be read, or the matrices have different T.
     """
-    R = _matrix(file, options)
+    R, reading = _matrix(file, options)
     # R, the reference and the ideal are all in percent or none is: all are from one experiment.
-    other = _matrix(options.reference, options) if options.reference else None
+    other = _matrix(options.reference, options)[0] if options.reference else None
     if other and other.tasks != R.tasks:
         expected = f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
         raise InputError(f"--reference {options.reference}: {expected}")
     ideal = options.ideal and options.ideal / (100 if options.percent else 1)
     card = scorecard(R, reference=other, ideal=ideal, test_sizes=_sizes(options.test_sizes))
     if options.json:
-        print(card.to_json())
+        print(card.to_json(read=reading._asdict()))
         return
     table = Table("paper", "metric", "value", "not measured because")
     for paper, metric, value in card.rows():
         reason = card.not_measured.get(f"{paper}.{metric}", "")
         table.add_row(paper, metric, "" if value is None else f"{value:.4f}", reason)
     Console().print(table)
+    print(*(f"{name}: {value}" for name, value in reading._asdict().items()), sep="\n")
 
 
-def _matrix(path: Path, options: MetricsOptions) -> AccuracyMatrix:
+def _matrix(path: Path, options: MetricsOptions) -> tuple[AccuracyMatrix, Reading]:
     if options.from_:
-        return read_log(path, options.from_)
-    return read_matrix(path, percent=options.percent)
+        unit = "fractions" if options.from_ == "facil" else "percent"
+        R = read_log(path, options.from_)
+        return R, Reading(str(path), unit, header=False, labels=False, row_0=False, notes=[])
+    return read_matrix_file(path, percent=options.percent)
 
 
 def _sizes(text: str | None) -> list[int] | None:

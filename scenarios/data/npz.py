@@ -14,6 +14,7 @@ from zipfile import ZIP_STORED, ZipInfo
 import numpy as np
 
 from probe.errors import InputError, described
+from probe.files import check_unpacked
 from probe.memory import Array as Array
 
 _LARGE = 2**26  # bytes of an array that is mapped
@@ -44,6 +45,7 @@ def read_arrays(
         ...     read_arrays(Path(folder) / "a.npz", ["x"])
         {'x': array([0, 1, 2])}
     """
+    check_unpacked(path)
     try:
         # Opened here, as numpy gives an array for a .npy file, which cannot be closed.
         with path.open("rb") as file:

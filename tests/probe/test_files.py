@@ -5,11 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from probe.errors import InputError
 from probe.files import make_folder, replacing
+from probe.record.state_files import load_state
+from scenarios.data.npz import read_arrays
 
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])
@@ -41,3 +45,11 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(InputError, match=r"cannot write .*below \(Not a directory\): .*folder"):
         make_folder(tmp_path / "file" / "below")
+
+
+@pytest.mark.parametrize("read", [load_state, lambda path: read_arrays(path, ["x"])])
+def test_a_file_that_unpacks_a_thousandfold_is_not_read(tmp_path: Path, read: Any) -> None:
+    with (tmp_path / "x.npz").open("wb") as file:
+        np.savez_compressed(file, x=np.zeros(2**23 + 1))
+    with pytest.raises(InputError, match=f"{2**26 + 8 + 128} bytes"):
+        read(tmp_path / "x.npz")

@@ -47,6 +47,13 @@ LOOPS = {
     "chaudhry.forgetting": lambda R, k: mean(
         max(R(i, j) for i in range(1, k)) - R(k, j) for j in range(1, k)
     ),
+    "chaudhry.forgetting_since_learned": lambda R, k: mean(
+        max(R(i, j) for i in range(j, k)) - R(k, j) for j in range(1, k)
+    ),
+    "icarl.average_incremental_accuracy": lambda R, k: mean(
+        mean(R(i, j) for j in upto(i)) for i in upto(k)
+    ),
+    "zscl.transfer": lambda R, k: mean(mean(R(i, j) for i in range(1, j)) for j in upto(k)[1:]),
     "chaudhry.intransigence": lambda R, k: IDEAL - R(k, k),
     "kemker.alpha_base": lambda R, k: R(k, 1),
     "kemker.alpha_new": lambda R, k: R(k, k),

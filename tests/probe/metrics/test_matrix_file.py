@@ -1,11 +1,18 @@
 """Accuracy matrices read from files; `tests/bad_input/matrices.py` has those that are refused."""
 
+import csv
+import os
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from probe.metrics.matrix_file import read_matrix
+from probe.errors import InputError
+from probe.metrics.matrix_file import read_matrix, read_matrix_file
+from probe.metrics.scorecard import scorecard
+from tests.bad_input.making import npy_header
 
 SQUARE = np.array([[0.9, 0.1], [0.5, 0.8]])
 
@@ -32,7 +39,7 @@ cells = st.one_of(st.just(np.nan), st.floats(0, 1))
 
 
 def measured(table):
-    return not np.isnan(table).all()
+    return not np.isnan(table).all() and table[1:][np.triu_indices(table.shape[1], 1)].any()
 
 
 tables = st.integers(2, 5).flatmap(
@@ -61,3 +68,73 @@ def test_percent_is_turned_into_fractions(tmp_path):
     whole = np.array([[90, 10], [50, 80]])
     assert read_text(tmp_path, as_csv(whole), percent=True).values[1:] == pytest.approx(SQUARE)
     assert read_saved(tmp_path, whole, percent=True).values[1:] == pytest.approx(SQUARE)
+
+
+ROWS = np.array([[90, 10, 20], [60, 70, 5], [35, 50, 86.4]])
+ROW_0 = np.vstack([[8.5, 12, 11], ROWS])
+
+
+@pytest.mark.parametrize("table", [ROWS, ROW_0, ROWS.round()[:2, :2].astype(int)])
+@pytest.mark.parametrize("names", [range, lambda n: range(1, n + 1), lambda n: list("abcd")[:n]])
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC])
+def test_names_of_columns_and_rows_are_no_accuracies(
+    tmp_path, table, names, header, labels, quoting
+):
+    rows, columns = table.shape
+    frame = pd.DataFrame(table, index=names(rows), columns=names(columns))
+    frame.to_csv(tmp_path / "R.csv", header=header, index=labels, quoting=quoting)
+    R, reading = read_matrix_file(tmp_path / "R.csv", percent=True)
+    assert R.values[-rows:] == pytest.approx(table / 100)
+    how = (reading.unit, reading.header, reading.labels, reading.row_0, reading.notes)
+    assert how == ("percent", header, labels, table is ROW_0, [])
+
+
+def test_small_whole_numbers_may_be_accuracies(tmp_path):
+    gap = read_text(tmp_path, ",1,2\n90,10,20\n60,70,5\n35,50,86", percent=True)
+    assert np.array_equal(gap.values[0], [np.nan, 0.01, 0.02], equal_nan=True)
+    assert np.array_equal(read_text(tmp_path, "0,1\n1,0").values[1:], [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("decimals", [9, 2, 0])
+@pytest.mark.parametrize("lower", [True, False])
+def test_a_row_of_means_is_no_row_of_r(tmp_path, decimals, lower):
+    frame = pd.DataFrame(np.where(lower & ~np.tri(3, dtype=bool), np.nan, ROWS))
+    frame.loc["mean"] = frame.mean()
+    with pytest.raises(InputError, match="means"):
+        read_text(tmp_path, frame.round(decimals).to_csv(header=False, index=False), percent=True)
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above):
+    np.savetxt(tmp_path / "R.csv", np.tril(ROWS) if above else np.triu(ROWS), delimiter=",")
+    R, reading = read_matrix_file(tmp_path / "R.csv", percent=True)
+    (note,) = reading.notes
+    assert ("above" if above else "below") in note
+    card = scorecard(R).values
+    assert (card["diaz_rodriguez"]["fwt"] is None) == above
+    assert card["chaudhry"]["forgetting_since_learned"][-1] == pytest.approx(
+        (0.9 - 0.35 + 0.7 - 0.5) / 2 if above else (0.9 + 0.7) / 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("heavy.csv", (",".join([" " * 10**5 + ".5"] * 20) + "\n") * 20),
+        ("wide.csv", "0," * 3000 + "0"),
+        ("long.csv", "0\n" * 3000),
+        ("wide.npy", npy_header("(3000, 3000)", "'|u1'", bytes(9 * 10**6))),
+        ("claims.npy", npy_header("(900, 900)", data=bytes(100))),
+        ("pipe.csv", None),
+    ],
+)
+def test_sizes_are_compared_with_a_limit_before_anything_is_read(tmp_path, name, content):
+    path = tmp_path / name
+    if content is None:
+        os.mkfifo(path)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(InputError, match=name):
+        read_matrix(path)

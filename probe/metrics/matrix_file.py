@@ -38,15 +38,17 @@ class Reading(NamedTuple):
         header: Whether the first line was read as names of the columns.
         labels: Whether the first column was read as names of the rows.
         row_0: Whether accuracies before any training were read.
+        forward: Whether a task has an accuracy other than 0 before it is learned.
         notes: What may be wrong with the matrix.
     """
 
     file: str
     unit: str
-    header: bool
-    labels: bool
-    row_0: bool
-    notes: list[str]
+    header: bool = False
+    labels: bool = False
+    row_0: bool = False
+    forward: bool = True
+    notes: Sequence[str] = ()
 
 
 def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
@@ -56,7 +58,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     is the number of columns. An empty cell or `nan` means "not measured". A .csv may have a UTF-8
     byte order mark, Windows line ends, spaces around cells and blank lines at the end. Text, or
     whole numbers that count up from 0 or 1, in the first line or column is labels, as pandas
-    writes them. Zeros in every cell above the diagonal count as not measured.
+    writes them.
 
     Args:
         path: The file.
@@ -90,7 +92,7 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
     unit = "percent" if percent else "fractions"
     with located(f"{path}, in {unit}{'' if percent else ' as without --percent'}"):
         R = AccuracyMatrix.of(values / 100 if percent else values)
-    table = R.values.copy()
+    table = R.values
     others = np.ma.masked_invalid(table[:-1])
     means = others.mean(0).filled(np.nan)
     # Of equal rows, the last is the mean as well.
@@ -103,11 +105,11 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
         notes.append("no value is above 1: fractions, not percentages?")
     if R.tasks > 1 and not np.nan_to_num(np.tril(table[1:], -1)).any():
         notes.append("no value but 0 below the diagonal: transposed? A row is a number of tasks")
-    if R.tasks > 1 and not table[1:][above].any():
-        notes.append("only 0 above the diagonal: not measured, or transposed? Read as not measured")
-        table[1:][above] = np.nan
+    forward = R.tasks == 1 or bool(table[1:][above].any())
+    if not forward:
+        notes.append("only 0 above the diagonal: not measured, or transposed? No forward transfer")
     row_0 = not np.isnan(table[0]).all()
-    return AccuracyMatrix(table), Reading(str(path), unit, header, labels, row_0, notes)
+    return R, Reading(str(path), unit, header, labels, row_0, forward, notes)
 
 
 def _read_cells(path: Path) -> _Cells:

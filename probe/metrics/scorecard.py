@@ -24,6 +24,8 @@ _MISSING = {
     "reference": "needs a reference, the accuracy matrix of the cumulative learner (--reference)",
 }
 
+_FORWARD = ("fwt", "transfer")
+
 METRICS = tuple(metric for metric in registered() if metric.scorecard)
 """All metrics of a matrix, in the order of the tables."""
 
@@ -67,6 +69,7 @@ def scorecard(
     reference: AccuracyMatrix | ArrayLike | None = None,
     ideal: float | None = None,
     test_sizes: Sequence[int] | None = None,
+    forward: bool = True,
 ) -> Scorecard:
     """Compute every metric that the measured cells of an accuracy matrix allow.
 
@@ -75,6 +78,7 @@ def scorecard(
         reference: The cumulative learner's matrix, for Chaudhry's intransigence.
         ideal: alpha_ideal, for Kemker's Omega_base and Omega_all.
         test_sizes: Numbers of test examples of the tasks (T,), for alpha_all and Omega_all.
+        forward: Whether accuracies before a task is learned are those of a forward transfer.
 
     Returns:
         The metrics; one that lacks an input is None with a reason.
@@ -98,6 +102,8 @@ def scorecard(
 
     def tried(metric: Metric, k: int | None = None) -> Number:
         try:
+            if metric.name in _FORWARD and not forward:
+                raise NotMeasured("there are only zeros above the diagonal")
             return value_of(metric, matrix, inputs, k)
         except NotMeasured as reason:
             reasons[f"{metric.paper}.{metric.name}{f'[{k}]' if k else ''}"] = str(reason)

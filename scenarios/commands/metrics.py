@@ -37,7 +37,8 @@ def score_file(file: Path, options: MetricsOptions) -> None:
         expected = f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
         raise InputError(f"--reference {options.reference}: {expected}")
     ideal = options.ideal and options.ideal / (100 if options.percent else 1)
-    card = scorecard(R, reference=other, ideal=ideal, test_sizes=_sizes(options.test_sizes))
+    sizes, forward = _sizes(options.test_sizes), reading.forward
+    card = scorecard(R, reference=other, ideal=ideal, test_sizes=sizes, forward=forward)
     if options.json:
         print(card.to_json(read=reading._asdict()))
         return
@@ -52,8 +53,7 @@ def score_file(file: Path, options: MetricsOptions) -> None:
 def _matrix(path: Path, options: MetricsOptions) -> tuple[AccuracyMatrix, Reading]:
     if options.from_:
         unit = "fractions" if options.from_ == "facil" else "percent"
-        R = read_log(path, options.from_)
-        return R, Reading(str(path), unit, header=False, labels=False, row_0=False, notes=[])
+        return read_log(path, options.from_), Reading(str(path), unit)
     return read_matrix_file(path, percent=options.percent)
 
 

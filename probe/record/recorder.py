@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.parameter import is_lazy
 
 from probe.batch import tensor_hash
@@ -31,6 +31,7 @@ from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.data import DataReference, keep_data
+from probe.record.readers.foreign_runs import NEVER, with_rows
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
@@ -86,6 +87,9 @@ class Recorder:
         output: The way to find the logits, as in `probe.Model`.
         head: The outputs that compete, as in `probe.Model`, but None = all of them.
         batch_size: Examples in a batch of the evaluation, None = a size that is fast on the device.
+        grows: The name of the linear layer with a bias, or of the module around it, that gets
+            outputs for new classes as it learns. It is saved with all K outputs: those to come are
+            never predicted. None = the network has all outputs from the start.
 
     Raises:
         InputError: Before any training: data, tasks and names do not fit each other, the model, or
@@ -111,12 +115,14 @@ class Recorder:
         output: Output = None,
         head: Head | None = None,
         batch_size: int | None = None,
+        grows: str | None = None,
     ) -> None:
         run = _run(learner, order, seed)
         if data is not None and train is None:
             raise InputError("data= names the source of train= and test=: give train=, too")
         check_model(model)
         self.folder, self.model = Path(folder), unwrapped(model)
+        self._grows = grows
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         splits = {"test": as_examples(test, "test")}
         if train is not None:
@@ -145,7 +151,7 @@ class Recorder:
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
-        if not any(map(is_lazy, plain_state(self.model).values())):
+        if not any(map(is_lazy, self._state().values())):
             self._predict(self._examples.splits["test"].take(torch.arange(_FEW)), 0)
         make_folder(recording.run_folder(self.folder, run))
         if train is not None:
@@ -201,7 +207,7 @@ class Recorder:
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
-            write_tensors(plain_state(self.model), new)
+            write_tensors(self._state(), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
                 # What follows a different network is of no use beside this one. Before that
@@ -244,15 +250,39 @@ class Recorder:
         record.write(self.folder)
         self._record = record
 
+    def _state(self) -> dict[str, Tensor]:
+        """Return the model's state, a growing head with all its outputs.
+
+        Raises InputError if the head cannot be given further outputs.
+        """
+        state, classes = plain_state(self.model), self._examples.n_classes
+        if self._grows is None:
+            return state
+        head = {name: t for name, t in state.items() if name.startswith(f"{self._grows}.")}
+        # Without a bias, an output with weights of 0 would win against negative ones.
+        has_bias = any(name.endswith("bias") for name in head)
+        shapes = {name: tuple(tensor.shape) for name, tensor in head.items()}
+        sizes = {shape[:1] for shape in shapes.values()}
+        if not has_bias or len(sizes) > 1 or max(sizes) > (classes,):
+            expected = f"a weight and a bias of as many rows, {classes} at most"
+            raise InputError(f"grows={self._grows!r:.60} has {shapes or 'no tensors'}, not {expected}")
+        return state | {name: with_rows(tensor, classes, name) for name, tensor in head.items()}
+
+    def _logits(self, x: Any) -> Tensor:
+        """Return the model's logits, NEVER for outputs that a growing head does not have yet."""
+        logits = self._call(self.model, x)
+        missing = self._examples.n_classes - logits.shape[-1]
+        return F.pad(logits, (0, missing), value=NEVER) if self._grows and missing > 0 else logits
+
     def _predict(self, test: Examples[Any], row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""
         model, classes = self.model, self._examples.n_classes
         device = next((p.device for p in model.parameters()), test.y.device)
-        call, test = partial(self._call, model), test.to(device)
+        test = test.to(device)
         # It may draw at random, in eval mode too.
         draws = every_global_stream(stream(self.run.seed, "record", row))
         with mode(model, training=False), kept_buffers(model), draws, explained(test.x):
-            return predict_each(call, test, classes, {"": None}, self._batch_size)[0][""]
+            return predict_each(self._logits, test, classes, {"": None}, self._batch_size)[0][""]
 
     def _resume(self) -> None:
         """Resume from the rows of this run that an earlier process recorded."""

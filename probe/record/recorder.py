@@ -121,8 +121,7 @@ class Recorder:
         if data is not None and train is None:
             raise InputError("data= names the source of train= and test=: give train=, too")
         check_model(model)
-        self.folder, self.model = Path(folder), unwrapped(model)
-        self._grows = grows
+        self.folder, self.model, self._grows = Path(folder), unwrapped(model), grows
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         splits = {"test": as_examples(test, "test")}
         if train is not None:
@@ -264,8 +263,8 @@ class Recorder:
         shapes = {name: tuple(tensor.shape) for name, tensor in head.items()}
         sizes = {shape[:1] for shape in shapes.values()}
         if not has_bias or len(sizes) > 1 or max(sizes) > (classes,):
-            expected = f"a weight and a bias of as many rows, {classes} at most"
-            raise InputError(f"grows={self._grows!r:.60} has {shapes or 'no tensors'}, not {expected}")
+            what = f"grows={self._grows!r:.60} has {shapes or 'no tensors'}"
+            raise InputError(f"{what}, not a weight and a bias of as many rows, {classes} at most")
         return state | {name: with_rows(tensor, classes, name) for name, tensor in head.items()}
 
     def _logits(self, x: Any) -> Tensor:

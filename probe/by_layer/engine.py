@@ -204,8 +204,11 @@ class LayerProbe:
         if retrained := [key for key in keys if key.readout_name == RETRAIN]:
             yield from self._retrain(model, cuts, retrained)
         groups: dict[Pooling, list[Key]] = {}
+        unreadable = {cut.facts.name for cut in cuts.each if not cut.facts.value}
         for key in keys:
-            if key.readout_name != RETRAIN:
+            if key.readout_name != RETRAIN and key.feature in unreadable:
+                yield key, Measurement(test=self.networks.scenario.test_examples)
+            elif key.readout_name != RETRAIN:
                 groups.setdefault(self._pooling(key), []).append(key)
         # The diagnostics come last, and share the matrices of the readouts without a pooling.
         for pooling, group in sorted(groups.items(), key=lambda item: item[0] == Pooling()):

@@ -15,6 +15,7 @@ from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output, comparing, explained, undisturbed
+from probe.cut.plan import readable
 from probe.cut.planned_cut import PlannedCut, links_of, planned
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
@@ -120,6 +121,8 @@ class Cuts:
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
         """Compute each feature's own value in one pass, even where its cut keeps other values.
 
+        Of a tuple only the tensors that have a row for each example.
+
         Args:
             batches: Inputs, each one or more tensors (B, ...).
 
@@ -130,15 +133,16 @@ class Cuts:
         Raises:
             InputError: A batch takes another path through the model.
         """
-        names = {name for cut in self._planned for name in cut.feature.visit.names}
+        names = {name for cut in self._planned for name in cut.readable_names}
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
-            for feature in (cut.feature for cut in self._planned):
-                if not tensor_of_name.keys() >= {*feature.visit.names}:
+            for cut in self._planned:
+                feature, readable_names = cut.feature, cut.readable_names
+                if not tensor_of_name.keys() >= {*readable_names}:
                     where = f"the model takes another path to {feature.name!r} in some batches"
                     raise InputError(f"{where}: read out another feature, or only retrain")
                 shapes = feature.trace.shapes
-                rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.visit.names)
+                rows = (shapes[name].to_rows(tensor_of_name[name]) for name in readable_names)
                 yield number, feature.name, tuple(rows)
 
     @property
@@ -244,7 +248,10 @@ def find_each(
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {features}: name each once")
     traced = trace(model, sample, call)
-    return [PlannedCut(feature=find(traced, name), trainable=trainable) for name in features]
+    return [
+        PlannedCut(feature=feature, trainable=trainable, readable=readable(feature))
+        for feature in (find(traced, name) for name in features)
+    ]
 
 
 def cut_found(cuts_found: Sequence[Cut]) -> Cuts:

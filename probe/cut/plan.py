@@ -100,6 +100,25 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     return [(f, depends if _keeps(plan, mixed) else plan) for f, plan in planned]
 
 
+def readable(feature: Feature) -> tuple[int, ...]:
+    """Return the positions of a feature's tensors that have a row for each example.
+
+    An LSTM of packed sequences has h and c: its outputs are sorted by the lengths of the batch.
+
+    Args:
+        feature: The feature.
+    """
+    names, shapes = feature.visit.names, feature.trace.shapes
+    per = {n: shapes[n].per for n in names if n in shapes and shapes[n].dim is not None}
+    mixed = set[Name]()
+    if len(names) > 1 or any(max(factors) > 1 for factors in per.values()):
+        try:
+            mixed = _mixed_rows(feature.trace, set(per))
+        except Exception:  # the user's code, on batches of other sizes
+            return ()
+    return tuple(index for index, n in enumerate(names) if n in per and n not in mixed)
+
+
 def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
     """Return a plan without barred values, with the code around in eval mode if necessary."""
     if isinstance(plan := _plan(feature), str):

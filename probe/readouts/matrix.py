@@ -75,13 +75,9 @@ def feature_matrices(
 
 def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
     """Return the layout of each tensor of a feature."""
-    sizes = []
-    for tensor in facts.value:
-        if tensor.dim is None:
-            raise InputError(
-                f"{facts.name!r} has no row for each example, {tensor.shape}: choose another layer"
-            )
-        sizes.append(torch.Size(tensor.example).numel())
+    if not facts.value:
+        raise InputError(f"{facts.name!r} has no row for each example: choose another layer")
+    sizes = [torch.Size(tensor.example).numel() for tensor in facts.value]
     if sum(sizes) > pooling.width:
         pooling = replace(pooling, width=max(1, pooling.width // len(sizes)))
     return [_layout(tensor, pooling) for tensor in facts.value]

@@ -233,10 +233,10 @@ def find_each(
         trainable: The parameters to train downstream of each feature, see `probe.Model`.
 
     Returns:
-        Cuts whose facts are known but which are not planned yet; `cut_found` plans them.
+        Cuts whose facts are traced_features but which are not planned yet; `cut_found` plans them.
 
     Raises:
-        InputError: The model cannot be followed, or a feature is unknown.
+        InputError: The model cannot be followed, or a feature is untraced_features.
     """
     if isinstance(features, str) or not isinstance(features, Iterable):
         raise InputError(f"features must be a list of names of layers, got {features!r:.60}")
@@ -248,10 +248,8 @@ def find_each(
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {features}: name each once")
     traced = trace(model, sample, call)
-    return [
-        PlannedCut(feature=feature, trainable=trainable, readable=readable(feature))
-        for feature in (find(traced, name) for name in features)
-    ]
+    wanted = [find(traced, name) for name in features]
+    return [PlannedCut(feature=f, trainable=trainable, readable=readable(f)) for f in wanted]
 
 
 def cut_found(cuts_found: Sequence[Cut]) -> Cuts:

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import tap
-from probe.readouts.matrix import feature_matrices
+from probe.readouts.matrix import feature_matrices, unit_shares
 from probe.readouts.pooling import Layout, Pooling
 from probe.results.analyze import analyze
 from probe.training.recipe import Recipe
@@ -126,6 +126,27 @@ class Packed(nn.Module):
         lengths = (x > 0).sum(1)
         packed = pack_padded_sequence(self.embed(x), lengths, True, enforce_sorted=False)
         return self.head(self.lstm(self.pack(packed))[1][0][-1])
+
+
+@pytest.mark.parametrize("act", [nn.ReLU, nn.GELU])
+def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module]):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 16, 3), act(), nn.Flatten(), nn.Linear(3136, 9), act())
+    with torch.no_grad():
+        model[0].bias[:3] = -4.0
+        model[3].bias[:2] = -9.0
+    x = torch.randn(300, 1, 16, 16)
+    found = unit_shares(cut_each(model, ["1", "4"], x), x)
+    values = outputs(model, ["1", "4"], x)
+    for name, a in (("1", values["1"].flatten(2)), ("4", values["4"][..., None])):
+        scores = a.abs().mean((0, 2)) / a.abs().mean()
+        dead = (a == a[:1]).all(0).all(1)
+        shares = [float(unit.double().mean()) for unit in (dead, scores <= 0.025)]
+        assert found[name] == dict(zip(found[name], [a.shape[1], *shares], strict=True))
+        assert found[name]["dormant"] >= found[name]["dead"]
+    # More than half of the pixels of a channel are 0: a channel is no position.
+    assert found["1"]["dormant"] == 3 / 16
+    assert found["1"]["dead"] == (3 / 16 if act is nn.ReLU else 0)
 
 
 @pytest.mark.parametrize("shortest", [1, 6])

@@ -108,15 +108,11 @@ def readable(feature: Feature) -> tuple[int, ...]:
     Args:
         feature: The feature.
     """
-    names, shapes = feature.visit.names, feature.trace.shapes
-    per = {n: shapes[n].per for n in names if n in shapes and shapes[n].dim is not None}
-    mixed = set[Name]()
-    if len(names) > 1 or any(max(factors) > 1 for factors in per.values()):
-        try:
-            mixed = _mixed_rows(feature.trace, set(per))
-        except Exception:  # the user's code, on batches of other sizes
-            return ()
-    return tuple(index for index, n in enumerate(names) if n in per and n not in mixed)
+    trace, visit = feature.trace, feature.visit
+    facts = {n: trace.shapes[n] for n in visit.names if n in trace.shapes and n not in visit.packed}
+    entries = {name: f.shape[f.dim] for name, f in facts.items() if f.dim is not None}
+    rows = {name for name, count in entries.items() if count % trace.examples == 0}
+    return tuple(index for index, name in enumerate(visit.names) if name in rows)
 
 
 def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:

@@ -151,7 +151,6 @@ def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module])
 
 @pytest.mark.parametrize("shortest", [1, 6])
 def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(shortest: int):
-    torch.manual_seed(0)
     model, x = Packed(), torch.randint(1, 9, (40, 6))
     x[torch.arange(6) >= torch.randint(shortest, 7, (40, 1))] = 0
     cuts = cut_each(model, ["lstm"], x)

@@ -11,7 +11,7 @@ from probe.batch import Value
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.names import INPUT, Name, of_input
-from probe.cut.plan import CutPlan, Progress, plan_each, readable
+from probe.cut.plan import CutPlan, Progress, plan_each
 from probe.cut.trace import Trace, trace
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
@@ -86,10 +86,9 @@ def candidates(
         # Values that were computed with weights; masks do not count.
         if sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in values) == 1:
             narrow.add(feature.name)
-    read = {feature.name: readable(feature) for feature in features}
-    offered = [f for f in features if _gives_logits(f) or read[f.name]]
+    offered = [feature for feature in features if feature.readable or _gives_logits(feature)]
     chosen = suggested(traced, offered, narrow)
-    return [_candidate(f, plan, read[f.name], f.name in chosen) for f, plan in plans]
+    return [_candidate(feature, plan, feature.name in chosen) for feature, plan in plans]
 
 
 def _features(traced: Trace) -> Iterator[Feature]:
@@ -103,17 +102,15 @@ def _features(traced: Trace) -> Iterator[Feature]:
             yield feature
 
 
-def _candidate(
-    feature: Feature, plan: CutPlan | str, read: Sequence[int], chosen: bool
-) -> Candidate:
+def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
     traced, visit = feature.trace, feature.visit
-    index, *_ = read or (0,)
+    names = feature.readable or visit.names
     stored = [] if isinstance(plan, str) else [name for name in plan.kept if not of_input(name)]
     return Candidate(
         feature=feature.name,
         kind=type(traced.model.get_submodule(feature.module)).__name__,
-        shape=traced.shapes.get(visit.names[index], visit.shapes[index]).example,
-        tensors=len(read) or len(visit.names),
+        shape=traced.shapes.get(names[0], visit.shapes[0]).example,
+        tensors=len(names),
         bytes=sum(traced.shapes[name].bytes // traced.examples for name in stored),
         frozen=_parameters(traced, feature.frozen),
         left=_parameters(traced, traced.behind_logits - feature.frozen),

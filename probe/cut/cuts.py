@@ -15,7 +15,6 @@ from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
 from probe.cut.model_call import Call, ModelCall, Output, comparing, explained, undisturbed
-from probe.cut.plan import readable
 from probe.cut.planned_cut import PlannedCut, links_of, planned
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
@@ -133,16 +132,15 @@ class Cuts:
         Raises:
             InputError: A batch takes another path through the model.
         """
-        names = {name for cut in self._planned for name in cut.readable_names}
+        names = {name for cut in self._planned for name in cut.feature.readable}
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
-            for cut in self._planned:
-                feature, readable_names = cut.feature, cut.readable_names
-                if not tensor_of_name.keys() >= {*readable_names}:
+            for feature in (cut.feature for cut in self._planned):
+                if not tensor_of_name.keys() >= {*feature.readable}:
                     where = f"the model takes another path to {feature.name!r} in some batches"
                     raise InputError(f"{where}: read out another feature, or only retrain")
                 shapes = feature.trace.shapes
-                rows = (shapes[name].to_rows(tensor_of_name[name]) for name in readable_names)
+                rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.readable)
                 yield number, feature.name, tuple(rows)
 
     @property
@@ -233,10 +231,10 @@ def find_each(
         trainable: The parameters to train downstream of each feature, see `probe.Model`.
 
     Returns:
-        Cuts whose facts are traced_features but which are not planned yet; `cut_found` plans them.
+        Cuts whose facts are known but which are not planned yet; `cut_found` plans them.
 
     Raises:
-        InputError: The model cannot be followed, or a feature is untraced_features.
+        InputError: The model cannot be followed, or a feature is unknown.
     """
     if isinstance(features, str) or not isinstance(features, Iterable):
         raise InputError(f"features must be a list of names of layers, got {features!r:.60}")
@@ -248,8 +246,7 @@ def find_each(
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {features}: name each once")
     traced = trace(model, sample, call)
-    wanted = [find(traced, name) for name in features]
-    return [PlannedCut(feature=f, trainable=trainable, readable=readable(f)) for f in wanted]
+    return [PlannedCut(feature=find(traced, name), trainable=trainable) for name in features]
 
 
 def cut_found(cuts_found: Sequence[Cut]) -> Cuts:

@@ -100,21 +100,6 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     return [(f, depends if _keeps(plan, mixed) else plan) for f, plan in planned]
 
 
-def readable(feature: Feature) -> tuple[int, ...]:
-    """Return the positions of a feature's tensors that have a row for each example.
-
-    An LSTM of packed sequences has h and c: its outputs are sorted by the lengths of the batch.
-
-    Args:
-        feature: The feature.
-    """
-    trace, visit = feature.trace, feature.visit
-    facts = {n: trace.shapes[n] for n in visit.names if n in trace.shapes and n not in visit.packed}
-    entries = {name: f.shape[f.dim] for name, f in facts.items() if f.dim is not None}
-    rows = {name for name, count in entries.items() if count % trace.examples == 0}
-    return tuple(index for index, name in enumerate(visit.names) if name in rows)
-
-
 def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
     """Return a plan without barred values, with the code around in eval mode if necessary."""
     if isinstance(plan := _plan(feature), str):

@@ -33,7 +33,6 @@ class PlannedCut:
     Attributes:
         feature: The feature, with the trace of the model.
         trainable: The choice of the tail's parameters to train, see `probe.Model`.
-        readable: The positions of the feature's tensors that have a row for each example.
         plan: The plan of prefix and tail; None if the whole model has to be run.
         slow: The reason why the whole model has to be run, if it has to be.
         chain: The number of modules of a chain before the tail, None if the model is no chain.
@@ -41,15 +40,9 @@ class PlannedCut:
 
     feature: Feature
     trainable: Trainable
-    readable: tuple[int, ...]
     plan: CutPlan | None = None
     slow: str = ""
     chain: int | None = None
-
-    @property
-    def readable_names(self) -> tuple[Name, ...]:
-        """The names of the feature's tensors that have a row for each example."""
-        return tuple(self.feature.visit.names[index] for index in self.readable)
 
     @cached_property
     def facts(self) -> CutFacts:
@@ -75,7 +68,7 @@ class PlannedCut:
             is_output=trace.large.logits in visit.names,
             random_downstream=any(steps[n].random for n in behind & steps.keys()),
             work=visit.work,
-            value=tuple(map(tensor_facts, self.readable_names)),
+            value=tuple(map(tensor_facts, feature.readable)),
             kept=tuple(map(tensor_facts, self.plan.kept if self.plan else inputs)),
             inputs=first(trace.sample, 0),
             logits_shape=trace.large.shapes[trace.large.logits].shape,

@@ -150,7 +150,8 @@ class Recorder:
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
-        if not any(map(is_lazy, self._state().values())):
+        if not any(map(is_lazy, plain_state(self.model).values())):
+            self._state()
             self._predict(self._examples.splits["test"].take(torch.arange(_FEW)), 0)
         make_folder(recording.run_folder(self.folder, run))
         if train is not None:
@@ -269,9 +270,12 @@ class Recorder:
 
     def _logits(self, x: Any) -> Tensor:
         """Return the model's logits, NEVER for outputs that a growing head does not have yet."""
-        logits = self._call(self.model, x)
-        missing = self._examples.n_classes - logits.shape[-1]
-        return F.pad(logits, (0, missing), value=NEVER) if self._grows and missing > 0 else logits
+        logits, classes = self._call(self.model, x), self._examples.n_classes
+        missing = classes - logits.shape[1] if logits.dim() == 2 else 0
+        if missing > 0 and self._grows is None:
+            what = f"the model's output is {tuple(logits.shape)}, expected {len(logits), classes}"
+            raise InputError(f"{what}: give it all outputs, or name the head that grows (grows=)")
+        return F.pad(logits, (0, max(missing, 0)), value=NEVER)
 
     def _predict(self, test: Examples[Any], row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""

@@ -131,8 +131,9 @@ class Recorder:
             raise InputError(f"test has {size} examples of task {sizes.index(size) + 1}: give more")
         others = [other for other in recording.read_runs(self.folder) if other.run != run]
         orders = [run.order, *(other.run.order for other in others)]
-        called = Model(model, call=call, output=output, head=head)
-        called, self._examples = make_task_aware(called, examples, lambda: model, orders)
+        called, self._examples = make_task_aware(
+            Model(model, call=call, output=output, head=head), examples, lambda: model, orders
+        )
         self._call = called.model_call
         self._record = recording.RunRecord(
             run=run,

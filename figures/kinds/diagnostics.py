@@ -1,8 +1,9 @@
 """Dead units, effective rank and similarity of each layer, without any readout.
 
 x: the layer, by depth; y: for the network after all tasks, from diagnostics.csv: the share of units
-that never change, the effective rank as a share of the units, and the similarity (debiased linear
-CKA) to the same layer of the untrained and of the offline network; a line for each learner.
+that never change, the effective rank as a share of the values examined, and the similarity
+(debiased linear CKA) to the same layer of the untrained and of the offline network; a line for each
+learner.
 
 The panels show the offline and the untrained network, too. A layer with more dead units or a lower
 rank than both has lost room for features. A layer has hardly learned if it is still similar to the
@@ -25,7 +26,7 @@ TABLES = ("diagnostics", "learners")
 
 _PANELS = {
     "dead": ("Dead units (%)", 100),
-    "rank": ("Rank (% of units)", 100),
+    "rank": ("Rank (% of values)", 100),
     "cka.untrained": ("CKA to untrained", 1),
     "cka.offline": ("CKA to offline", 1),
 }
@@ -64,7 +65,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.describe(
         learners,
         "Diagnostics of each layer of the network that has learned all tasks, on the test data: "
-        "share of dead units, which never change; effective rank as a share of the units; debiased "
+        "share of dead units, which never change; effective rank as a share of values; debiased "
         "linear CKA to the same layer of the untrained and of the offline network",
         captions.points_are(means),
     )
@@ -75,9 +76,11 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the means over seeds after the last task by metric, learner and depth."""
     rows = rows[(rows["tasks_seen"] == rows["tasks_seen"].max()) | rows["learner"].isin(CONTROLS)]
     layer = ["learner", "depth", "order", "seed"]
-    units = where(rows, metric="units")[[*layer, "value"]]
-    rows = rows.merge(units, on=layer, how="left", suffixes=("", "_units"))
+    # Tables from before `width` examine as many numbers as they count units.
+    width = "width" if "width" in set(rows["metric"]) else "units"
+    widths = where(rows, metric=width)[[*layer, "value"]]
+    rows = rows.merge(widths, on=layer, how="left", suffixes=("", "_width"))
     is_rank = rows["metric"] == "rank"
-    rows["value"] = rows["value"].where(~is_rank, rows["value"] / rows["value_units"])
+    rows["value"] = rows["value"].where(~is_rank, rows["value"] / rows["value_width"])
     means = seed_means(where(rows, metric=_PANELS), "metric", "learner", "depth")
     return means.sort_values(["learner", "depth"])

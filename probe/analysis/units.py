@@ -1,33 +1,50 @@
-"""Use of a feature's width: dead units and effective rank."""
+"""Use of a feature's width: dead and dormant units, and effective rank."""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from probe.errors import InputError
 
+TAU = 0.025
+"""The largest score of a dormant unit."""
 
-def dead_units(x: Tensor) -> float:
-    """Return the share of a feature's units that are dead.
 
-    A unit is dead if it has the same value for every example, so that no later layer can use it to
-    tell examples apart. After a ReLU, this is a unit that never fires.
+class Activity:
+    """The activity of a layer's U units at their P positions, added up over batches."""
 
-    Args:
-        x: The feature, (N, ...), N >= 2, flattened to (N, D); every position of a map is a unit of
-            its own.
+    def __init__(self) -> None:
+        self._first: Sequence[Tensor] = ()
+        self._apart = self._magnitude = torch.zeros(())
 
-    Returns:
-        The share, in [0, 1].
+    def add(self, values: Sequence[Tensor]) -> None:
+        """Add a batch: for each tensor of the layer its units' values, (B, U, P)."""
+        values = [value.double() for value in values]
+        self._first = self._first or [value[:1] for value in values]
+        pairs = zip(values, self._first, strict=True)
+        self._apart = self._apart + torch.cat([(v - w).abs().sum((0, 2)) for v, w in pairs])
+        self._magnitude = self._magnitude + torch.cat([v.abs().mean(2).sum(0) for v in values])
 
-    Raises:
-        InputError: There are fewer than 2 examples.
+    def shares(self) -> dict[str, float]:
+        """Return the number of `units`, and the shares of `dead` and `dormant` ones.
 
-    >>> dead_units(torch.tensor([[0.0, 0, 1], [0, 2, 1]]))
-    0.6666666666666666
-    """
-    low, high = torch.aminmax(_flat(x), dim=0)
-    # As counts: the share is the nearest float there is.
-    return int((low == high).sum()) / len(low)
+        A unit is dead if it has the same value for every example, at each of its positions, so that
+        no later layer can use it to tell examples apart. After a ReLU, this is a unit that never
+        fires. It is dormant if its score, its mean magnitude over that of all units of the layer,
+        is at most TAU. Units of GELU or SiLU are never quite constant: they can only be dormant.
+
+        Source: Sokar et al., ICML 2023, definition 3.1 (tau-dormant neurons).
+
+        >>> activity = Activity()
+        >>> activity.add([torch.tensor([[[0.0], [0], [1], [3]], [[0], [0.01], [1], [1]]])])
+        >>> activity.shares()
+        {'units': 4.0, 'dead': 0.5, 'dormant': 0.5}
+        """
+        dormant, n = self._magnitude <= TAU * self._magnitude.mean(), len(self._magnitude)
+        # As counts: the share is the nearest float there is.
+        dead = int((self._apart == 0).sum()) / n
+        return {"units": float(n), "dead": dead, "dormant": int(dormant.sum()) / n}
 
 
 def effective_rank(x: Tensor) -> float:
@@ -50,16 +67,12 @@ def effective_rank(x: Tensor) -> float:
     >>> round(effective_rank(torch.tensor([[1.0, 0], [-1, 0], [0, 1], [0, -1]])), 12)
     2.0
     """
-    flat = _flat(x)
-    if dead_units(x) == 1:
-        return 0.0
-    # Of the differences to the first example: what is constant becomes 0 without rounding.
-    apart = flat.to(torch.float64) - flat[:1].to(torch.float64)
-    values = torch.linalg.svdvals(apart - apart.mean(0))
-    return float(torch.special.entr(values / values.sum()).sum().exp())
-
-
-def _flat(x: Tensor) -> Tensor:
     if x.ndim < 2 or len(x) < 2 or not x[0].numel():
         raise InputError(f"got a feature of shape {tuple(x.shape)}: give 2 examples or more")
-    return x.flatten(1)
+    flat = x.flatten(1)
+    # Of the differences to the first example: what is constant becomes 0 without rounding.
+    apart = flat.to(torch.float64) - flat[:1].to(torch.float64)
+    if not apart.any():
+        return 0.0
+    values = torch.linalg.svdvals(apart - apart.mean(0))
+    return float(torch.special.entr(values / values.sum()).sum().exp())

@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.analysis.similarity import Compared
-from probe.analysis.units import dead_units, effective_rank
+from probe.analysis.units import effective_rank
 from probe.batch import Value, first
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, keys_of, peers_of, permutes_labels
@@ -39,7 +39,7 @@ from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import copied, named_state, unwrapped
 from probe.notes import of_classes, of_predictions
-from probe.readouts.matrix import Matrices, feature_matrices
+from probe.readouts.matrix import Matrices, feature_matrices, unit_shares
 from probe.readouts.pooling import Pooling
 from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
@@ -207,8 +207,11 @@ class LayerProbe:
         if retrained := [key for key in keys if key.readout_name == RETRAIN]:
             yield from self._retrain(model, cuts, retrained)
         groups: dict[Pooling, list[Key]] = {}
+        unreadable = {cut.facts.name for cut in cuts.each if not cut.facts.value}
         for key in keys:
-            if key.readout_name != RETRAIN:
+            if key.readout_name != RETRAIN and key.feature in unreadable:
+                yield key, Measurement(test=self.networks.scenario.test_examples)
+            elif key.readout_name != RETRAIN:
                 groups.setdefault(self._pooling(key), []).append(key)
         # The diagnostics come last, and share the matrices of the readouts without a pooling.
         for pooling, group in sorted(groups.items(), key=lambda item: item[0] == Pooling()):
@@ -222,7 +225,7 @@ class LayerProbe:
                 train = self.networks.scenario.merged.train.x
                 yield from self._fit(fitted, self._matrices(group_cuts, train, pooling), test)
             if diagnosed:
-                yield from self._diagnose(diagnosed, test)
+                yield from self._diagnose(diagnosed, group_cuts, test)
 
     def _pooling(self, key: Key) -> Pooling:
         """Return the pooling of the matrix that a measurement needs."""
@@ -298,15 +301,16 @@ class LayerProbe:
         labels = torch.cat([task.test.y for task in permuted]).cpu()
         return float((predicted == labels).double().mean())
 
-    def _diagnose(self, keys: Sequence[Key], test: Matrices) -> _Measured:
+    def _diagnose(self, keys: Sequence[Key], cuts: Cuts, test: Matrices) -> _Measured:
         """Yield the diagnostics of each feature."""
         values = {key.feature: test[key.feature][0] for key in keys}
         compared = {feature: Compared(x) for feature, x in values.items()}
+        scenario = self.networks.scenario
+        shares = unit_shares(cuts.at(values), scenario.test.x)
         diagnostics = {
-            feature: {"units": float(x.shape[1]), "dead": dead_units(x), "rank": effective_rank(x)}
+            feature: {**shares[feature], "width": float(x.shape[1]), "rank": effective_rank(x)}
             for feature, x in values.items()
         }
-        scenario = self.networks.scenario
         for peer in peers_of(self.plan, self.job):
             model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
             cuts = self._cuts(model, diagnostics.keys())

@@ -279,7 +279,7 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
 def _similarity_record(plan: Plan, job: Job) -> dict[str, object]:
     """Return everything that determines a job's similarities besides its fingerprint."""
     peers = peers_of(plan, job)
-    record: dict[str, object] = {"similar to": peers}
+    record: dict[str, object] = {"similar to": peers, "units": "before pooling"}
     if OFFLINE in peers:
         offline = plan.learners[OFFLINE]
         recipe = recipe_record(offline.training)

@@ -26,7 +26,7 @@ class Candidate:
         feature: Name of the feature, as `split` takes it.
         kind: The module's class.
         shape: The shape of one example's value, the first of its `tensors` tensors.
-        tensors: The number of tensors of its value.
+        tensors: The number of tensors of its value, of a tuple those with a row for each example.
         bytes: Bytes per example of the values to keep, in fp32, without the model's own input.
         frozen: The number of parameters (elements) that the feature depends on.
         left: The number of the other parameters (elements) that the logits depend on.
@@ -54,9 +54,10 @@ def candidates(
 ) -> list[Candidate]:
     """List every run of a module that can be a feature, in execution order.
 
-    Modules whose output does not depend on the input, or is random in eval mode, are left out. The
-    checks that `split` makes on real examples are not made here: `split` may still run the whole
-    model for a candidate, or refuse it.
+    Modules whose output does not depend on the input, or is random in eval mode, are left out. One
+    without a row for each example is listed and never suggested. The checks that `split` makes on
+    real examples are not made here: `split` may still run the whole model for a candidate, or
+    refuse it.
 
     Args:
         model: The model, which is not changed.
@@ -85,7 +86,8 @@ def candidates(
         # Values that were computed with weights; masks do not count.
         if sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in values) == 1:
             narrow.add(feature.name)
-    chosen = suggested(traced, features, narrow)
+    offered = [feature for feature in features if feature.readable or _gives_logits(feature)]
+    chosen = suggested(traced, offered, narrow)
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in plans]
 
 
@@ -102,12 +104,13 @@ def _features(traced: Trace) -> Iterator[Feature]:
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
     traced, visit = feature.trace, feature.visit
+    names = feature.readable or visit.names
     stored = [] if isinstance(plan, str) else [name for name in plan.kept if not of_input(name)]
     return Candidate(
         feature=feature.name,
         kind=type(traced.model.get_submodule(feature.module)).__name__,
-        shape=traced.shapes.get(visit.names[0], visit.shapes[0]).example,
-        tensors=len(visit.names),
+        shape=traced.shapes.get(names[0], visit.shapes[0]).example,
+        tensors=len(names),
         bytes=sum(traced.shapes[name].bytes // traced.examples for name in stored),
         frozen=_parameters(traced, feature.frozen),
         left=_parameters(traced, traced.behind_logits - feature.frozen),

@@ -120,6 +120,8 @@ class Cuts:
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
         """Compute each feature's own value in one pass, even where its cut keeps other values.
 
+        Of a tuple only the tensors that have a row for each example.
+
         Args:
             batches: Inputs, each one or more tensors (B, ...).
 
@@ -130,15 +132,15 @@ class Cuts:
         Raises:
             InputError: A batch takes another path through the model.
         """
-        names = {name for cut in self._planned for name in cut.feature.visit.names}
+        names = {name for cut in self._planned for name in cut.feature.readable}
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
             for feature in (cut.feature for cut in self._planned):
-                if not tensor_of_name.keys() >= {*feature.visit.names}:
+                if not tensor_of_name.keys() >= {*feature.readable}:
                     where = f"the model takes another path to {feature.name!r} in some batches"
                     raise InputError(f"{where}: read out another feature, or only retrain")
                 shapes = feature.trace.shapes
-                rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.visit.names)
+                rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.readable)
                 yield number, feature.name, tuple(rows)
 
     def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:

@@ -9,7 +9,7 @@ from typing import Self
 from torch import Tensor, nn
 
 from probe.batch import Value
-from probe.cut.names import INPUT
+from probe.cut.names import INPUT, Name
 from probe.cut.trace import Trace, Visit
 from probe.errors import InputError, unknown
 from probe.modules import forget, layer
@@ -53,6 +53,18 @@ class Feature:
     def frozen(self) -> frozenset[str]:
         """Names of the parameters and buffers that the value depends on (W_F, Murata 2020)."""
         return self.trace.depends_on(self.upstream)
+
+    @cached_property
+    def readable(self) -> tuple[Name, ...]:
+        """The names of the value's tensors that have a row for each example.
+
+        An LSTM of packed sequences has h and c: its outputs are sorted by the batch's lengths.
+        """
+        trace, visit = self.trace, self.visit
+        shapes = {n: trace.shapes[n] for n in visit.names if n in trace.shapes}
+        entries = {n: x.shape[x.dim] for n, x in shapes.items() if x.dim is not None}
+        rows = {name for name, count in entries.items() if count % trace.examples == 0}
+        return tuple(name for name in visit.names if name in rows - visit.packed)
 
     @cached_property
     def eval_calls(self) -> Mapping[str, Sequence[bool]]:

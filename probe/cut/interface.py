@@ -103,7 +103,7 @@ class CutFacts:
         is_output: Whether the feature is the logits.
         random_downstream: Whether something downstream is random in eval mode too.
         work: Floating-point operations of one pass until the feature.
-        value: The tensors of the feature's own value.
+        value: The tensors of the feature's own value that have a row for each example.
         kept: The tensors that the prefix returns.
         inputs: The model's input, its tensors with no examples.
         logits_shape: The shape of the model's output for `examples` examples.

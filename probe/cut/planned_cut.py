@@ -68,7 +68,7 @@ class PlannedCut:
             is_output=trace.large.logits in visit.names,
             random_downstream=any(steps[n].random for n in behind & steps.keys()),
             work=visit.work,
-            value=tuple(map(tensor_facts, visit.names)),
+            value=tuple(map(tensor_facts, feature.readable)),
             kept=tuple(map(tensor_facts, self.plan.kept if self.plan else inputs)),
             inputs=first(trace.sample, 0),
             logits_shape=trace.large.shapes[trace.large.logits].shape,

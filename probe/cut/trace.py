@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch._ops import HigherOrderOperator
+from torch.nn.utils.rnn import PackedSequence
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 
@@ -81,12 +82,14 @@ class Visit:
         names: The names of the tensors in its output, in order.
         shapes: The shapes of these tensors.
         work: The floating-point operations of the pass so far.
+        packed: The names of the tensors of packed sequences, which are sorted by their lengths.
     """
 
     module: str
     names: tuple[Name, ...]
     shapes: tuple[TensorFacts, ...]
     work: int = 0
+    packed: frozenset[Name] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -439,8 +442,11 @@ class _Tracing(Naming):
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
             shapes = tuple(map(TensorFacts.of, tensors_of(output)))
+            leaves = tree_flatten(output, lambda value: isinstance(value, PackedSequence))[0]
+            tensors = [t for leaf in leaves if isinstance(leaf, PackedSequence) for t in leaf]
+            packed = frozenset(map(self.name_of, filter(torch.is_tensor, tensors)))
         work = self._counter.get_total_flops()
-        self.recorded.visits.append(Visit(self._running.pop(), names, shapes, work))
+        self.recorded.visits.append(Visit(self._running.pop(), names, shapes, work, packed))
 
 
 def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from probe.batch import Value, mapped, tensors
+from probe.analysis.units import Activity
+from probe.batch import Value, gather, mapped, tensors
 from probe.cut.cuts import Cuts
 from probe.cut.interface import Cut, CutFacts, TensorFacts
 from probe.cut.model_call import explained
@@ -73,15 +74,42 @@ def feature_matrices(
     return matrices
 
 
+@torch.no_grad()
+def unit_shares(cuts: Cuts, x: Value) -> dict[str, dict[str, float]]:
+    """Count the units of each feature before any pooling, and which of them are dead or dormant.
+
+    A unit is a channel with its positions, or a single number where the axis of the channels is
+    unknown (as in `feature_matrices`).
+
+    Args:
+        cuts: Cuts of one model.
+        x: Inputs, one or more tensors (N, ...), on the model's device.
+
+    Returns:
+        The shares of `probe.analysis.units.Activity` by feature.
+    """
+    facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
+    activities = {name: Activity() for name in facts}
+    every = torch.arange(len(tensors(x)[0]), device=tensors(x)[0].device)
+    batches = (gather(x, indices) for indices in every.split(batch_size_on(every.device)))
+    for _, name, value in cuts.feature(batches):
+        activities[name].add(list(map(_by_unit, facts[name], tensors(value))))
+    return {name: activity.shares() for name, activity in activities.items()}
+
+
+def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
+    """Return the values (B, ...) of one tensor of a feature by unit, (B, U, P)."""
+    channels = tensor.channel_dim(tensor.axis or ("first" if len(tensor.shape) > 3 else None))
+    if channels is None:
+        return value.reshape(len(value), -1, 1)
+    return value.movedim(1 + channels, 1).reshape(len(value), value.shape[1 + channels], -1)
+
+
 def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
     """Return the layout of each tensor of a feature."""
-    sizes = []
-    for tensor in facts.value:
-        if tensor.dim is None:
-            raise InputError(
-                f"{facts.name!r} has no row for each example, {tensor.shape}: choose another layer"
-            )
-        sizes.append(torch.Size(tensor.example).numel())
+    if not facts.value:
+        raise InputError(f"{facts.name!r} has no row for each example: choose another layer")
+    sizes = [torch.Size(tensor.example).numel() for tensor in facts.value]
     if sum(sizes) > pooling.width:
         pooling = replace(pooling, width=max(1, pooling.width // len(sizes)))
     return [_layout(tensor, pooling) for tensor in facts.value]

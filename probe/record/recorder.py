@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional as F
 from torch.nn.parameter import is_lazy
 
 from probe.batch import tensor_hash
@@ -32,6 +32,7 @@ from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.data import DataReference, keep_data
+from probe.record.readers.foreign_runs import NEVER, with_rows
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
@@ -87,6 +88,9 @@ class Recorder:
         output: The way to find the logits, as in `probe.Model`.
         head: The outputs that compete, as in `probe.Model`, but None = all of them.
         batch_size: Examples in a batch of the evaluation, None = a size that is fast on the device.
+        grows: The name of the linear layer with a bias, or of the module around it, that gets
+            outputs for new classes as it learns. It is saved with all K outputs: those to come are
+            never predicted. None = the network has all outputs from the start.
 
     Raises:
         InputError: Before any training: data, tasks and names do not fit each other, the model, or
@@ -112,12 +116,13 @@ class Recorder:
         output: Output = None,
         head: Head | None = None,
         batch_size: int | None = None,
+        grows: str | None = None,
     ) -> None:
         run = _run(learner, order, seed)
         if data is not None and train is None:
             raise InputError("data= names the source of train= and test=: give train=, too")
         check_model(model)
-        self.folder, self.model = Path(folder), unwrapped(model)
+        self.folder, self.model, self._grows = Path(folder), unwrapped(model), grows
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         splits = {"test": as_examples(test, "test")}
         if train is not None:
@@ -127,8 +132,9 @@ class Recorder:
             raise InputError(f"test has {size} examples of task {sizes.index(size) + 1}: give more")
         others = [other for other in recording.read_runs(self.folder) if other.run != run]
         orders = [run.order, *(other.run.order for other in others)]
-        called = Model(model, call=call, output=output, head=head)
-        called, self._examples = make_task_aware(called, examples, lambda: model, orders)
+        called, self._examples = make_task_aware(
+            Model(model, call=call, output=output, head=head), examples, lambda: model, orders
+        )
         self._call = called.model_call
         self._record = recording.RunRecord(
             run=run,
@@ -147,6 +153,7 @@ class Recorder:
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
+            self._state()
             self._predict(self._examples.splits["test"].take(torch.arange(_FEW)), 0)
         make_folder(recording.run_folder(self.folder, run))
         if train is not None:
@@ -202,7 +209,7 @@ class Recorder:
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
-            write_tensors(plain_state(self.model), new)
+            write_tensors(self._state(), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
                 # What follows a different network is of no use beside this one. Before that
@@ -260,15 +267,42 @@ class Recorder:
             text = f"the network after {row} tasks is the one after {equal[0]}, bit for bit"
             warnings.warn(f"{text}: record the network that is trained", stacklevel=3)
 
+    def _state(self) -> dict[str, Tensor]:
+        """Return the model's state, a growing head with all its outputs.
+
+        Raises InputError if the head cannot be given further outputs.
+        """
+        state, classes = plain_state(self.model), self._examples.n_classes
+        if self._grows is None:
+            return state
+        head = {name: t for name, t in state.items() if name.startswith(f"{self._grows}.")}
+        # Without a bias, an output with weights of 0 would win against negative ones.
+        has_bias = any(name.endswith("bias") for name in head)
+        shapes = {name: tuple(tensor.shape) for name, tensor in head.items()}
+        sizes = {shape[:1] for shape in shapes.values()}
+        if not has_bias or len(sizes) > 1 or max(sizes) > (classes,):
+            what = f"grows={self._grows!r:.60} has {shapes or 'no tensors'}"
+            raise InputError(f"{what}, not a weight and a bias of as many rows, {classes} at most")
+        return state | {name: with_rows(tensor, classes, name) for name, tensor in head.items()}
+
+    def _logits(self, x: Any) -> Tensor:
+        """Return the model's logits, NEVER for outputs that a growing head does not have yet."""
+        logits, classes = self._call(self.model, x), self._examples.n_classes
+        missing = classes - logits.shape[1] if logits.dim() == 2 else 0
+        if missing > 0 and self._grows is None:
+            what = f"the model's output is {tuple(logits.shape)}, expected {len(logits), classes}"
+            raise InputError(f"{what}: give it all outputs, or name the head that grows (grows=)")
+        return F.pad(logits, (0, max(missing, 0)), value=NEVER)
+
     def _predict(self, test: Examples[Any], row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""
         model, classes = self.model, self._examples.n_classes
         device = next((p.device for p in model.parameters()), test.y.device)
-        call, test = partial(self._call, model), test.to(device)
+        test = test.to(device)
         # It may draw at random, in eval mode too.
         draws = every_global_stream(stream(self.run.seed, "record", row))
         with mode(model, training=False), kept_buffers(model), draws, explained(test.x):
-            return predict_each(call, test, classes, {"": None}, self._batch_size)[0][""]
+            return predict_each(self._logits, test, classes, {"": None}, self._batch_size)[0][""]
 
     def _resume(self) -> None:
         """Resume from the rows of this run that an earlier process recorded."""

@@ -27,7 +27,6 @@ from probe.by_layer.measurement import (
     TrainingCost,
 )
 from probe.by_layer.plan import Plan
-from probe.by_layer.probing import DIAGNOSTICS
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
@@ -90,7 +89,8 @@ class JobResult:
             ones, see `probe.by_layer.jobs.inherited_keys`.
         rewound: The rewound networks by the task position of the earlier one.
         tested: The tests of the unchanged networks by number of tasks learned.
-        diagnostics: Numbers by name, as in diagnostics.csv.
+        diagnostics: Numbers by name, as in diagnostics.csv; none for a feature that cannot be read,
+            under the key of each readout of it.
         test: The test examples, None if no measurement is finished.
         costs: The cost of learning each task, by its position in the executed order, from 1.
     """
@@ -275,7 +275,7 @@ def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
         rewound={
             key.variant: measurements[key] for key in rewound_keys(plan, job) if key in measurements
         },
-        diagnostics={k: measurements[k].values for k in keys if k.readout == DIAGNOSTICS},
+        diagnostics={k: measurements[k].values for k in keys if not measurements[k].predicted},
         test=test,
         costs={t: m.cost for t, m in finished.items() if t and m.cost},
     )

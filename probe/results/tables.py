@@ -47,6 +47,7 @@ _SPREAD = (
     'all tasks; steps = "all" measures every row'
 )
 
+UNREADABLE = "not measured: its value has no row for each example"
 DEAD = "all of its units are dead: each has the same value for every test example"
 
 
@@ -233,7 +234,9 @@ def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
     at_end = partial(row, tasks_seen=result.job.last)
     yield from (at_end(note=note) for note in _notes_at_end(result, metrics))
     for key, values in result.diagnostics.items():
-        if values["dead"] == 1:
+        if not values:
+            yield row(**_columns(key), readout=key.readout, note=UNREADABLE)
+        elif values["dead"] == 1:
             yield row(**_columns(key), note=DEAD)
     for key, scores in result.downstream.items():
         of_readout = partial(row, **_columns(key), readout=key.readout)

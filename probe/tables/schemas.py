@@ -46,9 +46,12 @@ their number.
 - `retraining`: an epoch of a retraining, from 1; epoch 0 is the first batch before any step, which
   has only a loss. See `probe.training.history.History`.
 - `diagnostics`: a number on a feature of one network on the test data, without any readout. metric:
-  `units` (D, the numbers examined per example), `dead` (the share of them that never changes),
-  `rank` (effective rank, from 1 to D), `cka.PEER` (debiased linear CKA to the same feature of
-  another network: `step-1` right after the first task, `untrained`, `offline`).
+  `units` (channels, or single numbers where there are none), `dead` (the share of them that never
+  changes), `dormant` (the share whose mean magnitude is next to nothing, see
+  `probe.analysis.units`), `width` (D, the numbers examined per example, after pooling), `rank`
+  (effective rank of these, from 1 to D), `cka.PEER` (debiased linear CKA to the same feature of
+  another network: `step-1` right after the first task, `untrained`, `offline`). Tables from before
+  `width` count pooled numbers as units.
 - `learners`: the settings of a learner. kind: its kind. per_class, total: its budget of exemplars,
   at most one of the two. sampling: its sampling strategy, empty for a learner without exemplars.
 - `costs`: the costs of learning the task at position tasks_seen in one run, in bytes and

@@ -3,10 +3,12 @@
 from typing import Any, NamedTuple
 
 import torch
+from avalanche.models import IncrementalClassifier
 from avalanche.training.plugins import SupervisedPlugin
 
 from probe.errors import InputError
 from probe.examples import Examples
+from probe.notes import listed
 from probe.record.plugins.task_counter import TaskCounter
 from probe.tasked_examples import as_examples
 
@@ -25,8 +27,16 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
     _ended = False
 
     def before_train_dataset_adaptation(self, strategy: Any, **kwargs: Any) -> None:
-        """Record the network before this experience: no plugin has prepared it yet."""
+        """Record the network before this experience: no plugin has prepared it yet.
+
+        Raises InputError for a masked head that was adapted to later experiences beforehand.
+        """
         self.after_training(strategy)
+        heads = (m for m in strategy.model.modules() if isinstance(m, IncrementalClassifier))
+        active = {unit for head in heads for unit in head.active_units.nonzero().flatten().tolist()}
+        if not self.learned and active - {*strategy.experience.classes_in_this_experience}:
+            what = f"outputs {listed(sorted(active))} are active before the first experience"
+            raise InputError(f"{what}, which changes the loss: let the head grow (grows=)")
         self.begin(strategy.model)
 
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:

@@ -193,9 +193,20 @@ def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Ten
         if len(head) > rows or list(head.shape[1:]) != rest:
             expected = f"expected {[rows, *rest]} or fewer rows"
             raise InputError(f"{path} has {name} of shape {list(head.shape)}, {expected}")
-        value = NEVER if name.endswith("bias") else 0.0
-        state[name] = torch.cat([head, head.new_full((rows - len(head), *rest), value)])
+        state[name] = with_rows(head, rows, name)
     return state
+
+
+def with_rows(tensor: Tensor, rows: int, name: str) -> Tensor:
+    """Return a head's tensor (k, ...) with rows up to (K, ...) for outputs that come later.
+
+    Args:
+        tensor: The tensor.
+        rows: The number of all outputs K.
+        name: The name of the tensor; a bias gets rows of `NEVER`, any other tensor rows of 0.
+    """
+    value = NEVER if name.endswith("bias") else 0.0
+    return torch.cat([tensor, tensor.new_full((rows - len(tensor), *tensor.shape[1:]), value)])
 
 
 def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int, ...]]:

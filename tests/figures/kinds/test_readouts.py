@@ -66,7 +66,7 @@ def test_diagnostics_are_means_over_seeds_with_both_controls():
     rows = invented.diagnostics(["ewc"], papers.FEATURES)
     by = invented.rows_by(rows, "learner", "feature", "metric")
     figure = figures.diagnostics(StudyTables(diagnostics=rows))
-    expected = {"Dead units (%)": ("dead", 100), "Rank (% of units)": ("rank", 100 / 8)}
+    expected = {"Dead units (%)": ("dead", 100), "Rank (% of values)": ("rank", 100 / 8)}
     expected |= {"CKA to untrained": ("cka.untrained", 1), "CKA to offline": ("cka.offline", 1)}
     assert seen.titles(figure) == list(expected)
     names = ["ewc", "offline", "untrained"]

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from probe.analysis.similarity import Compared
-from probe.analysis.units import dead_units, effective_rank
+from probe.analysis.units import effective_rank
 from probe.errors import InputError
 from probe.seeding import stream
 
@@ -39,7 +39,7 @@ def test_a_feature_is_like_itself_rotated_scaled_and_shifted(n, width):
     assert abs(linear_cka(stretched, other) - before) > 1e-3
 
 
-FEW = [(dead_units, (1, 5)), (dead_units, (5,)), (effective_rank, (5, 0)), (Compared, (3, 2))]
+FEW = [(effective_rank, (1, 5)), (effective_rank, (5, 0)), (Compared, (3, 2))]
 
 
 @pytest.mark.parametrize(("measure", "shape"), FEW)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence
 
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import tap
-from probe.readouts.matrix import feature_matrices
+from probe.readouts.matrix import feature_matrices, unit_shares
 from probe.readouts.pooling import Layout, Pooling
+from probe.results.analyze import analyze
+from probe.training.recipe import Recipe
 from tests.laws.zoo.written import Written
 
 MEAN = Pooling(pool="mean")
@@ -108,6 +112,56 @@ def test_a_value_without_a_row_for_each_example_is_refused():
     x = torch.randn(6, 3)
     with pytest.raises(InputError, match=r"'inner'.*has no row for each example"):
         feature_matrices(cut_each(model, ["inner"], x).each, x)
+
+
+class Packed(nn.Module):
+    """A text classifier: `pack` gives no row for each example, `lstm` two tensors that do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.pack = nn.Embedding(9, 4, padding_idx=0), nn.Identity()
+        self.lstm, self.head = nn.LSTM(4, 3, batch_first=True), nn.Linear(3, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        lengths = (x > 0).sum(1)
+        packed = pack_padded_sequence(self.embed(x), lengths, True, enforce_sorted=False)
+        return self.head(self.lstm(self.pack(packed))[1][0][-1])
+
+
+@pytest.mark.parametrize("act", [nn.ReLU, nn.GELU])
+def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module]):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv2d(1, 16, 3), act(), nn.Flatten(), nn.Linear(3136, 9), act())
+    with torch.no_grad():
+        model[0].bias[:3] = -4.0
+        model[3].bias[:2] = -9.0
+    x = torch.randn(300, 1, 16, 16)
+    found = unit_shares(cut_each(model, ["1", "4"], x), x)
+    values = outputs(model, ["1", "4"], x)
+    for name, a in (("1", values["1"].flatten(2)), ("4", values["4"][..., None])):
+        scores = a.abs().mean((0, 2)) / a.abs().mean()
+        dead = (a == a[:1]).all(0).all(1)
+        shares = [float(unit.double().mean()) for unit in (dead, scores <= 0.025)]
+        assert found[name] == dict(zip(found[name], [a.shape[1], *shares], strict=True))
+    assert found["1"] == {"units": 16, "dead": 3 / 16 * (act is nn.ReLU), "dormant": 3 / 16}
+
+
+@pytest.mark.parametrize("shortest", [1, 6])
+def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(shortest: int):
+    model, x = Packed(), torch.randint(1, 9, (40, 6))
+    x[torch.arange(6) >= torch.randint(shortest, 7, (40, 1))] = 0
+    cuts = cut_each(model, ["lstm"], x)
+    _, (h, c) = model.lstm(pack_padded_sequence(model.embed(x), (x > 0).sum(1), True, False))
+    found = feature_matrices(cuts.each, x)["lstm"][0]
+    torch.testing.assert_close(found, torch.cat([h[0], c[0]], 1))
+    data = x, torch.arange(40) % 4
+    run = partial(analyze, {2: model}, data, data, [[0, 1], [2, 3]], recipe=Recipe(epochs=1))
+    assert run().features == ("embed", "lstm", "head")
+    result = run(features=["pack", "lstm"], readouts=["linear"])
+    measured = result.tables()["measurements"].query("readout == 'linear'")
+    assert set(measured["feature"]) == {"lstm"}
+    notes = result.tables()["notes"].query("note.str.contains('no row for each example')")
+    assert set(notes["feature"]) == {"pack"}
 
 
 def test_the_slow_way_gives_the_value_too():

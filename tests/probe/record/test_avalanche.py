@@ -1,5 +1,6 @@
 """The Avalanche plugin in a real strategy: R, networks, and a training that does not notice it."""
 
+import copy
 import re
 import struct
 from functools import partial
@@ -26,7 +27,7 @@ import avalanche.benchmarks as streams
 from avalanche.benchmarks import PermutedMNIST, RotatedMNIST, SplitMNIST, nc_benchmark
 from avalanche.benchmarks.utils import as_classification_dataset
 from avalanche.evaluation.metrics import accuracy_metrics
-from avalanche.models import MTSimpleMLP, SimpleMLP
+from avalanche.models import IncrementalClassifier, MTSimpleMLP, SimpleMLP
 from avalanche.models.dynamic_modules import avalanche_model_adaptation
 from avalanche.training import Naive
 from avalanche.training.plugins import EvaluationPlugin
@@ -162,6 +163,25 @@ def test_a_network_with_a_head_per_task_is_told_the_task(tmp_path, root):
     found = analyze(given, readouts=["linear"], recipe=Recipe(epochs=1))
     assert found.features == ("features", "output")
     np.testing.assert_array_equal(found.R.values, rec.R.values)
+
+
+def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_before(tmp_path):
+    def build():
+        model = network()
+        model[4] = IncrementalClassifier(16)
+        return model
+
+    stream, grown = benchmark(), build()
+    for experience in stream.train_stream:
+        avalanche_model_adaptation(grown, experience)
+    data = data_of(stream)
+    rec = Recorder(tmp_path / "rec", build(), data.test, train=data.train, grows="4")
+    np.testing.assert_array_equal(rows_of(ForgettingProbe(rec), stream), rec.R.values[1:])
+    given = Model(tmp_path / "rec", fresh=lambda: copy.deepcopy(grown))
+    found = analyze(given, readouts=["linear"], recipe=Recipe(epochs=1))
+    np.testing.assert_array_equal(found.R.values, rec.R.values)
+    with pytest.raises(InputError, match="outputs 0, 1, 2"):
+        rows_of(ForgettingProbe(Recorder(tmp_path / "other", grown, data.test)), stream)
 
 
 def test_a_whole_test_set_is_divided_by_classes_that_tell_the_tasks(root):

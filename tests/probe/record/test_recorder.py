@@ -100,6 +100,40 @@ def test_any_input(tmp_path, kind):
         assert torch.equal(again.x["a"], A)
 
 
+def grow(model, outputs):
+    """Replace the head of `network` by a larger one, as class-incremental programs do."""
+    head, model[4] = model[4], nn.Linear(16, outputs)
+    with torch.no_grad():
+        for name, tensor in model[4].named_parameters():
+            rows = min(outputs, len(head.bias))
+            tensor[:rows] = head.get_parameter(name)[:rows]
+
+
+def test_a_head_that_grows_is_recorded_as_it_grows_and_read_back(tmp_path):
+    test, data, model, plain = examples(60, 1), examples(), network(), network()
+    for net in (model, plain):
+        torch.manual_seed(0)
+        grow(net, 2)
+    rec = Recorder(tmp_path, model, test, TASKS, grows="4")
+    rows = [accuracies(copy.deepcopy(plain).eval(), test)]
+    rec.after_task(0)
+    for learned, task in enumerate(TASKS, 1):
+        for net in (plain, model):
+            torch.manual_seed(learned)
+            grow(net, 2 * learned)
+            train(net, data, task)
+        rec.after_task(learned)
+        rows.append(accuracies(copy.deepcopy(plain).eval(), test))
+    assert same_state(plain.state_dict(), model.state_dict())
+    np.testing.assert_array_equal(rec.R.values, rows)
+    for learned, path in read_recording(tmp_path).checkpoints.runs[rec.run].items():
+        fit_state(full := network(), load_state(path), "a full network")
+        assert accuracies(full.eval(), test) == rows[learned]
+    for name in ("0", "1", "gone"):
+        with pytest.raises(InputError, match=f"grows='{name}'"):
+            Recorder(tmp_path / "other", network(), test, TASKS, grows=name)
+
+
 def test_a_restarted_run_goes_on_and_rows_of_another_network_are_dropped(tmp_path):
     whole = recorded(tmp_path).R.values
     # The same network again: the rest stays.

@@ -68,6 +68,8 @@ def test_diagnostics_are_those_of_the_networks_in_the_checkpoints(
     """Once of each network, and there are no others."""
     own = hidden(kept_study, job, tasks_seen)
     expected = {"units": 256.0, "dead": np.mean(np.ptp(own, axis=0) == 0), "rank": rank(own)}
+    dormant = np.abs(own).mean(axis=0) <= 0.025 * np.abs(own).mean()
+    expected |= {"dormant": dormant.mean(), "width": 256.0}
     for peer, of in PEERS[job, tasks_seen].items():
         expected[f"cka.{peer}"] = plain_cka(own, hidden(kept_study, *of))
     found = rows(kept_study, "diagnostics", learner=job.partition(".")[0])

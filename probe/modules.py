@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from inspect import getattr_static
 
 import torch
 from torch import Tensor, nn
@@ -182,14 +183,23 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
 def architecture(model: nn.Module) -> dict[str, object]:
     """Return the class of each module, the shape and type of each parameter and buffer, and ties.
 
+    Classes that are made anew with each network, as by `parametrizations.weight_norm` or within a
+    function, are known by their names and code.
+
     >>> architecture_difference(architecture(nn.Linear(2, 3)), architecture(nn.Linear(2, 4)))
     'bias'
     """
     model = unwrapped(model)
-    modules: dict[str, object] = {name: type(module) for name, module in model.named_modules()}
+    modules: dict[str, object] = {name: _code_of(module) for name, module in model.named_modules()}
     state = named_state(model).items()
     shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}
     return {**modules, **shapes, _TIES: tuple(sorted(state_groups(model)))}
+
+
+def _code_of(module: nn.Module) -> tuple[str, str, object]:
+    kind = type(module)
+    forward = getattr_static(kind, "forward", None)
+    return kind.__module__, kind.__qualname__, getattr(forward, "__code__", None)
 
 
 def architecture_difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:

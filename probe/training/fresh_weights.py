@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from probe.errors import InputError, described, unknown
 from probe.modules import check_values, copied, named_state, unwrapped
@@ -92,6 +93,7 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     """List all parameters that no rule can reach, without writing any.
 
     These are the parameters of modules that have no `reset_parameters`, nor have their parents.
+    That of a parametrized module writes a weight that is computed from others, to no effect.
 
     Args:
         model: The model.
@@ -103,7 +105,8 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     >>> without_rule(nn.ParameterDict({"scale": torch.ones(2)}), "torch")
     ['scale']
     """
-    modules = (m for m in model.modules() if _by_murata(m, rule) or _reset_of(m))
+    written = (m for m in model.modules() if _by_murata(m, rule) or _reset_of(m))
+    modules = (module for module in written if not is_parametrized(module))
     # A module's own method may write its children's parameters, too.
     reached = {id(parameter) for module in modules for parameter in module.parameters()}
     return [name for name, p in model.named_parameters() if id(p) not in reached]

@@ -6,14 +6,18 @@ import copy
 import importlib
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from probe.cut.cuts import split
 from probe.cut.interface import Split
+from probe.modules import architecture, architecture_difference, reals_in, unwrapped
+from probe.record.state_files import fit_state, load_state
 from tests.laws.zoo.case import Case, case_of
 from tests.laws.zoo.drawn import random_net
 from tests.laws.zoo.examine import RETRAINED, examine_all
@@ -38,6 +42,21 @@ def broken(net: Net) -> list[str]:
 @pytest.mark.parametrize("name", SMALL)
 def test_small_networks_are_cut_rightly(name: str) -> None:
     assert broken(SMALL[name]) == []
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_network_that_is_built_twice_takes_the_weights_in_a_file(
+    name: str, tmp_path: Path
+) -> None:
+    first, second = (SMALL[name].made()[0] for _ in range(2))
+    assert architecture_difference(architecture(first), architecture(second)) == ""
+    with torch.no_grad():
+        for parameter in second.parameters():
+            parameter.zero_()
+    torch.save(first.state_dict(), tmp_path / "weights.pt")
+    fit_state(unwrapped(second), load_state(tmp_path / "weights.pt"), name)
+    states = zip(first.state_dict().values(), second.state_dict().values(), strict=True)
+    assert all(torch.equal(reals_in(a), reals_in(b)) for a, b in states)
 
 
 @pytest.mark.slow

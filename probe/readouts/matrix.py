@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -16,6 +16,8 @@ from probe.cut.model_call import explained
 from probe.errors import InputError
 from probe.readouts.pooling import Layout, Pooling, layout_of
 from probe.training.evaluation import batch_size_on
+
+_MASKS = ("attention_mask", "input_mask", "mask")
 
 Matrices = dict[str, tuple[Tensor, str]]
 """The values (N, D) of each feature, float32, one row per example, and their layout in words."""
@@ -31,7 +33,8 @@ def feature_matrices(
 ) -> Matrices:
     """Return each feature's own values for all inputs, in eval mode and fp32, in one pass over x.
 
-    Values are flattened, or pooled if they are wide.
+    Values are flattened, or pooled if they are wide. If a mask is among the inputs, sequences are
+    averaged over the positions that it keeps: padding would tell the length of a text.
 
     >>> from torch import nn
     >>> from probe.cut.cuts import cut_each
@@ -58,7 +61,9 @@ def feature_matrices(
         InputError: A value has no row for each example.
     """
     matrices: Matrices = {}
-    layouts = {cut.facts.name: _layouts(cut.facts, pooling or Pooling()) for cut in cuts}
+    mask, how = _mask_in(x), pooling or Pooling()
+    length = None if mask is None else mask.shape[1]
+    layouts = {cut.facts.name: _layouts(cut.facts, how, length) for cut in cuts}
     row_bytes = {name: 4 * sum(layout.width for layout in layouts[name]) for name in layouts}
     groups: list[list[Cut]] = []
     size = 0
@@ -70,7 +75,7 @@ def feature_matrices(
         groups[-1].append(cut)
         size += added
     for group in groups:
-        matrices |= _one_pass(Cuts(tuple(group)), layouts, x, batch_size)
+        matrices |= _one_pass(Cuts(tuple(group)), layouts, x, mask, batch_size)
     return matrices
 
 
@@ -105,23 +110,37 @@ def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
     return value.movedim(1 + channels, 1).reshape(len(value), value.shape[1 + channels], -1)
 
 
-def _layouts(facts: CutFacts, pooling: Pooling) -> list[Layout]:
+def _mask_in(x: Value) -> Tensor | None:
+    """Return the positions (N, L) that a mask among the inputs keeps, None without a mask.
+
+    Masks called `padding_mask` are True where there is padding, as in torch.
+    """
+    for name, tensor in x.items() if isinstance(x, Mapping) else ():
+        padding = str(name).endswith("padding_mask")
+        if tensor.ndim == 2 and (padding or name in _MASKS) and not tensor.is_floating_point():
+            return (tensor == 0) == padding
+    return None
+
+
+def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layout]:
     """Return the layout of each tensor of a feature."""
     if not facts.value:
         raise InputError(f"{facts.name!r} has no row for each example: choose another layer")
     sizes = [torch.Size(tensor.example).numel() for tensor in facts.value]
     if sum(sizes) > pooling.width:
         pooling = replace(pooling, width=max(1, pooling.width // len(sizes)))
-    return [_layout(tensor, pooling) for tensor in facts.value]
+    return [_layout(tensor, pooling, length) for tensor in facts.value]
 
 
-def _layout(tensor: TensorFacts, pooling: Pooling) -> Layout:
+def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout:
     """Return the layout of one tensor of a value, with the channel axis that its module implies.
 
     If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W, ...), as by
     torch's own modules.
     """
-    axis, remark = tensor.axis, ""
+    axis, remark, shape = tensor.axis, "", tuple(tensor.example)
+    if len(shape) == 2 and shape.count(length) == 1:
+        return Layout(shape=shape, channels=1 - shape.index(length), bins=(1,), masked=True)
     if axis is None and pooling.channels:
         axis, remark = pooling.channels, f" ({pooling.channels}: as set)"
     elif axis is None and len(tensor.shape) > 3:
@@ -132,7 +151,11 @@ def _layout(tensor: TensorFacts, pooling: Pooling) -> Layout:
 
 
 def _one_pass(
-    cuts: Cuts, layouts: dict[str, list[Layout]], x: Value, batch_size: int | None
+    cuts: Cuts,
+    layouts: dict[str, list[Layout]],
+    x: Value,
+    mask: Tensor | None,
+    batch_size: int | None,
 ) -> Matrices:
     """Fill the matrices of all these features in one pass over x (N, ...)."""
     count, device = len(tensors(x)[0]), tensors(x)[0].device
@@ -146,17 +169,18 @@ def _one_pass(
         with explained(batch):
             for _, name, value in cuts.feature([batch]):
                 pairs = zip(layouts[name], tensors(value), strict=True)
-                rows = [_rows(name, *pair, where.stop - start) for pair in pairs]
+                kept = None if mask is None else mask[where]
+                rows = [_rows(name, *pair, where.stop - start, kept) for pair in pairs]
                 torch.cat(rows, 1, out=filled[name][where])
     return {
         name: (filled[name], " + ".join(layout.how for layout in layouts[name])) for name in names
     }
 
 
-def _rows(name: str, layout: Layout, value: Tensor, count: int) -> Tensor:
+def _rows(name: str, layout: Layout, value: Tensor, count: int, mask: Tensor | None) -> Tensor:
     """Return rows (B, D) of one tensor of a feature for a batch of `count` examples."""
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:
         raise InputError(
             f"feature {name!r} is {tuple(value.shape)}, expected {(count, *layout.shape)}"
         )
-    return layout.rows(value.reshape(count, *layout.shape))
+    return layout.rows(value.reshape(count, *layout.shape), mask)

@@ -48,6 +48,7 @@ class Layout:
         bins: The number of positions left in each other dimension; empty if none is averaged.
         projected: The width of the projection, 0 for none.
         remark: A remark on the axis, in a few words.
+        masked: Whether it is averaged over the positions that a mask keeps.
     """
 
     shape: tuple[int, ...]
@@ -55,6 +56,7 @@ class Layout:
     bins: tuple[int, ...] = ()
     projected: int = 0
     remark: str = ""
+    masked: bool = False
 
     @property
     def width(self) -> int:
@@ -71,12 +73,18 @@ class Layout:
         if not self.bins:
             return f"flattened, {self.width} values"
         positions = _by(self.shape[: self.channels] + self.shape[self.channels + 1 :])
+        positions = f"those that a mask keeps of {positions}" if self.masked else positions
         to_bins = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
         of = f"{self.shape[self.channels]} channels{self.remark}"
         return f"{of} averaged over {positions} positions{to_bins}, {self.width} values"
 
-    def rows(self, value: Tensor) -> Tensor:
-        """Return values (B, *shape) as float32 rows (B, D), which may be a view of them."""
+    def rows(self, value: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return values (B, *shape) as float32 rows (B, D), which may be a view of them.
+
+        Args:
+            value: The values.
+            mask: The positions to average over if the layout is masked, (B, L) bool.
+        """
         value = value.float()
         if self.projected:
             order, signs = (part.to(value.device) for part in self._projection)
@@ -86,6 +94,9 @@ class Layout:
         if not self.bins:
             return value.reshape(len(value), self.width)
         value = value.movedim(1 + self.channels, 1)
+        if self.masked and mask is not None:
+            kept = value.masked_fill(~mask[:, None], 0.0)
+            return kept.sum(2) / mask.sum(1, keepdim=True).clamp(min=1)
         if set(self.bins) == {1}:
             return value.flatten(2).mean(2)
         return F.interpolate(value, self.bins, mode="area").flatten(1)

@@ -213,3 +213,27 @@ def test_several_lines_of_an_example_are_averaged_together():
     found = feature_matrices(cut_each(model, ["conv"], x).each, x, pooling=MEAN)["conv"]
     value = outputs(model, ["conv"], x)["conv"].unflatten(0, (7, 3))
     torch.testing.assert_close(found[0], value.mean((1, 3)))
+
+
+class OfWords(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(9, 5), nn.Linear(5, 2)
+
+    def forward(self, ids: Tensor, **mask: Tensor) -> Tensor:
+        return self.head(self.embed(ids).mean(1))
+
+
+@pytest.mark.parametrize("name", ["attention_mask", "src_key_padding_mask"])
+@pytest.mark.parametrize("length", [7, 300])
+def test_padding_is_no_part_of_a_sequence(name: str, length: int) -> None:
+    lengths = torch.tensor([1, 3, 7, 2])
+    keep = torch.arange(length) < lengths[:, None]
+    ids = torch.randint(1, 9, (4, length)) * keep
+    x = {"ids": ids, name: keep.long() if name == "attention_mask" else ~keep}
+    model = OfWords()
+    [(values, how)] = feature_matrices(cut_each(model, ["embed"], x).each, x).values()
+    with torch.no_grad():
+        means = [model.embed(row[:n]).mean(0) for row, n in zip(ids, lengths, strict=True)]
+    assert torch.allclose(values, torch.stack(means), atol=1e-6)
+    assert "a mask keeps" in how

@@ -129,7 +129,7 @@ def _facil_run(folder: Path) -> ForeignRuns:
     heads = foreign.head_shapes([*files.values()][-1], "heads")
     return ForeignRuns(
         files={foreign.run_named(arguments.get("approach"), arguments.get("seed")): files},
-        load=partial(foreign.load_grown, heads),
+        load=partial(foreign.load_with_heads, heads),
         tasks=foreign.consecutive_tasks([heads[name][0] for name in heads if "bias" in name]),
     )
 
@@ -169,7 +169,7 @@ def _pycil_run(folder: Path) -> ForeignRuns:
     run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
     return ForeignRuns(
         files={run: files},
-        load=partial(foreign.load_grown, heads[-1]),
+        load=load_state,
         tasks=foreign.consecutive_tasks(sizes),
         class_order=order,
     )

@@ -20,6 +20,8 @@ from probe.files import replacing
 from probe.modules import state_groups
 from probe.notes import listed
 
+_States = dict[str, Mapping[str, Any]]
+
 NEVER = -1e4
 """The bias of an output that the network did not have yet; its weights are 0.
 
@@ -67,8 +69,7 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
     content = read_content(path)
     states = _state_dicts(content)
     if not states:
-        table = content if isinstance(content, Mapping) else {}
-        got = listed(table) or f"an object of type {type(content).__name__}"
+        got = listed(content if isinstance(content, Mapping) else [type(content).__name__])
         raise InputError(f"{path} has no state dict, tensors by name, but {got}: {_REMEDY}")
     content = _chosen(states, path, weights)
     for name, value in content.items():
@@ -262,7 +263,7 @@ def read_content(path: Path) -> object:
         raise InputError(f"{path} is damaged, empty, or not from {library}: {remedy}") from None
 
 
-def _state_dicts(content: object, key: str = "", depth: int = 3) -> dict[str, Mapping[str, Any]]:
+def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
     """Return the mappings with tensors in a file by their keys, the innermost ones."""
     if not isinstance(content, Mapping) or depth < 0:
         return {}
@@ -274,9 +275,7 @@ def _state_dicts(content: object, key: str = "", depth: int = 3) -> dict[str, Ma
     return {key: content} if tensors else {}
 
 
-def _chosen(
-    states: Mapping[str, Mapping[str, Any]], path: Path, weights: str | None
-) -> Mapping[str, Any]:
+def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
     """Return the state dict at a key or under a prefix; by default the one at a usual key.
 
     Raises InputError if another one could be meant, as it has names in common.

@@ -13,8 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from probe.errors import InputError
 from probe.metrics.matrix_file import text_of
 from probe.notes import listed
@@ -23,7 +21,8 @@ from probe.record.readers import foreign_runs as foreign
 from probe.record.readers.foreign_runs import ForeignRuns
 from probe.record.state_files import load_state, read_content
 
-_NET = "net."  # the backbone, among what else a learner of theirs keeps
+# The backbone, among what else a learner of theirs keeps.
+_load = partial(load_state, weights="net")
 _SAFE = "give checkpoints that Mammoth wrote with --savecheck task --save_checkpoint_mode safe"
 
 
@@ -83,14 +82,6 @@ def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
     if not isinstance(outputs, list) or sorted(map(str, outputs)) != sorted(map(str, range(K))):
         raise InputError(f"{path} has permuted classes, and no class_order of {K}: {_SAFE}")
     return tuple(outputs.index(output) for output in range(K))
-
-
-def _load(path: Path) -> dict[str, Tensor]:
-    state = load_state(path)
-    backbone = {n.removeprefix(_NET): value for n, value in state.items() if n.startswith(_NET)}
-    if not backbone:
-        raise InputError(f"{path} holds no Mammoth network, whose names begin with {_NET}: {_SAFE}")
-    return backbone
 
 
 _MODELS = "models/task*.ckpt"

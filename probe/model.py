@@ -121,8 +121,7 @@ class Model:
     def build_by_learner(self) -> dict[str, Factory]:
         """The functions that make a new model, by learner; the first serves all that have none."""
         fresh = self.fresh if isinstance(self.fresh, Mapping) else {"": self.fresh}
-        functions = {n: f for n, f in fresh.items() if callable(f) and not isinstance(f, nn.Module)}
-        return cast(dict[str, Factory], functions)
+        return {n: f for n, f in fresh.items() if callable(f) and not isinstance(f, nn.Module)}
 
     @property
     def build(self) -> Factory | None:
@@ -137,7 +136,7 @@ class Model:
         """
         if self.fresh is None or (self.build and init != "torch"):
             return init
-        return self.build or self.fresh
+        return self.build or cast(Fresh, self.fresh)
 
     @classmethod
     def coerce(cls, networks: Networks | Model) -> Model:

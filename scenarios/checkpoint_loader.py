@@ -102,9 +102,9 @@ class CheckpointLoader:
         )
         model, scenario = _loaded(self, self.location.now(self.data), device, model)
         functions = {t: load_callable(t, "a function") for t in self.user_code.more}
-        networks = {n: functions[t] for n, t in options.networks.items() if t in functions}
-        reader = next((functions[t] for t in options.load or () if t in functions), None)
-        model = replace(model, fresh={"": entry.build, **networks}, load=reader, weights=options.weights)
+        builds = {n: functions[t] for n, t in options.networks.items() if t in functions}
+        read = next((functions[t] for t in options.load or () if t in functions), None)
+        model = replace(model, fresh={"": entry.build} | builds, load=read, weights=options.weights)
         changes = ((name, getattr(options, name)) for name in _RECIPE)
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in changes if value is not None})

@@ -46,8 +46,7 @@ class JobOptions:
     """
 
     load: tuple[str, ...] | None = flag(
-        "FILE.py or module that registers objects; repeatable. For `probe model` also MODULE:LOAD, "
-        "a function from the path of a file to its network."
+        "FILE.py or module that registers objects; or, to load networks, MODULE:LOAD of a path."
     )
     out: Path | None = flag("Run directory; runs/NAME by default.")
     report: Path | None = flag("Write DIR/report.html to FILE as well.", metavar="FILE")
@@ -162,8 +161,7 @@ class ModelOptions(JobOptions):
     train_offline: bool = flag("Train the offline networks here instead.", False)
     weights: str | None = flag("Key of the weights in files with several: state_dict_ema.")
     network: str | None = flag(
-        "MODULE:FACTORY of the network if the argument is a folder; or one for each learner, "
-        "full=m:full,lora=m:lora, of which the first also makes the controls."
+        "MODULE:FACTORY of the network if the argument is a folder; or full=m:full,lora=m:lora."
     )
     features: str = flag("Modules to cut at, such as layer1,layer2, or auto.", "auto")
     readouts: str = flag("Readouts: any of retrain,linear,ncm,knn.", "retrain,linear")

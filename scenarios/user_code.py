@@ -26,7 +26,6 @@ from torch import nn
 from probe import extensions as marks
 from probe.cut.model_call import Output
 from probe.errors import InputError, described, unknown
-from probe.modules import check_values
 from probe.readouts.readout import READOUTS
 from probe.record.data import load_data
 from probe.seeding import global_stream, stream
@@ -333,6 +332,4 @@ def build_model(target: str, factory: Factory) -> nn.Module:
     Raises:
         InputError: The callable fails, or returns no model.
     """
-    model = built_network(factory, stream(0, "build"), target)
-    check_values(model)
-    return model
+    return built_network(factory, stream(0, "build"), target)

@@ -97,7 +97,7 @@ class NetworkSource:
     train_offline: bool = False
     storage: Storage = "fp32"
     readout_sources: Mapping[str, str] = field(default_factory=dict)
-    others: Mapping[str, NetworkSource] = field(default_factory=dict, init=False)
+    others: dict[str, NetworkSource] = field(default_factory=dict, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -105,15 +105,11 @@ class NetworkSource:
         _, *names = builds or [""]
         if absent := set(names) - {run.learner for run in weights.runs}:
             raise unknown("learner", min(absent), {run.learner for run in weights.runs})
+        for name in names:
+            networks = replace(weights.of_learners(name.__eq__), build=builds[name])
+            model = replace(self.model, fresh=builds[name])
+            self.others[name] = replace(self, weights=networks, model=model)
         self.weights = weights.of_learners(lambda name: name not in names)
-        self.others = {
-            name: replace(
-                self,
-                weights=replace(weights.of_learners(name.__eq__), build=builds[name]),
-                model=replace(self.model, fresh=builds[name]),
-            )
-            for name in names
-        }
 
     @cached_property
     def plan(self) -> Plan:

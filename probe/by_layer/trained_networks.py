@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import index
@@ -62,7 +62,7 @@ class TrainedNetworks:
     build: Callable[[], nn.Module] | None = None
     progress: Progress = iter
     records: Mapping[Run, RunRecord] = field(default_factory=dict)
-    read: Callable[[Path], Mapping[str, Tensor]] = load_state
+    read: Callable[[Path], dict[str, Tensor]] = load_state
 
     def blank(self) -> nn.Module:
         """Return a new network with weights from a fixed seed, or a copy of one in memory."""
@@ -192,12 +192,14 @@ def in_checkpoints(
         The networks.
     """
     _, *others = model.build_by_learner or [""]
-    runs = _with_controls(checkpoints.runs, checkpoints.offline, others)
+    # The controls have the architecture of the first learner.
+    ordered = sorted(checkpoints.runs.items(), key=lambda run: run[0].learner in others)
+    runs = _with_controls(dict(ordered), checkpoints.offline)
     read = partial(_read, model)
     return TrainedNetworks(runs=runs, build=build, progress=progress, records=records, read=read)
 
 
-def _read(model: Model, path: Path) -> Mapping[str, Tensor]:
+def _read(model: Model, path: Path) -> dict[str, Tensor]:
     """Return the tensors in a file, by the user's function if there is one."""
     if model.load is None:
         return load_state(path, model.weights)
@@ -251,21 +253,22 @@ def _checkpoints(
 
 
 def _in_memory(
-    models: object, untrained: Any, offline: Any, tasks: int, seeds: int
+    models: Any, untrained: Any, offline: Any, tasks: int, seeds: int
 ) -> TrainedNetworks:
     """Return networks in memory, by seed or the same for each seed.
 
     Raises InputError for networks on other devices or of another architecture than the last.
     """
     by_seed, ceilings = (dict.fromkeys(range(seeds), own) for own in (models, offline))
-    if isinstance(models, Mapping) and all(isinstance(rows, Mapping) for rows in models.values()):
-        by_seed = dict(models) if seeds == 1 else {}
-        ceilings = offline if isinstance(offline, Mapping) else dict.fromkeys(by_seed, offline)
+    values = models.values() if isinstance(models, Mapping) and seeds == 1 else ()
+    if values and all(isinstance(rows, Mapping) for rows in values):
+        by_seed = dict(models)
+        ceilings = dict(offline if isinstance(offline, Mapping) else dict.fromkeys(models, offline))
     if by_seed.keys() != ceilings.keys() or not all(isinstance(s, int) and s >= 0 for s in by_seed):
         got = f"got networks of seeds {listed(by_seed)}, offline of {listed(ceilings)}"
-        raise InputError(f"{got}: {_SEEDS}")
+        raise InputError(f"{got}: give {{seed: {{{tasks}: model}}}} with seeds from 0")
     runs = {Run(LEARNER, ORDER, s): _rows(own, untrained, tasks) for s, own in by_seed.items()}
-    every = _with_controls(runs, {} if offline is None else ceilings)
+    every: dict[Run, Any] = _with_controls(runs, {} if offline is None else ceilings)
     named = [(display_name(run, t), m) for run, own in every.items() for t, m in own.items()]
     for name, model in named:
         with located(name):
@@ -282,9 +285,6 @@ def _in_memory(
             got = f"{name} and the last network differ in architecture at {where!r}"
             raise InputError(f"{got}: give networks of the same architecture")
     return TrainedNetworks(runs=every)
-
-
-_SEEDS = "give {seed: {tasks learned: model}}, with seeds from 0, or Measure(seeds=)"
 
 
 def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:
@@ -308,17 +308,12 @@ def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:
 
 
 def _with_controls(
-    runs: Mapping[Run, Mapping[int, Network]],
-    offline: Mapping[int, Network],
-    others: Collection[str] = (),
+    runs: Mapping[Run, Mapping[int, Network]], offline: Mapping[int, Network]
 ) -> dict[Run, Mapping[int, Network]]:
-    """Add the controls of each seed to runs; the floor is the first network before any task.
-
-    Learners whose networks have another architecture come last.
-    """
+    """Add the controls of each seed to runs; the floor is the first network before any task."""
     every = dict(runs)
-    for run in sorted(runs, key=lambda run: run.learner in others):
-        if 0 in runs[run]:
-            every.setdefault(Run(UNTRAINED, "", run.seed), {0: runs[run][0]})
+    for run, networks in runs.items():
+        if 0 in networks:
+            every.setdefault(Run(UNTRAINED, "", run.seed), {0: networks[0]})
     last = max(tasks_seen for networks in runs.values() for tasks_seen in networks)
     return every | {Run(OFFLINE, "", seed): {last: network} for seed, network in offline.items()}

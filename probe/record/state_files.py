@@ -37,9 +37,8 @@ _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 # In folders of transformers and accelerate; an index lists the files of one network.
 _IN_FOLDERS = ("*.index.json", "model.safetensors", "pytorch_model.bin")
 # Numbers of NumPy and arguments beside the weights, which run no code of theirs when they are read.
-_NUMBERS = np.typecodes["AllInteger"] + np.typecodes["AllFloat"] + "?"
-_SCALAR = np.float64().__reduce__()[0]
-_HARMLESS = [Namespace, np.dtype, _SCALAR, *{type(np.dtype(code)) for code in _NUMBERS}]
+_HARMLESS: list[Any] = [Namespace, np.dtype, np.float64().__reduce__()[0]]
+_HARMLESS += {type(np.dtype(code)) for code in "?bhilqBHILQefdg"}
 
 
 def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
@@ -153,8 +152,7 @@ def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> list[str]:
     short = [key for key in biases if state[key].shape < sizes[key]]
     if len(short) != 1:
         return []
-    [bias] = short
-    few, many = state[bias].shape, sizes[bias]
+    bias, few, many = short[0], state[short[0]].shape, sizes[short[0]]
     # Its weight and, in heads of Avalanche, its mask. What reads the outputs would not fit.
     keys = [key for key in state if (state[key].shape[:1], sizes.get(key, ())[:1]) == (few, many)]
     if f"{bias.removesuffix('bias')}weight" not in keys:
@@ -234,16 +232,12 @@ def read_content(path: Path) -> object:
     Raises:
         InputError: The file cannot be read, or could run code.
     """
-    library, save = "torch", "torch.save"
-    if path.is_dir():
-        path = next((file for name in _IN_FOLDERS for file in path.glob(name)), path)
-    if path.suffix == ".safetensors":
-        library, save = "safetensors", "safetensors.torch.save_file"
     try:
+        path = next((file for name in _IN_FOLDERS for file in path.glob(name)), path)
         if path.name.endswith(".index.json"):
             shards = sorted(set(json.loads(path.read_text())["weight_map"].values()))
             return reduce(or_, [read_content(path.parent / shard) for shard in shards])
-        if library == "torch":
+        if path.suffix != ".safetensors":
             with torch.serialization.safe_globals(_HARMLESS):
                 return torch.load(path, map_location="cpu", weights_only=True)
         from safetensors.torch import load_file
@@ -259,8 +253,9 @@ def read_content(path: Path) -> object:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
             raise InputError(f"{path} has {refused[1]}, which could run code: {_REMEDY}") from None
-        remedy = f"write it with {save}(model.state_dict(), FILE)"
-        raise InputError(f"{path} is damaged, empty, or not from {library}: {remedy}") from None
+        save = "safetensors.torch.save_file" if path.suffix == ".safetensors" else "torch.save"
+        reason = f"{path} is damaged, empty, or not from {save.partition('.')[0]}"
+        raise InputError(f"{reason}: write it with {save}(model.state_dict(), FILE)") from None
 
 
 def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
@@ -289,8 +284,7 @@ def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, An
             raise _several(str(path), [first, *rivals])
         return states[first]
     start = f"{weights}."
-    every = [(key, name, value) for key, s in states.items() for name, value in s.items()]
-    named = {n: value for key, name, value in every for n in (name, f"{key}.{name}")}
+    named = {n: v for key, s in states.items() for k, v in s.items() for n in (k, f"{key}.{k}")}
     if not (part := {n.removeprefix(start): v for n, v in named.items() if n.startswith(start)}):
         raise unknown("set of weights", weights, states, f"in {path}")
     return part

@@ -196,6 +196,7 @@ def built_network(build: Factory, generator: torch.Generator, name: str = "fresh
         raise InputError(f"{name}() raised {described(error)}: it must make a model") from error
     if not isinstance(network, nn.Module):
         raise InputError(f"{name}() must return a model, got {type(network).__name__}")
+    check_values(network)
     return network
 
 

@@ -33,7 +33,7 @@ class ForeignRuns:
     """
 
     files: Mapping[Run, Mapping[int, Path]]
-    load: Callable[[Path], Mapping[str, Tensor]]
+    load: Callable[[Path], Mapping[str, Tensor]] = load_state
     offline: Mapping[int, Path] = field(default_factory=dict)
     tasks: tuple[tuple[int, ...], ...] | None = None
     class_order: tuple[int, ...] | None = None

@@ -160,7 +160,6 @@ def _pycil_run(folder: Path) -> ForeignRuns:
     run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
     return ForeignRuns(
         files={run: files},
-        load=load_state,
         tasks=foreign.consecutive_tasks(sizes),
         class_order=order,
     )

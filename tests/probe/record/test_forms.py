@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed.checkpoint as dcp
-from pytest import importorskip as package
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
@@ -18,6 +17,8 @@ from probe.errors import InputError
 from probe.model import Model
 from probe.record.state_files import NEVER, fit_state, load_state
 from tests.probe.record.tiny import network
+
+package = pytest.importorskip
 
 
 def prefixed(prefix, model):

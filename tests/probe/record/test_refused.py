@@ -79,8 +79,7 @@ def test_states(tmp_path, monkeypatch, content, value):
 
 
 def test_states_of_another_network():
-    model = network()
-    state = model.state_dict()
+    model, state = network(), network().state_dict()
     for change in ({"0.bias": torch.ones(3)}, {"x.bias": state.pop("4.bias")}):
         with refused("task 1", *change, "load="):
             fit_state(model, state | change, "task 1")

@@ -44,8 +44,7 @@ def _last(R: AccuracyMatrix) -> list[float]:
     return R.values[-1].tolist()
 
 
-ARCHS = """import torch
-from tests.probe.record.tiny import network, nn
+ARCHS = """from tests.probe.record.tiny import network, nn, torch
 deep = lambda: nn.Sequential(nn.Linear(8, 8), network())
 def read(path):
     model = deep() if "deep" in str(path) else network()

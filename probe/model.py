@@ -87,6 +87,8 @@ class Model:
         if self.call_is_task_aware and self.head == "single":
             raise InputError("`call` takes the task, but head='single' ignores it: leave it out")
         check_trainable(self.trainable)
+        if not (self.load is None or callable(self.load)):
+            raise InputError(f"load= must be a function of a path, got {self.load!r:.40}")
         try:
             if self.classes is not None:  # perhaps an array, or a generator
                 object.__setattr__(self, "classes", tuple(map(index, self.classes)))

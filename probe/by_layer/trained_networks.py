@@ -29,7 +29,7 @@ from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, RunRecord
 from probe.record.state_files import fit_state, load_state, plain_state
 from probe.seeding import stream
-from probe.training.fresh_weights import Factory, built_network, fresh_state
+from probe.training.fresh_weights import Factory, built_network
 
 LEARNER, ORDER = "model", "0"
 """The default names of a run in tables."""
@@ -168,7 +168,7 @@ def trained_networks(
     files = recording.checkpoints if recording else _checkpoints(networks, offline, tasks)
     path = next(path for by_tasks_seen in files.runs.values() for path in by_tasks_seen.values())
     build = model.build or partial(cast(Callable[[Path], nn.Module], model.load), path)
-    fresh_state(build, stream(0, "check"))
+    built_network(build, stream(0, "check"), "fresh" if model.build else "load")
     return in_checkpoints(files, build, recording.records if recording else {}, model)
 
 

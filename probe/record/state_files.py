@@ -68,8 +68,8 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
     content = read_content(path)
     states = _state_dicts(content)
     if not states:
-        got = listed(content if isinstance(content, Mapping) else [type(content).__name__])
-        raise InputError(f"{path} has no state dict, tensors by name, but {got}: {_REMEDY}")
+        shown = content if isinstance(content, Mapping) and content else [type(content).__name__]
+        raise InputError(f"{path} has {listed(shown)}, expected tensors by name: {_REMEDY}")
     content = _chosen(states, path, weights)
     for name, value in content.items():
         if not _is_plain(value):
@@ -124,12 +124,11 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> list[
     extra = [*extra, *(n for n in names if not n.startswith(prefix))]
     more = [f"its file also has {listed(extra)}, which the network has not"] if extra else []
     if reason:
-        reason = "; ".join([reason, *more, _ANOTHER_WAY])
-        raise InputError(f"{name} does not fit this network: {reason}")
+        raise InputError("; ".join([f"{name} does not fit this network: {reason}", *more, _WAY_ON]))
     return [*notes, *more]
 
 
-_ANOTHER_WAY = "build the network that was saved, or give load=, a function from path to network"
+_WAY_ON = "build the network that was saved, or give load=, a function from path to network"
 
 
 def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
@@ -264,10 +263,9 @@ def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
         return {}
     inner = {f"{key}.{k}".removeprefix("."): v for k, v in content.items() if isinstance(k, str)}
     states = [_state_dicts(value, inner_key, depth - 1) for inner_key, value in inner.items()]
-    if any(states):
-        return {k: state for by_key in states for k, state in by_key.items()}
-    tensors = len(inner) == len(content) and any(map(torch.is_tensor, inner.values()))
-    return {key: content} if tensors else {}
+    is_state = len(inner) == len(content) and any(map(torch.is_tensor, inner.values()))
+    nested = {k: state for by_key in states for k, state in by_key.items()}
+    return nested or ({key: content} if is_state else {})
 
 
 def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
@@ -286,7 +284,7 @@ def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, An
     start = f"{weights}."
     named = {n: v for key, s in states.items() for k, v in s.items() for n in (k, f"{key}.{k}")}
     if not (part := {n.removeprefix(start): v for n, v in named.items() if n.startswith(start)}):
-        raise unknown("set of weights", weights, states, f"in {path}")
+        raise unknown("set of weights", str(weights), states, f"in {path}")
     return part
 
 

@@ -52,8 +52,7 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
 
     Returns:
         The tensors by name; they have any shape and are on the CPU. A prefix that a wrapper has put
-        before all names (`module.`, `model.`) is removed, and `_orig_mod.`
-        anywhere.
+        before all names (`module.`, `model.`) is removed, and `_orig_mod.` anywhere.
 
     Raises:
         InputError: The file is anything else, or has several sets of weights.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from operator import index
 from pathlib import Path
@@ -51,7 +51,13 @@ class Model:
         fresh: The source of re-initialized values: a function that makes a new model, called with
             all generators seeded; a model or state dict to rewind to; or a rule. None = the
             recipe's rule, by default each layer's own. Networks in files need a function, which
-            gives way to an `init` of the recipe other than `torch`.
+            gives way to an `init` of the recipe other than `torch`; or, where learners have
+            different architectures, a function for each, by learner: the first one's network gives
+            floor and ceiling, also to the others if their features have the same names.
+        load: `load(path)` returns the network that is saved in a file or folder, for files that
+            are no state dicts; then `fresh` may be left out.
+        weights: The key of the state dict in files with several, such as `state_dict_ema`, or the
+            prefix of its names.
         trainable: The parameters to train: `tail` = everything that the feature does not depend
             on; `as given` = only those of them that require gradients in the given model (the
             weights of LoRA, not of its base).
@@ -68,9 +74,11 @@ class Model:
     call: Call | None = None
     head: Head | None = None
     classes: Sequence[int] | None = None
-    fresh: Fresh | None = None
+    fresh: Fresh | Mapping[str, Factory] | None = None
     trainable: Trainable = "tail"
     orders: str | Mapping[str, Sequence[int]] | None = None
+    load: Callable[[Path], nn.Module] | None = None
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         _ = self.model_call
@@ -79,6 +87,8 @@ class Model:
         if self.call_is_task_aware and self.head == "single":
             raise InputError("`call` takes the task, but head='single' ignores it: leave it out")
         check_trainable(self.trainable)
+        if not (self.load is None or callable(self.load)):
+            raise InputError(f"load= must be a function of a path, got {self.load!r:.40}")
         try:
             if self.classes is not None:  # perhaps an array, or a generator
                 object.__setattr__(self, "classes", tuple(map(index, self.classes)))
@@ -110,10 +120,15 @@ class Model:
         return ModelCall(call=lambda model, x: call(model, x)[:, list(classes)])
 
     @property
+    def build_by_learner(self) -> dict[str, Factory]:
+        """The functions that make a new model, by learner; the first serves all that have none."""
+        fresh = self.fresh if isinstance(self.fresh, Mapping) else {"": self.fresh}
+        return {n: f for n, f in fresh.items() if callable(f) and not isinstance(f, nn.Module)}
+
+    @property
     def build(self) -> Factory | None:
-        """The function that makes a new model; None if fresh values come from elsewhere."""
-        is_function = callable(self.fresh) and not isinstance(self.fresh, nn.Module)
-        return cast(Factory, self.fresh) if is_function else None
+        """The first function that makes a new model; None if fresh values come from elsewhere."""
+        return next(iter(self.build_by_learner.values()), None)
 
     def source(self, init: Rule) -> Fresh:
         """Return the source of fresh values.
@@ -123,7 +138,7 @@ class Model:
         """
         if self.fresh is None or (self.build and init != "torch"):
             return init
-        return self.fresh
+        return self.build or cast(Fresh, self.fresh)
 
     @classmethod
     def coerce(cls, networks: Networks | Model) -> Model:

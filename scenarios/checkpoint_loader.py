@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -25,7 +25,7 @@ from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
-from scenarios.user_code import USER_NETWORKS, UserCode, build_model, source_of
+from scenarios.user_code import USER_NETWORKS, UserCode, build_model, load_callable, source_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +101,10 @@ class CheckpointLoader:
             (), output=entry.output, call=entry.call, head=options.head, fresh=entry.build
         )
         model, scenario = _loaded(self, self.location.now(self.data), device, model)
+        functions = {t: load_callable(t, "a function") for t in self.user_code.more}
+        builds = {n: functions[t] for n, t in options.networks.items() if t in functions}
+        read = next((functions[t] for t in options.load or () if t in functions), None)
+        model = replace(model, fresh={"": entry.build} | builds, load=read, weights=options.weights)
         changes = ((name, getattr(options, name)) for name in _RECIPE)
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in changes if value is not None})
@@ -114,7 +118,7 @@ class CheckpointLoader:
             name=self.name,
             network_name=entry.name,
             code=source_of("network", entry.name) or "",
-            weights=in_checkpoints(self.checkpoints, build, records, progress),
+            weights=in_checkpoints(self.checkpoints, build, records, model, progress),
             model=model,
             scenario=scenario,
             orders=self.orders,

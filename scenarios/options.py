@@ -45,7 +45,9 @@ class JobOptions:
     for impossible values.
     """
 
-    load: tuple[str, ...] | None = flag("FILE.py or module that registers objects; repeatable.")
+    load: tuple[str, ...] | None = flag(
+        "FILE.py or module that registers objects; or, to load networks, MODULE:LOAD of a path."
+    )
     out: Path | None = flag("Run directory; runs/NAME by default.")
     report: Path | None = flag("Write DIR/report.html to FILE as well.", metavar="FILE")
     recompute: str | None = flag("changed: rerun the jobs whose results come from different code.")
@@ -157,7 +159,10 @@ class ModelOptions(JobOptions):
     orders: str | None = flag("Orders named by {order}: TOML of NAME = [2, 1], rotate, shuffle:N.")
     offline: str | None = flag("Networks trained on all tasks, such as 'ckpt/offline-{seed}.pt'.")
     train_offline: bool = flag("Train the offline networks here instead.", False)
-    network: str | None = flag("MODULE:FACTORY of the network if the argument is a folder.")
+    weights: str | None = flag("Key of the weights in files with several: state_dict_ema.")
+    network: str | None = flag(
+        "MODULE:FACTORY of the network if the argument is a folder; or full=m:full,lora=m:lora."
+    )
     features: str = flag("Modules to cut at, such as layer1,layer2, or auto.", "auto")
     readouts: str = flag("Readouts: any of retrain,linear,ncm,knn.", "retrain,linear")
     steps: str | None = flag("Tasks after which a readout is measured, such as retrain=all.")
@@ -175,6 +180,11 @@ class ModelOptions(JobOptions):
         super().__post_init__()
         if self.train_limit is not None and self.train_limit < 1:
             raise InputError(f"--train-limit must be 1 or more, got {self.train_limit}")
+
+    @property
+    def networks(self) -> dict[str, str]:
+        """The network of each learner; of all, if it has no name."""
+        return dict(part.rpartition("=")[::2] for part in names(self.network or ""))
 
     @property
     def of_run(self) -> RunOptions:

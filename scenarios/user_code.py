@@ -26,11 +26,11 @@ from torch import nn
 from probe import extensions as marks
 from probe.cut.model_call import Output
 from probe.errors import InputError, described, unknown
-from probe.modules import check_values
 from probe.readouts.readout import READOUTS
 from probe.record.data import load_data
 from probe.seeding import global_stream, stream
 from probe.source import hash_of, note_imports
+from probe.training.fresh_weights import Factory, built_network
 
 Names = Mapping[str, Iterable[str]]
 """Built-in names by kind, which a user may not take."""
@@ -120,6 +120,7 @@ class UserCode:
         output: The key or index of the logits, see `probe.cut.model_call.ModelCall`.
         call: The function that calls the network on a batch, MODULE:FUNCTION.
         data: The data, MODULE:FUNCTION or the data file of a recording.
+        more: Other functions, each MODULE:FUNCTION.
         class_order: The class of the data for each output of the network, if they differ; labels
             are then indices of outputs, and other classes are left out.
     """
@@ -129,6 +130,7 @@ class UserCode:
     output: Output = None
     call: str = ""
     data: str = ""
+    more: tuple[str, ...] = ()
     class_order: tuple[int, ...] = ()
 
     @contextmanager
@@ -142,7 +144,7 @@ class UserCode:
             return
         with ExitStack() as stack:
             stack.enter_context(loaded(self.loads, reserved))
-            for target in filter(None, (self.network, self.call, self.data)):
+            for target in filter(None, (self.network, self.call, self.data, *self.more)):
                 stack.enter_context(importing(target))
             modules = dict[marks.Entry, ModuleType | None]()
             if self.network:
@@ -317,7 +319,7 @@ def _module_name(path: Path) -> str:
     return name
 
 
-def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
+def build_model(target: str, factory: Factory) -> nn.Module:
     """Return the model that a callable makes.
 
     Args:
@@ -330,13 +332,4 @@ def build_model(target: str, factory: Callable[[], object]) -> nn.Module:
     Raises:
         InputError: The callable fails, or returns no model.
     """
-    try:
-        # Modules draw their first weights from the global generator: its state is restored.
-        with global_stream(stream(0, "build")):
-            model = factory()
-    except (Exception, SystemExit) as error:
-        raise InputError(f"{target}() raised {described(error)}: it takes no arguments") from error
-    if not isinstance(model, nn.Module):
-        raise InputError(f"{target}() returned {type(model).__name__}, expected a torch.nn.Module")
-    check_values(model)
-    return model
+    return built_network(factory, stream(0, "build"), target)

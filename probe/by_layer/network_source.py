@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import cast
 
@@ -35,7 +35,7 @@ from probe.by_layer.store import Results
 from probe.by_layer.trained_networks import Hashes, TrainedNetworks
 from probe.cut.cuts import Cuts, cut_each, find_each
 from probe.cut.model_call import Called, ModelCall, explained
-from probe.errors import InputError, located
+from probe.errors import InputError, located, unknown
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import mode, restore, unwrapped
@@ -81,6 +81,7 @@ class NetworkSource:
         train_offline: Whether to train the offline network here.
         storage: The type in which features' values are stored.
         readout_sources: Hashes of user-defined readouts, by name.
+        others: The sources of learners whose networks have another architecture.
     """
 
     name: str
@@ -96,7 +97,19 @@ class NetworkSource:
     train_offline: bool = False
     storage: Storage = "fp32"
     readout_sources: Mapping[str, str] = field(default_factory=dict)
+    others: dict[str, NetworkSource] = field(default_factory=dict, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        weights, builds = self.weights, self.model.build_by_learner
+        _, *names = builds or [""]
+        if absent := set(names) - {run.learner for run in weights.runs}:
+            raise unknown("learner", min(absent), {run.learner for run in weights.runs})
+        for name in names:
+            networks = replace(weights.of_learners(name.__eq__), build=builds[name])
+            model = replace(self.model, fresh=builds[name])
+            self.others[name] = replace(self, weights=networks, model=model)
+        self.weights = weights.of_learners(lambda name: name not in names)
 
     @cached_property
     def plan(self) -> Plan:
@@ -127,6 +140,7 @@ class NetworkSource:
         if self.weights.build is not None:
             _check_seeds(hashes)
         learners = {n: self._learner(n, hashes, s) for n, s in steps_of_learner.items()}
+        learners |= {name: self._of_other(name) for name in self.others}
         task_aware = self.model.task_aware
         probing = with_steps(
             self.probing,
@@ -168,13 +182,14 @@ class NetworkSource:
         Returns:
             The networks.
         """
+        source = self.others.get(job.learner, self)
         return JobNetworks(
-            source=self,
+            source=source,
             job=job,
             scenario=self.scenario.reordered(job.tasks),
             results=results,
-            call=self.model.class_call,
-            fresh=self.fresh,
+            call=source.model.class_call,
+            fresh=source.fresh,
         )
 
     def fresh_network(self, seed: int) -> nn.Module:
@@ -223,6 +238,10 @@ class NetworkSource:
             call, names = self.model.class_call, self._features[:-1]
             cuts = find_each(self._blank, names, self._sample, call, self.model.trainable)
             refuse_what_no_rule_writes(self._blank, [cut.facts for cut in cuts], self.fresh)
+
+    def _of_other(self, name: str) -> PlannedLearner:
+        learner = self.others[name].plan.learners[name]
+        return learner.model_copy(update={"own_network": learner.features != self._features})
 
     def _learner(self, name: str, hashes: Hashes, steps: Collection[int]) -> PlannedLearner:
         kind = name if name in CONTROLS else KIND
@@ -294,11 +313,12 @@ class JobNetworks:
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after a number of tasks."""
-        job, source, cost = self.job, self.source, None
+        job, source, cost, notes = self.job, self.source, None, list[str]()
         run = Run(job.learner, job.order, job.seed)
         hashes = source.plan.learners[job.learner].hashes_of(job.order, job.seed)
         if tasks_seen in hashes:
-            model = source.weights.load(run, tasks_seen, hashes[tasks_seen]).to(source.device)
+            model, notes = source.weights.load(run, tasks_seen, hashes[tasks_seen])
+            model.to(source.device)
         else:
             model = source.fresh_network(job.seed)
             cost = self._train_offline(model) if tasks_seen else None
@@ -319,6 +339,7 @@ class JobNetworks:
             task_aware=job.task_aware,
             cost=cost,
             recorded=recorded,
+            notes=notes,
         )
 
     def compared_with(self, peer: str) -> nn.Module:

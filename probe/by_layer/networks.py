@@ -46,6 +46,7 @@ class TrainedNetwork:
         cost: Cost of the last task learned.
         recorded: Predictions of an earlier evaluation with the head `all`, or `multi` where the
             learner is task-aware.
+        notes: Notes on its file.
     """
 
     model: nn.Module
@@ -55,6 +56,7 @@ class TrainedNetwork:
     task_aware: bool = False
     cost: TrainingCost | None = None
     recorded: TaskPredictions | None = None
+    notes: Sequence[str] = ()
 
     def evaluate(self, head: Head | None = None) -> Measurement:
         """Test the network on all tasks under every head, or under one head only.
@@ -62,7 +64,7 @@ class TrainedNetwork:
         Args:
             head: The only head, None for all; one head leaves out loss and recorded accuracies.
         """
-        scenario, notes = self.scenario, set[str]()
+        scenario, notes = self.scenario, set(self.notes)
 
         def logits_of(x: Value) -> Tensor:
             logits = self.logits(x)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.plan import OFFLINE, UNTRAINED
@@ -23,11 +24,12 @@ from probe.modules import (
     copied,
     unwrapped,
 )
+from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, RunRecord
-from probe.record.state_files import fit_state, load_state
-from probe.seeding import global_stream, stream
-from probe.training.fresh_weights import fresh_state
+from probe.record.state_files import fit_state, load_state, plain_state
+from probe.seeding import stream
+from probe.training.fresh_weights import Factory, built_network
 
 LEARNER, ORDER = "model", "0"
 """The default names of a run in tables."""
@@ -53,20 +55,25 @@ class TrainedNetworks:
         build: Function that makes a network of the same architecture, None for networks in memory.
         progress: Function that wraps an iteration over the networks, as `tqdm` does.
         records: The records that a recorder has kept of their runs.
+        read: Function that reads the tensors in a file, by name.
     """
 
     runs: Mapping[Run, Mapping[int, Network]]
     build: Callable[[], nn.Module] | None = None
     progress: Progress = iter
     records: Mapping[Run, RunRecord] = field(default_factory=dict)
+    read: Callable[[Path], dict[str, Tensor]] = load_state
 
     def blank(self) -> nn.Module:
         """Return a new network with weights from a fixed seed, or a copy of one in memory."""
         network = next(network for networks in self.runs.values() for network in networks.values())
         if isinstance(network, nn.Module):
             return copied(network)
-        with global_stream(stream(0, "build")):
-            return cast(Callable[[], nn.Module], self.build)()
+        return built_network(cast(Factory, self.build), stream(0, "build"))
+
+    def of_learners(self, is_wanted: Callable[[str], bool]) -> TrainedNetworks:
+        """Return the networks of some learners, which is asked of each name."""
+        return replace(self, runs={r: n for r, n in self.runs.items() if is_wanted(r.learner)})
 
     def weight_hashes(self) -> Hashes:
         """Hash the weights of every network.
@@ -85,7 +92,7 @@ class TrainedNetworks:
             if isinstance(network, nn.Module):
                 state = network.state_dict()
             else:
-                state = load_state(network)
+                state = self.read(network)
                 fit_state(model, state, str(network))
             if broken := [key for key, values in state.items() if values.isnan().any()]:
                 raise InputError(
@@ -96,8 +103,8 @@ class TrainedNetworks:
             run: {tasks_seen: hash_of_network[network] for tasks_seen, network in networks.items()}
             for run, networks in self.runs.items()
         }
-        for run, record in self.records.items():
-            for tasks_seen, recorded in record.hashes.items():
+        for run in self.records.keys() & self.runs.keys():
+            for tasks_seen, recorded in self.records[run].hashes.items():
                 if hashes[run][tasks_seen] != recorded:
                     raise InputError(
                         f"{self.runs[run][tasks_seen]} is not the network that was recorded: put "
@@ -105,8 +112,8 @@ class TrainedNetworks:
                     )
         return hashes
 
-    def load(self, run: Run, tasks_seen: int, expected: str) -> nn.Module:
-        """Return a copy of a network.
+    def load(self, run: Run, tasks_seen: int, expected: str) -> tuple[nn.Module, list[str]]:
+        """Return a copy of a network, and notes on its file.
 
         Args:
             run: The run of the network.
@@ -118,12 +125,11 @@ class TrainedNetworks:
         """
         network = self.runs[run][tasks_seen]
         if isinstance(network, nn.Module):
-            return copied(network)
-        model, state = self.blank(), load_state(network)
+            return copied(network), []
+        model, state = self.blank(), self.read(network)
         if tensor_hash(state) != expected:
             raise InputError(f"{network} has changed since the run started: run it again")
-        fit_state(unwrapped(model), state, str(network))
-        return model
+        return model, fit_state(unwrapped(model), state, str(network))
 
 
 def trained_networks(
@@ -153,22 +159,24 @@ def trained_networks(
         return _in_memory(networks, untrained, offline, tasks, seeds)
     if seeds != 1:
         raise InputError(f"files have their own seeds, got seeds={seeds}: give more files")
-    if model.build is None:
+    if model.build is None and model.load is None:
         raise InputError("files need a function that builds the network: Model(files, fresh=build)")
     if untrained is not None or isinstance(offline, nn.Module):
         raise _MIXED
-    fresh_state(model.build, stream(0, "check"))
-    if recording is None:
-        return in_checkpoints(_checkpoints(networks, offline, tasks), model.build, {})
-    if offline is not None:
+    if offline is not None and recording:
         raise InputError("offline= must be 'train' with a recording: use rec.offline(model)")
-    return in_checkpoints(recording.checkpoints, model.build, recording.records)
+    files = recording.checkpoints if recording else _checkpoints(networks, offline, tasks)
+    path = next(path for by_tasks_seen in files.runs.values() for path in by_tasks_seen.values())
+    build = model.build or partial(cast(Callable[[Path], nn.Module], model.load), path)
+    built_network(build, stream(0, "check"), "fresh" if model.build else "load")
+    return in_checkpoints(files, build, recording.records if recording else {}, model)
 
 
 def in_checkpoints(
     checkpoints: Checkpoints,
     build: Callable[[], nn.Module],
     records: Mapping[Run, RunRecord],
+    model: Model,
     progress: Progress = iter,
 ) -> TrainedNetworks:
     """Return the networks in checkpoints, see `TrainedNetworks`.
@@ -177,13 +185,26 @@ def in_checkpoints(
         checkpoints: The files.
         build: Function that makes a network of the same architecture.
         records: The records that a recorder has kept of the runs.
+        model: How to read a file.
         progress: Function that wraps an iteration over the networks, as `tqdm` does.
 
     Returns:
         The networks.
     """
-    runs = _with_controls(checkpoints.runs, checkpoints.offline)
-    return TrainedNetworks(runs=runs, build=build, progress=progress, records=records)
+    _, *others = model.build_by_learner or [""]
+    # The controls have the architecture of the first learner.
+    ordered = sorted(checkpoints.runs.items(), key=lambda run: run[0].learner in others)
+    runs = _with_controls(dict(ordered), checkpoints.offline)
+    read = partial(_read, model)
+    return TrainedNetworks(runs=runs, build=build, progress=progress, records=records, read=read)
+
+
+def _read(model: Model, path: Path) -> dict[str, Tensor]:
+    """Return the tensors in a file, by the user's function if there is one."""
+    if model.load is None:
+        return load_state(path, model.weights)
+    loaded = built_network(partial(model.load, path), stream(0, "build"), f"load of {path}")
+    return plain_state(unwrapped(loaded))
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -232,9 +253,42 @@ def _checkpoints(
 
 
 def _in_memory(
-    models: object, untrained: Any, offline: Any, tasks: int, seeds: int
+    models: Any, untrained: Any, offline: Any, tasks: int, seeds: int
 ) -> TrainedNetworks:
-    """Return networks in memory, the same for each seed.
+    """Return networks in memory, by seed or the same for each seed.
+
+    Raises InputError for networks on other devices or of another architecture than the last.
+    """
+    by_seed, ceilings = (dict.fromkeys(range(seeds), own) for own in (models, offline))
+    values = models.values() if isinstance(models, Mapping) and seeds == 1 else ()
+    if values and all(isinstance(rows, Mapping) for rows in values):
+        by_seed = dict(models)
+        ceilings = dict(offline if isinstance(offline, Mapping) else dict.fromkeys(models, offline))
+    if by_seed.keys() != ceilings.keys() or not all(isinstance(s, int) and s >= 0 for s in by_seed):
+        got = f"got networks of seeds {listed(by_seed)}, offline of {listed(ceilings)}"
+        raise InputError(f"{got}: give {{seed: {{{tasks}: model}}}} with seeds from 0")
+    runs = {Run(LEARNER, ORDER, s): _rows(own, untrained, tasks) for s, own in by_seed.items()}
+    every: dict[Run, Any] = _with_controls(runs, {} if offline is None else ceilings)
+    named = [(display_name(run, t), m) for run, own in every.items() for t, m in own.items()]
+    for name, model in named:
+        with located(name):
+            check_model(model)
+    last = next(iter(runs.values()))[tasks]
+    device, expected = device_of(last), architecture(last)
+    for name, model in named:
+        if device_of(model) != device:
+            raise InputError(
+                f"{name} is on {device_of(model)}, the last network on {device}: move it there"
+            )
+        check_values(model)
+        if where := architecture_difference(expected, architecture(model)):
+            got = f"{name} and the last network differ in architecture at {where!r}"
+            raise InputError(f"{got}: give networks of the same architecture")
+    return TrainedNetworks(runs=every)
+
+
+def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:
+    """Return the networks of a seed by tasks learned.
 
     Raises InputError for anything but a mapping to models, for a row outside 0 to T, for a missing
     last row, and for two untrained networks.
@@ -250,24 +304,7 @@ def _in_memory(
     if untrained is not None and 0 in rows:
         raise InputError("got `untrained` and row 0 of `models`, which are the same: give only one")
     rows |= {} if untrained is None else {0: untrained}
-    model_by_name = {display_name(Run(LEARNER, ORDER, 0), t): model for t, model in rows.items()}
-    model_by_name |= {} if offline is None else {display_name(Run(OFFLINE, "", 0), tasks): offline}
-    for name, model in model_by_name.items():
-        with located(name):
-            check_model(model)
-    device, expected = device_of(rows[tasks]), architecture(rows[tasks])
-    for name, model in model_by_name.items():
-        if device_of(model) != device:
-            raise InputError(
-                f"{name} is on {device_of(model)}, the last network on {device}: move it there"
-            )
-        check_values(model)
-        if where := architecture_difference(expected, architecture(model)):
-            got = f"{name} and the last network differ in architecture at {where!r}"
-            raise InputError(f"{got}: give networks of the same architecture")
-    runs = {Run(LEARNER, ORDER, seed): dict(sorted(rows.items())) for seed in range(seeds)}
-    ceilings = {} if offline is None else dict.fromkeys(range(seeds), offline)
-    return TrainedNetworks(runs=_with_controls(runs, ceilings))
+    return dict(sorted(rows.items()))
 
 
 def _with_controls(

@@ -68,8 +68,9 @@ class Checkpoints:
         Args:
             pattern: The pattern. {task} is the number of tasks learned, 0 for an untrained network;
                 {index} may be used instead, the last task learned, counted from 0. {seed} is a
-                whole number; {learner} and {order} have letters, digits, _ and -. All other text
-                is literal. Without {seed} the seed is 0, without {order} the order is "0".
+                whole number; {learner} and {order} have letters, digits, _ and -. * stands for any
+                text without a slash, all other text is literal. Without {seed} the seed is 0,
+                without {order} the order is "0".
             offline: Pattern of the networks trained on all tasks at once; {seed} is its only field.
             learner: The learner's name if the pattern has no {learner}.
 
@@ -121,10 +122,11 @@ def matching_files(
     if needed and len(set(needed).intersection(names)) != 1:
         lacks = "has both {task} and {index}" if set(needed) <= set(names) else "lacks {task}"
         raise InputError(f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)")
-    regex = re.sub(r"\\{(\w+)\\}", lambda m: f"({_FIELDS[m[1]]})", re.escape(str(path)))
+    literal = re.escape(str(path)).replace(r"\*", "[^/]*")
+    regex = re.sub(r"\\{(\w+)\\}", lambda m: f"({_FIELDS[m[1]]})", literal)
     files = []
     for file in _glob(path):
-        if not (match := re.fullmatch(regex, str(file))) or not file.is_file():
+        if not (match := re.fullmatch(regex, str(file))):
             continue
         fields: dict[str, str] = {}
         for name, text in zip(names, match.groups(), strict=True):
@@ -151,7 +153,8 @@ def _nothing_fits(path: Path, quoted: str) -> InputError:
 
 def _glob(pattern: Path) -> list[Path]:
     """Return the paths that a pattern fits with anything in place of its fields, sorted."""
-    return sorted(map(Path, glob(_FIELD.sub("*", escape(str(pattern))), include_hidden=True)))
+    escaped = escape(str(pattern)).replace("[*]", "*")
+    return sorted(map(Path, glob(_FIELD.sub("*", escaped), include_hidden=True)))
 
 
 def _put(files: dict[int, Path], number: int, path: Path) -> None:

@@ -32,8 +32,14 @@ from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.data import DataReference, keep_data
-from probe.record.readers.foreign_runs import NEVER, with_rows
-from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
+from probe.record.state_files import (
+    NEVER,
+    keep_tensors,
+    load_state,
+    plain_state,
+    with_rows,
+    write_tensors,
+)
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware

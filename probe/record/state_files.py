@@ -1,37 +1,61 @@
 """Files of weights, loaded as data into a network that they fit."""
 
+import json
 import re
-from collections.abc import Iterable, Mapping
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
-from probe.errors import InputError, described, unreadable
+from probe.errors import InputError, described, unknown, unreadable
 from probe.files import check_unpacked, replacing
+from probe.modules import state_groups
 from probe.notes import listed
+
+_States = dict[str, Mapping[str, Any]]
+
+NEVER = -1e4
+"""The bias of an output that the network did not have yet; its weights are 0.
+
+It is lower than any logit of a trained network, so that the output never wins; and finite, so that
+training can start from it.
+"""
 
 # Where training programs keep the state dict among other things.
 _HOLDERS = ("state_dict", "model_state_dict", "model")
-# What DataParallel, Lightning and torch.compile write before every name.
-_PREFIXES = ("module.", "model.", "_orig_mod.")
+# What DataParallel and Lightning write before every name.
+_PREFIXES = ("module.", "model.")
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
+# In folders of transformers and accelerate; an index lists the files of one network.
+_IN_FOLDERS = ("*.index.json", "model.safetensors", "pytorch_model.bin")
+# Numbers of NumPy and arguments beside the weights, which run no code of theirs when they are read.
+_HARMLESS: list[Any] = [Namespace, np.dtype, np.float64().__reduce__()[0]]
+_HARMLESS += {type(np.dtype(code)) for code in "?bhilqBHILQefdg"}
 
 
-def load_state(path: Path) -> dict[str, Tensor]:
+def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
     """Load the tensors in a file without running any code in it.
 
     Args:
         path: A file that `torch.save` wrote, which holds a state dict, or a mapping with one under
-            the key `state_dict`, `model_state_dict` or `model`; or a `.safetensors` file.
+            a key; a `.safetensors` file; or the index of several files, or a folder with one.
+        weights: The key of the state dict, such as `state_dict_ema`, or the prefix of its names;
+            None = the only one.
 
     Returns:
         The tensors by name; they have any shape and are on the CPU. A prefix that a wrapper has put
-        before all names (`module.`, `model.`, `_orig_mod.`) is removed.
+        before all names (`module.`, `model.`) is removed, and `_orig_mod.` anywhere.
 
     Raises:
-        InputError: The file is anything else.
+        InputError: The file is anything else, or has several sets of weights.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -41,49 +65,111 @@ def load_state(path: Path) -> dict[str, Tensor]:
     ['fc.bias']
     """
     content = read_content(path)
-    while not isinstance(content, Mapping) or not any(map(torch.is_tensor, content.values())):
-        table = content if isinstance(content, Mapping) else {}
-        inner = [table[key] for key in _HOLDERS if isinstance(table.get(key), Mapping)]
-        if not inner:
-            got = listed(table) or f"an object of type {type(content).__name__}"
-            raise InputError(f"{path} has no state dict, tensors by name, but {got}: {_REMEDY}")
-        content = inner[0]
+    states = _state_dicts(content)
+    if not states:
+        shown = content if isinstance(content, Mapping) and content else [type(content).__name__]
+        raise InputError(f"{path} has {listed(shown)}, expected tensors by name: {_REMEDY}")
+    content = _chosen(states, path, weights)
     for name, value in content.items():
-        if not isinstance(name, str) or not _is_plain(value):
+        if not _is_plain(value):
             what = f"{type(value).__name__} at {name!r:.60}, not a plain tensor"
             raise InputError(f"{path} has {what}: {_REMEDY}")
     return {bare: content[name] for bare, name in _bare(content).items()}
 
 
-def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
+def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> list[str]:
     """Load a state into a model in place.
 
     Args:
         model: The network; after an error it may hold some of the new tensors.
-        state: Tensors that match by name, shape and kind of number. Prefixes of wrappers before all
-            names are ignored.
+        state: Tensors that match by name, shape and kind of number. Prefixes of wrappers, and one
+            prefix of all names, are ignored; tied weights may be missing under all names but one;
+            a linear head may have fewer outputs, of which the others are never predicted.
         name: The name of the state, for messages.
 
+    Returns:
+        Notes on what the state has that the network has not, and on a head with fewer outputs.
+
     Raises:
-        InputError: The state does not fit.
+        InputError: The state does not fit, or has several networks in it that do.
 
     >>> model = nn.Linear(2, 1)
-    >>> fit_state(model, {"weight": torch.ones(1, 2), "bias": torch.zeros(1)}, "task1.pt")
+    >>> state = {"fc.weight": torch.ones(1, 2), "fc.bias": torch.zeros(1), "epoch": torch.ones(1)}
+    >>> fit_state(model, state, "task1.pt")
+    ['its file also has epoch, which the network has not']
     >>> model(torch.ones(1, 2)).item()
     2.0
     """
-    full = _bare(model.state_dict())
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    renamed = {full.get(bare, bare): state[key] for bare, key in _bare(state).items()}
+    expected, parameters = model.state_dict(), dict(model.named_parameters(remove_duplicate=False))
+    full, names = _bare(expected), _bare(state)
+    prefix = _prefix(names, full, name)
+    bare = {n.removeprefix(prefix): state[key] for n, key in names.items() if n.startswith(prefix)}
+    renamed = {full.get(n, n): tensor for n, tensor in bare.items()}
+    if expected.keys() - renamed.keys():
+        for tied in state_groups(model):
+            present = [renamed[key] for key in tied if key in renamed]
+            renamed |= {key: present[0] for key in tied if present and key in expected}
+    notes = _pad_head(model, renamed)
     for key, tensor in renamed.items():
-        expected = getattr(parameters.get(key), "dtype", tensor.dtype)
-        if not (torch.can_cast(tensor.dtype, expected) and torch.can_cast(expected, tensor.dtype)):
-            raise InputError(f"{name} has {key!r} of {tensor.dtype}, expected {expected}")
+        dtype = getattr(parameters.get(key), "dtype", tensor.dtype)
+        if not (torch.can_cast(tensor.dtype, dtype) and torch.can_cast(dtype, tensor.dtype)):
+            raise InputError(f"{name} has {key!r} of {tensor.dtype}, expected {dtype}")
     try:
-        model.load_state_dict(renamed)
+        missing, extra = model.load_state_dict(renamed, strict=False) or ([], [])
+        reason = f"it lacks {listed(missing)}" if missing else ""
     except Exception as error:
         # A model may have a way of its own to load.
-        raise InputError(f"{name} does not fit this network: {described(error)}") from error
+        missing, extra, reason = [], [], described(error)
+    extra = [*extra, *(n for n in names if not n.startswith(prefix))]
+    more = [f"its file also has {listed(extra)}, which the network has not"] if extra else []
+    if reason:
+        raise InputError("; ".join([f"{name} does not fit this network: {reason}", *more, _WAY_ON]))
+    return [*notes, *more]
+
+
+_WAY_ON = "build the network that was saved, or give load=, a function from path to network"
+
+
+def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
+    """Return the prefix without which most names are expected.
+
+    Raises InputError if there are several, as of two networks.
+    """
+    starts = ((n, s) for n in names for s in (0, *(dot.end() for dot in re.finditer(r"\.", n))))
+    hits = Counter(name[:start] for name, start in starts if name[start:] in expected)
+    best = [prefix for prefix, count in hits.items() if count == max(hits.values())]
+    if len(best) > 1 and "" not in best:
+        raise _several(where, [prefix.removesuffix(".") for prefix in best])
+    return best[0] if best and "" not in best else ""
+
+
+def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> list[str]:
+    """Grow the only layer that has fewer outputs in a state; return a note on it."""
+    sizes = {key: value.shape for key, value in model.state_dict().items() if not is_lazy(value)}
+    biases = [key for key in state.keys() & sizes if key.endswith(".bias")]
+    short = [key for key in biases if state[key].shape < sizes[key]]
+    if len(short) != 1:
+        return []
+    bias, few, many = short[0], state[short[0]].shape, sizes[short[0]]
+    # Its weight and, in heads of Avalanche, its mask. What reads the outputs would not fit.
+    keys = [key for key in state if (state[key].shape[:1], sizes.get(key, ())[:1]) == (few, many)]
+    if f"{bias.removesuffix('bias')}weight" not in keys:
+        return []
+    for key in keys:
+        state[key] = with_rows(state[key], many[0], key)
+    return [f"{bias} has fewer outputs in the file: the others are never predicted"]
+
+
+def with_rows(tensor: Tensor, rows: int, name: str) -> Tensor:
+    """Return a head's tensor (k, ...) with rows up to (K, ...) for outputs that come later.
+
+    Args:
+        tensor: The tensor.
+        rows: The number of all outputs K.
+        name: The name of the tensor; a bias gets rows of `NEVER`, any other tensor rows of 0.
+    """
+    value = NEVER if name.endswith("bias") else 0.0
+    return torch.cat([tensor, tensor.new_full((rows - len(tensor), *tensor.shape[1:]), value)])
 
 
 def plain_state(model: nn.Module) -> dict[str, Tensor]:
@@ -155,26 +241,67 @@ def read_content(path: Path) -> object:
     Raises:
         InputError: The file cannot be read, or could run code.
     """
-    check_unpacked(path)
-    library, save = "torch", "torch.save"
-    if path.suffix == ".safetensors":
-        library, save = "safetensors", "safetensors.torch.save_file"
     try:
-        if library == "torch":
-            return torch.load(path, map_location="cpu", weights_only=True)
+        path = next((file for name in _IN_FOLDERS for file in path.glob(name)), path)
+        check_unpacked(path)
+        if path.name.endswith(".index.json"):
+            shards = sorted(set(json.loads(path.read_text())["weight_map"].values()))
+            return reduce(or_, [read_content(path.parent / shard) for shard in shards])
+        if path.suffix != ".safetensors":
+            with torch.serialization.safe_globals(_HARMLESS):
+                return torch.load(path, map_location="cpu", weights_only=True)
         from safetensors.torch import load_file
 
         return load_file(path)
     except ImportError:
         raise InputError(f"{path} needs a package: pip install safetensors") from None
+    except InputError:
+        raise
     except OSError as error:
-        raise unreadable(path, error, "give the path of a file of weights") from None
+        raise unreadable(path, error, "give a file of weights, or load=, which reads it") from None
     except Exception as error:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
             raise InputError(f"{path} has {refused[1]}, which could run code: {_REMEDY}") from None
-        remedy = f"write it with {save}(model.state_dict(), FILE)"
-        raise InputError(f"{path} is damaged, empty, or not from {library}: {remedy}") from None
+        save = "safetensors.torch.save_file" if path.suffix == ".safetensors" else "torch.save"
+        reason = f"{path} is damaged, empty, or not from {save.partition('.')[0]}"
+        raise InputError(f"{reason}: write it with {save}(model.state_dict(), FILE)") from None
+
+
+def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
+    """Return the mappings with tensors in a file by their keys, the innermost ones."""
+    if not isinstance(content, Mapping) or depth < 0:
+        return {}
+    inner = {f"{key}.{k}".removeprefix("."): v for k, v in content.items() if isinstance(k, str)}
+    states = [_state_dicts(value, inner_key, depth - 1) for inner_key, value in inner.items()]
+    is_state = len(inner) == len(content) and any(map(torch.is_tensor, inner.values()))
+    nested = {k: state for by_key in states for k, state in by_key.items()}
+    return nested or ({key: content} if is_state else {})
+
+
+def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
+    """Return the state dict at a key or under a prefix; by default the one at a usual key.
+
+    Raises InputError if another one could be meant, as it has names in common.
+    """
+    if weights is None:
+        usual = [key for key in states if key.rpartition(".")[2] in _HOLDERS] or list(states)
+        first, *others = usual + [key for key in states if key not in usual]
+        names = _bare(states[first]).keys()
+        rivals = [k for k in others if k in usual or names & _bare(states[k]).keys()]
+        if rivals:
+            raise _several(str(path), [first, *rivals])
+        return states[first]
+    start = f"{weights}."
+    named = {n: v for key, s in states.items() for k, v in s.items() for n in (k, f"{key}.{k}")}
+    if not (part := {n.removeprefix(start): v for n, v in named.items() if n.startswith(start)}):
+        raise unknown("set of weights", str(weights), states, f"in {path}")
+    return part
+
+
+def _several(where: str, keys: Sequence[str]) -> InputError:
+    choice = f"choose with weights={keys[-1]!r} (--weights {keys[-1]})"
+    return InputError(f"{where} has several sets of weights, {listed(keys)}: {choice}")
 
 
 def _is_plain(value: object) -> bool:
@@ -184,12 +311,13 @@ def _is_plain(value: object) -> bool:
 
 
 def _bare(names: Iterable[str]) -> dict[str, str]:
-    """Return the names by what is left of each without the prefixes that all share.
+    """Return the names by what is left of each without prefixes of wrappers.
 
-    >>> _bare(["module.model.a", "module.model.b"])
-    {'a': 'module.model.a', 'b': 'module.model.b'}
+    >>> _bare(["module.model._orig_mod.a", "module.model.b"])
+    {'a': 'module.model._orig_mod.a', 'b': 'module.model.b'}
     """
-    names = {name: name for name in names}
+    # torch.compile writes its prefix before the names of each module that it compiles.
+    names = {name.replace("_orig_mod.", ""): name for name in names}
     while names and (shared := [p for p in _PREFIXES if all(n.startswith(p) for n in names)]):
         names = {bare.removeprefix(shared[0]): name for bare, name in names.items()}
     return names

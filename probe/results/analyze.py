@@ -21,7 +21,6 @@ from probe.by_layer.probing import Measure
 from probe.by_layer.store import InMemory
 from probe.by_layer.trained_networks import (
     LEARNER,
-    ORDER,
     TrainedNetworks,
     device_of,
     trained_networks,
@@ -36,7 +35,6 @@ from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
-from probe.record.checkpoints import Run
 from probe.record.data import load_data
 from probe.record.recording import Recording, read_recording
 from probe.results.analysis import Analysis
@@ -99,7 +97,8 @@ def analyze(
 
     Args:
         models: Networks of the same architecture by number of tasks learned, from 0 to T; the last
-            is required. Or their files: a path for each, a pattern of several runs such as
+            is required; or these by seed, `{0: {1: ..., 2: ...}, 1: ...}`. Or their files: a path
+            for each, a pattern of several runs such as
             `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`, or the folder of a
             `probe.Recorder`. `Model(models, ...)` defines how to call networks and how to make a
             new one; files need the latter (`Model(pattern, fresh=build)`).
@@ -166,7 +165,7 @@ def analyze(
         )
         if networks.build is None:
             # The cuts are those of the last network, which is the first to be looked at.
-            last = cast(nn.Module, networks.runs[Run(LEARNER, ORDER, 0)][T])
+            last = cast(nn.Module, next(iter(networks.runs.values()))[T])
             sample = first(scenario.test.x, SAMPLE)
             source.shared_cuts(last, source.plan.learners[LEARNER].features[:-1], sample)
         return _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
@@ -262,7 +261,7 @@ def _identify(
     network = networks.blank()
     types = {type(module) for module in network.modules()}
     user_types = sorted((t for t in types if not t.__module__.startswith("torch.")), key=str)
-    code = source_hash(model.build, model.call, *user_types)
+    code = source_hash(*model.build_by_learner.values(), model.call, *user_types)
     for mark in marks_of(model.build, NetworkEntry):
         output = mark.output if model.output is None else model.output
         model = replace(model, output=output, call=model.call or mark.call)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from probe.errors import InputError, described, unknown
+from probe.errors import InputError, described, no_exit, unknown
 from probe.modules import check_values, copied, named_state, unwrapped
 from probe.seeding import every_global_stream, stream
 
@@ -174,19 +174,33 @@ def fresh_state(
         if not callable(fresh):
             got = type(fresh).__name__
             raise InputError(f"`fresh` must be a model or a function that makes one, got {got}")
-        try:
-            with every_global_stream(generator):
-                built = fresh()
-        except InputError:
-            raise
-        except Exception as error:
-            what = described(error)
-            raise InputError(f"fresh() raised {what}: it must make a new model") from error
-        if not isinstance(built, nn.Module):
-            raise InputError(f"fresh() must return a model, got {type(built).__name__}")
-        fresh = built
+        fresh = built_network(fresh, generator)
     check_values(fresh)
     return named_state(unwrapped(fresh))
+
+
+def built_network(build: Factory, generator: torch.Generator, name: str = "fresh") -> nn.Module:
+    """Return the network that a user's function makes, with every global generator seeded.
+
+    Args:
+        build: The function.
+        generator: Source of the seed.
+        name: The name of the function, for messages.
+
+    Raises:
+        InputError: The function fails, or returns no model.
+    """
+    try:
+        with no_exit(), every_global_stream(generator):
+            network = build()
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"{name}() raised {described(error)}: it must make a model") from error
+    if not isinstance(network, nn.Module):
+        raise InputError(f"{name}() must return a model, got {type(network).__name__}")
+    check_values(network)
+    return network
 
 
 def _reset_of(module: nn.Module) -> Callable[[], object] | None:

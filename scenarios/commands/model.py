@@ -113,9 +113,12 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
         reference = recording.reference if recording else None
         function = f"{reference.name if reference else 'MODULE:LOAD'}, which returns (train, test)"
         raise InputError(f"there are no data: give --data {function}, or FILE.npz")
+    network, *networks = options.networks.values()
+    functions = [loaded for loaded in options.load or () if re.search(r":\w+$", loaded)]
     return UserCode(
-        loads=options.load or (),
-        network=options.network or target,
+        loads=tuple(loaded for loaded in options.load or () if loaded not in functions),
+        more=(*functions, *networks),
+        network=network or target,
         output=output,
         call=options.call or "",
         data="" if data.endswith(SUFFIX) else data,

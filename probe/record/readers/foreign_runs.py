@@ -15,14 +15,7 @@ from probe.files import make_folder
 from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import network_file, offline_file
-from probe.record.state_files import keep_tensors, load_state
-
-NEVER = -1e4
-"""The bias of an output that the network did not have yet; its weights are 0.
-
-It is lower than any logit of a trained network, so that the output never wins; and finite, so that
-training can start from it.
-"""
+from probe.record.state_files import NEVER, keep_tensors, load_state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +33,7 @@ class ForeignRuns:
     """
 
     files: Mapping[Run, Mapping[int, Path]]
-    load: Callable[[Path], Mapping[str, Tensor]]
+    load: Callable[[Path], Mapping[str, Tensor]] = load_state
     offline: Mapping[int, Path] = field(default_factory=dict)
     tasks: tuple[tuple[int, ...], ...] | None = None
     class_order: tuple[int, ...] | None = None
@@ -177,36 +170,15 @@ def run_named(learner: object, seed: object) -> Run:
     return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
 
 
-def load_grown(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
-    """Load a state and grow its heads to all outputs: rows (k, ...) become rows (K, ...).
+def load_with_heads(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
+    """Load a state, with heads that it does not have yet.
 
     Args:
-        shapes: The shapes of the weight and bias of each head, by name; heads may be missing.
+        shapes: The shapes of the weight and bias of each head, by name.
         path: The file of the state.
-
-    Raises:
-        InputError: A head does not fit.
     """
-    state = load_state(path)
-    for name, (rows, *rest) in shapes.items():
-        head = state.get(name, torch.zeros((0, *rest)))
-        if len(head) > rows or list(head.shape[1:]) != rest:
-            expected = f"expected {[rows, *rest]} or fewer rows"
-            raise InputError(f"{path} has {name} of shape {list(head.shape)}, {expected}")
-        state[name] = with_rows(head, rows, name)
-    return state
-
-
-def with_rows(tensor: Tensor, rows: int, name: str) -> Tensor:
-    """Return a head's tensor (k, ...) with rows up to (K, ...) for outputs that come later.
-
-    Args:
-        tensor: The tensor.
-        rows: The number of all outputs K.
-        name: The name of the tensor; a bias gets rows of `NEVER`, any other tensor rows of 0.
-    """
-    value = NEVER if name.endswith("bias") else 0.0
-    return torch.cat([tensor, tensor.new_full((rows - len(tensor), *tensor.shape[1:]), value)])
+    new = {n: torch.full(s, NEVER if n.endswith("bias") else 0.0) for n, s in shapes.items()}
+    return new | load_state(path)
 
 
 def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int, ...]]:

@@ -13,8 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 from probe.errors import InputError
 from probe.metrics.matrix_file import text_of
 from probe.notes import listed
@@ -23,7 +21,8 @@ from probe.record.readers import foreign_runs as foreign
 from probe.record.readers.foreign_runs import ForeignRuns
 from probe.record.state_files import load_state, read_content
 
-_NET = "net."  # the backbone, among what else a learner of theirs keeps
+# The backbone, among what else a learner of theirs keeps.
+_load = partial(load_state, weights="net")
 _SAFE = "give checkpoints that Mammoth wrote with --savecheck task --save_checkpoint_mode safe"
 
 
@@ -85,14 +84,6 @@ def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
     return tuple(outputs.index(output) for output in range(K))
 
 
-def _load(path: Path) -> dict[str, Tensor]:
-    state = load_state(path)
-    backbone = {n.removeprefix(_NET): value for n, value in state.items() if n.startswith(_NET)}
-    if not backbone:
-        raise InputError(f"{path} holds no Mammoth network, whose names begin with {_NET}: {_SAFE}")
-    return backbone
-
-
 _MODELS = "models/task*.ckpt"
 
 
@@ -129,7 +120,7 @@ def _facil_run(folder: Path) -> ForeignRuns:
     heads = foreign.head_shapes([*files.values()][-1], "heads")
     return ForeignRuns(
         files={foreign.run_named(arguments.get("approach"), arguments.get("seed")): files},
-        load=partial(foreign.load_grown, heads),
+        load=partial(foreign.load_with_heads, heads),
         tasks=foreign.consecutive_tasks([heads[name][0] for name in heads if "bias" in name]),
     )
 
@@ -169,7 +160,6 @@ def _pycil_run(folder: Path) -> ForeignRuns:
     run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
     return ForeignRuns(
         files={run: files},
-        load=partial(foreign.load_grown, heads[-1]),
         tasks=foreign.consecutive_tasks(sizes),
         class_order=order,
     )

@@ -160,3 +160,12 @@ def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(tmp_path:
     settings = json.loads(str(arrays["record"])) | {"hashes": {}}
     np.savez(record, **(arrays | {"record": json.dumps(settings)}))
     assert "its recorded accuracy on task 3 is" in str(probe.analyze(files, **given))
+
+
+def test_networks_in_memory_may_be_of_several_seeds() -> None:
+    networks = {0: {3: finetuned()}, 4: {3: finetuned(1)}}
+    every = analyzed(networks, readouts=["ncm"]).measurements()
+    for seed, models in networks.items():
+        alone = analyzed(models, readouts=["ncm"]).measurements()
+        values = [m.loc[m.learner == "model"] for m in (alone, every[every.seed == seed])]
+        assert values[0].value.tolist() == values[1].value.tolist()

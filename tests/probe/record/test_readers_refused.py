@@ -129,5 +129,5 @@ def test_a_file_without_a_backbone_is_refused_when_it_is_loaded(tmp_path):
     folder = shutil.copytree(RUNS / "mammoth", tmp_path / "run")
     no_backbone = {"model": {"prompt": torch.zeros(2)}}
     resaved(checkpoints(folder)[-1], lambda content: content.update(no_backbone))
-    with pytest.raises(InputError, match="no Mammoth network"):
+    with pytest.raises(InputError, match="no set of weights 'net'"):
         READERS["mammoth"](folder).keep(tmp_path / "kept")

@@ -1,14 +1,17 @@
-"""`probe model --from`: the tables say what Mammoth and PILOT have logged of their runs."""
+"""`probe model`: its tables say what Mammoth, PILOT and recorders have logged."""
 
 import numpy as np
 import pytest
+from torch import nn
 
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import read_log
+from probe.record.recorder import Recorder
 from probe.tables.matrices import mean_accuracies
 from probe.tables.table_file import read_table
 from tests.probe.metrics.test_log_file import PRINTED
 from tests.probe.record.readers_nets import RUNS
+from tests.probe.record.tiny import TASKS, examples, network
 
 NETS = """
 from tests.probe.record.readers_nets import {build} as build, examples
@@ -39,3 +42,26 @@ def test_the_last_row_of_r_is_that_of_the_log(probe, cwd, name, build, classes, 
 
 def _last(R: AccuracyMatrix) -> list[float]:
     return R.values[-1].tolist()
+
+
+ARCHS = """from tests.probe.record.tiny import network, nn, torch
+deep = lambda: nn.Sequential(nn.Linear(8, 8), network())
+def read(path):
+    model = deep() if "deep" in str(path) else network()
+    model.load_state_dict(torch.load(path))
+    return model
+"""
+
+
+def test_each_learner_of_a_recording_is_measured_with_its_network(probe, cwd, undrawn):
+    (cwd / "archs.py").write_text(ARCHS)
+    last = {}
+    for name, layers in ("shallow", network()), ("deep", [nn.Linear(8, 8), network()]):
+        model = nn.Sequential(*layers)
+        rec = Recorder("rec", model, examples(60, 1), TASKS, learner=name, train=examples())
+        rec.after_task(3)
+        last[name] = _last(rec.R)
+    networks = "--network shallow=archs:network,deep=archs:deep --load archs:read"
+    assert probe(f"model rec {networks} --readouts ncm --workers 1 --out out")[0] == 0
+    found = mean_accuracies(read_table(cwd / "out" / "measurements.csv", "measurements"))
+    assert {name: _last(found[name]) for name in last} == last

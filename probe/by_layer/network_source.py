@@ -137,8 +137,6 @@ class NetworkSource:
         if floor and self.probing.has_floor:
             steps_of_learner[UNTRAINED] = {0}
         hashes = self.weights.weight_hashes()
-        if self.weights.build is not None:
-            _check_seeds(hashes)
         learners = {n: self._learner(n, hashes, s) for n, s in steps_of_learner.items()}
         learners |= {name: self._of_other(name) for name in self.others}
         task_aware = self.model.task_aware
@@ -390,19 +388,6 @@ def _check_names(runs: Sequence[Run]) -> None:
             raise InputError(f"the learner {name!r} has the name of a control: rename it")
         if not re.fullmatch(FOLDER_NAME, name):
             raise InputError(f"{name[:20]!r} is not a name: use up to 80 letters, digits, _ and -")
-
-
-def _check_seeds(hashes: Hashes) -> None:
-    """Raise InputError if two seeds of the same learner and order are the same network."""
-    seed_of: dict[object, int] = {}
-    for run, hash_of_step in hashes.items():
-        last = max(hash_of_step)
-        key = (run.learner, run.order, last, hash_of_step[last])
-        if last and run.learner != OFFLINE and seed_of.setdefault(key, run.seed) != run.seed:
-            raise InputError(
-                f"seeds {seed_of[key]} and {run.seed} of {run.learner} are the same network, bit "
-                f"for bit, after {last} tasks: one training counts once, so leave out the others"
-            )
 
 
 def _check_steps(last: int, tasks: int) -> None:

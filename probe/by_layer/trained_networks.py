@@ -79,8 +79,8 @@ class TrainedNetworks:
         """Hash the weights of every network.
 
         Raises:
-            InputError: A network contains NaN, its file does not fit the others, or it is not the
-                network that was recorded.
+            InputError: A network contains NaN, its file does not fit the others, it is not the
+                network that was recorded, or files of two seeds hold the same network.
         """
         names = {
             network: display_name(run, tasks_seen) if self.build is None else str(network)
@@ -110,6 +110,8 @@ class TrainedNetworks:
                         f"{self.runs[run][tasks_seen]} is not the network that was recorded: put "
                         f"that back, or record the run again"
                     )
+        if self.build is not None:
+            _check_seeds(hashes)
         return hashes
 
     def load(self, run: Run, tasks_seen: int, expected: str) -> tuple[nn.Module, list[str]]:
@@ -130,6 +132,19 @@ class TrainedNetworks:
         if tensor_hash(state) != expected:
             raise InputError(f"{network} has changed since the run started: run it again")
         return model, fit_state(unwrapped(model), state, str(network))
+
+
+def _check_seeds(hashes: Hashes) -> None:
+    """Raise InputError if two seeds of the same learner and order are the same network."""
+    seed_of: dict[object, int] = {}
+    for run, hash_of_step in hashes.items():
+        last = max(hash_of_step)
+        key = (run.learner, run.order, last, hash_of_step[last])
+        if last and run.learner != OFFLINE and seed_of.setdefault(key, run.seed) != run.seed:
+            raise InputError(
+                f"seeds {seed_of[key]} and {run.seed} of {run.learner} are the same network, bit "
+                f"for bit, after {last} tasks: one training counts once, so leave out the others"
+            )
 
 
 def trained_networks(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from figures.appearance import distinct
 from probe.metrics.matrix import AccuracyMatrix
+from probe.tables.hashes import recorded_hashes
 from probe.tables.matrices import mean_accuracies
 from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means
@@ -55,7 +56,9 @@ class StudyTables:
             InputError: Another table is missing, or a table cannot be read.
         """
         paths = {column.name: table_file(run_directory, column.name) for column in fields(cls)}
-        present = [name for name, path in paths.items() if path.exists() or name not in OPTIONAL]
+        written = recorded_hashes(run_directory)
+        optional = {name for name in OPTIONAL if f"{name}.csv" not in written}
+        present = [name for name, path in paths.items() if path.exists() or name not in optional]
         return cls.of(**{name: read_table(paths[name], name) for name in present})
 
     @classmethod

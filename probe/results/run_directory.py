@@ -25,6 +25,7 @@ from probe.by_layer.store import Store
 from probe.errors import InputError, unreadable
 from probe.files import discard, replacing
 from probe.locks import LOCK
+from probe.tables.hashes import hashes_of_tables
 
 FAILURES = "failures"
 """The folder of a run directory with the reasons of failed jobs, until they are finished."""
@@ -72,15 +73,21 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
     Args:
         root: The run directory.
         plan: The plan.
-        tables: A hash of the results in its tables, see `results_hash`; None = unchanged tables.
+        tables: A hash of the results in its tables, see `results_hash`; None = unchanged tables,
+            "" = tables that are being written, which have no hashes meanwhile.
 
     Raises:
         NotWritten: The description cannot be written.
     """
+    hashes = hashes_of_tables(root) if tables else {}
+    if tables is None:
+        earlier = _description(root)
+        tables, hashes = earlier.get("tables", ""), earlier.get("hashes", {})
     record = {
         "version": RESULTS_VERSION,
         "plan": plan.model_dump(mode="json"),
-        "tables": _description(root).get("tables", "") if tables is None else tables,
+        "tables": tables,
+        "hashes": hashes,
     }
     with replacing(root / _DESCRIPTION) as partial:
         partial.write_text(json.dumps(record, indent=1), encoding="utf-8")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from probe.errors import InputError
 from probe.files import hashed, make_folder, not_written, unfinished, unhashed
+from probe.tables.hashes import recorded_hashes
 from probe.tables.schemas import SCHEMAS, Tables
 
 DESCRIPTION = "result.json"
@@ -120,7 +121,9 @@ def read_tables(folder: Path) -> Tables:
             f"{folder} holds no result (no measurements.csv): name the directory of a `probe run`, "
             f"or a folder that `save` wrote"
         )
-    return all_tables(**{name: read_table(p, name) for name, p in files.items() if p.is_file()})
+    written = recorded_hashes(folder)
+    present = {n: p for n, p in files.items() if p.is_file() or f"{n}.csv" in written}
+    return all_tables(**{name: read_table(path, name) for name, path in present.items()})
 
 
 def _fill(folder: Path, saved: Saved) -> None:

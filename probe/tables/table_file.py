@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from probe.errors import InputError, unreadable
+from probe.tables.hashes import check_hash
 from probe.tables.schemas import NUMBER, SCHEMAS, TEXT, Column, Tables
 from probe.validation import shown
 
@@ -112,13 +113,14 @@ def read_table(path: Path, name: str) -> pd.DataFrame:
         name: The name of the table.
 
     Raises:
-        InputError: The file cannot be read, or a cell is one that `write_table` refuses; the
-            message names file, line and column.
+        InputError: The file cannot be read, differs from the hash recorded in its folder, or has a
+            cell that `write_table` refuses; the message names file, line and column.
     """
     columns, numbers = list(SCHEMAS[name]), list[int]()
     lines: list[tuple[str, ...]] = []
     opened: Any = gzip.open if path.suffix == ".gz" else open
     try:
+        check_hash(path)
         with opened(path, "rt", newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
             if next(reader, None) != columns:

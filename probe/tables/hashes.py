@@ -1,0 +1,55 @@
+"""Hashes of the tables in a folder, kept in its description, which show that a table has changed.
+
+Without pandas: a run directory is described before there is any table.
+"""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from probe.errors import InputError
+from probe.tables.schemas import SCHEMAS
+
+_KEYS = {"study.json": "hashes", "result.json": "files"}
+"""The entry with the hashes, by the name of a description: of a run directory, a saved result."""
+
+
+def hashes_of_tables(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each table in a folder, by the name of its file."""
+    paths = [folder / f"{name}.csv" for name in SCHEMAS]
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.is_file()}
+
+
+def recorded_hashes(folder: Path) -> Mapping[str, str]:
+    """Return the hashes in a folder's description.
+
+    Folders of earlier versions, and copies of only the tables, have none.
+    """
+    for name, key in _KEYS.items():
+        with suppress(OSError, ValueError, RecursionError, KeyError, TypeError):
+            return dict(json.loads((folder / name).read_bytes())[key])
+    return {}
+
+
+def check_hash(path: Path) -> None:
+    """Check that a table, which may have been compressed since, is the recorded one.
+
+    Args:
+        path: The file of the table.
+
+    Raises:
+        InputError: The table has changed since it was written.
+        OSError, EOFError: The file cannot be read.
+    """
+    digest = recorded_hashes(path.parent).get(path.name.removesuffix(".gz"))
+    opened: Any = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rb") as file:
+        if digest and hashlib.file_digest(file, "sha256").hexdigest() != digest:
+            raise InputError(
+                f"{path} is not as it was written, but edited, cut off or exchanged: start its "
+                f"`probe run` again, or the call that made it, to write it anew"
+            )

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from figures.appearance import distinct
+from probe.errors import printable
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.hashes import recorded_hashes
 from probe.tables.matrices import mean_accuracies
@@ -68,7 +69,7 @@ class StudyTables:
         for name, table in tables.items():
             rows = _drawn(name, table)
             for column in rows.select_dtypes("string"):
-                escaped = {text: plain(text) for text in rows[column].unique() if "$" in text}
+                escaped = {t: safe for t in rows[column].unique() if (safe := plain(t)) != t}
                 rows = rows.assign(**{column: rows[column].replace(escaped)}) if escaped else rows
             drawn[name] = rows
         return cls(**drawn)
@@ -243,5 +244,5 @@ def differ(values: Iterable[float]) -> bool:
 
 
 def plain(name: str) -> str:
-    """Return a name with its dollar signs escaped, between which matplotlib sets a formula."""
-    return name.replace("$", r"\$")
+    """Return a name as matplotlib shows it: it sets a formula between dollar signs."""
+    return printable(name).replace("$", r"\$")

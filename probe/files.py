@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import ESPIPE
 from pathlib import Path
 from uuid import uuid4
 
@@ -41,6 +42,13 @@ def sweep(folder: Path) -> None:
     """
     for path in folder.glob(f"*.{'[0-9a-f]' * 8}{_UNFINISHED}"):
         discard(path)
+
+
+def content_of(path: Path) -> bytes:
+    """Return the bytes of a file; raises OSError for a pipe, which no reading would end."""
+    if path.is_fifo():
+        raise OSError(ESPIPE, "it is a pipe")
+    return path.read_bytes()
 
 
 def discard(path: Path) -> None:

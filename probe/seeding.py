@@ -27,6 +27,11 @@ def stream(seed: int, *purpose: str | int) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
 
 
+def permutation(n: int, generator: torch.Generator) -> torch.Tensor:
+    """Return 0 to n - 1 in random order (n,), on the CPU whatever torch's default device is."""
+    return torch.randperm(n, generator=generator, device="cpu")
+
+
 @contextmanager
 def global_stream(generator: torch.Generator) -> Iterator[None]:
     """Seed torch's global generators from `generator` within the block.
@@ -35,7 +40,7 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
     afterwards, also after a failure.
     """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    seed = int(torch.randint(2**62, (), generator=generator))
+    seed = int(torch.randint(2**62, (), generator=generator, device="cpu"))
     with torch.random.fork_rng(devices=devices):
         # Not torch.manual_seed: where no GPU is in use yet it would seed those of later.
         torch.default_generator.manual_seed(seed)

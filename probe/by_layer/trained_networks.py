@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.plan import OFFLINE, UNTRAINED
@@ -72,8 +72,8 @@ class TrainedNetworks:
         """Hash the weights of every network.
 
         Raises:
-            InputError: A network contains NaN, its file does not fit the others, or it is not the
-                network that was recorded.
+            InputError: A network contains NaN or quantized weights, its file does not fit the
+                others, or it is not the network that was recorded.
         """
         names = {
             network: display_name(run, tasks_seen) if self.build is None else str(network)
@@ -87,6 +87,11 @@ class TrainedNetworks:
             else:
                 state = load_state(network)
                 fit_state(model, state, str(network))
+            if packed := [key for key, values in state.items() if not isinstance(values, Tensor)]:
+                raise InputError(
+                    f"{names[network]} has {packed[0]!r}, which is no tensor: of a quantized "
+                    f"network, give the one in floats"
+                )
             if broken := [key for key, values in state.items() if values.isnan().any()]:
                 raise InputError(
                     f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an earlier one"

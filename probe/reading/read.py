@@ -68,6 +68,7 @@ def read(
     limit: int | None,
     label: str | None,
     columns: str | Sequence[str] | None,
+    names: Sequence[str] | None,
     budget: int | None,
     scratch: str | PathLike[str] | None,
     progress: bool,
@@ -92,7 +93,8 @@ def read(
     if expected is not None and limit is not None:
         expected = min(expected, limit)
     with progress_bar("reading", expected, progress) as advance:
-        batches = _batches(items, limit, partial(as_batch, batched, has_tasks, label, columns))
+        form = partial(as_batch, batched, has_tasks, label, columns, names)
+        batches = _batches(items, limit, form)
         if not (sample := next(batches, None)):
             raise InputError("the data hold no examples: give at least one")
         # Half: training needs memory too, and so may others.
@@ -170,7 +172,7 @@ def _allocated(
     """Return n empty rows like those of each tensor, in memory or, in a folder, in files."""
     forms = [(tensor.shape[1:], tensor.dtype) for tensor in batch]
     if folder is None:
-        return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in forms], []
+        return [torch.empty((n, *shape), dtype=dtype, device="cpu") for shape, dtype in forms], []
     files = [MappedRows(folder, n, shape.numel(), dtype) for shape, dtype in forms]
     return [f.rows.view(n, *shape) for f, (shape, _) in zip(files, forms, strict=True)], files
 

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import InputError, unreadable
-from probe.files import discard, replacing
+from probe.files import content_of, discard, replacing
 from probe.locks import LOCK
 from probe.tables.hashes import hashes_of_tables
 
@@ -64,7 +65,7 @@ def refuse_foreign(root: Path) -> None:
 
 def is_run_directory(root: Path) -> bool:
     """Return whether a folder has the description of a study."""
-    return (root / _DESCRIPTION).is_file()
+    return isfile(root / _DESCRIPTION)
 
 
 def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
@@ -160,7 +161,7 @@ def failure(root: Path, job: Job) -> str:
         The line, "" if there is none.
     """
     try:
-        lines = failure_file(root, job).read_text("utf-8", "replace").split("\n")
+        lines = content_of(failure_file(root, job)).decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
     # A traceback ends in the exception.
@@ -287,7 +288,7 @@ def _jobs(jobs: Sequence[object]) -> str:
 def _description(root: Path) -> dict[str, Any]:
     """Return the unchecked description of a study, empty if it cannot be read."""
     try:
-        record = json.loads((root / _DESCRIPTION).read_bytes())
+        record = json.loads(content_of(root / _DESCRIPTION))
     except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +112,8 @@ def read_tables(folder: Path) -> Tables:
     from probe.tables.table_file import all_tables, read_table, table_file
 
     files = {name: table_file(folder, name) for name in SCHEMAS}
-    if not files["measurements"].is_file():
-        if (folder / "rows.csv").is_file():
+    if not isfile(files["measurements"]):
+        if isfile(folder / "rows.csv"):
             raise InputError(
                 f"{folder} was written by an earlier version of forgetting-probe: run its study "
                 f"again with another --out"

@@ -9,13 +9,10 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from probe.errors import InputError
+from probe.files import content_of
 from probe.tables.schemas import SCHEMAS
-
-_KEYS = {"study.json": "hashes", "result.json": "files"}
-"""The entry with the hashes, by the name of a description: of a run directory, a saved result."""
 
 
 def hashes_of_tables(folder: Path) -> dict[str, str]:
@@ -29,9 +26,10 @@ def recorded_hashes(folder: Path) -> Mapping[str, str]:
 
     Folders of earlier versions, and copies of only the tables, have none.
     """
-    for name, key in _KEYS.items():
+    # Of a run directory, or of a saved result.
+    for name, key in (("study.json", "hashes"), ("result.json", "files")):
         with suppress(OSError, ValueError, RecursionError, KeyError, TypeError):
-            return dict(json.loads((folder / name).read_bytes())[key])
+            return dict(json.loads(content_of(folder / name))[key])
     return {}
 
 
@@ -46,10 +44,11 @@ def check_hash(path: Path) -> None:
         OSError, EOFError: The file cannot be read.
     """
     digest = recorded_hashes(path.parent).get(path.name.removesuffix(".gz"))
-    opened: Any = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rb") as file:
-        if digest and hashlib.file_digest(file, "sha256").hexdigest() != digest:
-            raise InputError(
-                f"{path} is not as it was written, but edited, cut off or exchanged: start its "
-                f"`probe run` again, or the call that made it, to write it anew"
-            )
+    content = content_of(path)
+    if digest and path.suffix == ".gz":
+        content = gzip.decompress(content)
+    if digest and hashlib.sha256(content).hexdigest() != digest:
+        raise InputError(
+            f"{path} is not as it was written, but edited, cut off or exchanged: start its "
+            f"`probe run` again, or the call that made it, to write it anew"
+        )

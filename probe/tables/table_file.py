@@ -7,6 +7,7 @@ back bit for bit.
 import csv
 import gzip
 from collections.abc import Callable, Iterable
+from os.path import isfile
 from pathlib import Path
 from sys import intern
 from types import SimpleNamespace
@@ -102,7 +103,7 @@ def table_file(folder: Path, name: str) -> Path:
         The path of NAME.csv, or of NAME.csv.gz if only that exists.
     """
     path, compressed = folder / f"{name}.csv", folder / f"{name}.csv.gz"
-    return compressed if compressed.is_file() and not path.exists() else path
+    return compressed if isfile(compressed) and not isfile(path) else path
 
 
 def read_table(path: Path, name: str) -> pd.DataFrame:

@@ -58,8 +58,8 @@ class StudyTables:
         """
         paths = {column.name: table_file(run_directory, column.name) for column in fields(cls)}
         written = recorded_hashes(run_directory)
-        optional = {name for name in OPTIONAL if f"{name}.csv" not in written}
-        present = [name for name, path in paths.items() if path.exists() or name not in optional]
+        needed = {name for name in paths if name not in OPTIONAL or f"{name}.csv" in written}
+        present = [name for name, path in paths.items() if path.exists() or name in needed]
         return cls.of(**{name: read_table(paths[name], name) for name in present})
 
     @classmethod

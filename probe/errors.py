@@ -121,9 +121,7 @@ def printable(text: str, kept: str = "") -> str:
     >>> print(printable("er\x1b[2J \u202eexe"))
     er\x1b[2J \u202eexe
     """
-    return "".join(
-        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text
-    )
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
 
 
 def lacks_memory(error: BaseException) -> bool:

@@ -62,6 +62,7 @@ class Examples(Labeled, Generic[X]):
         if isinstance(self.x, Mapping) and not all(isinstance(key, str) for key in self.x):
             raise InputError("the keys of x must be names of the model's arguments: use strings")
         check_labels(self.y)
+        check_value(self.y, "y")
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(f"x and y differ in length: got x {kinds(self.x)}, y {kinds(self.y)}")
         task, expected = cast(Any, self.task), kinds(self.y)

@@ -88,10 +88,8 @@ class TrainedNetworks:
                 state = load_state(network)
                 fit_state(model, state, str(network))
             if packed := [key for key, values in state.items() if not isinstance(values, Tensor)]:
-                raise InputError(
-                    f"{names[network]} has {packed[0]!r}, which is no tensor: of a quantized "
-                    f"network, give the one in floats"
-                )
+                what = f"{names[network]} is quantized"
+                raise InputError(f"{what} ({packed[0]!r} is no tensor): give it in floats")
             if broken := [key for key, values in state.items() if values.isnan().any()]:
                 raise InputError(
                     f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an earlier one"

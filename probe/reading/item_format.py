@@ -199,7 +199,7 @@ def check_labels(y: object) -> None:
     """
     got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
     if isinstance(y, Tensor):
-        if y.ndim == 1 and y.dtype == torch.int64 and not y.is_meta:
+        if y.ndim == 1 and y.dtype == torch.int64:
             return
         got, remedy = kinds(y), remedy_for(y)
     raise InputError(f"labels must be an int64 vector (N,), got {got}: {remedy}")
@@ -216,8 +216,6 @@ def remedy_for(y: Tensor) -> str:
     >>> remedy_for(torch.ones(3, 1))
     'give y.flatten().long() if these are class numbers'
     """
-    if y.is_meta:
-        return "they are on the device meta and have no values; make them on the CPU"
     if y.layout is not torch.strided or y.is_quantized or not y.ndim:
         return _ONE
     finite = not y.is_complex() and bool(y.isfinite().all())

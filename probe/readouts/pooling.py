@@ -96,8 +96,7 @@ class Layout:
         count = prod(self.shape)
         draws = stream(0, "projection", count, self.projected)
         order = permutation(count, draws)
-        signs = torch.randint(0, 2, (count,), generator=draws, device="cpu").float()
-        return order, signs * 2 - 1
+        return order, torch.randint(0, 2, (count,), generator=draws, device="cpu").float() * 2 - 1
 
 
 def layout_of(

@@ -179,6 +179,7 @@ class JobState:
         corrupt: The names of corrupt files.
         results: A hash of the keys of finished measurements, their fingerprint and code.
         other_code: Whether any result was made by code other than today's.
+        unused: The readouts of measurements that the plan no longer has.
         others: The differences from the job's results under other fingerprints, see
             `probe.by_layer.fingerprint.differences`.
     """
@@ -189,6 +190,7 @@ class JobState:
     corrupt: tuple[str, ...]
     results: str
     other_code: bool
+    unused: tuple[str, ...]
     others: tuple[str, ...]
 
 
@@ -208,6 +210,7 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
         measurements, corrupt, codes = store.contents(checkpoints=checkpoints)
         finished = sorted(measurements.keys() & set(keys))
         names = [*map(tuple, finished)]
+        asked = {key.readout_name for key in keys}
         results = f"{job.name} {store.folder.name} {names} {sorted(codes)}"
         state = JobState(
             job=job,
@@ -216,6 +219,7 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
             corrupt=tuple(sorted(corrupt)),
             results=hashlib.sha256(results.encode()).hexdigest(),
             other_code=not codes <= {store.code},
+            unused=tuple({key.readout_name for key in measurements} - asked),
             others=tuple(store.others()),
         )
         states.append(state)
@@ -278,6 +282,11 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     if aside := [state for state in states if state.others]:
         reasons = "; ".join(dict.fromkeys(reason for state in aside for reason in state.others))
         yield f"other results of {_jobs(aside)} are kept but not shown: {reasons}"
+    if unused := sorted({name for state in states for name in state.unused}):
+        yield (
+            f"results of {', '.join(unused)} from an earlier run are kept, but are in no table: "
+            f"ask for these readouts and the present ones together"
+        )
     yield from quarantine_notes(root)
 
 

@@ -3,7 +3,6 @@
 Without pandas: a run directory is described before there is any table.
 """
 
-import gzip
 import hashlib
 import json
 from collections.abc import Mapping
@@ -34,21 +33,16 @@ def recorded_hashes(folder: Path) -> Mapping[str, str]:
 
 
 def check_hash(path: Path) -> None:
-    """Check that a table, which may have been compressed since, is the recorded one.
+    """Check that a table is the recorded one, unless it was compressed since.
 
     Args:
         path: The file of the table.
 
     Raises:
         InputError: The table has changed since it was written.
-        OSError, EOFError: The file cannot be read.
+        OSError: The file cannot be read.
     """
-    digest = recorded_hashes(path.parent).get(path.name.removesuffix(".gz"))
-    content = content_of(path)
-    if digest and path.suffix == ".gz":
-        content = gzip.decompress(content)
-    if digest and hashlib.sha256(content).hexdigest() != digest:
-        raise InputError(
-            f"{path} is not as it was written, but edited, cut off or exchanged: start its "
-            f"`probe run` again, or the call that made it, to write it anew"
-        )
+    digest = hashlib.sha256(content_of(path)).hexdigest()
+    if recorded_hashes(path.parent).get(path.name, digest) != digest:
+        what = f"{path} is not as it was written (edited? cut off?)"
+        raise InputError(f"{what}: start its `probe run`, or the call that made it, again")

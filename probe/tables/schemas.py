@@ -100,7 +100,6 @@ _FROM_0, _FROM_1 = (Column("int64", least, 100_000) for least in (0, 1))
 _FROM_1_OR_NONE = Column("Int64", 1, 100_000)
 _AMOUNT, _AMOUNT_OR_NONE = (Column(dtype, 0, 2**63 - 1) for dtype in ("int64", "Int64"))
 _METRIC = TEXT._replace(choices=("accuracy", "pra", "f1"))
-_HEAD = TEXT._replace(choices=("", "single", "multi", "all"))
 _NAME = TEXT._replace(choices=(*NAMES, "chance"))
 _STATEMENT = TEXT._replace(choices=tuple(STATEMENTS))
 _WITHHELD = ("few seeds", "not converged", "near chance", "no ceiling")
@@ -113,6 +112,7 @@ _CONTROL = TEXT._replace(choices=("exclusion_difference", "selectivity"))
 _RUN = {"learner": TEXT, "order": TEXT, "seed": _FROM_0}
 _STEP = {**_RUN, "tasks_seen": _FROM_0}
 _LAYER = {"learner": TEXT, "readout": TEXT, "feature": TEXT, "depth": _FROM_1}
+_STATED = {**_LAYER, "statement": _STATEMENT}
 _MEAN = {"mean": NUMBER, "std": _POSITIVE, "seeds": _FROM_1}
 _INTERVAL = {"value": NUMBER, "low": NUMBER, "high": NUMBER, "seeds": _FROM_1}
 _QUANTITY = {**_LAYER, "task_position": _FROM_1_OR_NONE, "quantity": _NAME, **_INTERVAL}
@@ -120,16 +120,13 @@ _BYTES = ("parameter_bytes", "carried_bytes", "stored_bytes", "train_bytes")
 
 SCHEMAS: Mapping[str, Schema] = {
     "measurements": {
-        **{"scenario": TEXT, "network": TEXT, **_STEP, "head": _HEAD, "feature": TEXT},
+        **{"scenario": TEXT, "network": TEXT, **_STEP, "head": TEXT, "feature": TEXT},
         **{"depth": _FROM_1_OR_NONE, "metric": _METRIC, "task_position": _FROM_1_OR_NONE},
         **{"task": TEXT, "value": NUMBER, "readout": TEXT},
     },
     "layers": _QUANTITY,
-    "statements": {
-        **{**_LAYER, "statement": _STATEMENT, "verdict": _VERDICT},
-        **{"margin": NUMBER, **_INTERVAL},
-    },
-    "statement_seeds": {**_LAYER, "statement": _STATEMENT, "seed": _FROM_0, "value": NUMBER},
+    "statements": {**_STATED, "verdict": _VERDICT, "margin": NUMBER, **_INTERVAL},
+    "statement_seeds": {**_STATED, "seed": _FROM_0, "value": NUMBER},
     "first_layer": {
         **{"learner": TEXT, "readout": TEXT, "statement": _STATEMENT},
         **dict.fromkeys(("first_possible", "first_confirmed"), TEXT),
@@ -141,7 +138,7 @@ SCHEMAS: Mapping[str, Schema] = {
         **{"task_position": _FROM_1_OR_NONE, **_MEAN},
     },
     "metrics": {
-        **{**dict.fromkeys(("learner", "paper", "metric"), TEXT), "head": _HEAD},
+        **dict.fromkeys(("learner", "paper", "metric", "head"), TEXT),
         **{**_MEAN, "feature": TEXT, "readout": TEXT},
     },
     "learners": {

@@ -179,7 +179,7 @@ class JobState:
         corrupt: The names of corrupt files.
         results: A hash of the keys of finished measurements, their fingerprint and code.
         other_code: Whether any result was made by code other than today's.
-        unused: The readouts of measurements that the plan no longer has.
+        unused: The readouts, and other measurements, that the plan no longer has.
         others: The differences from the job's results under other fingerprints, see
             `probe.by_layer.fingerprint.differences`.
     """
@@ -283,10 +283,8 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
         reasons = "; ".join(dict.fromkeys(reason for state in aside for reason in state.others))
         yield f"other results of {_jobs(aside)} are kept but not shown: {reasons}"
     if unused := sorted({name for state in states for name in state.unused}):
-        yield (
-            f"results of {', '.join(unused)} from an earlier run are kept, but are in no table: "
-            f"ask for these readouts and the present ones together"
-        )
+        what = f"results of {', '.join(unused)} from an earlier run are kept, but in no table"
+        yield f"{what}: ask for them and the present readouts together"
     yield from quarantine_notes(root)
 
 

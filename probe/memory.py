@@ -162,8 +162,8 @@ class FileRows(Tensor):
     @staticmethod
     def __new__(cls, sources: Sequence[Array], places: Any = None, finite: bool = False) -> Self:  # noqa: D102
         if places is None:
-            rows = torch.arange(len(sources[0]), device="cpu")
-            places = torch.stack([torch.zeros_like(rows), rows])
+            indices = torch.arange(len(sources[0]), device="cpu")
+            places = torch.stack([torch.zeros_like(indices), indices])
         shape = places.shape[1], *sources[0].shape[1:]
         rows: Self = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32)
         rows.sources, rows.places, rows.finite = tuple(sources), places, finite

@@ -18,6 +18,13 @@ with torch.no_grad():
     NAN[2].weight.fill_(torch.nan)
 
 
+class Packed(nn.Linear):
+    """A layer with a state that is no tensor, as quantized ones have."""
+
+    def get_extra_state(self) -> torch.dtype:
+        return torch.qint8
+
+
 class Scaled(nn.Module):
     """A model with a parameter that no rule writes."""
 
@@ -46,7 +53,6 @@ def measured(**given: Any) -> Any:
 
 FILES, LONG = {2: Path("task2.pt")}, "x" * 5000
 META, TEN = DATA.changed(y=DATA.y.to("meta")), nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 10))
-PACKED = torch.ao.quantization.quantize_dynamic(net(), {nn.Linear}, dtype=torch.qint8)
 HALF = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 2)).half()
 with torch.no_grad():
     HALF[1].weight.fill_(6e4)
@@ -72,7 +78,7 @@ CASES: tuple[Case, ...] = (
     (lambda: asked(train=(X, META.y)), "y is on the device meta"),
     (lambda: asked(train=(X.to("meta"), DATA.y)), "x is on the device meta"),
     (lambda: candidates(net(), X.to("meta")), "the sample is on the device meta"),
-    (lambda: asked({2: PACKED}), "is quantized ('0._packed_params.dtype'"),
+    (lambda: asked({2: nn.Sequential(Packed(4, 2))}, ["0"]), "is quantized ('0._extra_state'"),
     (lambda: asked({2: TEN}), "Model(..., classes=[...])"),
     (lambda: asked({2: HALF}, ["0"], train=(X.half(), DATA.y), readouts=["ncm"]), "float16"),
     (lambda: asked(train=({"image": X}, DATA.y)), "Examples.of(data, columns='image')"),

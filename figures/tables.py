@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from figures.appearance import distinct
 from probe.errors import printable
+from probe.files import recorded_hashes
 from probe.metrics.matrix import AccuracyMatrix
-from probe.tables.hashes import recorded_hashes
 from probe.tables.matrices import mean_accuracies
 from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means

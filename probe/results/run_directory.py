@@ -26,7 +26,7 @@ from probe.by_layer.store import Store
 from probe.errors import InputError, unreadable
 from probe.files import content_of, discard, replacing
 from probe.locks import LOCK
-from probe.tables.hashes import hashes_of_tables
+from probe.tables.folder import hashes_of_tables
 
 FAILURES = "failures"
 """The folder of a run directory with the reasons of failed jobs, until they are finished."""

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError
-from probe.files import hashed, make_folder, not_written, unfinished, unhashed
-from probe.tables.hashes import recorded_hashes
+from probe.files import hashed, make_folder, not_written, recorded_hashes, unfinished, unhashed
 from probe.tables.schemas import SCHEMAS, Tables
 
 DESCRIPTION = "result.json"
@@ -125,6 +124,12 @@ def read_tables(folder: Path) -> Tables:
     written = recorded_hashes(folder)
     present = {n: p for n, p in files.items() if p.is_file() or f"{n}.csv" in written}
     return all_tables(**{name: read_table(path, name) for name, path in present.items()})
+
+
+def hashes_of_tables(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each table in a folder, by the name of its file."""
+    paths = [folder / f"{name}.csv" for name in SCHEMAS]
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.is_file()}
 
 
 def _fill(folder: Path, saved: Saved) -> None:

@@ -60,8 +60,7 @@ their number.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from probe.analysis.layers import NAMES
-from probe.analysis.statements import STATEMENTS
+from probe.analysis.statements import QUANTITIES, STATEMENTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +99,7 @@ _FROM_0, _FROM_1 = (Column("int64", least, 100_000) for least in (0, 1))
 _FROM_1_OR_NONE = Column("Int64", 1, 100_000)
 _AMOUNT, _AMOUNT_OR_NONE = (Column(dtype, 0, 2**63 - 1) for dtype in ("int64", "Int64"))
 _METRIC = TEXT._replace(choices=("accuracy", "pra", "f1"))
-_NAME = TEXT._replace(choices=(*NAMES, "chance"))
+_NAME = TEXT._replace(choices=(*QUANTITIES, "chance"))
 _STATEMENT = TEXT._replace(choices=tuple(STATEMENTS))
 _WITHHELD = ("few seeds", "not converged", "near chance", "no ceiling")
 _VERDICT = TEXT._replace(choices=("yes", "no", "open", *_WITHHELD))

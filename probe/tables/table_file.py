@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from probe.errors import InputError, unreadable
-from probe.tables.hashes import check_hash
+from probe.files import check_hash
 from probe.tables.schemas import NUMBER, SCHEMAS, TEXT, Column, Tables
 from probe.validation import shown
 

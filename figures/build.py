@@ -170,7 +170,7 @@ def _table_hashes(run_directory: Path) -> dict[str, Any]:
 
 def _recorded_files(folder: Path, hashes: object) -> list[str] | None:
     """Return the files that were drawn from these tables, None if any of them is missing."""
-    with suppress(OSError, ValueError):  # there is none, or it was cut off
+    with suppress(OSError, ValueError, RecursionError):  # there is none, or it was cut off
         match json.loads((folder / RECORD).read_bytes()):
             case {"from": recorded, "files": list(files)} if recorded == hashes:
                 return files if all((folder / file).is_file() for file in files) else None

@@ -12,6 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from figures.appearance import distinct
+from probe.errors import printable
+from probe.files import recorded_hashes
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.matrices import mean_accuracies
 from probe.tables.schemas import CONTROLS
@@ -56,7 +58,9 @@ class StudyTables:
             InputError: Another table is missing, or a table cannot be read.
         """
         paths = {column.name: table_file(run_directory, column.name) for column in fields(cls)}
-        present = [name for name, path in paths.items() if path.exists() or name not in OPTIONAL]
+        written = recorded_hashes(run_directory)
+        needed = {name for name in paths if name not in OPTIONAL or f"{name}.csv" in written}
+        present = [name for name, path in paths.items() if path.exists() or name in needed]
         return cls.of(**{name: read_table(paths[name], name) for name in present})
 
     @classmethod
@@ -66,7 +70,7 @@ class StudyTables:
         for name, table in tables.items():
             rows = _drawn(name, table)
             for column in rows.select_dtypes("string"):
-                escaped = {text: plain(text) for text in rows[column].unique() if "$" in text}
+                escaped = {t: safe for t in rows[column].unique() if (safe := plain(t)) != t}
                 rows = rows.assign(**{column: rows[column].replace(escaped)}) if escaped else rows
             drawn[name] = rows
         return cls(**drawn)
@@ -241,5 +245,5 @@ def differ(values: Iterable[float]) -> bool:
 
 
 def plain(name: str) -> str:
-    """Return a name with its dollar signs escaped, between which matplotlib sets a formula."""
-    return name.replace("$", r"\$")
+    """Return a name as matplotlib shows it: it sets a formula between dollar signs."""
+    return printable(name).replace("$", r"\$")

@@ -8,6 +8,7 @@ from textwrap import shorten
 from traceback import extract_tb
 
 _LENGTH = 400  # characters of another's message
+_LONGEST = 4000  # characters of a message; a path may have as many
 _MANY, _FEW = 40, 12  # of more names than so many only so many are listed
 
 
@@ -15,8 +16,13 @@ class InputError(ValueError):
     """A mistake that the user can correct.
 
     The message names the value, the expectation and the remedy. The command line shows only the
-    message and exits with code 2.
+    message and exits with code 2. What it quotes of a user may be a megabyte, and is cut.
     """
+
+    def __init__(self, message: str) -> None:
+        # The remedy comes last.
+        long = len(message) > _LONGEST
+        super().__init__(f"{message[:_LENGTH]} [...] {message[-_LENGTH:]}" if long else message)
 
 
 class NotWritten(InputError):
@@ -100,6 +106,22 @@ def described(error: BaseException) -> str:
     # Torch's own messages may run over pages.
     line = shorten(message, _LENGTH, placeholder=" ...")
     return f"{type(error).__name__}: {line}".removesuffix(": ")
+
+
+def printable(text: str, kept: str = "") -> str:
+    r"""Escape every character of a text that controls the terminal or is invisible.
+
+    A name or note from a file could otherwise move the cursor, recolor the screen or reverse the
+    direction of the text, and a lone surrogate cannot be written at all.
+
+    Args:
+        text: The text.
+        kept: Characters that are not escaped.
+
+    >>> print(printable("er\x1b[2J \u202eexe"))
+    er\x1b[2J \u202eexe
+    """
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
 
 
 def lacks_memory(error: BaseException) -> bool:

@@ -62,6 +62,7 @@ class Examples(Labeled, Generic[X]):
         if isinstance(self.x, Mapping) and not all(isinstance(key, str) for key in self.x):
             raise InputError("the keys of x must be names of the model's arguments: use strings")
         check_labels(self.y)
+        check_value(self.y, "y")
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(f"x and y differ in length: got x {kinds(self.x)}, y {kinds(self.y)}")
         task, expected = cast(Any, self.task), kinds(self.y)
@@ -83,6 +84,7 @@ class Examples(Labeled, Generic[X]):
         *,
         label: str | None = None,
         columns: str | Sequence[str] | None = None,
+        item: Sequence[str] | None = None,
         budget: int | None = None,
         scratch: str | PathLike[str] | None = None,
         progress: bool = True,
@@ -100,6 +102,8 @@ class Examples(Labeled, Generic[X]):
             label: The label's name in a mapping; None = `label` or `labels`.
             columns: The columns that x consists of, if items are mappings; None = all but the
                 label. If it is a single name as a string, x is that column and not a mapping.
+            item: The name of each part of an item that is no pair, such as ("x", "y", "task") or
+                ("index", "x", "y"); parts with names other than these three are left out.
             budget: Bytes of memory for the examples; None = half of the free memory. Data of
                 unknown length take up to twice their bytes while they are read.
             scratch: A folder for memory-mapped files, for examples that do not fit into memory; the
@@ -118,7 +122,8 @@ class Examples(Labeled, Generic[X]):
         >>> Examples.of(pairs).x.shape, Examples.of(pairs, limit=1).y
         (torch.Size([2, 8]), tensor([0]))
         """
-        return Examples(*read(data, limit, label, columns, budget, scratch, progress))
+        x, y = read(data, limit, label, columns, item, budget, scratch, progress)
+        return Examples(x, y) if y.ndim == 1 else Examples(x, *y.T.contiguous())
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""

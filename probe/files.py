@@ -1,9 +1,11 @@
 """Files that are written completely or not at all, with hashes that show later changes."""
 
 import hashlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from errno import ESPIPE
 from pathlib import Path
 from uuid import uuid4
 from zipfile import ZipFile
@@ -42,6 +44,13 @@ def sweep(folder: Path) -> None:
     """
     for path in folder.glob(f"*.{'[0-9a-f]' * 8}{_UNFINISHED}"):
         discard(path)
+
+
+def content_of(path: Path) -> bytes:
+    """Return the bytes of a file; raises OSError for a pipe, which no reading would end."""
+    if path.is_fifo():
+        raise OSError(ESPIPE, "it is a pipe")
+    return path.read_bytes()
 
 
 def discard(path: Path) -> None:
@@ -113,6 +122,34 @@ def unhashed(content: bytes) -> bytes:
     if hashed(body) != content:
         raise ValueError("the content does not match its hash")
     return body
+
+
+def recorded_hashes(folder: Path) -> Mapping[str, str]:
+    """Return the hashes in a folder's description.
+
+    Folders of earlier versions, and copies of only the tables, have none.
+    """
+    # Of a run directory, or of a saved result.
+    for name, key in (("study.json", "hashes"), ("result.json", "files")):
+        with suppress(OSError, ValueError, RecursionError, KeyError, TypeError):
+            return dict(json.loads(content_of(folder / name))[key])
+    return {}
+
+
+def check_hash(path: Path) -> None:
+    """Check that a table is the recorded one, unless it was compressed since.
+
+    Args:
+        path: The file of the table.
+
+    Raises:
+        InputError: The table has changed since it was written.
+        OSError: The file cannot be read.
+    """
+    digest = hashlib.sha256(content_of(path)).hexdigest()
+    if recorded_hashes(path.parent).get(path.name, digest) != digest:
+        what = f"{path} is not as it was written (edited? cut off?)"
+        raise InputError(f"{what}: start its `probe run`, or the call that made it, again")
 
 
 _HASH_LENGTH = len(', "sha256": ""}') + 64

@@ -162,7 +162,8 @@ class FileRows(Tensor):
     @staticmethod
     def __new__(cls, sources: Sequence[Array], places: Any = None, finite: bool = False) -> Self:  # noqa: D102
         if places is None:
-            places = torch.arange(len(sources[0])) * torch.tensor([[0], [1]])
+            indices = torch.arange(len(sources[0]), device="cpu")
+            places = torch.stack([torch.zeros_like(indices), indices])
         shape = places.shape[1], *sources[0].shape[1:]
         rows: Self = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32)
         rows.sources, rows.places, rows.finite = tuple(sources), places, finite
@@ -221,7 +222,7 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
         return None
     blocks = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
     sources = {id(source): source for block in blocks for source in block.sources}
-    numbers = [torch.tensor([[*sources].index(id(s)) for s in block.sources]) for block in blocks]
+    numbers = [b.places.new_tensor([[*sources].index(id(s)) for s in b.sources]) for b in blocks]
     pairs = zip(numbers, blocks, strict=True)
     places = torch.cat([torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1)
     return FileRows([*sources.values()], places, all(block.finite for block in blocks))

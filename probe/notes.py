@@ -94,7 +94,7 @@ def sums_of(parameters: Iterable[Tensor]) -> Tensor:
     """Return two sums over each of P parameters, (P, 2), with which `of_unchanged` compares."""
     wide = [reals_in(value.detach()).double() for value in parameters]
     sums = [torch.stack([v.sum(), v.square().sum()]) for v in wide]
-    return torch.stack(sums) if sums else torch.zeros(0, 2)
+    return torch.stack(sums) if sums else torch.zeros(0, 2, device="cpu")
 
 
 def of_unchanged(parameters: Mapping[str, Tensor], before: Tensor) -> list[str]:

@@ -38,6 +38,11 @@ def stream(seed: int, *purpose: str | int) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
 
 
+def permutation(n: int, generator: torch.Generator) -> torch.Tensor:
+    """Return 0 to n - 1 in random order (n,), on the CPU whatever torch's default device is."""
+    return torch.randperm(n, generator=generator, device="cpu")
+
+
 def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Let the threads of a process call all functions with this decorator one after the other.
 
@@ -79,7 +84,7 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
     afterwards, also after a failure.
     """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
-    seed = int(torch.randint(2**62, (), generator=generator))
+    seed = int(torch.randint(2**62, (), generator=generator, device="cpu"))
     with PROCESS, torch.random.fork_rng(devices=devices):
         # Not torch.manual_seed: where no GPU is in use yet it would seed those of later.
         torch.default_generator.manual_seed(seed)

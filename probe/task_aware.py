@@ -53,7 +53,7 @@ def make_task_aware(
         raise InputError("`call` takes the task id: in several orders, give Examples(x, y, task)")
     order = examples.order or range(len(examples.classes))
     classes_by_number = [examples.classes[order.index(number)] for number in range(len(order))]
-    numbers = torch.tensor(order)
+    numbers = torch.tensor(order, device="cpu")
 
     def class_logits(network: nn.Module, x: Value, task: Tensor) -> Tensor:
         if not model.call_is_task_aware:

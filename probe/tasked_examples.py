@@ -184,7 +184,7 @@ def _by_position(
 def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamples:
     classes = as_tasks(tasks)
     check_tasks(classes, n_classes := sum(map(len, classes)))
-    task_of_class = torch.zeros(n_classes, dtype=torch.int64)
+    task_of_class = torch.zeros(n_classes, dtype=torch.int64, device="cpu")
     for number, task in enumerate(classes):
         task_of_class[list(task)] = number
     # Labels are checked later: a strange one gets any task.
@@ -203,7 +203,7 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
             got, remedy = shorten(str(listed), _LENGTH), "task.unique(return_inverse=True)[1]"
             raise InputError(f"{name} has task ids {got}, expected 0..{T - 1}: use {remedy}")
     order = _order(tasks, T)
-    position = torch.tensor(order).argsort()
+    position = torch.tensor(order, device="cpu").argsort()
     placed = {n: s.changed(task=position.to(s.y.device)[s.task]) for n, s in splits.items()}
     classes = tuple(
         tuple(torch.cat([s.y[s.task == number].cpu() for s in placed.values()]).unique().tolist())

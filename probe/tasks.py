@@ -14,7 +14,7 @@ from torch import Tensor
 from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.metrics.task_predictions import TaskPredictions
-from probe.seeding import stream
+from probe.seeding import permutation, stream
 from probe.tasked_examples import TaskedExamples, task_names
 
 
@@ -216,5 +216,5 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     if count is None or not 1 <= int(count[1]) <= MOST:
         raise InputError(f"unknown orders {rule!r}: give rotate, none or shuffle:N, N up to {MOST}")
     # Each from its own stream, so that more shuffles leave the first as they are.
-    shuffles = (torch.randperm(tasks, generator=stream(k, "order")) for k in range(int(count[1])))
+    shuffles = (permutation(tasks, stream(k, "order")) for k in range(int(count[1])))
     return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}

@@ -23,8 +23,8 @@ from figures.captions import counted
 from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
-from probe.errors import InputError, unknown
-from probe.files import replacing
+from probe.errors import InputError, printable, unknown
+from probe.files import content_of, replacing
 from probe.tables.folder import read_tables
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, Tables
@@ -35,6 +35,7 @@ from probe.tables.table_file import where
 PAGE = "report.html"
 """The file in a run directory."""
 
+_KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
 _CHOICES = {"run": "run", "learner": "learner", "readout": "readout", "tasks_seen": "tasks learned"}
 
@@ -74,7 +75,7 @@ def write_page(page: str, path: Path) -> None:
         NotWritten: The file cannot be written.
     """
     with replacing(path) as partial:
-        partial.write_text(page, encoding="utf-8")
+        partial.write_text(printable(page, _KEPT), encoding="utf-8")
 
 
 def report(
@@ -156,7 +157,7 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     maps = [figure for figure in figures if not readouts or figure.readout in readouts]
     light = file("page.css").split("}")[0]
     colors = re.findall(r"--([np])(\d):(#\w+)", light)
-    return template("notebook.html").render(
+    page = template("notebook.html").render(
         answers=answered,
         maps=maps,
         barred=any(cell.barred for figure in maps for row in figure.view.cells for cell in row),
@@ -165,6 +166,7 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
         notes=notes,
         sheets=Markup(sheets),
     )
+    return printable(page, _KEPT)
 
 
 def template(name: str) -> jinja2.Template:
@@ -220,10 +222,10 @@ def _about(tables: Tables) -> list[str]:
 def _settings(directory: Path) -> Sheet | None:
     """Return how a run directory was made, from the plan in study.json; None if there is none."""
     try:
-        plan = json.loads((directory / "study.json").read_bytes())["plan"]
+        plan = json.loads(content_of(directory / "study.json"))["plan"]
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{directory / 'study.json'} is damaged: run the study again") from None
     return Sheet(title="", columns=["setting", "value"], lines=[*_named_settings("", plan)])
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.intervals import Estimate, mean_of, ratio_of
+from probe.analysis.statements import QUANTITIES
 from probe.analysis.task_positions import (
     TaskPosition,
     at_position,
@@ -25,26 +26,6 @@ from probe.analysis.task_positions import (
 from probe.analysis.variance import Design, Floats
 
 Right = NDArray[np.bool_]
-
-NAMES = (
-    "accuracy",
-    "floor",
-    "ceiling",
-    "missing",
-    "never_learned",
-    "forgotten",
-    "forgotten_max",
-    "own",
-    "inherited",
-    "forgotten_share",
-    "never_learned_slope",
-    "above_floor",
-    "acquired",
-    "retained",
-    "missing_drift",
-    "forgotten_drift",
-)
-"""The names of the quantities in display order; `quantities` defines each."""
 
 _FORGOTTEN = (
     "forgotten",
@@ -173,7 +154,7 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
         if len(values) >= max(T - 1, 1):
             mean, x = mean_over_positions(positions[1 : 1 + len(values)], values)
             results += _estimated(mean, {name: x}, layout)
-    return sorted(results, key=lambda q: (NAMES.index(q.quantity), q.task_position or 0))
+    return sorted(results, key=lambda q: (QUANTITIES.index(q.quantity), q.task_position or 0))
 
 
 def _means(

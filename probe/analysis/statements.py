@@ -10,6 +10,26 @@ from collections.abc import Sequence
 
 from probe.analysis.intervals import LEVEL, Estimate
 
+QUANTITIES = (
+    "accuracy",
+    "floor",
+    "ceiling",
+    "missing",
+    "never_learned",
+    "forgotten",
+    "forgotten_max",
+    "own",
+    "inherited",
+    "forgotten_share",
+    "never_learned_slope",
+    "above_floor",
+    "acquired",
+    "retained",
+    "missing_drift",
+    "forgotten_drift",
+)
+"""The names of the quantities in display order; `probe.analysis.layers.quantities` defines each."""
+
 STATEMENTS = {
     "below_ceiling": "missing",
     "forgets": "forgotten",

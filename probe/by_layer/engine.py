@@ -45,7 +45,7 @@ from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
 from probe.rewinding.blocks import Blocks, blocks_of, rewound
-from probe.seeding import PROCESS, stream
+from probe.seeding import PROCESS, permutation, stream
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
 from probe.training.history import History
@@ -294,7 +294,7 @@ class LayerProbe:
         """
         generator, permuted = stream(self.job.seed, "labels"), []
         for task in tasks:
-            drawn = torch.randperm(len(task.train), generator=generator).to(task.train.y.device)
+            drawn = permutation(len(task.train), generator).to(task.train.y.device)
             data = replace(task.train, y=task.train.y[drawn])
             permuted.append(replace(task, train=data, test=data))
         predicted = read_each(readout, train, train, permuted).predicted

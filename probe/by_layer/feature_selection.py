@@ -40,7 +40,7 @@ def features_of(
     if tuple(outputs) != expected:
         raise InputError(
             f"its output has shape {tuple(outputs)}, expected {expected}, a logit for each class: "
-            f"build it with one output per class, or name the output that holds the classes"
+            f"build it with one each, name the output that holds them, or Model(..., classes=[...])"
         )
     if chosen is None:
         cuts = [c for c in candidates(model, x, call.output, call.call) if c.suggested]

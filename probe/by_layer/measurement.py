@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probe.tables.schemas import LARGEST
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
 from probe.training.history import History
@@ -110,9 +111,9 @@ class TrainingCost:
 
     def to_state(self) -> dict[str, Tensor]:
         """Return the cost as tensors for a checkpoint; `of_state` is the inverse."""
-        seconds = torch.tensor(self.seconds, dtype=torch.float64)
-        stuck = {_STUCK: torch.tensor(self.stuck)} if self.stuck else {}
-        return {_COST: torch.tensor(astuple(self.cost)), _SECONDS: seconds, **stuck}
+        seconds = torch.tensor(self.seconds, dtype=torch.float64, device="cpu")
+        stuck = {_STUCK: torch.tensor(self.stuck, device="cpu")} if self.stuck else {}
+        return {_COST: torch.tensor(astuple(self.cost), device="cpu"), _SECONDS: seconds, **stuck}
 
     @classmethod
     def of_state(cls, state: dict[str, Tensor]) -> TrainingCost:
@@ -259,6 +260,11 @@ def _details(measurement: Measurement) -> str:
 def _from_details(text: str) -> dict[str, Any]:
     record = json.loads(text)
     cost, history = record.get("cost"), record.get("history")
+    numbers = [abs(x or 0) for x in record.get("values", {}).values()]
+    numbers += [record.get("seconds", 0), cost["seconds"] if cost else 0]
+    amounts = cost["cost"].values() if cost else ()
+    if not all(0 <= x <= LARGEST for x in numbers) or not all(0 <= x < 2**63 for x in amounts):
+        raise ValueError("a number is out of the range of its table")
     return {
         "cost": TrainingCost(**cost | {"cost": Cost(**cost["cost"])}) if cost else None,
         "history": History(**{k: tuple(v) for k, v in history.items()}) if history else None,

@@ -42,7 +42,7 @@ from probe.by_layer.measurement import (
     to_arrays,
 )
 from probe.by_layer.quarantine import set_aside
-from probe.files import discard, make_folder, not_written, replacing, sweep
+from probe.files import content_of, discard, make_folder, not_written, replacing, sweep
 
 T = TypeVar("T")
 
@@ -263,7 +263,7 @@ class Store:
     def _read(self, path: Path) -> Measurements | str | None:
         """Return the measurements in a file, the reason it is corrupt, or None if it was merged."""
         try:
-            content = path.read_bytes()
+            content = content_of(path)
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 # An intact file can still be in the wrong folder, copied there by hand.
                 if str(arrays["fingerprint"]) != self._fingerprint:
@@ -304,7 +304,7 @@ class Store:
     def _checkpoint(self, path: Path) -> Checkpoint | str | None:
         """Return a checkpoint, the reason why it is corrupt, or None; runs no code in it."""
         try:
-            content = io.BytesIO(path.read_bytes())
+            content = io.BytesIO(content_of(path))
             # The checksums first, which torch does not look at.
             with zipfile.ZipFile(content) as file:
                 if file.testzip():
@@ -399,6 +399,6 @@ def _read_each(folder: Path, read: Callable[[Arrays], T]) -> list[T]:
     contents = []
     for path in sorted(folder.glob(_PREDICTIONS)):
         # zipfile and NumPy raise almost anything for a corrupt file.
-        with suppress(Exception), path.open("rb") as file:
-            contents.append(read(np.load(file, allow_pickle=False)))
+        with suppress(Exception):
+            contents.append(read(np.load(io.BytesIO(content_of(path)), allow_pickle=False)))
     return contents

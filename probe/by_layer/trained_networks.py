@@ -79,8 +79,9 @@ class TrainedNetworks:
         """Hash the weights of every network.
 
         Raises:
-            InputError: A network contains NaN, its file does not fit the others, it is not the
-                network that was recorded, or files of two seeds hold the same network.
+            InputError: A network contains NaN or quantized weights, its file does not fit the
+                others, it is not the network that was recorded, or files of two seeds hold the same
+                network.
         """
         names = {
             network: display_name(run, tasks_seen) if self.build is None else str(network)
@@ -94,6 +95,9 @@ class TrainedNetworks:
             else:
                 state = self.read(network)
                 fit_state(model, state, str(network))
+            if packed := [key for key, values in state.items() if not isinstance(values, Tensor)]:
+                what = f"{names[network]} is quantized"
+                raise InputError(f"{what} ({packed[0]!r} is no tensor): give it in floats")
             if broken := [key for key, values in state.items() if values.isnan().any()]:
                 raise InputError(
                     f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an earlier one"

@@ -167,7 +167,7 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
         output = logits()
         if output.requires_grad:
             # A plain sum may hide a difference.
-            weights = torch.linspace(-1, 1, output.numel()).to(output)
+            weights = torch.linspace(-1, 1, output.numel(), device="cpu").to(output)
             (output * weights.view_as(output)).sum().backward()
     gradients = [None if p.grad is None else p.grad.to_dense() for p in model.parameters()]
     model.zero_grad()
@@ -248,7 +248,9 @@ def _perturb(model: nn.Module, held: frozenset[str], draw: int, far: float) -> N
             continue
         if (moved := reals_in(tensor)).is_floating_point():
             # By columns: other numbers for each element would take most of the time.
-            noise = torch.randn(2, *moved.shape[-1:], generator=stream(draw, "perturb", name))
+            noise = torch.randn(
+                2, *moved.shape[-1:], generator=stream(draw, "perturb", name), device="cpu"
+            )
             factor, shift = 1 + far * (0.5 + noise[0]), far * (0.5 + noise[1]).abs()
             torch.addcmul(shift.to(moved), moved, factor.to(moved), out=moved)
         elif tensor.dtype == torch.bool:

@@ -129,7 +129,8 @@ def find(trace: Trace, name: str) -> Feature:
         InputError: The module does not exist, does not run, returns no tensor, or runs more than
             once and the name has no number.
     """
-    dotted, _, number = name.partition("#")
+    modules = dict(trace.model.named_modules(remove_duplicate=False))
+    dotted, _, number = (name, "", "") if name in modules else name.partition("#")
     module = layer(trace.model, dotted)
     # A module with two names is visited under its first.
     first_name = next(name for name, other in trace.model.named_modules() if other is module)

@@ -131,6 +131,8 @@ def explained(sample: Value) -> Iterator[None]:
     except Exception as error:
         types = {tensor.dtype for tensor in tensors(sample)}
         remedy = next((text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY)
+        if isinstance(error, TypeError) and isinstance(sample, Mapping):
+            remedy = f"for another x, give Examples.of(data, columns={next(iter(sample))!r})"
         if lacks_memory(error):
             remedy = "end other programs, as memory ran out (which is not the model's fault)"
         message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"

@@ -33,7 +33,7 @@ class AccuracyMatrix:
     values: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.float64)
+        values = _numbers(self.values)
         if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
             raise InputError(f"R must be (T+1, T), got {values.shape}: use AccuracyMatrix.square")
         # NaN is neither: a cell that was not measured passes.
@@ -58,11 +58,7 @@ class AccuracyMatrix:
         """
         if isinstance(values, AccuracyMatrix):
             return values
-        try:
-            table = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            got = f"got {values!r:.60}: give NaN where nothing was measured"
-            raise InputError(f"R must have rows of T fractions, {got}") from None
+        table = _numbers(values)
         return cls.square(table) if table.ndim == 2 and len(table) == table.shape[1] else cls(table)
 
     @classmethod
@@ -78,7 +74,7 @@ class AccuracyMatrix:
         Raises:
             InputError: The shape is wrong, or a value is outside [0, 1].
         """
-        table = np.array(values, dtype=np.float64)
+        table = _numbers(values)
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
             raise InputError(f"expected a square (T, T) matrix, got shape {table.shape}")
         return cls(np.vstack([np.full((1, table.shape[1]), np.nan), table]))
@@ -194,3 +190,11 @@ class AccuracyMatrix:
         if not cells.size:
             raise NotMeasured(f"no cell to average (T = {self.tasks}): at least 2 tasks are needed")
         return float(cells.sum() / cells.size)
+
+
+def _numbers(values: object) -> NDArray[np.float64]:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        got = f"got {values!r:.60}: give NaN where nothing was measured"
+        raise InputError(f"R must have rows of T fractions, {got}") from None

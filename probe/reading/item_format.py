@@ -1,7 +1,7 @@
 """Items of datasets and loaders, an example or a batch, as inputs and labels."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ def as_batch(
     has_tasks: bool,
     label: str | None,
     columns: str | Sequence[str] | None,
+    names: Sequence[str] | None,
     item: object,
 ) -> Batch:
     """Convert an item of some data into a batch.
@@ -32,15 +33,17 @@ def as_batch(
         label: The name of the labels where items are mappings; None = `label` or `labels`.
         columns: The names in x where x is a mapping; None = all but the label. If it is a single
             name as a string, x is that column.
+        names: The name of each part of an item: x, y, task, or any other for what is left out.
         item: An example, or a batch of them.
 
     Returns:
-        Inputs and labels.
+        Inputs and labels; these are (n, 2), with the numbers of tasks, if a part is the task.
 
     Raises:
         InputError: The item is neither an example nor a batch.
     """
-    inputs, labels = _pair(item, label, has_tasks)
+    parts = _named_parts(item, names) if names is not None else {}
+    inputs, labels = (parts["x"], parts["y"]) if parts else _pair(item, label, has_tasks)
     if columns is not None:
         if not isinstance(inputs, Mapping):
             raise InputError(f"x is a {type(inputs).__name__} without columns: leave out columns=")
@@ -51,11 +54,21 @@ def as_batch(
         chosen = {name: inputs[name] for name in names}
         inputs = chosen[columns] if isinstance(columns, str) else chosen
     x, y = _value(inputs), _labels(labels, batched)
-    if y.ndim == 0:
+    is_example = y.ndim == 0
+    if "task" in parts:
+        y = torch.stack([y, _labels(parts["task"], batched)], -1)
+    if is_example:
         return mapped(x, lambda tensor: tensor[None]), y[None]
     if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
         raise InputError(f"got {len(y)} labels, but x of shape {wrong[0]}: give one for each row")
     return x, y
+
+
+def _named_parts(item: object, names: Sequence[str]) -> dict[str, object]:
+    count = len(item) if isinstance(item, tuple | list) else 0
+    if len(names) != count or not {"x", "y"} <= set(names):
+        raise InputError(f"item={names} must name x, y and every other part, got {count} parts")
+    return dict(zip(names, cast(Sequence[object], item), strict=True))
 
 
 def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, object]:
@@ -76,6 +89,8 @@ def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, obj
     many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
     what = f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a label"
     remedy = "wrap the data so that they give pairs, several inputs as ((a, b), y)"
+    if isinstance(item, tuple | list) and len(item) > 2:
+        remedy = "say which part is which: Examples.of(data, item=('x', 'y', 'task'))"
     raise InputError(f"{what}: {remedy}")
 
 
@@ -127,7 +142,7 @@ def _value(x: object) -> Value:
         strange = {name: type(value).__name__ for name, value in x.items() if not _is_array(value)}
         if strange:
             listed = ", ".join(f"{name!r} ({kind})" for name, kind in strange.items())
-            remedy = "choose others with columns=, or make tensors by dataset.set_format('torch')"
+            remedy = "choose others: Examples.of(data, columns=...), or dataset.set_format('torch')"
             raise InputError(f"columns of x hold no tensors, {listed}: {remedy}")
         value: Value = {name: _tensor(column) for name, column in x.items()}
     elif isinstance(x, tuple | list):

@@ -132,6 +132,7 @@ def read(
     limit: int | None,
     label: str | None,
     columns: str | Sequence[str] | None,
+    names: Sequence[str] | None,
     budget: int | None,
     scratch: str | PathLike[str] | None,
     progress: bool,
@@ -157,7 +158,7 @@ def read(
     has_tasks = hasattr(data, "targets_task_labels")
     if expected is not None and limit is not None:
         expected = min(expected, limit)
-    item_format = partial(as_batch, batched, has_tasks, label, columns)
+    item_format = partial(as_batch, batched, has_tasks, label, columns, names)
     _check_draws(seen, item_format)
     with progress_bar("reading", expected, progress) as advance, chance:
         batches = _batches(items, limit, item_format)
@@ -238,7 +239,7 @@ def _allocated(
     """Return n empty rows like those of each tensor, in memory or, in a folder, in files."""
     forms = [(tensor.shape[1:], tensor.dtype) for tensor in batch]
     if folder is None:
-        return [torch.empty((n, *shape), dtype=dtype) for shape, dtype in forms], []
+        return [torch.empty((n, *shape), dtype=dtype, device="cpu") for shape, dtype in forms], []
     files = [MappedRows(folder, n, shape.numel(), dtype) for shape, dtype in forms]
     return [f.rows.view(n, *shape) for f, (shape, _) in zip(files, forms, strict=True)], files
 

@@ -162,7 +162,7 @@ def _one_pass(
     size = batch_size or batch_size_on(device)
     names = cuts.features
     widths = {name: sum(layout.width for layout in layouts[name]) for name in names}
-    filled = {name: torch.empty(count, widths[name], device=device) for name in names}
+    filled = {n: torch.empty(count, widths[n], dtype=torch.float32, device=device) for n in names}
     for start in range(0, count, size):
         where = slice(start, min(start + size, count))
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]

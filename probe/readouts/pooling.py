@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from probe.cut.interface import Axis
-from probe.seeding import stream
+from probe.seeding import permutation, stream
 
 WIDE = 512
 """The largest size of an example's value that is flattened and not pooled."""
@@ -106,8 +106,8 @@ class Layout:
         """The order and signs (n,) of the n numbers, the same for all networks and steps."""
         count = prod(self.shape)
         draws = stream(0, "projection", count, self.projected)
-        order = torch.randperm(count, generator=draws)
-        return order, torch.randint(0, 2, (count,), generator=draws) * 2.0 - 1
+        order = permutation(count, draws)
+        return order, torch.randint(0, 2, (count,), generator=draws, device="cpu").float() * 2 - 1
 
 
 def layout_of(

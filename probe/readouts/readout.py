@@ -22,7 +22,7 @@ from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
 from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardization import standardization
-from probe.seeding import every_global_stream, stream
+from probe.seeding import every_global_stream, permutation, stream
 from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
@@ -227,7 +227,7 @@ def read_each(
     sizes = ([len(task.train) for task in tasks], [len(task.test) for task in tasks])
     parts = (train.split(sizes[0]), test.split(sizes[1]))
     for task, x, test_x in zip(tasks, *parts, strict=True):
-        classes = torch.tensor(sorted(task.classes))
+        classes = torch.tensor(sorted(task.classes), device="cpu")
         ranks = torch.searchsorted(classes.to(x.device), task.train.y)
         if isinstance(settings, Linear) and settings.per_class:
             drawn = _of_each_class(task.train.y, settings.per_class, seed)
@@ -249,7 +249,7 @@ def _of_each_class(y: Tensor, per_class: int, seed: int) -> Tensor:
     drawn = []
     for label in y.unique().tolist():
         rows = (y == label).nonzero()[:, 0]
-        order = torch.randperm(len(rows), generator=stream(seed, "per class", label))
+        order = permutation(len(rows), stream(seed, "per class", label))
         drawn.append(rows[order[:per_class].to(y.device)])
     return torch.cat(drawn)
 

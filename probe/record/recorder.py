@@ -160,7 +160,7 @@ class Recorder:
         # shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
             self._state()
-            self._predict(self._examples.splits["test"].take(torch.arange(_FEW)), 0)
+            self._predict(self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0)
         make_folder(recording.run_folder(self.folder, run))
         if train is not None:
             self._keep_data(data, *match_inputs(splits["train"], splits["test"]))

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from os.path import isdir
 from pathlib import Path
 from typing import Literal, cast
 
@@ -215,7 +216,7 @@ def _complete(
 ) -> tuple[Model, Recording | None, TaskedExamples]:
     """Return the arguments, completed with the settings and data that a recorder saved."""
     recording = None
-    if isinstance(model.network, str | Path) and Path(model.network).is_dir():
+    if isinstance(model.network, str | Path) and isdir(model.network):
         recording = read_recording(model.network)
         model = _as_recorded(model, recording)
         tasks = recording.tasks if tasks is None else tasks

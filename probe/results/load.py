@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
         InputError: The folder has no result, or a file is damaged; the message names the file.
     """
     path = Path(str(folder))  # of None, too, so that it is refused as any other
-    if not (path / DESCRIPTION).is_file():
+    if not isfile(path / DESCRIPTION):
         return Analysis(tables_by_name=read_tables(path))
     saved = read_folder(path)
     if saved.kind not in _READERS:

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import InputError, unreadable
-from probe.files import discard, replacing
+from probe.files import content_of, discard, replacing
 from probe.locks import LOCK
+from probe.tables.folder import hashes_of_tables
 
 FAILURES = "failures"
 """The folder of a run directory with the reasons of failed jobs, until they are finished."""
@@ -63,7 +65,7 @@ def refuse_foreign(root: Path) -> None:
 
 def is_run_directory(root: Path) -> bool:
     """Return whether a folder has the description of a study."""
-    return (root / _DESCRIPTION).is_file()
+    return isfile(root / _DESCRIPTION)
 
 
 def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
@@ -72,15 +74,21 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
     Args:
         root: The run directory.
         plan: The plan.
-        tables: A hash of the results in its tables, see `results_hash`; None = unchanged tables.
+        tables: A hash of the results in its tables, see `results_hash`; None = unchanged tables,
+            "" = tables that are being written, which have no hashes meanwhile.
 
     Raises:
         NotWritten: The description cannot be written.
     """
+    hashes = hashes_of_tables(root) if tables else {}
+    if tables is None:
+        earlier = _description(root)
+        tables, hashes = earlier.get("tables", ""), earlier.get("hashes", {})
     record = {
         "version": RESULTS_VERSION,
         "plan": plan.model_dump(mode="json"),
-        "tables": _description(root).get("tables", "") if tables is None else tables,
+        "tables": tables,
+        "hashes": hashes,
     }
     with replacing(root / _DESCRIPTION) as partial:
         partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
@@ -153,7 +161,7 @@ def failure(root: Path, job: Job) -> str:
         The line, "" if there is none.
     """
     try:
-        lines = failure_file(root, job).read_text("utf-8", "replace").split("\n")
+        lines = content_of(failure_file(root, job)).decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
     # A traceback ends in the exception.
@@ -171,6 +179,7 @@ class JobState:
         corrupt: The names of corrupt files.
         results: A hash of the keys of finished measurements, their fingerprint and code.
         other_code: Whether any result was made by code other than today's.
+        unused: The readouts, and other measurements, that the plan no longer has.
         others: The differences from the job's results under other fingerprints, see
             `probe.by_layer.fingerprint.differences`.
     """
@@ -181,6 +190,7 @@ class JobState:
     corrupt: tuple[str, ...]
     results: str
     other_code: bool
+    unused: tuple[str, ...]
     others: tuple[str, ...]
 
 
@@ -200,6 +210,7 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
         measurements, corrupt, codes = store.contents(checkpoints=checkpoints)
         finished = sorted(measurements.keys() & set(keys))
         names = [*map(tuple, finished)]
+        asked = {key.readout_name for key in keys}
         results = f"{job.name} {store.folder.name} {names} {sorted(codes)}"
         state = JobState(
             job=job,
@@ -208,6 +219,7 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
             corrupt=tuple(sorted(corrupt)),
             results=hashlib.sha256(results.encode()).hexdigest(),
             other_code=not codes <= {store.code},
+            unused=tuple({key.readout_name for key in measurements} - asked),
             others=tuple(store.others()),
         )
         states.append(state)
@@ -270,6 +282,9 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     if aside := [state for state in states if state.others]:
         reasons = "; ".join(dict.fromkeys(reason for state in aside for reason in state.others))
         yield f"other results of {_jobs(aside)} are kept but not shown: {reasons}"
+    if unused := sorted({name for state in states for name in state.unused}):
+        what = f"results of {', '.join(unused)} from an earlier run are kept, but in no table"
+        yield f"{what}: ask for them and the present readouts together"
     yield from quarantine_notes(root)
 
 
@@ -280,7 +295,7 @@ def _jobs(jobs: Sequence[object]) -> str:
 def _description(root: Path) -> dict[str, Any]:
     """Return the unchecked description of a study, empty if it cannot be read."""
     try:
-        record = json.loads((root / _DESCRIPTION).read_bytes())
+        record = json.loads(content_of(root / _DESCRIPTION))
     except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -30,7 +30,7 @@ from probe.results.controls import control_rows
 from probe.results.layers import Layer, first_layers, layers_of
 from probe.results.repeats import repeated_networks
 from probe.results.result import JobResult, job_result, main_head
-from probe.results.run_directory import store_of
+from probe.results.run_directory import describe, store_of
 from probe.results.scores import metric_rows, user_scores
 from probe.results.training_checks import check_trainings
 from probe.tables.schemas import Row, Tables
@@ -173,6 +173,7 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
         NotWritten: A table cannot be written.
     """
     results = list(read_results(plan, root))
+    describe(root, plan, tables="")
     for name, table in tables_of(plan, results, metrics).items():
         path = root / f"{name}.csv"
         if table.empty and name not in ALWAYS:

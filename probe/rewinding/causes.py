@@ -140,7 +140,7 @@ def _scores(
     device = next((p.device for p in network.parameters()), tensors(x)[0].device)
     parts = []
     with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
-        for indices in torch.arange(len(tensors(x)[0])).split(batch_size):
+        for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(batch_size):
             batch, labels = (mapped(gather(v, indices), lambda t: t.to(device)) for v in (x, y))
             if callable(score):
                 values = score(network, batch, labels)

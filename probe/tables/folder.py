@@ -10,6 +10,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError
-from probe.files import hashed, make_folder, not_written, unfinished, unhashed
+from probe.files import hashed, make_folder, not_written, recorded_hashes, unfinished, unhashed
 from probe.tables.schemas import SCHEMAS, Tables
 
 DESCRIPTION = "result.json"
@@ -110,8 +111,8 @@ def read_tables(folder: Path) -> Tables:
     from probe.tables.table_file import all_tables, read_table, table_file
 
     files = {name: table_file(folder, name) for name in SCHEMAS}
-    if not files["measurements"].is_file():
-        if (folder / "rows.csv").is_file():
+    if not isfile(files["measurements"]):
+        if isfile(folder / "rows.csv"):
             raise InputError(
                 f"{folder} was written by an earlier version of forgetting-probe: run its study "
                 f"again with another --out"
@@ -120,7 +121,15 @@ def read_tables(folder: Path) -> Tables:
             f"{folder} holds no result (no measurements.csv): name the directory of a `probe run`, "
             f"or a folder that `save` wrote"
         )
-    return all_tables(**{name: read_table(p, name) for name, p in files.items() if p.is_file()})
+    written = recorded_hashes(folder)
+    present = {n: p for n, p in files.items() if p.is_file() or f"{n}.csv" in written}
+    return all_tables(**{name: read_table(path, name) for name, path in present.items()})
+
+
+def hashes_of_tables(folder: Path) -> dict[str, str]:
+    """Return the SHA-256 of each table in a folder, by the name of its file."""
+    paths = [folder / f"{name}.csv" for name in SCHEMAS]
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.is_file()}
 
 
 def _fill(folder: Path, saved: Saved) -> None:

@@ -175,7 +175,7 @@ class Matrices:
 
 def _tasks(table: pd.DataFrame) -> int:
     """Return T; raises InputError if an order has fewer tasks, as T could then be any size."""
-    tasks = int(table[["tasks_seen", "task_position"]].max(axis=None, skipna=True) or 0)
+    tasks = int(max([0, *table[["tasks_seen", "task_position"]].max().dropna()]))
     positions = table.dropna(subset="task_position").groupby("order", sort=False)["task_position"]
     for order, count in positions.nunique().items():
         if count < tasks:

@@ -64,6 +64,8 @@ their number.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from probe.analysis.statements import QUANTITIES, STATEMENTS
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -101,13 +103,22 @@ _FROM_0, _FROM_1 = (Column("int64", least, 100_000) for least in (0, 1))
 _FROM_1_OR_NONE = Column("Int64", 1, 100_000)
 _AMOUNT, _AMOUNT_OR_NONE = (Column(dtype, 0, 2**63 - 1) for dtype in ("int64", "Int64"))
 _METRIC = TEXT._replace(choices=("accuracy", "pra", "f1"))
+_NAME = TEXT._replace(choices=(*QUANTITIES, "chance"))
+_STATEMENT = TEXT._replace(choices=tuple(STATEMENTS))
+_WITHHELD = ("few seeds", "not converged", "near chance", "no ceiling")
+_VERDICT = TEXT._replace(choices=("yes", "no", "open", *_WITHHELD))
+_SCORE = TEXT._replace(choices=("accuracy", "loss"))
+_OF_BLOCK = ("attributed", "restored", "broken", "net")
+_CAUSE = TEXT._replace(choices=("forgotten", "competition", "lost", *_OF_BLOCK))
+_CONTROL = TEXT._replace(choices=("exclusion_difference", "selectivity"))
 
 _RUN = {"learner": TEXT, "order": TEXT, "seed": _FROM_0}
 _STEP = {**_RUN, "tasks_seen": _FROM_0}
 _LAYER = {"learner": TEXT, "readout": TEXT, "feature": TEXT, "depth": _FROM_1}
+_STATED = {**_LAYER, "statement": _STATEMENT}
 _MEAN = {"mean": NUMBER, "std": _POSITIVE, "seeds": _FROM_1}
 _INTERVAL = {"value": NUMBER, "low": NUMBER, "high": NUMBER, "seeds": _FROM_1}
-_QUANTITY = {**_LAYER, "task_position": _FROM_1_OR_NONE, "quantity": TEXT, **_INTERVAL}
+_QUANTITY = {**_LAYER, "task_position": _FROM_1_OR_NONE, "quantity": _NAME, **_INTERVAL}
 _BYTES = ("parameter_bytes", "carried_bytes", "stored_bytes", "train_bytes")
 
 SCHEMAS: Mapping[str, Schema] = {
@@ -117,10 +128,10 @@ SCHEMAS: Mapping[str, Schema] = {
         **{"task": TEXT, "value": NUMBER, "readout": TEXT},
     },
     "layers": _QUANTITY,
-    "statements": {**_LAYER, **{"statement": TEXT, "verdict": TEXT, "margin": NUMBER, **_INTERVAL}},
-    "statement_seeds": {**_LAYER, "statement": TEXT, "seed": _FROM_0, "value": NUMBER},
+    "statements": {**_STATED, "verdict": _VERDICT, "margin": NUMBER, **_INTERVAL},
+    "statement_seeds": {**_STATED, "seed": _FROM_0, "value": NUMBER},
     "first_layer": {
-        **dict.fromkeys(("learner", "readout", "statement"), TEXT),
+        **{"learner": TEXT, "readout": TEXT, "statement": _STATEMENT},
         **dict.fromkeys(("first_possible", "first_confirmed"), TEXT),
         **{"seeds": _FROM_1, "seeds_needed": _FROM_1_OR_NONE},
     },
@@ -149,11 +160,11 @@ SCHEMAS: Mapping[str, Schema] = {
         **{"feature": TEXT, "depth": _FROM_1, "metric": TEXT, "value": NUMBER},
     },
     "causes": {
-        **{"learner": TEXT, "score": TEXT, "feature": TEXT, "depth": _FROM_1_OR_NONE},
-        **{"task_position": _FROM_1_OR_NONE, "quantity": TEXT, **_INTERVAL},
+        **{"learner": TEXT, "score": _SCORE, "feature": TEXT, "depth": _FROM_1_OR_NONE},
+        **{"task_position": _FROM_1_OR_NONE, "quantity": _CAUSE, **_INTERVAL},
         "sampling_error": NUMBER,
     },
-    "controls": {**_QUANTITY, "accuracy": NUMBER, "control": NUMBER},
+    "controls": {**_QUANTITY, "quantity": _CONTROL, "accuracy": NUMBER, "control": NUMBER},
 }
 """The columns of each table, by the name of the table, which is also the name of its file."""
 

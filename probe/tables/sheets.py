@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from probe.errors import printable
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sheet:
@@ -42,7 +44,7 @@ def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     lines = [f"note: {note}" for note in notes]
     for sheet in sheets:
         lines += ["", sheet.heading, *columns_of(sheet), *sheet.after]
-    return "\n".join(lines).strip("\n")
+    return printable("\n".join(lines).strip("\n"), "\n")
 
 
 def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
@@ -61,7 +63,7 @@ def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     said = "".join(f"<li>{escape(note)}</li>" for note in notes)
     parts = [f"<details><summary>Notes</summary><ul>{said}</ul></details>"] if said else []
     parts += [part for sheet in sheets for part in _html(sheet)]
-    return f'<div style="overflow-x:auto" tabindex="0">{"".join(parts)}</div>'
+    return printable(f'<div style="overflow-x:auto" tabindex="0">{"".join(parts)}</div>')
 
 
 def as_latex(sheet: Sheet) -> str:

@@ -86,7 +86,7 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
     for pair in combinations(ranges.values(), 2):
         if _disagree(pair, depths):
             (first, second), verb = pair, _VERBS[pair[0].statement][0]
-            text[second.learner, second.readout].append(
+            text.setdefault((second.learner, second.readout), []).append(
                 f"{first.readout} and {second.readout} differ on where {first.learner} {verb} "
                 f"first: {_READOUTS}"
             )
@@ -265,7 +265,8 @@ def _disagree(pair: Sequence[Any], depths: Mapping[tuple[str, str], int]) -> boo
     same = len({(row.learner, row.statement) for row in pair}) == 1
     if not same or {row.readout for row in pair} != {"retrain", "linear"}:
         return False
-    if not all(row.first_confirmed for row in pair):
+    named = {(r.learner, name) for r in pair for name in (r.first_possible, r.first_confirmed)}
+    if not named <= depths.keys():
         return False
     begin = max(depths[row.learner, row.first_possible] for row in pair)
     return begin > min(depths[row.learner, row.first_confirmed] for row in pair)

@@ -7,6 +7,7 @@ back bit for bit.
 import csv
 import gzip
 from collections.abc import Callable, Iterable
+from os.path import isfile
 from pathlib import Path
 from sys import intern
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from probe.errors import InputError, unreadable
+from probe.files import check_hash
 from probe.tables.schemas import NUMBER, SCHEMAS, TEXT, Column, Tables
 from probe.validation import shown
 
@@ -101,7 +103,7 @@ def table_file(folder: Path, name: str) -> Path:
         The path of NAME.csv, or of NAME.csv.gz if only that exists.
     """
     path, compressed = folder / f"{name}.csv", folder / f"{name}.csv.gz"
-    return compressed if compressed.is_file() and not path.exists() else path
+    return compressed if isfile(compressed) and not isfile(path) else path
 
 
 def read_table(path: Path, name: str) -> pd.DataFrame:
@@ -112,13 +114,14 @@ def read_table(path: Path, name: str) -> pd.DataFrame:
         name: The name of the table.
 
     Raises:
-        InputError: The file cannot be read, or a cell is one that `write_table` refuses; the
-            message names file, line and column.
+        InputError: The file cannot be read, differs from the hash recorded in its folder, or has a
+            cell that `write_table` refuses; the message names file, line and column.
     """
     columns, numbers = list(SCHEMAS[name]), list[int]()
     lines: list[tuple[str, ...]] = []
     opened: Any = gzip.open if path.suffix == ".gz" else open
     try:
+        check_hash(path)
         with opened(path, "rt", newline="", encoding="utf-8") as file:
             reader = csv.reader(file)
             if next(reader, None) != columns:

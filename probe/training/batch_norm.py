@@ -9,7 +9,7 @@ from torch.nn.modules.batchnorm import _NormBase
 
 from probe.batch import Value, gather, tensors
 from probe.modules import mode
-from probe.seeding import every_global_stream, stream
+from probe.seeding import every_global_stream, permutation, stream
 
 _SIZE = 256  # examples of a batch whose statistics are averaged
 
@@ -46,7 +46,7 @@ def reestimate(
     if not norms:
         return
     column = tensors(x)[0]
-    order = torch.randperm(len(column), generator=stream(0, "batch norm")).to(column.device)
+    order = permutation(len(column), stream(0, "batch norm")).to(column.device)
     chance = every_global_stream(stream(0, "batch norm", "pass"))
     with ExitStack() as restored, mode(model, training=False), chance:
         for norm in norms:

@@ -16,7 +16,7 @@ from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream, stream
 from probe.training.independence import check_independence
 from probe.training.memory_format import channels_last, same_in_both_layouts, some
-from probe.training.precision import products
+from probe.training.precision import OVERFLOW, products
 
 Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
@@ -77,7 +77,9 @@ def predict_each(
             if (shape := tuple(scores.shape)) != (len(indices), classes):
                 raise InputError(f"the model's output is {shape}, expected {len(indices), classes}")
             if scores.isnan().any():
-                raise InputError("the model's output is NaN: it diverged; lower learning_rate")
+                diverged = "it diverged; lower learning_rate"
+                remedy = OVERFLOW if scores.dtype == torch.half else diverged
+                raise InputError(f"the model's output is NaN: {remedy}")
             # Where all that compete are -inf, one of them is to be predicted all the same.
             finite = scores.clamp(min=torch.finfo(scores.dtype).min)
             for name, table in barred.items():
@@ -103,7 +105,7 @@ def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.d
     >>> barred_but([[0], [0, 1]], 2, torch.device("cpu")).tolist()
     [[False, True], [False, False]]
     """
-    barred = torch.ones(len(competing), classes, dtype=torch.bool)
+    barred = torch.ones(len(competing), classes, dtype=torch.bool, device="cpu")
     for label, others in enumerate(competing):
         barred[label, list(others)] = False
     return barred.to(device)
@@ -158,7 +160,7 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
         raise InputError(f"{got} outputs for {classes} classes: name one for each in classes=")
     if outside := [output for output in outputs if not 0 <= output < shape[1]]:
         raise InputError(f"classes= names outputs {outside}, but the model has only {shape[1]}")
-    return None if chosen is None else torch.tensor(outputs)
+    return None if chosen is None else torch.tensor(outputs, device="cpu")
 
 
 def penultimate(model: nn.Module, x: Tensor) -> Tensor:

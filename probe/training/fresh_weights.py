@@ -219,7 +219,8 @@ def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).
         std = 0.01 if isinstance(module, nn.Linear) else (2 / weight[0].numel()) ** 0.5
-        weight.copy_(torch.randn(weight.shape, generator=generator) * std)
+        size, kind = weight.shape, torch.float32
+        weight.copy_(torch.randn(size, generator=generator, dtype=kind, device="cpu") * std)
         if isinstance(module.bias, Tensor):
             module.bias.zero_()
     elif reset := _reset_of(module):

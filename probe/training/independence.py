@@ -35,7 +35,8 @@ def check_independence(
         InputError: The values differ; the message names them.
     """
     by_label = labels.argsort(stable=True)
-    chosen = by_label[torch.linspace(0, len(labels) - 1, min(_MIXED, len(labels))).long()]
+    positions = torch.linspace(0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device)
+    chosen = by_label[positions.long()]
     states, drew = global_states(), python_draws()
     mixed = dict(compute(gather(x, chosen)))
     parts = [dict(compute(gather(x, rows))) for rows in chosen.split(_ALIKE)]

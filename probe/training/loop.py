@@ -13,12 +13,12 @@ from probe.batch import gather
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
-from probe.seeding import every_global_stream, no_other_draws
+from probe.seeding import every_global_stream, no_other_draws, permutation
 from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
 from probe.training.memory_format import faster_layout
 from probe.training.optimizers import updates
-from probe.training.precision import lowered, products
+from probe.training.precision import OVERFLOW, lowered, products
 from probe.training.recipe import Recipe
 
 
@@ -145,7 +145,7 @@ def fit(
         for epoch in range(recipe.epochs):
             epoch_losses = []
             # Drawn on the CPU, so that the order is the same on every device.
-            order = torch.randperm(len(data), generator=generator).to(device, non_blocking=True)
+            order = permutation(len(data), generator).to(device, non_blocking=True)
             for indices in order.tensor_split(ends[:-1]):
                 x, y = gather(data.x, indices), data.y.index_select(0, indices)
                 with meter.step(len(y), spared) if meter else nullcontext():
@@ -161,9 +161,13 @@ def fit(
             numbers = torch.stack(epoch_losses).double().cpu()
             losses += ([] if epoch else [float(numbers[0])]) + [float(numbers.mean())]
             if not math.isfinite(losses[-1]):
-                when, rate = f"epoch {epoch + 1} of {recipe.epochs}", recipe.learning_rate
-                raise InputError(f"training diverged in {when}: lower learning_rate ({rate:g})")
+                raise _diverged(epoch + 1, recipe, trained[0].dtype)
             steps.after_epoch(model, losses)
+
+
+def _diverged(epoch: int, recipe: Recipe, dtype: torch.dtype) -> InputError:
+    remedy = OVERFLOW if dtype == torch.half else f"lower learning_rate ({recipe.learning_rate:g})"
+    return InputError(f"training diverged in epoch {epoch} of {recipe.epochs}: {remedy}")
 
 
 def _gradients(

@@ -9,6 +9,9 @@ import torch
 from probe.errors import InputError
 from probe.training.recipe import Precision
 
+OVERFLOW = "float16 ends at 65,504; give the network in float32 or bfloat16"
+"""The remedy for values of a network in float16 that are not finite."""
+
 
 @contextmanager
 def products(precision: Precision) -> Iterator[None]:

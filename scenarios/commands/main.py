@@ -10,9 +10,9 @@ import sys
 from errno import EBADF, EDQUOT, EFBIG, EIO, ENOSPC
 from typing import NoReturn
 
-from probe.errors import InputError, no_exit
+from probe.errors import InputError, no_exit, printable
 from scenarios.commands.screen.signals import HOW_TO_GO_ON, STOPPED, stoppable
-from scenarios.commands.screen.terminal import READER_GONE, printable, printed, say
+from scenarios.commands.screen.terminal import READER_GONE, printed, say
 
 _OUTPUT_FAILS = {EBADF, EDQUOT, EFBIG, EIO, ENOSPC}
 

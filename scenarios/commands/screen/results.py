@@ -14,6 +14,7 @@ import pandas as pd
 from rich.console import Console
 
 from figures.report.answer import Answer, answers
+from probe.errors import printable
 from probe.notes import note_sentences
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import control_sheets, layer_sheets, mean_cell
@@ -21,7 +22,7 @@ from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
 from scenarios.commands.screen.sheets import show_sheet
-from scenarios.commands.screen.terminal import printable, show_line
+from scenarios.commands.screen.terminal import show_line
 
 _MOST_NOTES = 8
 _MOST_ANSWERS = 4

@@ -5,8 +5,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from probe.errors import printable
 from probe.tables.sheets import Sheet
-from scenarios.commands.screen.terminal import printable, show_line
+from scenarios.commands.screen.terminal import show_line
 
 
 def show_sheet(console: Console, sheet: Sheet) -> None:

@@ -12,19 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from probe.errors import printable
+
 READER_GONE = 141  # exit code of a process whose reader is gone, as if SIGPIPE had ended it
-
-
-def printable(text: str) -> str:
-    r"""Escape every character of a text that controls the terminal or is invisible.
-
-    A name or note from a file could otherwise move the cursor, recolor the screen or reverse the
-    direction of the text.
-
-    >>> print(printable("er\x1b[2J \u202eexe"))
-    er\x1b[2J \u202eexe
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def show_line(text: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from figures.report.page import report, write_report
+from figures.report.page import report, write_page, write_report
 from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure, evenly
 from probe.errors import InputError
@@ -158,9 +158,12 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
     assert path.read_text() == report({"toy": study()}, {})
     with pytest.raises(InputError, match="same name"):
         write_report([folder, folder], path)
-    (folder / "study.json").write_text("{")
-    with pytest.raises(InputError, match=r"study.json is damaged: run the study again"):
-        write_report([folder], path)
+    write_page("er\x1b[2J\0\u202e\ud800\n", path)
+    assert path.read_text() == "er\\x1b[2J\\x00\\u202e\\ud800\n"
+    for content in ("{", "[" * 100_000):
+        (folder / "study.json").write_text(content)
+        with pytest.raises(InputError, match=r"study.json is damaged: run the study again"):
+            write_report([folder], path)
     with pytest.raises(InputError, match="holds no result"):
         write_report([tmp_path], path)
 

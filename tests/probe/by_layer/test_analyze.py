@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
-from probe import Analysis, Examples, Measure, Model, partial_retrain
+from probe import Analysis, Examples, Measure, Model, analyze, partial_retrain
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Linear
 from probe.results.tables import DEAD
@@ -35,6 +35,7 @@ from tests.probe.by_layer.nets import (
     rows,
     with_output_of,
 )
+from tests.probe.calls import DATA, net
 
 READOUTS = ("retrain", "linear")
 HIDDEN = list(product(READOUTS, INNER))
@@ -233,3 +234,25 @@ def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
     assert np.isnan(found.matrix("1", "linear").values[0]).all()
     assert np.isfinite(found.ceiling("1", "linear")).all()
     assert np.isfinite(found.matrix("1", "retrain").values[3]).all()
+
+
+def test_results_do_not_depend_on_the_default_dtype_or_device() -> None:
+    """On the device meta every tensor that takes the default device loses its values."""
+    networks = {tasks_seen: net() for tasks_seen in range(3)}
+
+    def tables() -> Any:
+        measure = {"offline": "train", "readouts": ["retrain", "linear", "ncm", "knn"]}
+        result = analyze(networks, DATA, DATA, [[0], [1]], ["1"], **measure)
+        return {name: table for name, table in result.tables().items() if name != "times"}
+
+    expected = tables()
+    with torch.device("meta"):
+        elsewhere = tables()
+    torch.set_default_dtype(torch.float64)
+    try:
+        wider = tables()
+    finally:
+        torch.set_default_dtype(torch.float32)
+    for name, table in expected.items():
+        assert table.equals(elsewhere[name]), name
+        assert table.equals(wider[name]), name

@@ -9,13 +9,20 @@ import pytest
 import torch
 from torch import nn
 
-from probe import Examples, Measure, Model, Recipe, analyze
+from probe import Examples, Measure, Model, Recipe, analyze, candidates, load, predictions
 from probe.readouts.readout import Linear
 from tests.probe.calls import DATA, TASKS, Case, X, check_told, net, normed
 
 NAN = net()
 with torch.no_grad():
     NAN[2].weight.fill_(torch.nan)
+
+
+class Packed(nn.Linear):
+    """A layer with a state that is no tensor, as quantized ones have."""
+
+    def get_extra_state(self) -> torch.dtype:
+        return torch.qint8
 
 
 class Scaled(nn.Module):
@@ -44,7 +51,11 @@ def measured(**given: Any) -> Any:
     return asked(readouts=Measure(**given))
 
 
-FILES = {2: Path("task2.pt")}
+FILES, LONG = {2: Path("task2.pt")}, "x" * 5000
+META, TEN = DATA.changed(y=DATA.y.to("meta")), nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 10))
+HALF = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 2)).half()
+with torch.no_grad():
+    HALF[1].weight.fill_(6e4)
 LABELS = torch.arange(24) % 3
 # The call, and the offending value that the message names.
 CASES: tuple[Case, ...] = (
@@ -60,6 +71,17 @@ CASES: tuple[Case, ...] = (
     (lambda: asked({2: Scaled()}, ["first"]), "'scale'"),
     (lambda: asked({2: Scaled()}, ["first"], offline="train", readouts=["linear"]), "'scale'"),
     (lambda: asked(FILES), "Model(files, fresh=build)"),
+    (lambda: asked(LONG), "Model(files, fresh=build)"),
+    (lambda: load(LONG), "holds no result"),
+    (lambda: predictions(LONG), "holds no result"),
+    (lambda: asked(features=["y" * 10**6]), "unknown feature 'yyy"),
+    (lambda: asked(train=(X, META.y)), "y is on the device meta"),
+    (lambda: asked(train=(X.to("meta"), DATA.y)), "x is on the device meta"),
+    (lambda: candidates(net(), X.to("meta")), "the sample is on the device meta"),
+    (lambda: asked({2: nn.Sequential(Packed(4, 2))}, ["0"]), "is quantized ('0._extra_state'"),
+    (lambda: asked({2: TEN}), "Model(..., classes=[...])"),
+    (lambda: asked({2: HALF}, ["0"], train=(X.half(), DATA.y), readouts=["ncm"]), "float16"),
+    (lambda: asked(train=({"image": X}, DATA.y)), "Examples.of(data, columns='image')"),
     (lambda: asked(Model({"last": "x.pt"}, fresh=net)), "'last'"),
     (lambda: asked(Model({0: net(), 2: "x.pt"}, fresh=net)), "both files and models"),
     (lambda: asked(Model(FILES, fresh=net), untrained=net()), "both files and models"),

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from probe.cut.cuts import Cuts, cut_each
+from probe.cut.cuts import Cuts, cut_each, split
 from probe.cut.plan import plan_each
 from probe.examples import Examples
 from probe.retrain import partial_retrain
@@ -120,3 +120,11 @@ def test_the_facts_of_a_cut_pickle() -> None:
     for cut in cut_each(reduced_resnet18((3, 32, 32), 10).eval(), ["layer1", "layer4"], x).each:
         again = pickle.loads(pickle.dumps(cut.facts))
         assert replace(again, inputs=cut.facts.inputs) == cut.facts
+
+
+def test_a_module_named_as_a_call_is_found_by_its_own_name() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+    model.register_module("1#1", nn.Tanh())
+    model.register_module("2", nn.Linear(4, 3))
+    x = torch.randn(5, 4)
+    assert torch.equal(split(model, "1#1", x).prefix(x), model[:3](x))

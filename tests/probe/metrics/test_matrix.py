@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from probe.errors import NotMeasured
+from probe.errors import InputError, NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 
 VALUES = np.array([[0.1, 0.2], [0.3, np.nan], [0.5, 0.6]])
@@ -32,3 +32,9 @@ def test_the_values_are_a_copy_that_cannot_be_written():
     assert R.measured(0, 1) == 0
     with pytest.raises(ValueError, match="read-only"):
         R.values[0, 0] = 1
+
+
+def test_rows_of_different_lengths_are_refused():
+    for build in (AccuracyMatrix, AccuracyMatrix.of, AccuracyMatrix.square):
+        with pytest.raises(InputError, match=r"\[\[0.1, 0.2\], \[0.3\]\]"):
+            build([[0.1, 0.2], [0.3]])

@@ -38,7 +38,7 @@ CASES = [
     (TensorDataset(X[:0], Y[:0]), {}, "no examples"),
     (Broken(), {}, "item 4 of the data cannot be read: OSError: picture 4 is gone"),
     (X, {}, "item 0 of the data: a Tensor"),
-    (TensorDataset(X, X, Y), {}, "a tuple of 3"),
+    (TensorDataset(X, X, Y), {}, "Examples.of(data, item=('x', 'y', 'task'))"),
     ([MIXED], {}, "a, label, labels"),
     ([MIXED], {"label": "lable"}, "'lable': did you mean 'label'"),
     ([{}], {}, "no columns"),
@@ -70,3 +70,14 @@ CASES = [
 def test_data_that_cannot_be_read(data, settings, value):
     with pytest.raises(InputError, match=re.escape(value)):
         Examples.of(data, **settings)
+
+
+def test_item_says_which_part_of_an_item_is_which():
+    data = Examples.of(TensorDataset(X, Y % 3, Y // 3), item=("x", "y", "task"))
+    assert (data.y.tolist(), data.task.tolist()) == ((Y % 3).tolist(), (Y // 3).tolist())
+    loader = DataLoader(TensorDataset(Y, X, Y % 3), 4)
+    batches = Examples.of(loader, item=("index", "x", "y"))
+    assert (batches.y.tolist(), batches.task) == ((Y % 3).tolist(), None)
+    for wrong in (("x", "y"), ("x", "index", "task")):
+        with pytest.raises(InputError, match=re.escape(str(wrong))):
+            Examples.of(loader, item=wrong)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from figures.sources import read_source
 from probe import Analysis, load
 from probe.errors import InputError
 from probe.tables.schemas import SCHEMAS
@@ -57,4 +58,32 @@ def test_a_damaged_table_is_told(study: Tiny, tmp_path: Path) -> None:
     (tmp_path / "measurements.csv").write_bytes((study.root / "measurements.csv").read_bytes())
     (tmp_path / "layers.csv").write_bytes(b"er,x\n")
     with pytest.raises(InputError, match=r"layers\.csv"):
+        load(tmp_path)
+
+
+def test_a_table_that_changed_since_it_was_written_is_named_by_every_reader(
+    study: Tiny, tmp_path: Path
+) -> None:
+    whole = (study.root / "layers.csv").read_bytes()
+    for name in ("study.json", *(path.name for path in study.root.glob("*.csv"))):
+        (tmp_path / name).write_bytes((study.root / name).read_bytes())
+    layers = tmp_path / "layers.csv"
+    for change in (whole.replace(b"0.", b"0.1", 1), whole[: 2 * len(whole) // 3], b"", None):
+        layers.unlink()
+        if change is not None:
+            layers.write_bytes(change)
+        for read in (load, read_source):
+            with pytest.raises(InputError, match=r"layers\.csv.*(run the study|`probe run`)"):
+                read(tmp_path)
+        layers.write_bytes(whole)
+    assert str(load(tmp_path)) == str(load(study.root))
+
+
+def test_without_a_hash_a_value_outside_the_vocabulary_is_refused(
+    study: Tiny, tmp_path: Path
+) -> None:
+    (tmp_path / "measurements.csv").write_bytes((study.root / "measurements.csv").read_bytes())
+    content = (study.root / "layers.csv").read_bytes().replace(b"never", b"nevar", 1)
+    (tmp_path / "layers.csv").write_bytes(content)
+    with pytest.raises(InputError, match=r"layers\.csv, line \d+: 'nevar_learned'"):
         load(tmp_path)

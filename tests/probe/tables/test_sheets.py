@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
+from figures.tables import plain
 from probe.tables.sheets import Sheet, as_html, as_latex, as_text
 
 NASTY = r"a_b & 50 % <script>x</script> \frac{1}$2^3 #~ [4] |5| ±"
@@ -49,3 +51,12 @@ def test_latex_escapes_every_sign_and_keeps_the_columns() -> None:
     # Of comments alone there may be bare signs: a paper does not see them.
     bare = [line for line in lines if not line.startswith("%")]
     assert not any(re.search(r"(?<!\\)[#%_]", line) for line in bare)
+
+
+def test_no_outlet_shows_a_character_that_controls_or_hides() -> None:
+    name = "er\x1b[2J\0\u202e\ud800"
+    sheet = replace(SHEET, of=name, lines=[(name, "1")])
+    texts = [as_text([sheet], [name]), as_html([sheet], [name]), plain(name)]
+    for text in texts:
+        assert r"er\x1b[2J\x00\u202e\ud800" in text
+        assert all(sign.isprintable() or sign == "\n" for sign in text)

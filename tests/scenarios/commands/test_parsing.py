@@ -7,10 +7,9 @@ import pytest
 import typer
 from hypothesis import given, strategies as st
 
-from probe.errors import InputError
+from probe.errors import InputError, printable
 from scenarios.commands.app import app
 from scenarios.commands.parsing import call
-from scenarios.commands.screen.terminal import printable
 
 COMMANDS = typer.main.get_command(app).commands
 KINDS = {

@@ -114,7 +114,10 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
     kept = {"first-task/after-1", f"{FINETUNE}/after-2", f"{OFFLINE}/after-2"}
     assert checkpoints(tiny) == checkpoints(probed_study) == kept
     results = tiny.results()
-    tiny.run(TINY)
+    assert "in no table" not in status(tiny)
+    said = tiny.run(TINY)
+    assert "results of diagnostics, linear, re" in said
+    assert "from an earlier run are kept, but in no table" in said
     assert tiny.results() == results
     assert tables(tiny) == tables(finished_study)
 

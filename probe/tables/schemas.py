@@ -105,7 +105,7 @@ _AMOUNT, _AMOUNT_OR_NONE = (Column(dtype, 0, 2**63 - 1) for dtype in ("int64", "
 _METRIC = TEXT._replace(choices=("accuracy", "pra", "f1"))
 _NAME = TEXT._replace(choices=(*QUANTITIES, "chance"))
 _STATEMENT = TEXT._replace(choices=tuple(STATEMENTS))
-_WITHHELD = ("few seeds", "not converged", "near chance", "no ceiling")
+_WITHHELD = ("few seeds", "not converged", "near chance", "no ceiling", "unchanged", "equal seeds")
 _VERDICT = TEXT._replace(choices=("yes", "no", "open", *_WITHHELD))
 _SCORE = TEXT._replace(choices=("accuracy", "loss"))
 _OF_BLOCK = ("attributed", "restored", "broken", "net")

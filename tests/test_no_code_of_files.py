@@ -40,7 +40,7 @@ import os; os.execvp(text, [text])
 LOADERS = {
     r"\btorch\.load\(": "weights_only=True",
     r"\b(?:np|numpy)\.load\(": "allow_pickle=False",
-    r"\bread_array\(": "allow_pickle=False",
+    r"\bopen_memmap\(": 'mode="r"',
 }
 
 

@@ -60,6 +60,7 @@ class Recorder:
     >>> with TemporaryDirectory() as folder:
     ...     rec = probe.Recorder(folder, model, test, tasks=[[0], [1]])
     ...     for learned in (1, 2):  # after the training of each task
+    ...         _ = model.bias.data.add_(learned)
     ...         rec.after_task(learned)
     >>> rec.R.values.shape
     (3, 2)

@@ -25,9 +25,9 @@ EQUAL = "it is the same network as seed {}: its training does not depend on the 
 def repeated_networks(results: Sequence[JobResult]) -> tuple[list[Row], Withheld]:
     """Return notes on equal networks and layers, and the verdicts that are withheld for them.
 
-    Networks are compared by the losses of all test examples, layers by their values (CKA is 1 only
-    for equal ones). Seeds that only repeat the retraining of networks trained elsewhere may be
-    equal.
+    Networks are compared by predictions and losses on all test examples, layers by their values
+    (CKA is 1 only for equal ones). Seeds that only repeat the retraining of networks trained
+    elsewhere may be equal.
 
     Args:
         results: The results of jobs.
@@ -49,7 +49,7 @@ def repeated_networks(results: Sequence[JobResult]) -> tuple[list[Row], Withheld
             notes += (_note(run, UNCHANGED, feature) for run in runs)
         for first, second in combinations(runs, 2):
             same_order = first.job.order == second.job.order and not second.job.provided
-            if same_order and _losses(first) == _losses(second) != []:
+            if same_order and _tests(first) == _tests(second) != []:
                 notes.append(_note(second, EQUAL.format(first.job.seed)))
                 keys = [(learner, f, name) for f in second.features for name in STATEMENTS]
                 withheld |= dict.fromkeys(keys, "equal seeds")
@@ -60,11 +60,15 @@ def _note(run: JobResult, text: str, feature: str = "") -> Row:
     return {**run.job.columns, "feature": feature, "tasks_seen": run.job.last, "note": text}
 
 
-def _losses(run: JobResult) -> list[bytes]:
-    """Return the losses of all test examples after each task."""
+def _tests(run: JobResult) -> list[bytes]:
+    """Return predictions and losses after each task; nothing for networks that predict one class.
+
+    Networks that collapsed may well be equal.
+    """
     head = main_head(run.job)
-    tested = (measurement for tasks_seen, measurement in run.tested.items() if tasks_seen)
-    return [m.loss[head].tobytes() for m in tested if head in m.loss]
+    tested = [measurement for tasks_seen, measurement in run.tested.items() if tasks_seen]
+    varied = any((m.predicted[head] != m.predicted[head][0]).any() for m in tested)
+    return [m.predicted[head].tobytes() + m.loss[head].tobytes() for m in tested if varied]
 
 
 def _predicts_the_same(run: JobResult) -> bool:

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor
 
-from probe.batch import Rows, Value, gather
+from probe.batch import Rows, Value, gather, identical
 from probe.errors import InputError
-from probe.seeding import global_states, python_draws
 
 _MIXED, _ALIKE = 16, 4  # examples of a batch of all classes, and of neighbors
 _NEAR = 0.02  # of the differences between examples, above what autocast rounds
@@ -24,7 +23,7 @@ def check_independence(
 ) -> None:
     """Compare the values of a few examples in a mixed batch and in batches of similar examples.
 
-    Values that are drawn at random are not compared.
+    Values that differ for the same batch, as those drawn at random, are not compared.
 
     Args:
         compute: Function that maps a batch to named values (B, ...).
@@ -37,11 +36,10 @@ def check_independence(
     by_label = labels.argsort(stable=True)
     positions = torch.linspace(0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device)
     chosen = by_label[positions.long()]
-    states, drew = global_states(), python_draws()
-    mixed = dict(compute(gather(x, chosen)))
-    parts = [dict(compute(gather(x, rows))) for rows in chosen.split(_ALIKE)]
-    if drew() or not all(map(torch.equal, states, global_states())):
+    mixed, again = (dict(compute(gather(x, chosen))) for _ in range(2))
+    if not all(identical(mixed[name], again[name]) for name in mixed):
         return
+    parts = [dict(compute(gather(x, rows))) for rows in chosen.split(_ALIKE)]
     for name, together in mixed.items():
         apart = torch.cat([part[name] for part in parts]).double()
         difference = (together.double() - apart).abs().max()

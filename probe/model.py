@@ -82,7 +82,7 @@ class Model:
 
     def __post_init__(self) -> None:
         _ = self.model_call
-        if self.head not in (None, "single", "multi"):
+        if not isinstance(self.head, str | None) or self.head not in (None, "single", "multi"):
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
             raise InputError("`call` takes the task, but head='single' ignores it: leave it out")

@@ -99,7 +99,8 @@ def partial_retrain(
     examples = assign_tasks({"train": train, "test": test}, tasks, called.classes)
     called, data = make_task_aware(called, examples, lambda: called.network)
     splits = data.splits["train"], data.splits["test"]
-    how = RetrainSettings(recipe=recipe or Recipe(), seed=seed, cache=cache)
+    recipe = Recipe() if recipe is None else recipe
+    how = RetrainSettings(recipe=recipe, seed=seed, cache=cache)
     results = list(retrain_each(called, features, *splits, data.n_classes, how))
     labels = [[half.y[half.task == k] for k in range(len(data.classes))] for half in splits]
     class_notes = notes.of_classes(zip(*labels, strict=True), data.n_classes)

@@ -7,6 +7,7 @@ new sessions" is read as after session i, the base set being the first.
 """
 
 from collections.abc import Sequence
+from numbers import Real
 from statistics import fmean
 
 import numpy as np
@@ -164,9 +165,12 @@ def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[n
     Raises:
         InputError: The number of sizes is not T, or one is not above 0.
     """
-    sizes = np.array((1,) * R.tasks if test_sizes is None else test_sizes, dtype=np.float64)
-    if len(sizes) != R.tasks:
-        raise InputError(f"got {len(sizes)} test sizes, expected one for each of {R.tasks} tasks")
+    try:
+        sizes = np.array((1,) * R.tasks if test_sizes is None else test_sizes, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"test sizes must be numbers, got {test_sizes!r:.60}") from None
+    if sizes.ndim != 1 or len(sizes) != R.tasks:
+        raise InputError(f"got {sizes.size} test sizes, expected one for each of {R.tasks} tasks")
     if not (sizes > 0).all():
         raise InputError(f"test sizes must be above 0, got {test_sizes}")
     return sizes
@@ -180,5 +184,6 @@ def _later(R: AccuracyMatrix) -> range:
 
 
 def _check_ideal(ideal: float) -> None:
-    if not 0 < ideal <= 1:
-        raise InputError(f"the ideal accuracy must lie in (0, 1], got {ideal:g}: give a fraction")
+    if not isinstance(ideal, Real) or not 0 < ideal <= 1:
+        what = f"the ideal accuracy must lie in (0, 1], got {ideal!r:.60}"
+        raise InputError(f"{what}: give a fraction")

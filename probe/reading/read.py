@@ -46,6 +46,8 @@ def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
     if isinstance(data, Mapping):
         names = ", ".join(map(repr, data)) or "nothing"
         raise InputError(f"the data are a mapping of {names}: give one of them, as data['train']")
+    if isinstance(data, Tensor):
+        raise InputError("the data are a tensor without labels: give a pair (x, y)")
     iterable, indexed = hasattr(data, "__iter__"), hasattr(data, "__getitem__")
     if not iterable and not indexed:
         raise InputError(f"data are of type {type(data).__name__}: give a Dataset or a DataLoader")

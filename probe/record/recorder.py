@@ -129,7 +129,7 @@ class Recorder:
         if data is not None and train is None:
             raise InputError("data= names the source of train= and test=: give train=, too")
         check_model(model)
-        self.folder, self.model, self._grows = Path(folder), unwrapped(model), grows
+        self.folder, self.model, self._grows = _path(folder), unwrapped(model), grows
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         splits = {"test": as_examples(test, "test")}
         if train is not None:
@@ -321,6 +321,12 @@ class Recorder:
             if not np.array_equal(values, getattr(stored.test, name)):
                 raise InputError(f"{folder} has other test examples: choose another folder")
         self._record = replace(self._record, rows=stored.rows, hashes=stored.hashes)
+
+
+def _path(folder: object) -> Path:
+    if not isinstance(folder, str | Path):
+        raise InputError(f"the folder must be a path, got {folder!r:.60}")
+    return Path(folder)
 
 
 def _run(learner: str, order: str | int, seed: int) -> Run:

@@ -17,6 +17,7 @@ from probe.analysis.statements import STATEMENTS, UNFINISHED
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.measurement import Key
 from probe.results.layers import layers_of
+from probe.results.repeats import EQUAL, repeated_networks
 from probe.results.result import JobResult, Scores, _with_notes_on_slow
 from probe.results.run_directory import read_plan
 from probe.results.tables import read_results
@@ -132,6 +133,16 @@ def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(study: Tiny)
     assert found(0.1, 0.9, 0.9) == {("finetune", name): "near chance" for name in STATEMENTS}
     resting = [(x, s) for x in ("finetune", "joint") for s in STATEMENTS if s != "forgets"]
     assert found(0.9, 0.9, 0.5) == dict.fromkeys(resting, "no ceiling")
+
+
+def test_nothing_is_stated_of_seeds_that_are_the_same_training(study: Tiny) -> None:
+    results = list(read_results(read_plan(study.root), study.root))
+    assert "equal seeds" not in repeated_networks(results)[1].values()
+    run = next(r for r in results if r.job.learner == "finetune")
+    notes, withheld = repeated_networks([run, replace(run, job=replace(run.job, seed=7))])
+    assert [(note["seed"], note["note"]) for note in notes] == [(7, EQUAL.format(run.job.seed))]
+    keys = {("finetune", feature, name) for feature in run.features for name in STATEMENTS}
+    assert (withheld.keys(), {*withheld.values()}) == (keys, {"equal seeds"})
 
 
 def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(study: Tiny) -> None:

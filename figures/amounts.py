@@ -1,38 +1,42 @@
 """Accuracies downstream of each feature by the amount of something, such as epochs or examples."""
 
-from collections.abc import Mapping
+import math
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import captions, lines
 from figures.page import Page
 from figures.style import MANY
-from probe.tables.layer_text import MEASURED
+from figures.tables import StudyTables
+from probe.tables.layer_text import MEASURED, AmountOf, curves
 from probe.tables.table_file import where
 
 
 def draw_amounts(
-    curves: pd.DataFrame, page: Page, names: Mapping[float, str], amount: str, *about: str
-) -> Figure:
+    tables: StudyTables, page: Page, amount_of: AmountOf, label: str, *about: str
+) -> Figure | None:
     """Draw a panel per feature with a line for each learner and control over the amounts.
 
-    Bars are the 95 % intervals of layers.csv.
+    Bars are the 95 % intervals of layers.csv. The amounts are drawn at equal distances.
 
     Args:
-        curves: The rows of `probe.tables.layer_text.curves`.
+        tables: The tables of the study.
         page: The page to draw on.
-        names: The names of the amounts, in ascending order; they are drawn at equal distances.
-        amount: The label of their axis.
+        amount_of: Function that returns the amount of a readout.
+        label: The label of the axis of amounts.
         about: The sentences of the caption.
 
     Returns:
-        The figure.
+        The figure, None if no feature was measured with two amounts.
     """
-    learners, rows = curves["learner"].unique(), where(curves, quantity=MEASURED)
+    measured = curves(tables.layers, amount_of)
+    if tables.crowded or measured.empty:
+        return None
+    learners, rows = measured["learner"].unique(), where(measured, quantity=MEASURED)
     control = rows["quantity"].map(MEASURED)
     rows = rows.assign(line=control.where(control != "", rows["learner"]))
-    rows["x"] = rows["amount"].map({amount: x for x, amount in enumerate(names)})
+    amounts = sorted(set(measured["amount"]))
+    rows["x"] = rows["amount"].map(amounts.index)
     looks = page.appearances(rows["line"].unique())
     features = rows["feature"].unique()
     grid = page.panels(captions.shortened(features), most=4 if len(learners) <= MANY else 2)
@@ -45,7 +49,8 @@ def draw_amounts(
         }
         lines.plot_dodged(axes, looks, rows_of, "x")
     page.legend(looks.values(), captions.over_seeds(rows))
-    page.name_ticks(grid, [range(len(names))] * len(grid), [list(names.values())] * len(grid))
+    names = [f"{amount:.0f}" if amount < math.inf else "all" for amount in amounts]
+    page.name_ticks(grid, [range(len(names))] * len(grid), [names] * len(grid))
     page.describe(
         learners,
         *about,
@@ -53,4 +58,4 @@ def draw_amounts(
         "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
         readouts=set(rows["readout"]),
     )
-    return page.fit(grid, (amount, "Accuracy on all tasks (%)"), height=1.6)
+    return page.fit(grid, (label, "Accuracy on all tasks (%)"), height=1.6)

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from figures.amounts import draw_amounts
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.layer_text import curves
 from probe.tables.statement_text import multiple_of
 
 QUESTION = "Would more retraining change what a layer shows?"
@@ -30,13 +29,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no feature was measured at two multiples.
     """
-    rows = curves(tables.layers, multiple_of)
-    if tables.crowded or rows.empty:
-        return None
     return draw_amounts(
-        rows,
+        tables,
         page,
-        {n: f"{n:.0f}" for n in sorted(set(rows["amount"]))},
+        multiple_of,
         "Multiple of the retraining's epochs",
         "Accuracy on all tasks after multiples of the retraining's epochs, for each feature",
         "The network that has learned all tasks is held fixed up to the feature, and everything "

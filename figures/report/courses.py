@@ -6,7 +6,8 @@ from statistics import fmean
 
 import numpy as np
 
-from figures.report.views import Chart, ChartPoint, ReportFigure, ReportFigures, evenly
+from figures.report.views import Chart, ChartPoint, ReportFigure, ReportFigures
+from probe.extensions import spread_over
 from probe.tables.layer_text import MEASURED, curves
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
@@ -39,11 +40,11 @@ def _each_task(
 ) -> Iterator[ReportFigure]:
     """Yield a chart for each layer, with a line for each task from the step that learned it."""
     T = matrices.tasks
-    for feature in evenly(features, _MOST):
+    for feature in spread_over(features, _MOST):
         R = matrices.matrix(learner, feature, readout).values
         series = {
             f"task {j}": _points((t, float(R[t, j - 1])) for t in range(j, T + 1))
-            for j in evenly(range(1, T), _MOST)
+            for j in spread_over(range(1, T), _MOST)
         }
         view = Chart(series=series, across="tasks learned", up="accuracy on each task, in %")
         if any(len(points) > 1 for points in series.values()):

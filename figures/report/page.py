@@ -24,7 +24,7 @@ from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
 from probe.errors import InputError, unknown
-from probe.files import replacing
+from probe.files import write_text
 from probe.tables.folder import read_tables
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, Tables
@@ -59,22 +59,8 @@ def write_report(
         raise InputError("two of the directories have the same name: rename one of them")
     settings = {name: _settings(folder) for name, folder in zip(runs, directories, strict=True)}
     page = report(runs, {name: sheet for name, sheet in settings.items() if sheet}, learners)
-    write_page(page, path)
+    write_text(path, page)
     return path
-
-
-def write_page(page: str, path: Path) -> None:
-    """Write a page atomically.
-
-    Args:
-        page: The HTML.
-        path: The file.
-
-    Raises:
-        NotWritten: The file cannot be written.
-    """
-    with replacing(path) as partial:
-        partial.write_text(page, encoding="utf-8")
 
 
 def report(

@@ -14,6 +14,7 @@ from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import Cell, ReportFigure, ReportFigures, Section
 from figures.tables import unjudged
+from probe.extensions import spread_over
 from probe.tables.layer_text import interval, mean_cell
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, Tables
@@ -133,7 +134,7 @@ def _earlier(
         matrices.ceiling(learner, f, readout) - matrices.matrix(learner, f, readout).values
         for f in rows
     ]
-    for t in views.evenly(range(1, matrices.tasks), _MOST_STEPS):
+    for t in spread_over(range(1, matrices.tasks), _MOST_STEPS):
         cells = [
             [
                 Cell.missing(value, f"{f}, task position {j}, after {t}: missing {points(value)}")
@@ -238,7 +239,7 @@ def _matrix(R: Any) -> views.HeatMap:
     steps, positions = range(len(R)), range(1, len(R))
     titles = ["tasks learned / task position", *map(str, positions)]
     lines = [(str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps]
-    rows, columns = views.evenly(steps, _MOST_TASKS), views.evenly(positions, _MOST_TASKS)
+    rows, columns = spread_over(steps, _MOST_TASKS), spread_over(positions, _MOST_TASKS)
     return views.HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],

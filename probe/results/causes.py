@@ -6,8 +6,6 @@ after all tasks; what is attributed to the blocks adds up to lost. See `probe.re
 seed counts once all of its orders are finished.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from statistics import fmean

@@ -23,7 +23,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import InputError, unreadable
-from probe.files import discard, replacing
+from probe.files import discard, write_text
 from probe.locks import LOCK
 
 FAILURES = "failures"
@@ -82,8 +82,7 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
         "plan": plan.model_dump(mode="json"),
         "tables": _description(root).get("tables", "") if tables is None else tables,
     }
-    with replacing(root / _DESCRIPTION) as partial:
-        partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
+    write_text(root / _DESCRIPTION, json.dumps(record, indent=1))
 
 
 def read_plan(root: Path) -> Plan:

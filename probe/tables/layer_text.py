@@ -21,6 +21,9 @@ _CONTROLS = {
 MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 """The quantities of a curve, with the control that each is measured on, "" for the learner."""
 
+AmountOf = Callable[[str], float | None]
+"""A function that returns the amount of a readout, None for others, such as `multiple_of`."""
+
 _QUANTITIES = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten")
 _WIDEST = 10  # shares: an interval of a thousand percent says nothing
 
@@ -120,12 +123,12 @@ def per_class_of(readout: str) -> float | None:
     return float(match[1] or "inf") if match else None
 
 
-def curves(layers: pd.DataFrame, amount_of: Callable[[str], float | None]) -> pd.DataFrame:
+def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:
     """Return the rows over all tasks of layers that were read with several amounts of something.
 
     Args:
         layers: The quantities of all layers.
-        amount_of: Function that returns the amount of a readout, such as `multiple_of`.
+        amount_of: Function that returns the amount of a readout.
 
     Returns:
         The rows of all layers but the output, by depth and amount, with the amount as a column.

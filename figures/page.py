@@ -241,10 +241,10 @@ class Page:
 
     def color_bar(
         self,
-        grid: Sequence[Axes],
         image: ScalarMappable,
         label: str,
         ticks: Sequence[float],
+        grid: Sequence[Axes],
         size: tuple[float, float],
         *,
         beside: bool = False,
@@ -252,10 +252,10 @@ class Page:
         """Explain the colors of an image by a thin color bar above all panels.
 
         Args:
-            grid: The axes of all panels.
             image: The image with the colors.
             label: The text along the bar.
             ticks: The values with a mark.
+            grid: The axes of all panels.
             size: The width and height in inches of all panels together, by which matplotlib
                 measures the bar.
             beside: Whether the bar is to the right of the panels if the figure is wide.

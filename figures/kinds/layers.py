@@ -68,7 +68,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     _name_features(page, grid, panels)
     inches = (size.columns * size.width, len(grid) / size.columns * size.height)
     label = "Missing: ceiling minus accuracy (points)"
-    page.color_bar(grid, mesh, label, (-100, -10, -3, 0, 3, 10, 100), inches, beside=True)
+    page.color_bar(mesh, label, (-100, -10, -3, 0, 3, 10, 100), grid, inches, beside=True)
     drawn = {(panel.learner, panel.readout) for panel in visible}
     keys = tables.layers.set_index(["learner", "readout"]).index
     page.describe(

@@ -9,7 +9,7 @@ A layer that needs as many examples as an untrained one has kept nothing that a 
 
 from matplotlib.figure import Figure
 
-from figures.amounts import draw_amounts
+from figures.kinds.budget import draw_amounts
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.tables.layer_text import per_class_of

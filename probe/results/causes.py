@@ -61,13 +61,14 @@ def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int)
     positions = sorted(set.intersection(*(set(run.rewound) for run in runs)))
     means: dict[Name, list[tuple[TaskPosition, Floats, float]]] = {}
     for j in positions:
+        at_j = at_position(layout.tasks, layout.orders, j)
         values, errors = zip(*(_values(run, j, score, hybrids) for run in runs), strict=True)
         # A run may lack what it forgot, where only its rewound networks are intact.
         for name in filter(lambda name: all(name in v for v in values), values[0]):
             stacked = np.array([by_name[name] for by_name in values])
             if not np.isfinite(stacked).all():
                 continue
-            place = _equal_tasks(layout) if name[1] == "net" else _position(layout, j)
+            place = _equal_tasks(layout) if name[1] == "net" else at_j
             mean = place.mean(stacked.reshape(seeds, len(orders), -1))
             # The runs of a seed share the orders of the blocks, whose errors need not average out.
             error = fmean(by_block.get(name[0], 0.0) for by_block in errors)
@@ -106,10 +107,6 @@ def _scores(measurement: Measurement, head: str, score: str) -> Floats:
     if score == "loss":
         return -measurement.loss[head].astype(np.float64)
     return np.asarray(measurement.predicted[head] == measurement.test.labels, dtype=np.float64)
-
-
-def _position(layout: TestLayout, position: int) -> TaskPosition:
-    return at_position(layout.tasks, layout.orders, position)
 
 
 def _equal_tasks(layout: TestLayout) -> TaskPosition:

@@ -18,7 +18,7 @@ from itertools import product
 from typing import NamedTuple
 
 from probe.analysis.intervals import SeedMean, mean_over_seeds
-from probe.by_layer.plan import CONTROLS, UNTRAINED
+from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.by_layer.report import ReportSpec
 from probe.errors import described, no_exit
 from probe.extensions import MetricEntry
@@ -156,20 +156,15 @@ def _metrics_of(
 
     peers: all finished jobs of the study, to compare with.
     """
-    job = result.job
-    untrained, offline = (peers.get((kind, "", job.seed)) for kind in CONTROLS)
-    cumulative = peers.get(("cumulative", job.order, job.seed))
-    yield from _murata(result, offline)
-    yield from _of_outputs(result, cumulative, offline, report, metrics)
-    if job.offline or job.own_network:
-        untrained = offline = None
-    yield from _of_layers(result, untrained, offline, metrics)
+    yield from _murata(result, peers)
+    yield from _of_outputs(result, peers, report, metrics)
+    yield from _of_layers(result, peers, metrics)
     yield from _of_costs(result)
 
 
-def _murata(result: JobResult, offline: JobResult | None) -> _Values:
-    """Yield PRA and the strength of forgetting by feature; offline: the seed's ceiling."""
-    ceiling = None
+def _murata(result: JobResult, peers: _Peers) -> _Values:
+    """Yield PRA and the strength of forgetting by feature, compared with the seed's ceiling."""
+    offline, ceiling = peers.get((OFFLINE, "", result.job.seed)), None
     # Offline compared with itself would forget nothing, by definition.
     if offline is not None and offline is not result:
         # A task-aware learner is compared with a control that is task-aware, too.
@@ -182,11 +177,7 @@ def _murata(result: JobResult, offline: JobResult | None) -> _Values:
 
 
 def _of_outputs(
-    result: JobResult,
-    cumulative: JobResult | None,
-    offline: JobResult | None,
-    report: ReportSpec,
-    metrics: Iterable[MetricEntry],
+    result: JobResult, peers: _Peers, report: ReportSpec, metrics: Iterable[MetricEntry]
 ) -> _Values:
     """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 
@@ -194,6 +185,8 @@ def _of_outputs(
     same order and seed; alpha_ideal is the accuracy of the offline network on the first session's
     test data; test_sizes weigh tasks by examples or by classes, as the report says.
     """
+    offline = peers.get((OFFLINE, "", result.job.seed))
+    cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
     by_classes = tuple(len(classes) for _, classes in result.tasks)
     sizes = result.test_sizes if report.mean == "examples" else by_classes
     for head in report.heads:
@@ -216,19 +209,17 @@ def _of_card(card: Scorecard, head: str = "", feature: str = "", readout: str = 
             yield _Name(head, paper, metric, feature, readout), value
 
 
-def _of_layers(
-    result: JobResult,
-    untrained: JobResult | None,
-    offline: JobResult | None,
-    metrics: Iterable[MetricEntry],
-) -> _Values:
+def _of_layers(result: JobResult, peers: _Peers, metrics: Iterable[MetricEntry]) -> _Values:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
     It yields nothing unless all of A is measured, including its floor. Kemker's ideal is the
     ceiling on the first task. Linear readouts add deep forgetting and the replay gap; task-aware
     ones are compared with R under the head `multi`.
     """
-    R = result.matrix(head=main_head(result.job))
+    job, R = result.job, result.matrix(head=main_head(result.job))
+    untrained, offline = (peers.get((kind, "", job.seed)) for kind in CONTROLS)
+    if job.offline or job.own_network:
+        untrained = offline = None
     if R is not None and result.readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
     for readout, feature in product(result.readouts, result.features[:-1]):
@@ -236,7 +227,7 @@ def _of_layers(
         if A is None or not result.test_sizes:
             continue
         ceiling = offline.at_end(feature, readout) if offline else None
-        ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
+        ideal = float(ceiling.accuracy[job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
         yield from _of_card(card, feature=feature, readout=readout)
         for metric, value in user_scores(A, metrics)[0].items():

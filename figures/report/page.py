@@ -138,8 +138,9 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     """
     answered = answers(tables)
     readouts = {answer.readout for answer in answered}
-    figures, _ = missing(tables, Matrices(tables["measurements"]))
-    maps = [figure for figure in figures if not readouts or figure.readout in readouts]
+    figures = missing(tables, Matrices(tables["measurements"]))
+    shown = [figure for figure in figures if not figure.more]
+    maps = [figure for figure in shown if not readouts or figure.readout in readouts]
     light = file("page.css").split("}")[0]
     colors = re.findall(r"--([np])(\d):(#\w+)", light)
     return template("notebook.html").render(

@@ -1,7 +1,7 @@
 """Questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 from figures.captions import counted
 from figures.report import views
 from figures.report.courses import budget, course
-from figures.report.views import Cell, ReportFigure, ReportFigures, Section
+from figures.report.views import Cell, ReportFigure, Section
 from figures.tables import unjudged
 from probe.extensions import spread_over
 from probe.tables.layer_text import interval, mean_cell
@@ -38,14 +38,14 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
     for ask in (causes, missing, parted, retrained, course, budget, output, diagnostics):
-        answers = {run: ask(tables, matrices[run]) for run, tables in runs.items()}
-        figures, more = (_together({r: a[k] for r, a in answers.items()}) for k in range(2))
-        if figures:
+        asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
+        more = [figure for figure in asked if figure.more]
+        if figures := [figure for figure in asked if not figure.more]:
             answered.append(Section(ask.__name__, figures, more))
     return answered
 
 
-def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigure]:
+def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigure]:
     """Return the figures of all runs, ordered by readout, then by learner."""
     several = len(figures) > 1
     of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
@@ -54,7 +54,7 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
 
 
-def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
+def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what is missing in each layer: after all tasks and, in further figures, after fewer."""
     barred = unjudged(tables["statements"])
     figures, earlier = [], list[ReportFigure]()
@@ -64,12 +64,13 @@ def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
         if any(cell.tone is not None for row in view.cells for cell in row):
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
-    return [replace(f, tasks_seen=views.ALL if earlier else "") for f in figures], earlier
+    yield from (replace(f, tasks_seen=views.ALL if earlier else "") for f in figures)
+    yield from (replace(f, more=True) for f in earlier)
 
 
-def causes(tables: Tables, _: Matrices) -> ReportFigures:
+def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the change of each layer cost; beside it, what a readout of each layer forgot."""
-    contents, figures = dict(_of_layers(tables)), []
+    contents = dict(_of_layers(tables))
     for learner, rows in where(tables["causes"], score="accuracy").groupby("learner", sort=False):
         whole = [
             where(rows, quantity=q).assign(feature=name, quantity="attributed")
@@ -77,14 +78,13 @@ def causes(tables: Tables, _: Matrices) -> ReportFigures:
         ]
         pieces = [rows[rows["feature"] != ""], *(table for table in whole if table["value"].any())]
         view = _map(pd.concat(pieces), _CAUSES)
-        figures.append(ReportFigure(learner=learner, title="cost of its change", view=view))
+        yield ReportFigure(learner=learner, title="cost of its change", view=view)
         readouts = [readout for name, readout in contents if name == learner]
         for readout in [views.FIRST] if views.FIRST in readouts else readouts[:1]:
             layers, title = contents[learner, readout], f"forgotten by its readout ({readout})"
             if len(forgotten := where(layers, quantity="forgotten")):
                 view = _map(forgotten, ["forgotten"])
-                figures.append(ReportFigure(learner=learner, title=title, view=view))
-    return figures, []
+                yield ReportFigure(learner=learner, title=title, view=view)
 
 
 def _map(
@@ -150,9 +150,8 @@ def _earlier(
             )
 
 
-def parted(tables: Tables, _: Matrices) -> ReportFigures:
+def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask how much was forgotten, and how much was never learned."""
-    figures = []
     for (learner, readout), layers in _of_layers(tables):
         # The output loses far more than any layer before it, which would all lie at 0 then.
         features = list(layers["feature"].unique())[:-1]
@@ -168,24 +167,24 @@ def parted(tables: Tables, _: Matrices) -> ReportFigures:
             view = views.Chart(
                 series=series, across="layer", up="points of accuracy", names=features
             )
-            figures.append(ReportFigure(learner=learner, readout=readout, view=view))
-    return figures, []
+            yield ReportFigure(learner=learner, readout=readout, view=view)
 
 
-def retrained(tables: Tables, _: Matrices) -> ReportFigures:
+def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what retraining reaches: PRA of each layer and, for each layer, F1 of each task."""
     scores = where(tables["summary"], metric=("pra", "f1")).sort_values("depth", kind="stable")
     pra = where(scores, metric="pra")
     features = list(pra["feature"].unique())
     if len(features) < 2:
-        return [], []
+        return
     lines = []
     for learner, rows in pra.groupby("learner", sort=False):
         means = {row.feature: (row.mean, row.std) for row in rows.itertuples()}
         cells = (mean_cell(means.get(feature), " ± ") for feature in features)
         lines.append((views.label(learner), *cells))
     sheet = Sheet(title="", columns=["PRA in %", *views.short(features)], lines=lines)
-    return [ReportFigure(view=sheet), *_f1_by_task(where(scores, metric="f1"))], []
+    yield ReportFigure(view=sheet)
+    yield from _f1_by_task(where(scores, metric="f1"))
 
 
 def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
@@ -209,10 +208,10 @@ def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
         )
 
 
-def output(tables: Tables, matrices: Matrices) -> ReportFigures:
+def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what the metrics of the output say."""
     learners = matrices.learners if matrices.tasks else ()
-    figures = [ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners]
+    yield from (ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners)
     rows = where(tables["metrics"], feature="")
     scored = rows["learner"][np.isfinite(rows["mean"])].unique()
     lines = []
@@ -227,8 +226,7 @@ def output(tables: Tables, matrices: Matrices) -> ReportFigures:
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, all tasks", *texts))
         columns = ["metric", *map(views.label, scored)]
-        figures.append(ReportFigure(view=Sheet(title="", columns=columns, lines=lines)))
-    return figures, []
+        yield ReportFigure(view=Sheet(title="", columns=columns, lines=lines))
 
 
 def _matrix(R: Any) -> views.HeatMap:
@@ -264,9 +262,8 @@ def _mean_and_std(row: Any) -> str:
     return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
 
 
-def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
+def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask how the features changed."""
-    figures = []
     for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
         rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
         metrics = list(rows["metric"].unique())
@@ -275,8 +272,7 @@ def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
         texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
-        figures.append(ReportFigure(learner=learner, view=table))
-    return figures, []
+        yield ReportFigure(learner=learner, view=table)
 
 
 def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:

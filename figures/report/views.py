@@ -161,7 +161,8 @@ class ReportFigure:
     """A view with the learner and the readout that it is about; "" = all of them.
 
     `run` is "" if the report is about one run, `tasks_seen` is "" if a reader cannot choose;
-    `title` names what else the view is about.
+    `title` names what else the view is about. If there is `more` than the answer in it, it is
+    hidden until the reader opens it.
     """
 
     run: str = ""
@@ -170,10 +171,7 @@ class ReportFigure:
     title: str = ""
     tasks_seen: str = ""
     view: Any
-
-
-ReportFigures = tuple[Sequence[ReportFigure], Sequence[ReportFigure]]
-"""The figures that answer a question, and more that are hidden until the reader opens them."""
+    more: bool = False
 
 
 class Section(NamedTuple):

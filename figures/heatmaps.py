@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
 from matplotlib.text import Text
 
-from figures.tables import StudyTables, continual, unjudged
+from figures.tables import StudyTables, unjudged
 from probe.tables.table_file import records, where
 
 LINEAR = 2.0
@@ -162,8 +162,7 @@ class LayerPanel(NamedTuple):
 
 def layer_panels(tables: StudyTables) -> list[LayerPanel]:
     """Return the panels to draw, in the order of the table."""
-    layers = where(tables.layers, readout=READOUTS, learner=continual(tables.layers))
-    groups = layers.groupby(["learner", "readout"], sort=False)
+    groups = where(tables.layers, readout=READOUTS).groupby(["learner", "readout"], sort=False)
     panels = [_panel(tables, learner, readout, rows) for (learner, readout), rows in groups]
     return [panel for panel in panels if panel.cells]
 

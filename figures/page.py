@@ -301,10 +301,9 @@ class Page:
             palette = ListedColormap([look.color for look in layers.values()])
             # From half a step before the first: so each color stands around its number.
             scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
-            panels, label = [self.axes] if self.axes else list(grid), "Layer, by depth"
-            bar = self.figure.colorbar(
-                scale, ax=panels, fraction=0.05, pad=0.02, aspect=25, label=label
-            )
+            panels = [self.axes] if self.axes else list(grid)
+            bar = self.figure.colorbar(scale, ax=panels, fraction=0.05, pad=0.02, aspect=25)
+            bar.set_label("Layer, by depth")
             bar.set_ticks(layout.ticks(1, palette.N))
             bar.outline.set_visible(False)
 

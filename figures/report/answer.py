@@ -141,11 +141,9 @@ def _caveats(
     learner: str, rows: pd.DataFrame, layers: pd.DataFrame, tables: Tables
 ) -> Iterator[str]:
     """Yield what limits the answer."""
-    of_quantity = (
-        where(layers, task_position=None).set_index("feature").groupby("quantity")["value"]
-    )
-    controls = dict(list(of_quantity))
-    floor, ceiling = controls.get("floor"), controls.get("ceiling")
+    over_all = where(layers, task_position=None).set_index("feature")
+    values_of = dict(list(over_all.groupby("quantity")["value"]))
+    floor, ceiling = values_of.get("floor"), values_of.get("ceiling")
     if floor is not None and ceiling is not None:
         room = (ceiling - floor).reindex(floor.index)
         if small := list(room.index[room < _LITTLE_ROOM]):

@@ -17,7 +17,7 @@ from figures.tables import unjudged
 from probe.extensions import spread_over
 from probe.tables.layer_text import interval, mean_cell
 from probe.tables.matrices import Matrices
-from probe.tables.schemas import CONTROLS, Tables
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
@@ -164,9 +164,8 @@ def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
             ]:
                 series[quantity.replace("_", " ")] = points_of
         if series:
-            view = views.Chart(
-                series=series, across="layer", up="points of accuracy", names=features
-            )
+            up = "points of accuracy"
+            view = views.Chart(series=series, across="layer", up=up, names=features)
             yield ReportFigure(learner=learner, readout=readout, view=view)
 
 
@@ -276,11 +275,10 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
-    """Yield the rows of each continual learner's layers, by depth, one readout after another."""
+    """Yield the rows of each learner's layers, by depth, one readout after another."""
     layers = tables["layers"].sort_values("depth", kind="stable")
     order = tables["layers"][["readout", "learner"]].drop_duplicates()
     readouts = list(order["readout"].unique())
     pairs = sorted(order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout))
     for readout, learner in pairs:
-        if learner not in CONTROLS:
-            yield (learner, readout), where(layers, readout=readout, learner=learner)
+        yield (learner, readout), where(layers, readout=readout, learner=learner)

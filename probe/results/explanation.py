@@ -102,8 +102,7 @@ def explain(
     if not lines:
         raise InputError(f"{quantity} of {feature} by {readout} is not measured in {root}")
     tables = read_tables(root)
-    allowed = {"learner": [learner], "feature": ["", feature], "readout": ["", readout]}
-    notes = where(tables["notes"], **allowed)
+    notes = where(tables["notes"], learner=learner, feature=["", feature], readout=["", readout])
     layer = {"learner": learner, "readout": readout, "feature": feature}
     return (
         Sheet(
@@ -139,8 +138,7 @@ def _values(
 
 def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Iterator[str]:
     """Yield the values of the quantity in layers.csv, for each task position and all tasks."""
-    for row in records(tables["layers"]):
-        if row.quantity == quantity and layer.items() <= row._asdict().items():
-            where = "all tasks" if row.task_position is None else f"j = {row.task_position}"
-            interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
-            yield f"layers.csv, {where}: {row.value:.4f}{interval}, seeds: {row.seeds}"
+    for row in records(where(tables["layers"], **layer, quantity=quantity)):
+        tasks = "all tasks" if row.task_position is None else f"j = {row.task_position}"
+        interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
+        yield f"layers.csv, {tasks}: {row.value:.4f}{interval}, seeds: {row.seeds}"

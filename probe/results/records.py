@@ -64,9 +64,7 @@ class Records:
                 predicted = measurement.predicted[head]
                 # Of rewound networks only some examples are tested.
                 tested = np.flatnonzero(predicted < n_classes)
-                labels, tasks = (
-                    x[tested] for x in (measurement.test.labels, measurement.test.tasks)
-                )
+                labels, tasks = measurement.test.labels[tested], measurement.test.tasks[tested]
                 columns = {
                     **job.columns,
                     "tasks_seen": key.tasks_seen,

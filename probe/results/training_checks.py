@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 from probe.analysis.intervals import LEVEL
 from probe.analysis.statements import FEWEST, STATEMENTS
 from probe.by_layer.plan import CONTROLS, OFFLINE
+from probe.results.layers import jobs_by_learner
 from probe.results.result import JobResult, main_head
 from probe.tables.schemas import Row
 
@@ -34,11 +35,8 @@ def check_trainings(
     def note(result: JobResult, tasks_seen: int, text: str) -> None:
         notes.append({**result.job.columns, "tasks_seen": tasks_seen, "note": text})
 
-    learners = {r.job.learner for r in results}
-    above_chance: dict[str, list[float]] = {}
-    for result in results:
-        above_chance.setdefault(result.job.learner, []).append(_above_chance(result))
-    medians = {name: median(v) for name, v in above_chance.items() if len(v) > 2}
+    runs_of = jobs_by_learner(results)
+    medians = {k: median(map(_above_chance, runs)) for k, runs in runs_of.items() if len(runs) > 2}
     for result in results:
         job, near_chance = result.job, _near_chance(result)
         tasks = "all tasks" if job.offline else "the task just learned"
@@ -54,7 +52,7 @@ def check_trainings(
         for offline in offline_below:
             text = f"it is less accurate than {learner}, and no ceiling: check {_CHECK} of both"
             note(offline, offline.job.last, text)
-        resting = product(learners - {*CONTROLS}, STATEMENTS.keys() - {"forgets"})
+        resting = product(runs_of.keys() - {*CONTROLS}, STATEMENTS.keys() - {"forgets"})
         withheld |= dict.fromkeys(resting, "no ceiling")
     return notes, withheld
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from probe.metrics.murata import RETRAIN
 from probe.tables.cause_text import cause_sentences
-from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED, Tables
+from probe.tables.schemas import OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
 from probe.tables.table_file import where
@@ -134,7 +134,6 @@ def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:
         The rows of all layers but the output, by depth and amount, with the amount as a column.
     """
     rows = where(layers, task_position=None)
-    rows = rows[~rows["learner"].isin(CONTROLS)]
     rows = rows.assign(amount=rows["readout"].map(amount_of, na_action="ignore"))
     rows = rows.dropna(subset="amount").sort_values(["depth", "amount"])
     groups = rows.assign(guessed=rows["quantity"] == "chance").groupby(["learner", "feature"])

@@ -165,9 +165,8 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
         values = points(row.value_before), points(row.value), points(difference) + interval
         lines.append((row.learner, row.readout, row.feature, quantity, *values))
     columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
-    return Sheet(
-        title=f"{second} minus {first}, in points of accuracy", columns=columns, lines=lines
-    )
+    title = f"{second} minus {first}, in points of accuracy"
+    return Sheet(title=title, columns=columns, lines=lines)
 
 
 def sentence(rows: pd.DataFrame, first_layer: Any, tasks: int, budget: int | None) -> str:

@@ -48,8 +48,9 @@ class PathLayer(nn.Module):
 
     def rows(self, modules: Sequence[int]) -> Tensor:
         """Return the rows of `dense` that hold these n modules: (n W,) int64."""
-        rows = torch.arange(self.dense.out_features, device=self.dense.weight.device)
-        return rows.view(self.modules_width)[list(modules)].flatten()
+        device, (_, width) = self.dense.weight.device, self.modules_width
+        first = torch.tensor(modules, dtype=torch.int64, device=device) * width
+        return (first[:, None] + torch.arange(width, device=device)).flatten()
 
 
 class TaskOutputs(nn.Module):

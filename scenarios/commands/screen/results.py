@@ -204,8 +204,8 @@ def _main_head(metrics: pd.DataFrame) -> str:
 def show_layers(console: Console, tables: Tables) -> None:
     """Print the layers of a run over all tasks, a table for each learner and readout.
 
-    The controls have no layers there. Numbers are in %, missing accuracy is in points; brackets hold 95 %
-    intervals if there are several seeds.
+    The controls have none there. Numbers are in %, missing accuracy is in points; brackets hold
+    95 % intervals if there are several seeds.
 
     Args:
         console: The console to print to.

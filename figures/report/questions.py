@@ -12,7 +12,7 @@ import pandas as pd
 from figures.captions import counted
 from figures.report import views
 from figures.report.courses import budget, course
-from figures.report.views import Cell, ReportFigure, Section
+from figures.report.views import Cell, HeatMap, ReportFigure, Section
 from figures.tables import unjudged
 from probe.extensions import spread_over
 from probe.tables.layer_text import interval, mean_cell
@@ -87,9 +87,7 @@ def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
                 yield ReportFigure(learner=learner, title=title, view=view)
 
 
-def _map(
-    layers: pd.DataFrame, quantities: Sequence[str], barred: Collection[str] = ()
-) -> views.HeatMap:
+def _map(layers: pd.DataFrame, quantities: Sequence[str], barred: Collection[str] = ()) -> HeatMap:
     """Return the first quantity of layers by task position; tips and numbers have all of them."""
     features = list(layers["feature"].unique())
     by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
@@ -105,7 +103,7 @@ def _map(
             texts = (interval(row_of.get(quantity)) for quantity in quantities)
             lines.append((feature, str(position or views.ALL), *texts))
     columns = ["layer", "task position", *(name.replace("_", " ") for name in quantities)]
-    return views.HeatMap(
+    return HeatMap(
         rows=features,
         columns=[str(position or views.ALL) for position in positions],
         cells=cells,
@@ -144,7 +142,7 @@ def _earlier(
         ]
         if sum(row[0].tone is not None for row in cells) > 1:
             title = f"after {counted(t, 'task')}"
-            view = views.HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
+            view = HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
             yield ReportFigure(
                 learner=learner, readout=readout, title=title, tasks_seen=str(t), view=view
             )
@@ -193,7 +191,7 @@ def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
         yield ReportFigure(
             learner=learner,
             title="F1 of each task",
-            view=views.HeatMap(
+            view=HeatMap(
                 rows=views.short(list(percent.index)),
                 columns=[f"{j:.0f}" for j in sorted(percent.columns)],
                 cells=[
@@ -228,7 +226,7 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
         yield ReportFigure(view=Sheet(title="", columns=columns, lines=lines))
 
 
-def _matrix(R: Any) -> views.HeatMap:
+def _matrix(R: Any) -> HeatMap:
     """Return R as a heat map; tones are accuracies, those of tasks not yet learned are pale.
 
     If there are many tasks, only some are drawn; its table has all of them.
@@ -237,7 +235,7 @@ def _matrix(R: Any) -> views.HeatMap:
     titles = ["tasks learned / task position", *map(str, positions)]
     lines = [(str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps]
     rows, columns = spread_over(steps, _MOST_TASKS), spread_over(positions, _MOST_TASKS)
-    return views.HeatMap(
+    return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
         cells=[[_accuracy(t, j, float(R[t, j - 1])) for j in columns] for t in rows],

@@ -28,6 +28,8 @@ from probe.tasks import TestExamples
 Name = tuple[str, str]
 """A feature, empty for the whole network, and a quantity."""
 
+_Mean = tuple[TaskPosition, Floats, float]  # test examples, their values, the sampling error
+
 
 def cause_rows(results: Sequence[JobResult], hybrids: int) -> Iterator[Row]:
     """Yield the rows of `causes`.
@@ -59,7 +61,7 @@ def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int)
     orders = [run.job.tasks for run in runs[: len(runs) // seeds]]
     layout, features = layout_of(cast(TestExamples, runs[0].test), orders), runs[0].features
     positions = sorted(set.intersection(*(set(run.rewound) for run in runs)))
-    means: dict[Name, list[tuple[TaskPosition, Floats, float]]] = {}
+    means: dict[Name, list[_Mean]] = {}
     for j in positions:
         at_j = at_position(layout.tasks, layout.orders, j)
         values, errors = zip(*(_values(run, j, score, hybrids) for run in runs), strict=True)
@@ -117,18 +119,14 @@ def _equal_tasks(layout: TestLayout) -> TaskPosition:
 
 
 def _row(
-    features: Sequence[str],
-    name: Name,
-    layout: TestLayout,
-    mean: tuple[TaskPosition, Floats, float],
-    position: int | None = None,
+    features: Sequence[str], name: Name, layout: TestLayout, mean: _Mean, j: int | None = None
 ) -> Row:
     (feature, quantity), (place, values, error) = name, mean
     estimate = mean_of(Design(place.weights, layout.strata[place.examples]), values)
     return {
         "feature": feature,
         "depth": 1 + features.index(feature) if feature else None,
-        "task_position": position,
+        "task_position": j,
         "quantity": quantity,
         **{column: getattr(estimate, column) for column in ("value", "low", "high", "seeds")},
         "sampling_error": error if quantity == "attributed" else float("nan"),

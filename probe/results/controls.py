@@ -52,9 +52,7 @@ def _of_layer(results: Sequence[JobResult], readout: str, feature: str) -> Itera
     layout = layout_of(run.test, [tasks[order] for order in orders])
     rows = [correct(run.test, scores_of[job]) for job in product(seeds, orders, left_out)]
     right = np.reshape(rows, (len(seeds), len(orders), len(left_out), -1))
-    memorized = np.array(
-        [[[scores_of[s, o, 0].control] for o in orders] for s in seeds], dtype=float
-    )
+    memorized = np.array([[[scores_of[s, o, 0].control] for o in orders] for s in seeds], float)
     for name, control, place in _controls(right, memorized, layout):
         value, other = place.mean(right[:, :, 0]), place.mean(control)
         mean = partial(mean_of, Design(place.weights, layout.strata[place.examples]))

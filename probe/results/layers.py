@@ -33,6 +33,7 @@ from probe.tables.table_file import new_table
 from probe.tasks import TestExamples
 
 _AT_OUTPUT = ("below_ceiling", "forgets")
+_Results = Sequence[JobResult]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,7 +120,7 @@ def jobs_by_learner(results: Iterable[JobResult]) -> dict[str, list[JobResult]]:
     return groups
 
 
-def layers_of(results: Sequence[JobResult]) -> Iterator[Layer]:
+def layers_of(results: _Results) -> Iterator[Layer]:
     """Yield the layers of each learner that have a finished seed, by readout and depth."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
     learned = (result for result in results if result.job.kind not in CONTROLS)
@@ -133,10 +134,7 @@ def layers_of(results: Sequence[JobResult]) -> Iterator[Layer]:
 
 
 def _layer(
-    results: Sequence[JobResult],
-    readout: str,
-    feature: str,
-    controls: Mapping[str, Sequence[JobResult]],
+    results: _Results, readout: str, feature: str, controls: Mapping[str, _Results]
 ) -> Layer | None:
     """Return one layer of a learner; None if no seed is finished.
 

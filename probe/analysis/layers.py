@@ -157,9 +157,7 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     was learned); `forgotten` is minus GEM's backward transfer.
     """
     T, results = layout.orders.shape[1], list[Quantity]()
-    positions = [
-        task_positions.at_position(layout.tasks, layout.orders, p) for p in range(1, T + 1)
-    ]
+    positions = [at_position(layout.tasks, layout.orders, p) for p in range(1, T + 1)]
     positions = [task_positions.over_all_tasks(len(layout.tasks)), *positions]
     e = [_means(outcomes, layout, position) for position in positions]
     for position, e_j in zip(positions, e, strict=True):

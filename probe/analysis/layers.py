@@ -15,9 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis import task_positions
 from probe.analysis.intervals import Estimate, mean_of, ratio_of
-from probe.analysis.task_positions import TaskPosition, at_position
+from probe.analysis.task_positions import TaskPosition, at_position, average_over, over_all_tasks
 from probe.analysis.variance import Design, Floats
 
 Right = NDArray[np.bool_]
@@ -158,7 +157,7 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     """
     T, results = layout.orders.shape[1], list[Quantity]()
     positions = [at_position(layout.tasks, layout.orders, p) for p in range(1, T + 1)]
-    positions = [task_positions.over_all_tasks(len(layout.tasks)), *positions]
+    positions = [over_all_tasks(len(layout.tasks)), *positions]
     e = [_means(outcomes, layout, position) for position in positions]
     for position, e_j in zip(positions, e, strict=True):
         results += _estimated(position, e_j, layout)
@@ -169,7 +168,7 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
         combined["never_learned_slope"] = [w * e_j["never_learned"] for w, e_j in slopes]
     for name, values in combined.items():
         if len(values) >= max(T - 1, 1):
-            mean, x = task_positions.mean_over_positions(positions[1 : 1 + len(values)], values)
+            mean, x = average_over(positions[1 : 1 + len(values)], values)
             results += _estimated(mean, {name: x}, layout)
     return sorted(results, key=lambda q: (NAMES.index(q.quantity), q.task_position or 0))
 

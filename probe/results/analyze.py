@@ -17,13 +17,7 @@ from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import Measure
 from probe.by_layer.store import InMemory
-from probe.by_layer.trained_networks import (
-    LEARNER,
-    ORDER,
-    TrainedNetworks,
-    device_of,
-    trained_networks,
-)
+from probe.by_layer.trained_networks import TrainedNetworks, device_of, trained_networks
 from probe.cut.model_call import Called
 from probe.errors import InputError
 from probe.examples import match_inputs
@@ -34,7 +28,6 @@ from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
-from probe.record.checkpoints import Run
 from probe.record.data import load_data
 from probe.record.recording import Recording, read_recording
 from probe.results.analysis import Analysis
@@ -162,9 +155,9 @@ def analyze(
         )
         if networks.build is None:
             # The cuts are those of the last network, which is the first to be looked at.
-            last = cast(nn.Module, networks.runs[Run(LEARNER, ORDER, 0)][T])
-            sample = first(scenario.test.x, SAMPLE)
-            source.shared_cuts(last, source.plan.learners[LEARNER].features[:-1], sample)
+            run = next(iter(networks.runs))
+            last, sample = cast(nn.Module, networks.runs[run][T]), first(scenario.test.x, SAMPLE)
+            source.shared_cuts(last, source.plan.learners[run.learner].features[:-1], sample)
         return _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from probe.analysis.intervals import mean_of
 from probe.analysis.layers import TestLayout
-from probe.analysis.task_positions import TaskPosition, at_position, mean_over_positions
+from probe.analysis.task_positions import TaskPosition, at_position, average_over
 from probe.analysis.variance import Design, Floats
 from probe.by_layer.measurement import Measurement, blocks_put_back
 from probe.by_layer.plan import CONTROLS
@@ -79,7 +79,7 @@ def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int)
     for name, by_position in means.items():
         if len(by_position) == len(positions):
             places, of_places, of_errors = zip(*by_position, strict=True)
-            over_all = mean_over_positions(places, of_places)
+            over_all = average_over(places, of_places)
             yield _row(features, name, layout, (*over_all, fmean(of_errors)))
 
 

@@ -16,14 +16,7 @@ import pandas as pd
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.layers import LayerOutcomes, Quantity, Right, TestLayout, quantities
-from probe.analysis.statements import (
-    FEWEST,
-    STATEMENTS,
-    first_layer,
-    margin,
-    seeds_to_decide,
-    verdict,
-)
+from probe.analysis.statements import FEWEST, STATEMENTS, first_layer, margin, seeds_needed, verdict
 from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.metrics.murata import RETRAIN
@@ -286,4 +279,4 @@ def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int |
         return None
     row = rows[first]
     estimate = Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds)
-    return seeds_to_decide(estimate, row.margin)
+    return seeds_needed(estimate, row.margin)

@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
-from probe.by_layer.measurement import (
-    HALF,
-    REESTIMATED,
-    Key,
-    Measurement,
-    Measurements,
-    TrainingCost,
-)
+from probe.by_layer.measurement import HALF, REESTIMATED, Key, Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import DIAGNOSTICS
 from probe.errors import InputError
@@ -209,7 +202,7 @@ def main_head(job: Job) -> Head:
     return "multi" if job.task_aware else "single"
 
 
-def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
+def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) -> JobResult:
     """Return a job's result from its finished measurements.
 
     Args:

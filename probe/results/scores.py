@@ -190,10 +190,10 @@ def _of_outputs(
     by_classes = tuple(len(classes) for _, classes in result.tasks)
     sizes = result.test_sizes if report.mean == "examples" else by_classes
     for head in report.heads:
-        R = result.matrix(head=head)
+        R = result.R(head)
         if R is None or not result.test_sizes:
             continue
-        reference = cumulative.matrix(head=head) if cumulative else None
+        reference = cumulative.R(head) if cumulative else None
         final = offline.outputs.get(head, {}).get(len(result.tasks)) if offline else None
         # Offline has the tasks in base order; knowing nothing it is no ideal.
         ideal = None if final is None else float(final.accuracy[result.job.tasks[0]]) or None
@@ -216,14 +216,14 @@ def _of_layers(result: JobResult, peers: _Peers, metrics: Iterable[MetricEntry])
     ceiling on the first task. Linear readouts add deep forgetting and the replay gap; task-aware
     ones are compared with R under the head `multi`.
     """
-    job, R = result.job, result.matrix(head=main_head(result.job))
+    job, R = result.job, result.R(main_head(result.job))
     untrained, offline = (peers.get((kind, "", job.seed)) for kind in CONTROLS)
     if job.offline or job.own_network:
         untrained = offline = None
     if R is not None and result.readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
     for readout, feature in product(result.readouts, result.features[:-1]):
-        A = result.matrix(feature, readout, untrained=untrained)
+        A = result.matrix(feature, readout, untrained)
         if A is None or not result.test_sizes:
             continue
         ceiling = offline.at_end(feature, readout) if offline else None
@@ -234,7 +234,7 @@ def _of_layers(result: JobResult, peers: _Peers, metrics: Iterable[MetricEntry])
             yield _Name("", "own", metric, feature, readout), value
         at_output = R
         if readout in result.task_aware_readouts:
-            at_output = result.matrix(result.features[-1], readout, untrained=untrained)
+            at_output = result.matrix(result.features[-1], readout, untrained)
         if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
             forgetting, gap = deep_forgetting(A), replay_gap(at_output, A)
             yield _Name("", "deep_shallow", "deep_forgetting", feature, readout), forgetting

@@ -235,7 +235,7 @@ def _notes_at_end(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator
     head = main_head(result.job)
     if output := result.tested.get(result.job.last):
         yield from renaming_notes(output.predicted[head], output.test.labels)
-    if (R := result.matrix(head=head)) is not None:
+    if (R := result.R(head)) is not None:
         yield from user_scores(R, metrics)[1]
 
 

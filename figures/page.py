@@ -281,11 +281,7 @@ class Page:
         bar.outline.set_visible(False)
 
     def layer_legend(
-        self,
-        grid: Sequence[Axes],
-        layers: Mapping[int, Appearance],
-        title: str,
-        more: Sequence[lines.Key] = (),
+        self, grid: Sequence[Axes], layers: Mapping[int, Appearance], title: str, *more: lines.Key
     ) -> None:
         """Explain the lines of layers by a legend or, if they have no labels, by a color bar.
 
@@ -382,23 +378,17 @@ class Page:
         line.set_y(1 - 0.04 / (height + more))
 
     def name_ticks(
-        self,
-        grid: Sequence[Axes],
-        x: Sequence[Sequence[float]],
-        names: Sequence[Sequence[str]],
-        *,
-        upright: bool = False,
+        self, grid: Sequence[Axes], names: Sequence[Mapping[Any, str]], *, upright: bool = False
     ) -> None:
         """Write names below the x axes, and turn those that would touch.
 
         Args:
             grid: The axes of all panels.
-            x: The positions of the ticks of each panel.
-            names: The names of the ticks of each panel; "" = only a tick.
+            names: The names of the ticks of each panel by their position; "" = only a tick.
             upright: Whether names that are turned are upright even if they are few.
         """
-        for axes, ticks, texts in zip(grid, x, names, strict=True):
-            axes.set_xticks(list(ticks), list(texts))
+        for axes, name_of in zip(grid, names, strict=True):
+            axes.set_xticks(list(name_of), list(name_of.values()))
         # Once for all panels: a layout takes longer than all that is drawn.
         layout.arrange(self.figure)
         gap = self.figure.dpi / 18  # 4 points
@@ -418,8 +408,8 @@ class Page:
             grid: The axes of the panels.
             layers: The names of the layers by depth, for each panel.
         """
-        names = [captions.shortened(list(name_of.values())) for name_of in layers]
-        self.name_ticks(grid, [list(name_of) for name_of in layers], names)
+        names = [dict(zip(n, captions.shortened([*n.values()]), strict=True)) for n in layers]
+        self.name_ticks(grid, names)
 
     def fold_title(self, title: str, columns: int) -> str:
         """Break a title into lines that fit above a panel.

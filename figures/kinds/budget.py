@@ -83,7 +83,7 @@ def draw_amounts(
         lines.plot_dodged(axes, looks, rows_of, "x")
     page.legend(looks.values(), captions.over_seeds(rows))
     names = [f"{amount:.0f}" if amount < math.inf else "all" for amount in amounts]
-    page.name_ticks(grid, [range(len(names))] * len(grid), [names] * len(grid))
+    page.name_ticks(grid, [dict(enumerate(names))] * len(grid))
     page.describe(
         learners,
         *about,

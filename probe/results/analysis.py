@@ -6,10 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from probe.analysis.variance import Floats
 from probe.errors import InputError, unknown
 from probe.files import write_text
 from probe.metrics.matrix import AccuracyMatrix
@@ -84,9 +83,7 @@ class Analysis(ResultBase):
         """
         return self._matrices.matrix(self._learner(learner), feature, readout)
 
-    def ceiling(
-        self, feature: str, readout: str, learner: str | None = None
-    ) -> NDArray[np.float64]:
+    def ceiling(self, feature: str, readout: str, learner: str | None = None) -> Floats:
         """Return C[l, j] of a feature l, (T,), by task position; NaN without an offline model.
 
         Args:

@@ -20,7 +20,7 @@ from probe.analysis.variance import Design, Floats
 from probe.by_layer.measurement import Measurement, blocks_put_back
 from probe.by_layer.plan import CONTROLS
 from probe.results.layers import jobs_by_learner, layout_of
-from probe.results.result import JobResult, main_head
+from probe.results.result import JobResult, Results, main_head
 from probe.rewinding.hybrids import Rewinding
 from probe.tables.schemas import Row
 from probe.tasks import TestExamples
@@ -31,7 +31,7 @@ Name = tuple[str, str]
 _Mean = tuple[TaskPosition, Floats, float]  # test examples, their values, the sampling error
 
 
-def cause_rows(results: Sequence[JobResult], hybrids: int) -> Iterator[Row]:
+def cause_rows(results: Results, hybrids: int) -> Iterator[Row]:
     """Yield the rows of `causes`.
 
     Args:
@@ -56,7 +56,7 @@ def cause_rows(results: Sequence[JobResult], hybrids: int) -> Iterator[Row]:
                 yield {"learner": learner, "score": score, **row}
 
 
-def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int) -> Iterator[Row]:
+def _of_learner(runs: Results, seeds: int, score: str, hybrids: int) -> Iterator[Row]:
     """Yield the rows of each task position, then the means over these positions."""
     orders = [run.job.tasks for run in runs[: len(runs) // seeds]]
     layout, features = layout_of(cast(TestExamples, runs[0].test), orders), runs[0].features

@@ -20,13 +20,12 @@ from probe.analysis.statements import FEWEST, STATEMENTS, first_layer, margin, s
 from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.metrics.murata import RETRAIN
-from probe.results.result import JobResult, Scores, main_head
+from probe.results.result import JobResult, Results, Scores, main_head
 from probe.tables.schemas import Row
 from probe.tables.table_file import new_table
 from probe.tasks import TestExamples
 
 _AT_OUTPUT = ("below_ceiling", "forgets")
-_Results = Sequence[JobResult]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -113,7 +112,7 @@ def jobs_by_learner(results: Iterable[JobResult]) -> dict[str, list[JobResult]]:
     return groups
 
 
-def layers_of(results: _Results) -> Iterator[Layer]:
+def layers_of(results: Results) -> Iterator[Layer]:
     """Yield the layers of each learner that have a finished seed, by readout and depth."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
     learned = (result for result in results if result.job.kind not in CONTROLS)
@@ -127,7 +126,7 @@ def layers_of(results: _Results) -> Iterator[Layer]:
 
 
 def _layer(
-    results: _Results, readout: str, feature: str, controls: Mapping[str, _Results]
+    results: Results, readout: str, feature: str, controls: Mapping[str, Results]
 ) -> Layer | None:
     """Return one layer of a learner; None if no seed is finished.
 

@@ -194,6 +194,10 @@ class JobResult:
         return AccuracyMatrix(np.stack(rows))
 
 
+Results = Sequence[JobResult]
+"""The results of the jobs of a plan, or of some of them."""
+
+
 def main_head(job: Job) -> Head:
     """Return `multi` for a task-aware learner, otherwise `single`.
 

@@ -13,7 +13,7 @@ learner is the mean and deviation over its seeds. Metrics with missing inputs ar
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from probe.metrics.diaz_rodriguez import NAMES, ce, cl_score, cl_stability, ms, 
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
-from probe.results.result import JobResult, main_head
+from probe.results.result import JobResult, Results, main_head
 from probe.tables.schemas import LARGEST, Row
 
 
@@ -46,7 +46,7 @@ _Values = Iterator[tuple[_Name, float]]
 
 
 def metric_rows(
-    results: Sequence[JobResult],
+    results: Results,
     report: ReportSpec,
     metrics: Iterable[MetricEntry] = (),
     by_first: bool = False,

@@ -1,7 +1,7 @@
 """Notes on networks that were hardly trained, or trained worse than the others."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from statistics import fmean, median, stdev
 
@@ -11,13 +11,11 @@ from probe.analysis.intervals import LEVEL
 from probe.analysis.statements import FEWEST, STATEMENTS
 from probe.by_layer.plan import CONTROLS, OFFLINE
 from probe.results.layers import jobs_by_learner
-from probe.results.result import JobResult, main_head
+from probe.results.result import JobResult, Results, main_head
 from probe.tables.schemas import Row
 
 
-def check_trainings(
-    results: Sequence[JobResult],
-) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
+def check_trainings(results: Results) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
     """Return a note on each run whose output makes its layers doubtful, and withheld verdicts.
 
     A run gets a note if it is near chance, less than two standard errors above it, on the task just
@@ -75,7 +73,7 @@ def _near_chance(result: JobResult) -> list[int]:
     return near
 
 
-def _runs_above_offline(results: Sequence[JobResult]) -> dict[str, list[JobResult]]:
+def _runs_above_offline(results: Results) -> dict[str, list[JobResult]]:
     """Return learners that are more accurate than offline training, with its runs below them.
 
     The accuracy is over all tasks. It must be above by the 95 % interval of the difference over

@@ -43,12 +43,13 @@ class _Name(NamedTuple):
 
 _Peers = Mapping[tuple[str, str, int], JobResult]  # by learner's kind, order, seed
 _Values = Iterator[tuple[_Name, float]]
+_Metrics = Iterable[MetricEntry]  # the user's
 
 
 def metric_rows(
     results: Results,
     report: ReportSpec,
-    metrics: Iterable[MetricEntry] = (),
+    metrics: _Metrics = (),
     by_first: bool = False,
 ) -> list[Row]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
@@ -117,9 +118,7 @@ def cl_scores(
             yield f"{metric}[{name}]", SeedMean(mean=score, std=math.nan, seeds=seeds)
 
 
-def user_scores(
-    R: AccuracyMatrix, metrics: Iterable[MetricEntry]
-) -> tuple[dict[str, float], list[str]]:
+def user_scores(R: AccuracyMatrix, metrics: _Metrics) -> tuple[dict[str, float], list[str]]:
     """Return the scores of user-defined metrics for an accuracy matrix, and notes.
 
     A metric that fails, or returns a number that tables cannot hold, gets a note and does not
@@ -149,9 +148,7 @@ def user_scores(
     return values, notes
 
 
-def _metrics_of(
-    result: JobResult, peers: _Peers, report: ReportSpec, metrics: Iterable[MetricEntry]
-) -> _Values:
+def _metrics_of(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics) -> _Values:
     """Yield every metric of a job that can be computed, with its name.
 
     peers: all finished jobs of the study, to compare with.
@@ -176,9 +173,7 @@ def _murata(result: JobResult, peers: _Peers) -> _Values:
             yield _Name("", "murata", f"forgetting_strength[{feature}]"), strength
 
 
-def _of_outputs(
-    result: JobResult, peers: _Peers, report: ReportSpec, metrics: Iterable[MetricEntry]
-) -> _Values:
+def _of_outputs(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics) -> _Values:
     """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 
     It yields nothing unless all of R is measured. The reference is the cumulative learner of the
@@ -209,7 +204,7 @@ def _of_card(card: Scorecard, head: str = "", feature: str = "", readout: str = 
             yield _Name(head, paper, metric, feature, readout), value
 
 
-def _of_layers(result: JobResult, peers: _Peers, metrics: Iterable[MetricEntry]) -> _Values:
+def _of_layers(result: JobResult, peers: _Peers, metrics: _Metrics) -> _Values:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
     It yields nothing unless all of A is measured, including its floor. Kemker's ideal is the

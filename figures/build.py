@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from figures.kinds import KINDS
 from figures.options import FORMATS, ON_REQUEST, Options
 from probe.errors import InputError, unknown
-from probe.files import discard, replacing
+from probe.files import discard, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,7 +64,8 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
                 discard(folder / f"{name}.{suffix}")
         files = [path.name for path in _write(folder, figures, FORMATS, "")]
         if files:
-            _write_text(folder / RECORD, json.dumps({"from": hashes, "files": files}, indent=1))
+            record = json.dumps({"from": hashes, "files": files}, indent=1)
+            write_text(folder / RECORD, record + "\n")
     return [folder / file for file in files if not file.endswith(".txt")]
 
 
@@ -142,16 +143,9 @@ def _write(
 
     paths = []
     for name, (figure, caption) in figures.items():
-        paths += style.save(figure, folder, name, formats, font)
-        paths.append(_write_text(folder / f"{name}.txt", caption))
+        paths += [*style.save(figure, folder, name, formats, font), folder / f"{name}.txt"]
+        write_text(paths[-1], caption + "\n")
     return paths
-
-
-def _write_text(path: Path, text: str) -> Path:
-    """Write a text, all of it or nothing."""
-    with replacing(path) as partial:
-        partial.write_text(text + "\n", encoding="utf-8")
-    return path
 
 
 def _table_hashes(run_directory: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
 from matplotlib.text import Text
 
-from figures.tables import StudyTables, continual
+from figures.tables import StudyTables, unjudged
 from probe.tables.table_file import records, where
 
 LINEAR = 2.0
@@ -128,8 +128,7 @@ def strip(axes: Axes, ticks: float = 0) -> None:
 
 def digits_size() -> float:
     """Return the font size of the numbers in cells, in points: slightly smaller than other text."""
-    size: float = matplotlib.rcParams["font.size"]
-    return size * 7 / 7.5
+    return float(matplotlib.rcParams["font.size"]) * 7 / 7.5
 
 
 def ink(background: Sequence[float]) -> str:
@@ -163,8 +162,7 @@ class LayerPanel(NamedTuple):
 
 def layer_panels(tables: StudyTables) -> list[LayerPanel]:
     """Return the panels to draw, in the order of the table."""
-    layers = where(tables.layers, readout=READOUTS, learner=continual(tables.layers))
-    groups = layers.groupby(["learner", "readout"], sort=False)
+    groups = where(tables.layers, readout=READOUTS).groupby(["learner", "readout"], sort=False)
     panels = [_panel(tables, learner, readout, rows) for (learner, readout), rows in groups]
     return [panel for panel in panels if panel.cells]
 
@@ -198,5 +196,6 @@ def _panel(tables: StudyTables, learner: str, readout: str, rows: pd.DataFrame) 
                 cells.append(cell)
     forgets = where(tables.first_layer, statement="forgets", learner=learner, readout=readout)
     first = next(iter(forgets["first_confirmed"]), "")
-    unjudged = [name for name in features if (learner, readout, name) in tables.unjudged]
-    return LayerPanel(learner, readout, features, positions, cells, first, unjudged)
+    doubted = unjudged(tables.statements)
+    in_doubt = [name for name in features if (learner, readout, name) in doubted]
+    return LayerPanel(learner, readout, features, positions, cells, first, in_doubt)

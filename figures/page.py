@@ -241,10 +241,10 @@ class Page:
 
     def color_bar(
         self,
-        grid: Sequence[Axes],
         image: ScalarMappable,
         label: str,
         ticks: Sequence[float],
+        grid: Sequence[Axes],
         size: tuple[float, float],
         *,
         beside: bool = False,
@@ -252,10 +252,10 @@ class Page:
         """Explain the colors of an image by a thin color bar above all panels.
 
         Args:
-            grid: The axes of all panels.
             image: The image with the colors.
             label: The text along the bar.
             ticks: The values with a mark.
+            grid: The axes of all panels.
             size: The width and height in inches of all panels together, by which matplotlib
                 measures the bar.
             beside: Whether the bar is to the right of the panels if the figure is wide.
@@ -281,11 +281,7 @@ class Page:
         bar.outline.set_visible(False)
 
     def layer_legend(
-        self,
-        grid: Sequence[Axes],
-        layers: Mapping[int, Appearance],
-        title: str,
-        more: Sequence[lines.Key] = (),
+        self, grid: Sequence[Axes], layers: Mapping[int, Appearance], title: str, *more: lines.Key
     ) -> None:
         """Explain the lines of layers by a legend or, if they have no labels, by a color bar.
 
@@ -301,10 +297,9 @@ class Page:
             palette = ListedColormap([look.color for look in layers.values()])
             # From half a step before the first: so each color stands around its number.
             scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
-            panels, label = [self.axes] if self.axes else list(grid), "Layer, by depth"
-            bar = self.figure.colorbar(
-                scale, ax=panels, fraction=0.05, pad=0.02, aspect=25, label=label
-            )
+            panels = [self.axes] if self.axes else list(grid)
+            bar = self.figure.colorbar(scale, ax=panels, fraction=0.05, pad=0.02, aspect=25)
+            bar.set_label("Layer, by depth")
             bar.set_ticks(layout.ticks(1, palette.N))
             bar.outline.set_visible(False)
 
@@ -383,23 +378,17 @@ class Page:
         line.set_y(1 - 0.04 / (height + more))
 
     def name_ticks(
-        self,
-        grid: Sequence[Axes],
-        x: Sequence[Sequence[float]],
-        names: Sequence[Sequence[str]],
-        *,
-        upright: bool = False,
+        self, grid: Sequence[Axes], names: Sequence[Mapping[Any, str]], *, upright: bool = False
     ) -> None:
         """Write names below the x axes, and turn those that would touch.
 
         Args:
             grid: The axes of all panels.
-            x: The positions of the ticks of each panel.
-            names: The names of the ticks of each panel; "" = only a tick.
+            names: The names of the ticks of each panel by their position; "" = only a tick.
             upright: Whether names that are turned are upright even if they are few.
         """
-        for axes, ticks, texts in zip(grid, x, names, strict=True):
-            axes.set_xticks(list(ticks), list(texts))
+        for axes, name_of in zip(grid, names, strict=True):
+            axes.set_xticks(list(name_of), list(name_of.values()))
         # Once for all panels: a layout takes longer than all that is drawn.
         layout.arrange(self.figure)
         gap = self.figure.dpi / 18  # 4 points
@@ -419,8 +408,8 @@ class Page:
             grid: The axes of the panels.
             layers: The names of the layers by depth, for each panel.
         """
-        names = [captions.shortened(list(name_of.values())) for name_of in layers]
-        self.name_ticks(grid, [list(name_of) for name_of in layers], names)
+        names = [dict(zip(n, captions.shortened([*n.values()]), strict=True)) for n in layers]
+        self.name_ticks(grid, names)
 
     def fold_title(self, title: str, columns: int) -> str:
         """Break a title into lines that fit above a panel.

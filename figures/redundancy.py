@@ -49,5 +49,5 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
         strip(axes, ticks=2)
     label = f"Symmetric uncertainty ({', '.join(methods)})"
     size = (side * columns, side * len(grid) / columns)
-    page.color_bar(grid, image, label, [0, 0.05, 0.2, 0.5, 1], size)
+    page.color_bar(image, label, [0, 0.05, 0.2, 0.5, 1], grid, size)
     return page.fit(grid, ("Feature", "Feature"), height=side, width=side)

@@ -76,11 +76,6 @@ class StudyTables:
         return cls(**drawn)
 
     @cached_property
-    def unjudged(self) -> set[tuple[str, str, str]]:
-        """Learner, readout and feature of the layers in doubt for more than too few seeds."""
-        return unjudged(self.statements)
-
-    @cached_property
     def matrices(self) -> dict[str, AccuracyMatrix]:
         """R of each continual learner, (T+1, T), by name in the order of the table.
 

@@ -91,13 +91,7 @@ class UserAxes(Page):
                 return
 
     def color_bar(
-        self,
-        grid: Sequence[Axes],
-        image: ScalarMappable,
-        label: str,
-        ticks: Sequence[float],
-        *arguments: object,
-        **options: object,
+        self, image: ScalarMappable, label: str, ticks: Sequence[float], *_: object, **__: object
     ) -> None:
         """Put a color bar to the right of the axes, as matplotlib does, whatever their size."""
         colors = ScalarMappable(image.norm, image.cmap)

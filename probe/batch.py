@@ -24,7 +24,6 @@ class Rows(Protocol):
 
     def __getitem__(self, indices: Tensor, /) -> Value:
         """Return the rows at `indices` (B,), int64 on the data's device, in new memory."""
-        ...
 
 
 def gather(rows: Rows | Value, indices: Tensor) -> Value:

@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 
 Marked = TypeVar("Marked", bound=Callable[..., Any])
 Class = TypeVar("Class")
+Item = TypeVar("Item")
 
 NamedSteps = Literal["ends", "spread", "all", "last", "affordable"]
 """`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor.
 
 `spread`: as `all` for up to ten tasks; after only ten of them if there are more, see `spread_over`.
 """
-
-_ROWS = 10
 
 _MARKS = "__forgetting_probe__"
 _RESERVED = ("retrain", "diagnostics", "rewound")
@@ -240,16 +239,25 @@ def readout(
     return decorate
 
 
-def spread_over(steps: Sequence[int]) -> tuple[int, ...]:
-    """Return ten evenly spaced steps including the first and the last, or all if there are fewer.
+def spread_over(items: Sequence[Item], most: int = 10) -> tuple[Item, ...]:
+    """Choose items, such as steps, at even distances, including the first and the last.
+
+    Args:
+        items: The items.
+        most: The largest number of items to choose.
+
+    Returns:
+        The chosen items, all if there are no more than that.
 
     >>> spread_over(range(1, 51))
     (1, 6, 12, 17, 23, 28, 34, 39, 45, 50)
+    >>> spread_over("abc", 5)
+    ('a', 'b', 'c')
     """
-    last = len(steps) - 1
-    if last < _ROWS:
-        return tuple(steps)
-    return tuple(steps[round(row * last / (_ROWS - 1))] for row in range(_ROWS))
+    last = len(items) - 1
+    if last < most:
+        return tuple(items)
+    return tuple(items[round(k * last / (most - 1))] for k in range(most))
 
 
 def mark(what: Marked, entry: Entry) -> Marked:

@@ -32,6 +32,12 @@ def replacing(path: Path) -> Iterator[Path]:
         discard(partial)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text as UTF-8, all of it or nothing; raises NotWritten."""
+    with replacing(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 def unfinished(path: Path) -> Path:
     """Return a unique name beside `path` for a file that is not finished yet."""
     return path.with_name(f"{path.name}.{uuid4().hex[:8]}{_UNFINISHED}")

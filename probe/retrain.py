@@ -38,7 +38,7 @@ from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import plan_values, store_values
 
 SAMPLE = 8  # examples on which a cut is checked
-_Values = dict[str, Rows]  # values by feature
+_Values = tuple[dict[str, Rows], dict[str, Rows]]  # of training and test examples, by feature
 _PAIR = 2  # examples that batch norm can be trained on
 
 
@@ -240,9 +240,7 @@ class Protocol:
             return cut.again(self.train.x, str(error), whole=True)
         return cut
 
-    def _retrain_or_cut_again(
-        self, cut: Cut, values: tuple[_Values, _Values] | None = None
-    ) -> list[Retrained]:
+    def _retrain_or_cut_again(self, cut: Cut, values: _Values | None = None) -> list[Retrained]:
         """Retrain one tail; if a batch takes a path outside the cut, cut and train again."""
         try:
             return self._retrain(cut, values or self._fill([cut]))
@@ -250,7 +248,7 @@ class Protocol:
             reason = str(error)
         return self._retrain_or_cut_again(cut.again(self.train.x, reason))
 
-    def _fill(self, cuts: Sequence[Cut]) -> tuple[_Values, _Values]:
+    def _fill(self, cuts: Sequence[Cut]) -> _Values:
         plan = plan_values(cuts, (len(self.train), len(self.test)), self.cache)
         size = self.how.recipe.batch_size
         # At the output there is nothing to train: no values of training examples are needed.
@@ -260,7 +258,7 @@ class Protocol:
         with explained(self.test.x):
             return train, store_values(cuts, plan, self.test.x, self.cache, size)
 
-    def _retrain(self, cut: Cut, values: tuple[_Values, _Values]) -> list[Retrained]:
+    def _retrain(self, cut: Cut, values: _Values) -> list[Retrained]:
         """Retrain one tail, if there is anything to train, and test it after each multiple.
 
         The tail's values and its copy of the model are dropped afterwards.

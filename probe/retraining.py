@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from probe.analysis.variance import Floats
 from probe.errors import InputError
 from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra
@@ -115,7 +115,7 @@ class PartialRetraining(ResultBase):
         return {feature: pra(counts) for feature, counts in self.counts.items()}
 
     @property
-    def task_f1(self) -> NDArray[np.float64]:
+    def task_f1(self) -> Floats:
         """Micro-F1 (L, T) of each feature's M_i on each task, in executed order; in [0, 1].
 
         If tasks share classes, only the task's own test examples count, see `TaskPredictions.f1`.
@@ -204,9 +204,7 @@ def _rows(
         tasks_seen=len(tasks),
     )
 
-    def by_task(
-        cell: Callable[..., Row], metric: str, values: NDArray[np.float64]
-    ) -> Iterator[Row]:
+    def by_task(cell: Callable[..., Row], metric: str, values: Floats) -> Iterator[Row]:
         cells = zip(task_names(tasks), values.tolist(), strict=True)
         for position, (task, value) in enumerate(cells, 1):
             yield cell(metric=metric, task_position=position, task=task, value=value)

@@ -23,12 +23,11 @@ The page is one of our own, or the axes of a user's figure: the module cannot te
 
 from pathlib import Path
 
-_OF_LAYERS = (
+_OURS = (
     *("causes", "depth", "layers", "time", "bias", "budget", "repair", "readouts", "replay"),
-    "diagnostics",
+    *("diagnostics", "matrix", "sessions", "omegas", "costs", "tradeoff", "memory"),
+    *("sampling", "spider", "fixed", "scores"),
 )
-_OF_OUTPUTS = ("matrix", "sessions", "omegas", "costs", "tradeoff", "memory")
-_OURS = (*_OF_LAYERS, *_OF_OUTPUTS, "sampling", "spider", "fixed", "scores")
 # By their files, as matplotlib takes half a second to import.
 _FILES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 

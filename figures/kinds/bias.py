@@ -70,8 +70,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.legend([looks[name] for name in learners], captions.over_seeds(f1))
     grid = [axes for block in blocks for axes in block]
     if task_names := tables.task_names:
-        ticks = [axes.get_xticks().tolist() for axes in grid]
-        page.name_ticks(grid, ticks, [[task_names[int(x)] for x in marks] for marks in ticks])
+        page.name_ticks(grid, [{x: task_names[int(x)] for x in axes.get_xticks()} for axes in grid])
     page.describe(
         learners,
         f"F1 of each task by its {'name' if task_names else 'position in the order'}, for "

@@ -7,13 +7,17 @@ Lines that are level at the right have converged. If a line still rises, the lay
 than was read out; if the floor still rises, the share retained depends on the budget.
 """
 
+import math
+
 from matplotlib.figure import Figure
 
-from figures.amounts import draw_amounts
+from figures import captions, lines
 from figures.page import Page
+from figures.style import MANY
 from figures.tables import StudyTables
-from probe.tables.layer_text import curves
+from probe.tables.layer_text import MEASURED, AmountOf, curves
 from probe.tables.statement_text import multiple_of
+from probe.tables.table_file import where
 
 QUESTION = "Would more retraining change what a layer shows?"
 NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"
@@ -30,15 +34,61 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no feature was measured at two multiples.
     """
-    rows = curves(tables.layers, multiple_of)
-    if tables.crowded or rows.empty:
-        return None
     return draw_amounts(
-        rows,
+        tables,
         page,
-        {n: f"{n:.0f}" for n in sorted(set(rows["amount"]))},
+        multiple_of,
         "Multiple of the retraining's epochs",
         "Accuracy on all tasks after multiples of the retraining's epochs, for each feature",
         "The network that has learned all tasks is held fixed up to the feature, and everything "
         "downstream is retrained on all tasks at once; a line that still rises has not converged",
     )
+
+
+def draw_amounts(
+    tables: StudyTables, page: Page, amount_of: AmountOf, label: str, *about: str
+) -> Figure | None:
+    """Draw a panel per feature with a line for each learner and control over the amounts.
+
+    Bars are the 95 % intervals of layers.csv. The amounts are drawn at equal distances.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+        amount_of: Function that returns the amount of a readout.
+        label: The label of the axis of amounts.
+        about: The sentences of the caption.
+
+    Returns:
+        The figure, None if no feature was measured with two amounts.
+    """
+    measured = curves(tables.layers, amount_of)
+    if tables.crowded or measured.empty:
+        return None
+    learners, rows = measured["learner"].unique(), where(measured, quantity=MEASURED)
+    control = rows["quantity"].map(MEASURED)
+    rows = rows.assign(line=control.where(control != "", rows["learner"]))
+    amounts = sorted(set(measured["amount"]))
+    rows["x"] = rows["amount"].map(amounts.index)
+    looks = page.appearances(rows["line"].unique())
+    features = rows["feature"].unique()
+    grid = page.panels(captions.shortened(features), most=4 if len(learners) <= MANY else 2)
+    for axes, feature in zip(grid, features, strict=True):
+        panel = where(rows, feature=feature)
+        # Floor and ceiling come once for each learner.
+        rows_of = {
+            line: where(panel, line=line).drop_duplicates("x", keep="last")
+            for line in panel["line"].unique()
+        }
+        lines.plot_dodged(axes, looks, rows_of, "x")
+    page.legend(looks.values(), captions.over_seeds(rows))
+    names = [f"{amount:.0f}" if amount < math.inf else "all" for amount in amounts]
+    page.name_ticks(grid, [dict(enumerate(names))] * len(grid))
+    page.describe(
+        learners,
+        *about,
+        captions.means_are(rows),
+        "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
+        readouts=set(rows["readout"]),
+    )
+    return page.fit(grid, (label, "Accuracy on all tasks (%)"), height=1.6)

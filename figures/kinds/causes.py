@@ -66,12 +66,13 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     mean = where(pieces, position=_MEAN)
     more = [Patch(**_HATCHED, label=_COMPETING.label)] * competes
     total_key = Line2D([], [], ms=5, **_TOTAL, label="Forgotten, in all")
-    page.layer_legend(grid, layers, captions.over_seeds(mean), [*more, total_key])
+    page.layer_legend(grid, layers, captions.over_seeds(mean), *more, total_key)
     names = [
-        [*(tables.task_names.get(int(x), f"{x:g}") for x in of_tasks), "mean", "pieces"]
-        for *of_tasks, _, _ in ticks
+        {x: tables.task_names.get(int(x), f"{x:g}") for x in of_tasks}
+        | {at_mean: "mean", middle: "pieces"}
+        for *of_tasks, at_mean, middle in ticks
     ]
-    page.name_ticks(grid, ticks, names)
+    page.name_ticks(grid, names)
     error = max(mean["sampling_error"].dropna(), default=0)
     page.describe(
         learners,

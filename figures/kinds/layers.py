@@ -68,7 +68,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     _name_features(page, grid, panels)
     inches = (size.columns * size.width, len(grid) / size.columns * size.height)
     label = "Missing: ceiling minus accuracy (points)"
-    page.color_bar(grid, mesh, label, (-100, -10, -3, 0, 3, 10, 100), inches, beside=True)
+    page.color_bar(mesh, label, (-100, -10, -3, 0, 3, 10, 100), grid, inches, beside=True)
     drawn = {(panel.learner, panel.readout) for panel in visible}
     keys = tables.layers.set_index(["learner", "readout"]).index
     page.describe(
@@ -198,14 +198,13 @@ def _name_features(page: Page, grid: Sequence[Axes], panels: Sequence[LayerPanel
     specs = [axes.get_subplotspec() for axes in grid]
     cells = [(spec.rowspan.start, spec.colspan.start) if spec else None for spec in specs]
     panel_at = dict(zip(cells, panels, strict=True))
-    x, names = [], []
+    names = []
     for cell, panel in zip(cells, panels, strict=True):
         below = panel_at.get((cell[0] + 1, cell[1])) if cell else None
         same = below and (below.features, below.unjudged) == (panel.features, panel.unjudged)
-        x.append([k + 0.5 for k in range(len(panel.features))])
         pairs = zip(captions.shortened(panel.features), panel.features, strict=True)
-        names.append(
-            ["" if same else short + "*" * (feature in panel.unjudged) for short, feature in pairs]
-        )
+        texts = [short + "*" * (feature in panel.unjudged) for short, feature in pairs]
+        names.append({k + 0.5: "" if same else text for k, text in enumerate(texts)})
     # Slanted, long names would push the panels apart.
-    page.name_ticks(grid, x, names, upright=max(len(name) for row in names for name in row) > 10)
+    longest = max(len(name) for name_of in names for name in name_of.values())
+    page.name_ticks(grid, names, upright=longest > 10)

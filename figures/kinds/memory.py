@@ -160,7 +160,7 @@ def mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
         axes: The axes of a panel.
         x: The position of each budget.
     """
-    page.name_ticks([axes], [list(x.values())], [budget_names(x)])
+    page.name_ticks([axes], [dict(zip(x.values(), budget_names(x), strict=True))])
     if 0 in x:
         middle, below = (x[0] + sorted(x.values())[1]) / 2, axes.get_xaxis_transform()
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.2}

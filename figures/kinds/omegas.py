@@ -70,7 +70,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
     axes.set_xlim(-0.6, len(looks) - 0.4)
     page.legend(entries, captions.with_head(captions.over_seeds(points), points))
-    page.name_ticks([axes], [range(len(looks))], [[look.label for look in looks.values()]])
+    page.name_ticks([axes], [dict(enumerate(look.label for look in looks.values()))])
     page.describe(
         looks,
         "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from figures import captions, lines
 from figures.appearance import learner_appearances
 from figures.page import Page
-from figures.tables import StudyTables, continual
+from figures.tables import StudyTables
 from probe.tables.table_file import where
 
 QUESTION = "Do the readouts agree?"
@@ -84,6 +84,5 @@ def _layers(layers: pd.DataFrame) -> pd.DataFrame:
     """Return the rows over all tasks of learners with two readouts or more."""
     # Multiples of the epochs and numbers of examples have figures of their own.
     of_readouts = (layers["readout"] != "") & ~layers["readout"].str.contains("[@:]")
-    rows = where(layers[of_readouts], task_position=None, learner=continual(layers))
-    rows = rows.dropna(subset="value")
+    rows = where(layers[of_readouts], task_position=None).dropna(subset="value")
     return rows[rows.groupby("learner")["readout"].transform("nunique") > 1]

@@ -7,14 +7,12 @@ number of examples.
 A layer that needs as many examples as an untrained one has kept nothing that a new head could use.
 """
 
-import math
-
 from matplotlib.figure import Figure
 
-from figures.amounts import draw_amounts
+from figures.kinds.budget import draw_amounts
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.layer_text import curves, per_class_of
+from probe.tables.layer_text import per_class_of
 
 QUESTION = "How many examples does a new head need?"
 NEEDS = "the readout linear with two numbers of examples (readouts linear:1, linear:20)"
@@ -31,13 +29,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no feature was read with two numbers of examples.
     """
-    rows = curves(tables.layers, per_class_of)
-    if tables.crowded or rows.empty:
-        return None
     return draw_amounts(
-        rows,
+        tables,
         page,
-        {k: f"{k:.0f}" if k < math.inf else "all" for k in sorted(set(rows["amount"]))},
+        per_class_of,
         "Examples of each class",
         "Accuracy on all tasks of a linear classifier on each feature of the network that has "
         "learned all tasks, by the number of training examples of each class that it is fitted to",

@@ -51,7 +51,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     lines.plot_groups(axes, looks, rows, "sampling", most=0.2, span=0.6, scale=100)
     page.legend(looks.values(), captions.over_seeds(rows), joined=False)
     x_label, names = _group_names(groups, page)
-    page.name_ticks([axes], [range(len(groups))], [names])
+    page.name_ticks([axes], [dict(enumerate(names))])
     page.describe(
         rows["kind"].unique(),
         f"Average accuracy after {captions.counted(T, 'task')} by the strategy that selects the "

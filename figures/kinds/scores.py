@@ -47,7 +47,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     (axes,) = page.panels([""], wide=len(learners) * len(weightings) > 12)
     lines.plot_groups(axes, looks, scores, "learner", most=0.15, span=0.8, scale=1)
     lines.hold_fractions(axes)
-    page.name_ticks([axes], [range(len(weightings))], [list(weightings)])
+    page.name_ticks([axes], [dict(enumerate(weightings))])
     note = captions.with_head(captions.over_seeds(scores), scores)
     page.legend(looks.values(), note, joined=False)
     stability = tables.by_bracket("diaz_rodriguez", "cl_stability")

@@ -65,7 +65,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     lines.widen(grid)
     ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
     note = f"{captions.over_seeds(courses)}, readout {readout}"
-    page.layer_legend(grid, looks, note, [ceiling] * (not offline.empty))
+    page.layer_legend(grid, looks, note, *[ceiling] * (not offline.empty))
     page.describe(
         learners,
         "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",

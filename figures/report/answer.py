@@ -46,19 +46,16 @@ def answers(tables: Tables) -> list[Answer]:
         readout = FIRST if FIRST in readouts else readouts[0]
         rows = where(rows, readout=readout).sort_values("depth", kind="stable")
         names = rows["feature"].unique()
-        short_names = dict(zip(names, short(names), strict=True))
-        rows = rows.assign(feature=rows["feature"].replace(short_names))
-        of_learner = where(layers, learner=learner, readout=readout)
-        of_learner = of_learner.assign(feature=of_learner["feature"].replace(short_names))
-        causes = where(tables["causes"], learner=learner)
-        causes = causes.assign(feature=causes["feature"].replace(short_names))
+        short_names = {"feature": dict(zip(names, short(names), strict=True))}
+        rows, shortened = rows.replace(short_names), layers.replace(short_names)
+        of_learner = where(shortened, learner=learner, readout=readout)
+        causes = where(tables["causes"], learner=learner).replace(short_names)
         causes_text = cause_sentences(causes).get(learner, [])
         more = [text for name in readouts for text in sentences_of.get((learner, name), ())]
         caveats = [
             *_caveats(learner, rows, of_learner, tables),
             *(text for text in more if _READOUTS_DIFFER in text),
         ]
-        shortened = layers.assign(feature=layers["feature"].replace(short_names))
         repair = repair_sentences(shortened, learner)
         first = "; ".join([*_forgot(rows, tasks), *_rebuilt(rows, of_learner), *repair])
         result.append(Answer(learner, readout, causes_text, first, more, caveats))
@@ -144,11 +141,9 @@ def _caveats(
     learner: str, rows: pd.DataFrame, layers: pd.DataFrame, tables: Tables
 ) -> Iterator[str]:
     """Yield what limits the answer."""
-    of_quantity = (
-        where(layers, task_position=None).set_index("feature").groupby("quantity")["value"]
-    )
-    controls = dict(list(of_quantity))
-    floor, ceiling = controls.get("floor"), controls.get("ceiling")
+    over_all = where(layers, task_position=None).set_index("feature")
+    values_of = dict(list(over_all.groupby("quantity")["value"]))
+    floor, ceiling = values_of.get("floor"), values_of.get("ceiling")
     if floor is not None and ceiling is not None:
         room = (ceiling - floor).reindex(floor.index)
         if small := list(room.index[room < _LITTLE_ROOM]):

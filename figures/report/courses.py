@@ -6,7 +6,8 @@ from statistics import fmean
 
 import numpy as np
 
-from figures.report.views import Chart, ChartPoint, ReportFigure, ReportFigures, evenly
+from figures.report.views import Chart, ChartPoint, ReportFigure
+from probe.extensions import spread_over
 from probe.tables.layer_text import MEASURED, curves
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
@@ -16,9 +17,8 @@ from probe.tables.table_file import where
 _MOST = 6  # tasks or layers that are drawn beside each other
 
 
-def course(_: Tables, matrices: Matrices) -> ReportFigures:
+def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask when it happened: on all tasks learned so far and, in further figures, on each task."""
-    figures, more = [], list[ReportFigure]()
     for readout in matrices.readouts:
         for learner in matrices.learners:
             series = {}
@@ -29,9 +29,8 @@ def course(_: Tables, matrices: Matrices) -> ReportFigures:
                     series[feature] = points
             if sum(len(points) > 2 for points in series.values()) > 1:
                 view = Chart(series=series, across="tasks learned", up="accuracy on these, in %")
-                figures.append(ReportFigure(learner=learner, readout=readout, view=view))
-                more += _each_task(matrices, learner, readout, list(series))
-    return figures, more
+                yield ReportFigure(learner=learner, readout=readout, view=view)
+                yield from _each_task(matrices, learner, readout, list(series))
 
 
 def _each_task(
@@ -39,15 +38,15 @@ def _each_task(
 ) -> Iterator[ReportFigure]:
     """Yield a chart for each layer, with a line for each task from the step that learned it."""
     T = matrices.tasks
-    for feature in evenly(features, _MOST):
-        R = matrices.matrix(learner, feature, readout).values
+    for layer in spread_over(features, _MOST):
+        R = matrices.matrix(learner, layer, readout).values
         series = {
             f"task {j}": _points((t, float(R[t, j - 1])) for t in range(j, T + 1))
-            for j in evenly(range(1, T), _MOST)
+            for j in spread_over(range(1, T), _MOST)
         }
         view = Chart(series=series, across="tasks learned", up="accuracy on each task, in %")
         if any(len(points) > 1 for points in series.values()):
-            yield ReportFigure(learner=learner, readout=readout, title=feature, view=view)
+            yield ReportFigure(learner=learner, readout=readout, title=layer, view=view, more=True)
 
 
 def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
@@ -55,9 +54,10 @@ def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
     return [ChartPoint(x=x, value=value, tip=f"{value:.1f}") for x, value in finite]
 
 
-def budget(tables: Tables, _: Matrices) -> ReportFigures:
+def budget(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the retraining budget changes: accuracies by its multiples, and losses."""
-    return [*_budgets(tables), *_losses(tables)], []
+    yield from _budgets(tables)
+    yield from _losses(tables)
 
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:

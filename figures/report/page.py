@@ -24,7 +24,7 @@ from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
 from probe.errors import InputError, printable, unknown
-from probe.files import content_of, replacing
+from probe.files import content_of, write_text
 from probe.tables.folder import read_tables
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, Tables
@@ -60,22 +60,8 @@ def write_report(
         raise InputError("two of the directories have the same name: rename one of them")
     settings = {name: _settings(folder) for name, folder in zip(runs, directories, strict=True)}
     page = report(runs, {name: sheet for name, sheet in settings.items() if sheet}, learners)
-    write_page(page, path)
+    write_text(path, page)
     return path
-
-
-def write_page(page: str, path: Path) -> None:
-    """Write a page atomically.
-
-    Args:
-        page: The HTML.
-        path: The file.
-
-    Raises:
-        NotWritten: The file cannot be written.
-    """
-    with replacing(path) as partial:
-        partial.write_text(printable(page, _KEPT), encoding="utf-8")
 
 
 def report(
@@ -118,7 +104,7 @@ def report(
     first = next((answer.caveats for of_run in answered.values() for answer in of_run), ())
     (first_run, first_tables), *others = runs.items()
     style, script = (file(name) for name in ("page.css", "page.js"))
-    return template("page.html").render(
+    page = template("page.html").render(
         title=", ".join(runs),
         about={name: _about(tables) for name, tables in runs.items()},
         left_out=len(continual) - len(shown),
@@ -136,6 +122,7 @@ def report(
         script=Markup(script),
         policy=_policy(style, script),
     )
+    return printable(page, _KEPT)
 
 
 def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
@@ -153,8 +140,9 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     """
     answered = answers(tables)
     readouts = {answer.readout for answer in answered}
-    figures, _ = missing(tables, Matrices(tables["measurements"]))
-    maps = [figure for figure in figures if not readouts or figure.readout in readouts]
+    figures = missing(tables, Matrices(tables["measurements"]))
+    shown = [figure for figure in figures if not figure.more]
+    maps = [figure for figure in shown if not readouts or figure.readout in readouts]
     light = file("page.css").split("}")[0]
     colors = re.findall(r"--([np])(\d):(#\w+)", light)
     page = template("notebook.html").render(

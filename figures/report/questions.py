@@ -1,7 +1,7 @@
 """Questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -12,11 +12,12 @@ import pandas as pd
 from figures.captions import counted
 from figures.report import views
 from figures.report.courses import budget, course
-from figures.report.views import Cell, ReportFigure, ReportFigures, Section
+from figures.report.views import Cell, HeatMap, ReportFigure, Section
 from figures.tables import unjudged
+from probe.extensions import spread_over
 from probe.tables.layer_text import interval, mean_cell
 from probe.tables.matrices import Matrices
-from probe.tables.schemas import CONTROLS, Tables
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
@@ -37,14 +38,14 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
     for ask in (causes, missing, parted, retrained, course, budget, output, diagnostics):
-        answers = {run: ask(tables, matrices[run]) for run, tables in runs.items()}
-        figures, more = (_together({r: a[k] for r, a in answers.items()}) for k in range(2))
-        if figures:
+        asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
+        more = [figure for figure in asked if figure.more]
+        if figures := [figure for figure in asked if not figure.more]:
             answered.append(Section(ask.__name__, figures, more))
     return answered
 
 
-def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigure]:
+def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigure]:
     """Return the figures of all runs, ordered by readout, then by learner."""
     several = len(figures) > 1
     of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
@@ -53,7 +54,7 @@ def _together(figures: Mapping[str, Sequence[ReportFigure]]) -> list[ReportFigur
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
 
 
-def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
+def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what is missing in each layer: after all tasks and, in further figures, after fewer."""
     barred = unjudged(tables["statements"])
     figures, earlier = [], list[ReportFigure]()
@@ -63,12 +64,13 @@ def missing(tables: Tables, matrices: Matrices) -> ReportFigures:
         if any(cell.tone is not None for row in view.cells for cell in row):
             figures.append(ReportFigure(learner=learner, readout=readout, view=view))
             earlier += _earlier(matrices, learner, readout, features)
-    return [replace(f, tasks_seen=views.ALL if earlier else "") for f in figures], earlier
+    yield from (replace(f, tasks_seen=views.ALL if earlier else "") for f in figures)
+    yield from (replace(f, more=True) for f in earlier)
 
 
-def causes(tables: Tables, _: Matrices) -> ReportFigures:
+def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the change of each layer cost; beside it, what a readout of each layer forgot."""
-    contents, figures = dict(_of_layers(tables)), []
+    contents = dict(_of_layers(tables))
     for learner, rows in where(tables["causes"], score="accuracy").groupby("learner", sort=False):
         whole = [
             where(rows, quantity=q).assign(feature=name, quantity="attributed")
@@ -76,19 +78,16 @@ def causes(tables: Tables, _: Matrices) -> ReportFigures:
         ]
         pieces = [rows[rows["feature"] != ""], *(table for table in whole if table["value"].any())]
         view = _map(pd.concat(pieces), _CAUSES)
-        figures.append(ReportFigure(learner=learner, title="cost of its change", view=view))
+        yield ReportFigure(learner=learner, title="cost of its change", view=view)
         readouts = [readout for name, readout in contents if name == learner]
         for readout in [views.FIRST] if views.FIRST in readouts else readouts[:1]:
             layers, title = contents[learner, readout], f"forgotten by its readout ({readout})"
             if len(forgotten := where(layers, quantity="forgotten")):
                 view = _map(forgotten, ["forgotten"])
-                figures.append(ReportFigure(learner=learner, title=title, view=view))
-    return figures, []
+                yield ReportFigure(learner=learner, title=title, view=view)
 
 
-def _map(
-    layers: pd.DataFrame, quantities: Sequence[str], barred: Collection[str] = ()
-) -> views.HeatMap:
+def _map(layers: pd.DataFrame, quantities: Sequence[str], barred: Collection[str] = ()) -> HeatMap:
     """Return the first quantity of layers by task position; tips and numbers have all of them."""
     features = list(layers["feature"].unique())
     by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
@@ -104,7 +103,7 @@ def _map(
             texts = (interval(row_of.get(quantity)) for quantity in quantities)
             lines.append((feature, str(position or views.ALL), *texts))
     columns = ["layer", "task position", *(name.replace("_", " ") for name in quantities)]
-    return views.HeatMap(
+    return HeatMap(
         rows=features,
         columns=[str(position or views.ALL) for position in positions],
         cells=cells,
@@ -133,7 +132,7 @@ def _earlier(
         matrices.ceiling(learner, f, readout) - matrices.matrix(learner, f, readout).values
         for f in rows
     ]
-    for t in views.evenly(range(1, matrices.tasks), _MOST_STEPS):
+    for t in spread_over(range(1, matrices.tasks), _MOST_STEPS):
         cells = [
             [
                 Cell.missing(value, f"{f}, task position {j}, after {t}: missing {points(value)}")
@@ -143,15 +142,14 @@ def _earlier(
         ]
         if sum(row[0].tone is not None for row in cells) > 1:
             title = f"after {counted(t, 'task')}"
-            view = views.HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
+            view = HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
             yield ReportFigure(
                 learner=learner, readout=readout, title=title, tasks_seen=str(t), view=view
             )
 
 
-def parted(tables: Tables, _: Matrices) -> ReportFigures:
+def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask how much was forgotten, and how much was never learned."""
-    figures = []
     for (learner, readout), layers in _of_layers(tables):
         # The output loses far more than any layer before it, which would all lie at 0 then.
         features = list(layers["feature"].unique())[:-1]
@@ -164,27 +162,26 @@ def parted(tables: Tables, _: Matrices) -> ReportFigures:
             ]:
                 series[quantity.replace("_", " ")] = points_of
         if series:
-            view = views.Chart(
-                series=series, across="layer", up="points of accuracy", names=features
-            )
-            figures.append(ReportFigure(learner=learner, readout=readout, view=view))
-    return figures, []
+            up = "points of accuracy"
+            view = views.Chart(series=series, across="layer", up=up, names=features)
+            yield ReportFigure(learner=learner, readout=readout, view=view)
 
 
-def retrained(tables: Tables, _: Matrices) -> ReportFigures:
+def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what retraining reaches: PRA of each layer and, for each layer, F1 of each task."""
     scores = where(tables["summary"], metric=("pra", "f1")).sort_values("depth", kind="stable")
     pra = where(scores, metric="pra")
     features = list(pra["feature"].unique())
     if len(features) < 2:
-        return [], []
+        return
     lines = []
     for learner, rows in pra.groupby("learner", sort=False):
         means = {row.feature: (row.mean, row.std) for row in rows.itertuples()}
         cells = (mean_cell(means.get(feature), " ± ") for feature in features)
         lines.append((views.label(learner), *cells))
     sheet = Sheet(title="", columns=["PRA in %", *views.short(features)], lines=lines)
-    return [ReportFigure(view=sheet), *_f1_by_task(where(scores, metric="f1"))], []
+    yield ReportFigure(view=sheet)
+    yield from _f1_by_task(where(scores, metric="f1"))
 
 
 def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
@@ -194,7 +191,7 @@ def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
         yield ReportFigure(
             learner=learner,
             title="F1 of each task",
-            view=views.HeatMap(
+            view=HeatMap(
                 rows=views.short(list(percent.index)),
                 columns=[f"{j:.0f}" for j in sorted(percent.columns)],
                 cells=[
@@ -208,10 +205,10 @@ def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
         )
 
 
-def output(tables: Tables, matrices: Matrices) -> ReportFigures:
+def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what the metrics of the output say."""
     learners = matrices.learners if matrices.tasks else ()
-    figures = [ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners]
+    yield from (ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners)
     rows = where(tables["metrics"], feature="")
     scored = rows["learner"][np.isfinite(rows["mean"])].unique()
     lines = []
@@ -226,11 +223,10 @@ def output(tables: Tables, matrices: Matrices) -> ReportFigures:
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, all tasks", *texts))
         columns = ["metric", *map(views.label, scored)]
-        figures.append(ReportFigure(view=Sheet(title="", columns=columns, lines=lines)))
-    return figures, []
+        yield ReportFigure(view=Sheet(title="", columns=columns, lines=lines))
 
 
-def _matrix(R: Any) -> views.HeatMap:
+def _matrix(R: Any) -> HeatMap:
     """Return R as a heat map; tones are accuracies, those of tasks not yet learned are pale.
 
     If there are many tasks, only some are drawn; its table has all of them.
@@ -238,8 +234,8 @@ def _matrix(R: Any) -> views.HeatMap:
     steps, positions = range(len(R)), range(1, len(R))
     titles = ["tasks learned / task position", *map(str, positions)]
     lines = [(str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps]
-    rows, columns = views.evenly(steps, _MOST_TASKS), views.evenly(positions, _MOST_TASKS)
-    return views.HeatMap(
+    rows, columns = spread_over(steps, _MOST_TASKS), spread_over(positions, _MOST_TASKS)
+    return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
         cells=[[_accuracy(t, j, float(R[t, j - 1])) for j in columns] for t in rows],
@@ -263,9 +259,8 @@ def _mean_and_std(row: Any) -> str:
     return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
 
 
-def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
+def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask how the features changed."""
-    figures = []
     for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
         rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
         metrics = list(rows["metric"].unique())
@@ -274,16 +269,14 @@ def diagnostics(tables: Tables, _: Matrices) -> ReportFigures:
         texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
-        figures.append(ReportFigure(learner=learner, view=table))
-    return figures, []
+        yield ReportFigure(learner=learner, view=table)
 
 
 def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
-    """Yield the rows of each continual learner's layers, by depth, one readout after another."""
+    """Yield the rows of each learner's layers, by depth, one readout after another."""
     layers = tables["layers"].sort_values("depth", kind="stable")
     order = tables["layers"][["readout", "learner"]].drop_duplicates()
     readouts = list(order["readout"].unique())
     pairs = sorted(order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout))
     for readout, learner in pairs:
-        if learner not in CONTROLS:
-            yield (learner, readout), where(layers, readout=readout, learner=learner)
+        yield (learner, readout), where(layers, readout=readout, learner=learner)

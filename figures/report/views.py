@@ -6,10 +6,11 @@ Every number that is drawn is also in the `table` of its view.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
+from probe.extensions import spread_over
 from probe.tables.layer_text import interval
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
@@ -24,7 +25,6 @@ _COLOR_BORDERS = (0.5, 1, 2, 5, 10, 20, 50)  # points of accuracy
 _TICKS = 4
 _MOST_LINES = 8  # of a chart
 _WIDTHS = (24, 32, 40)  # of names, in characters
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ class Chart:
     @property
     def drawn(self) -> dict[str, Sequence[ChartPoint]]:
         """The series that are drawn: if there are many, some at even distances."""
-        return dict(evenly(list(self.series.items()), _MOST_LINES))
+        return dict(spread_over(list(self.series.items()), _MOST_LINES))
 
     @property
     def x(self) -> ChartAxis:
@@ -161,7 +161,8 @@ class ReportFigure:
     """A view with the learner and the readout that it is about; "" = all of them.
 
     `run` is "" if the report is about one run, `tasks_seen` is "" if a reader cannot choose;
-    `title` names what else the view is about.
+    `title` names what else the view is about. If there is `more` than the answer in it, it is
+    hidden until the reader opens it.
     """
 
     run: str = ""
@@ -170,10 +171,7 @@ class ReportFigure:
     title: str = ""
     tasks_seen: str = ""
     view: Any
-
-
-ReportFigures = tuple[Sequence[ReportFigure], Sequence[ReportFigure]]
-"""The figures that answer a question, and more that are hidden until the reader opens them."""
+    more: bool = False
 
 
 class Section(NamedTuple):
@@ -223,22 +221,3 @@ def short(names: Sequence[str]) -> list[str]:
     """Return names with the first parts of long ones cut off, if all names stay different."""
     shorter = (shortened(names, width) for width in _WIDTHS)
     return next((short for short in shorter if short != list(names)), list(names))
-
-
-def evenly(items: Sequence[_Item], most: int) -> list[_Item]:
-    """Choose items at even distances, including the first and the last.
-
-    Args:
-        items: The items.
-        most: The largest number of items to choose.
-
-    Returns:
-        The chosen items, all if there are no more than that.
-
-    >>> evenly(range(1, 51), 5), evenly("abc", 5)
-    ([1, 13, 25, 38, 50], ['a', 'b', 'c'])
-    """
-    last = len(items) - 1
-    if last < most:
-        return list(items)
-    return [items[round(k * last / (most - 1))] for k in range(most)]

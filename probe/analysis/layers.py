@@ -17,15 +17,12 @@ from numpy.typing import NDArray
 
 from probe.analysis.intervals import Estimate, mean_of, ratio_of
 from probe.analysis.statements import QUANTITIES
-from probe.analysis.task_positions import (
-    TaskPosition,
-    at_position,
-    mean_over_positions,
-    over_all_tasks,
-)
+from probe.analysis.task_positions import TaskPosition, at_position, average_over, over_all_tasks
 from probe.analysis.variance import Design, Floats
 
 Right = NDArray[np.bool_]
+
+_Means = dict[str, Floats]  # values (S, m) whose means are quantities, by name
 
 _FORGOTTEN = (
     "forgotten",
@@ -152,14 +149,12 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
         combined["never_learned_slope"] = [w * e_j["never_learned"] for w, e_j in slopes]
     for name, values in combined.items():
         if len(values) >= max(T - 1, 1):
-            mean, x = mean_over_positions(positions[1 : 1 + len(values)], values)
+            mean, x = average_over(positions[1 : 1 + len(values)], values)
             results += _estimated(mean, {name: x}, layout)
     return sorted(results, key=lambda q: (QUANTITIES.index(q.quantity), q.task_position or 0))
 
 
-def _means(
-    outcomes: LayerOutcomes, layout: TestLayout, position: TaskPosition
-) -> dict[str, Floats]:
+def _means(outcomes: LayerOutcomes, layout: TestLayout, position: TaskPosition) -> _Means:
     """Return the values (S, m) whose means are quantities, at the test examples of a position."""
     rows, p, T = outcomes.rows, position.position, layout.orders.shape[1]
     right = {"accuracy": rows[T], "floor": outcomes.floor, "ceiling": outcomes.ceiling}
@@ -189,9 +184,7 @@ def _means(
     return {name: values for name, values in e.items() if name not in absent}
 
 
-def _estimated(
-    position: TaskPosition, e: Mapping[str, Floats], layout: TestLayout
-) -> list[Quantity]:
+def _estimated(position: TaskPosition, e: _Means, layout: TestLayout) -> list[Quantity]:
     """Return quantities with their intervals; e: the values of each mean, (S, m), by name."""
     design = Design(position.weights, layout.strata[position.examples])
     estimates = {name: mean_of(design, values) for name, values in e.items()}

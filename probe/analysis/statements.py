@@ -119,7 +119,7 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     return earliest, len(verdicts) - confirmed if confirmed else None
 
 
-def seeds_to_decide(estimate: Estimate, margin: float) -> int | None:
+def seeds_needed(estimate: Estimate, margin: float) -> int | None:
     """Return about how many seeds it takes to tell a difference from the margin.
 
     It assumes that the estimated value is the true one, and that only more seeds narrow the
@@ -132,7 +132,7 @@ def seeds_to_decide(estimate: Estimate, margin: float) -> int | None:
     Returns:
         The number of seeds, None if it is above 100.
 
-    >>> seeds_to_decide(Estimate(value=0.02, low=-0.02, high=0.06, seeds=5), 0.05)
+    >>> seeds_needed(Estimate(value=0.02, low=-0.02, high=0.06, seeds=5), 0.05)
     7
     """
     from scipy.special import stdtrit

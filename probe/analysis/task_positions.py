@@ -74,7 +74,7 @@ def at_position(
     return TaskPosition(position, examples, weights, used[:, examples])
 
 
-def mean_over_positions(
+def average_over(
     positions: Sequence[TaskPosition], values: Sequence[Floats]
 ) -> tuple[TaskPosition, Floats]:
     """Average over task positions.

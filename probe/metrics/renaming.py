@@ -4,8 +4,6 @@ A network whose outputs are permuted has an accuracy near 0 and has forgotten no
 order of classes were mixed up. A renaming that returns most of what was lost tells so.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

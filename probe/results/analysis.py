@@ -6,14 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from probe.analysis.variance import Floats
 from probe.errors import InputError, unknown
+from probe.files import write_text
 from probe.metrics.matrix import AccuracyMatrix
 from probe.notes import listed, note_sentences
 from probe.results.records import Records
+from probe.tables import export
 from probe.tables.folder import Saved
 from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
 from probe.tables.matrices import Matrices
@@ -82,9 +83,7 @@ class Analysis(ResultBase):
         """
         return self._matrices.matrix(self._learner(learner), feature, readout)
 
-    def ceiling(
-        self, feature: str, readout: str, learner: str | None = None
-    ) -> NDArray[np.float64]:
+    def ceiling(self, feature: str, readout: str, learner: str | None = None) -> Floats:
         """Return C[l, j] of a feature l, (T,), by task position; NaN without an offline model.
 
         Args:
@@ -194,11 +193,11 @@ class Analysis(ResultBase):
             NotWritten: The page cannot be written.
         """
         # An arrow up, as that of `plot`.
-        from figures.report.page import report, write_page
+        from figures.report.page import report
 
         path, caveats = Path(file), (ONE_NETWORK,) if self._of_one_network else ()
         title = path.stem if path.stem != "report" else path.absolute().parent.name
-        write_page(report({title: self.tables()}, {}, caveats=caveats), path)
+        write_text(path, report({title: self.tables()}, {}, caveats=caveats))
 
     def to_tensorboard(self, where: Any) -> None:
         """Write the analysis for TensorBoard, see `probe.tables.export`.
@@ -209,10 +208,7 @@ class Analysis(ResultBase):
         Raises:
             InputError: A folder needs tensorboard, which is not installed.
         """
-        # With pandas, imported when it is asked for.
-        from probe.tables.export import to_tensorboard
-
-        to_tensorboard(self.tables(), self.sheets(), where)
+        export.to_tensorboard(self.tables(), self.sheets(), where)
 
     def to_wandb(self, run: Any) -> None:
         """Log the analysis to a run of wandb, see `probe.tables.export`.
@@ -220,9 +216,7 @@ class Analysis(ResultBase):
         Args:
             run: A run, as `wandb.init` returns it.
         """
-        from probe.tables.export import to_wandb
-
-        to_wandb(self.tables(), run)
+        export.to_wandb(self.tables(), run)
 
     def saved(self) -> Saved:
         """Return the contents of a folder that saves the analysis."""

@@ -6,8 +6,6 @@ after all tasks; what is attributed to the blocks adds up to lost. See `probe.re
 seed counts once all of its orders are finished.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from statistics import fmean
@@ -17,12 +15,12 @@ import numpy as np
 
 from probe.analysis.intervals import mean_of
 from probe.analysis.layers import TestLayout
-from probe.analysis.task_positions import TaskPosition, at_position, mean_over_positions
+from probe.analysis.task_positions import TaskPosition, at_position, average_over
 from probe.analysis.variance import Design, Floats
 from probe.by_layer.measurement import Measurement, blocks_put_back
 from probe.by_layer.plan import CONTROLS
 from probe.results.layers import jobs_by_learner, layout_of
-from probe.results.result import JobResult, main_head
+from probe.results.result import JobResult, Results, main_head
 from probe.rewinding.hybrids import Rewinding
 from probe.tables.schemas import Row
 from probe.tasks import TestExamples
@@ -30,8 +28,10 @@ from probe.tasks import TestExamples
 Name = tuple[str, str]
 """A feature, empty for the whole network, and a quantity."""
 
+_Mean = tuple[TaskPosition, Floats, float]  # test examples, their values, the sampling error
 
-def cause_rows(results: Sequence[JobResult], hybrids: int) -> Iterator[Row]:
+
+def cause_rows(results: Results, hybrids: int) -> Iterator[Row]:
     """Yield the rows of `causes`.
 
     Args:
@@ -56,20 +56,21 @@ def cause_rows(results: Sequence[JobResult], hybrids: int) -> Iterator[Row]:
                 yield {"learner": learner, "score": score, **row}
 
 
-def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int) -> Iterator[Row]:
+def _of_learner(runs: Results, seeds: int, score: str, hybrids: int) -> Iterator[Row]:
     """Yield the rows of each task position, then the means over these positions."""
     orders = [run.job.tasks for run in runs[: len(runs) // seeds]]
     layout, features = layout_of(cast(TestExamples, runs[0].test), orders), runs[0].features
     positions = sorted(set.intersection(*(set(run.rewound) for run in runs)))
-    means: dict[Name, list[tuple[TaskPosition, Floats, float]]] = {}
+    means: dict[Name, list[_Mean]] = {}
     for j in positions:
+        at_j = at_position(layout.tasks, layout.orders, j)
         values, errors = zip(*(_values(run, j, score, hybrids) for run in runs), strict=True)
         # A run may lack what it forgot, where only its rewound networks are intact.
         for name in filter(lambda name: all(name in v for v in values), values[0]):
             stacked = np.array([by_name[name] for by_name in values])
             if not np.isfinite(stacked).all():
                 continue
-            place = _equal_tasks(layout) if name[1] == "net" else _position(layout, j)
+            place = _equal_tasks(layout) if name[1] == "net" else at_j
             mean = place.mean(stacked.reshape(seeds, len(orders), -1))
             # The runs of a seed share the orders of the blocks, whose errors need not average out.
             error = fmean(by_block.get(name[0], 0.0) for by_block in errors)
@@ -78,7 +79,7 @@ def _of_learner(runs: Sequence[JobResult], seeds: int, score: str, hybrids: int)
     for name, by_position in means.items():
         if len(by_position) == len(positions):
             places, of_places, of_errors = zip(*by_position, strict=True)
-            over_all = mean_over_positions(places, of_places)
+            over_all = average_over(places, of_places)
             yield _row(features, name, layout, (*over_all, fmean(of_errors)))
 
 
@@ -110,10 +111,6 @@ def _scores(measurement: Measurement, head: str, score: str) -> Floats:
     return np.asarray(measurement.predicted[head] == measurement.test.labels, dtype=np.float64)
 
 
-def _position(layout: TestLayout, position: int) -> TaskPosition:
-    return at_position(layout.tasks, layout.orders, position)
-
-
 def _equal_tasks(layout: TestLayout) -> TaskPosition:
     """Return all test examples, of which all tasks weigh the same."""
     sizes = np.bincount(layout.tasks)
@@ -122,18 +119,14 @@ def _equal_tasks(layout: TestLayout) -> TaskPosition:
 
 
 def _row(
-    features: Sequence[str],
-    name: Name,
-    layout: TestLayout,
-    mean: tuple[TaskPosition, Floats, float],
-    position: int | None = None,
+    features: Sequence[str], name: Name, layout: TestLayout, mean: _Mean, j: int | None = None
 ) -> Row:
     (feature, quantity), (place, values, error) = name, mean
     estimate = mean_of(Design(place.weights, layout.strata[place.examples]), values)
     return {
         "feature": feature,
         "depth": 1 + features.index(feature) if feature else None,
-        "task_position": position,
+        "task_position": j,
         "quantity": quantity,
         **{column: getattr(estimate, column) for column in ("value", "low", "high", "seeds")},
         "sampling_error": error if quantity == "attributed" else float("nan"),

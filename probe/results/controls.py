@@ -11,7 +11,7 @@
 A seed counts once all of its orders are finished, with their controls.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
@@ -22,13 +22,13 @@ from probe.analysis.layers import Right, TestLayout, quantity
 from probe.analysis.task_positions import TaskPosition, at_position, over_all_tasks
 from probe.analysis.variance import Design, Floats
 from probe.results.layers import correct, jobs_by_learner, layout_of
-from probe.results.result import JobResult
+from probe.results.result import Results
 from probe.tables.schemas import Row
 
 _Control = tuple[str, Right | Floats, TaskPosition]
 
 
-def control_rows(results: Sequence[JobResult]) -> Iterator[Row]:
+def control_rows(results: Results) -> Iterator[Row]:
     """Yield the controls of each learner by readout and feature, if there are any."""
     for runs in jobs_by_learner(results).values():
         readouts = dict.fromkeys(name for run in runs for name in run.readouts)
@@ -36,7 +36,7 @@ def control_rows(results: Sequence[JobResult]) -> Iterator[Row]:
             yield from _of_layer(runs, readout, feature)
 
 
-def _of_layer(results: Sequence[JobResult], readout: str, feature: str) -> Iterator[Row]:
+def _of_layer(results: Results, readout: str, feature: str) -> Iterator[Row]:
     """Yield the controls of one layer; results: those of a learner's jobs, a run's own first."""
     run, ends = results[0], {r.job: r.at_end(feature, readout) for r in results}
     unfinished = {job.seed for job, scores in ends.items() if scores is None}
@@ -52,9 +52,7 @@ def _of_layer(results: Sequence[JobResult], readout: str, feature: str) -> Itera
     layout = layout_of(run.test, [tasks[order] for order in orders])
     rows = [correct(run.test, scores_of[job]) for job in product(seeds, orders, left_out)]
     right = np.reshape(rows, (len(seeds), len(orders), len(left_out), -1))
-    memorized = np.array(
-        [[[scores_of[s, o, 0].control] for o in orders] for s in seeds], dtype=float
-    )
+    memorized = np.array([[[scores_of[s, o, 0].control] for o in orders] for s in seeds], float)
     for name, control, place in _controls(right, memorized, layout):
         value, other = place.mean(right[:, :, 0]), place.mean(control)
         mean = partial(mean_of, Design(place.weights, layout.strata[place.examples]))

@@ -94,7 +94,7 @@ def explain(
         # Of the last task nothing can have been forgotten yet.
         last = len(run.tasks) - quantity.startswith("forgotten")
         for j in range(1, last + 1) if run.job.learner == learner else ():
-            values = _values(run, feature, readout, controls, j)
+            values = _values(run, (feature, readout), controls, j)
             if values.keys() >= set(terms):
                 cells = [values[term] for term in terms]
                 texts = [f"{value:.4f}" for value in (*cells, _quantity(*cells))]
@@ -102,8 +102,7 @@ def explain(
     if not lines:
         raise InputError(f"{quantity} of {feature} by {readout} is not measured in {root}")
     tables = read_tables(root)
-    allowed = {"learner": [learner], "feature": ["", feature], "readout": ["", readout]}
-    notes = where(tables["notes"], **allowed)
+    notes = where(tables["notes"], learner=learner, feature=["", feature], readout=["", readout])
     layer = {"learner": learner, "readout": readout, "feature": feature}
     return (
         Sheet(
@@ -119,29 +118,27 @@ def explain(
 
 
 def _values(
-    run: JobResult,
-    feature: str,
-    readout: str,
-    controls: Mapping[tuple[str, int], JobResult],
-    j: int,
+    run: JobResult, layer: tuple[str, str], controls: Mapping[tuple[str, int], JobResult], j: int
 ) -> dict[str, float]:
-    """Return the terms of a run that were measured, for the task at position j."""
+    """Return the terms of a run that were measured, for the task at position j.
+
+    layer: the feature and the readout.
+    """
     T, task, has_controls = len(run.tasks), run.job.tasks[j - 1], not run.job.own_network
-    rows = {t: scores.accuracy[j - 1] for t, scores in run.rows(feature, readout).items()}
+    rows = {t: scores.accuracy[j - 1] for t, scores in run.rows(*layer).items()}
     values = {END: rows.get(T), LEARNED: rows.get(j), FLOOR: None if has_controls else rows.get(0)}
     if j < T and rows.keys() >= set(range(j, T)):
         values[BEST] = max(rows[t] for t in range(j, T))
     for name, kind in ((FLOOR, UNTRAINED), (CEILING, OFFLINE)):
         control = controls.get((kind, run.job.seed)) if has_controls else None
-        if control and (scores := control.at_end(feature, readout)):
+        if control and (scores := control.at_end(*layer)):
             values[name] = scores.accuracy[task]  # the controls have the tasks in base order
     return {term: value for term, value in values.items() if value is not None}
 
 
 def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Iterator[str]:
     """Yield the values of the quantity in layers.csv, for each task position and all tasks."""
-    for row in records(tables["layers"]):
-        if row.quantity == quantity and layer.items() <= row._asdict().items():
-            where = "all tasks" if row.task_position is None else f"j = {row.task_position}"
-            interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
-            yield f"layers.csv, {where}: {row.value:.4f}{interval}, seeds: {row.seeds}"
+    for row in records(where(tables["layers"], **layer, quantity=quantity)):
+        tasks = "all tasks" if row.task_position is None else f"j = {row.task_position}"
+        interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
+        yield f"layers.csv, {tasks}: {row.value:.4f}{interval}, seeds: {row.seeds}"

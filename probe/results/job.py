@@ -1,7 +1,5 @@
 """One job of a run directory, done under its lock by any process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial

@@ -16,18 +16,11 @@ import pandas as pd
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.layers import LayerOutcomes, Quantity, Right, TestLayout, quantities
-from probe.analysis.statements import (
-    FEWEST,
-    STATEMENTS,
-    first_layer,
-    margin,
-    seeds_to_decide,
-    verdict,
-)
+from probe.analysis.statements import FEWEST, STATEMENTS, first_layer, margin, seeds_needed, verdict
 from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.metrics.murata import RETRAIN
-from probe.results.result import JobResult, Scores, main_head
+from probe.results.result import JobResult, Results, Scores, main_head
 from probe.tables.schemas import Row
 from probe.tables.table_file import new_table
 from probe.tasks import TestExamples
@@ -119,7 +112,7 @@ def jobs_by_learner(results: Iterable[JobResult]) -> dict[str, list[JobResult]]:
     return groups
 
 
-def layers_of(results: Sequence[JobResult]) -> Iterator[Layer]:
+def layers_of(results: Results) -> Iterator[Layer]:
     """Yield the layers of each learner that have a finished seed, by readout and depth."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
     learned = (result for result in results if result.job.kind not in CONTROLS)
@@ -133,10 +126,7 @@ def layers_of(results: Sequence[JobResult]) -> Iterator[Layer]:
 
 
 def _layer(
-    results: Sequence[JobResult],
-    readout: str,
-    feature: str,
-    controls: Mapping[str, Sequence[JobResult]],
+    results: Results, readout: str, feature: str, controls: Mapping[str, Results]
 ) -> Layer | None:
     """Return one layer of a learner; None if no seed is finished.
 
@@ -290,4 +280,4 @@ def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int |
         return None
     row = rows[first]
     estimate = Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds)
-    return seeds_to_decide(estimate, row.margin)
+    return seeds_needed(estimate, row.margin)

@@ -1,11 +1,10 @@
 """Results and predictions read from folders: saved results, and run directories."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from probe.errors import InputError
 from probe.results.analysis import KIND, Analysis
@@ -13,9 +12,6 @@ from probe.results.records import Records
 from probe.results.run_directory import is_run_directory
 from probe.retraining import PartialRetraining
 from probe.tables.folder import DESCRIPTION, Saved, read_folder, read_tables
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _READERS: dict[str, Callable[[Saved], Analysis | PartialRetraining]] = {
     KIND: Analysis.of_saved,

@@ -10,7 +10,7 @@ from torch import nn
 
 from probe.batch import first
 from probe.examples import Examples
-from probe.files import make_folder, replacing
+from probe.files import make_folder, write_text
 from probe.locks import lock
 from probe.modules import copied
 from probe.results.run_directory import PRECISION, refuse_foreign
@@ -48,8 +48,7 @@ def resolve_precision(
     with lock(root, wait=True):
         path = root / PRECISION
         if not path.exists():
-            with replacing(path) as partial:
-                partial.write_text(_faster(recipe, model, data, device), "utf-8")
+            write_text(path, _faster(recipe, model, data, device))
         return replace(recipe, precision=cast(Any, path.read_text("utf-8").strip()))
 
 

@@ -1,22 +1,18 @@
 """The predictions of a study or an analysis: a row for each test example and measurement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.measurement import HALF, Measurements, from_arrays, to_arrays
 from probe.by_layer.plan import CONTROLS, Plan
 from probe.results.run_directory import read_plan, store_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = (
     *("learner", "order", "seed", "tasks_seen", "feature", "readout", "head"),
@@ -50,8 +46,6 @@ class Records:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the predictions as a frame, see `probe.predictions`."""
-        import pandas as pd
-
         frames = [frame for job in jobs_of(self.plan) for frame in self._frames(job)]
         table = pd.concat(frames or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
         texts = ["learner", "order", "feature", "readout", "head"]
@@ -59,8 +53,6 @@ class Records:
 
     def _frames(self, job: Job) -> Iterator[pd.DataFrame]:
         """Yield a frame of the predictions under each head of each measurement of a job."""
-        import pandas as pd
-
         measurements = self.measurements.get(job.name, {})
         output = self.plan.learners[job.learner].features[-1]
         position_of_task = 1 + np.argsort(job.tasks)
@@ -72,9 +64,7 @@ class Records:
                 predicted = measurement.predicted[head]
                 # Of rewound networks only some examples are tested.
                 tested = np.flatnonzero(predicted < n_classes)
-                labels, tasks = (
-                    x[tested] for x in (measurement.test.labels, measurement.test.tasks)
-                )
+                labels, tasks = measurement.test.labels[tested], measurement.test.tasks[tested]
                 columns = {
                     **job.columns,
                     "tasks_seen": key.tasks_seen,

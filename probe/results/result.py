@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 from probe.analysis.statements import UNFINISHED
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
-from probe.by_layer.measurement import (
-    HALF,
-    REESTIMATED,
-    Key,
-    Measurement,
-    Measurements,
-    TrainingCost,
-)
+from probe.by_layer.measurement import HALF, REESTIMATED, Key, Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
@@ -168,37 +161,41 @@ class JobResult:
         """
         return self.rows(feature, readout).get(self.job.last)
 
-    def matrix(
-        self,
-        feature: str = "",
-        readout: str = "",
-        *,
-        head: Head | None = None,
-        untrained: JobResult | None = None,
-    ) -> AccuracyMatrix | None:
-        """Return A[l, t, j] of a feature l, or R under a head; None unless all of it is measured.
+    def R(self, head: Head) -> AccuracyMatrix | None:  # noqa: N802, as the literature has it
+        """Return R under a head of the report, (T+1, T); None unless all of it is measured.
+
+        An offline job has only two rows, so it has no matrix if there is more than one task.
+        """
+        rows = self.outputs.get(head, {}) if head in self.heads else {}
+        return self._matrix({tasks_seen: scores.accuracy for tasks_seen, scores in rows.items()})
+
+    def matrix(self, feature: str, readout: str, floor: JobResult | None) -> AccuracyMatrix | None:
+        """Return A[l, t, j] of a feature l; None unless all of it is measured.
 
         Args:
             feature: The feature.
             readout: The readout downstream of it.
-            head: A head of the report, for R in place of a feature's matrix.
-            untrained: The job of the untrained network, for row 0; its tasks are in base order.
+            floor: The job of the untrained network, for row 0; its tasks are in base order.
 
         Returns:
-            The matrix, (T+1, T). Row t holds the accuracies after t tasks, row 0 the floor. An
-            offline job has only two rows, so it has no matrix if there is more than one task.
+            The matrix, (T+1, T). Row t holds the accuracies after t tasks, row 0 the floor.
         """
-        T, rows = len(self.tasks), self.outputs.get(head, {}) if head in self.heads else {}
-        if head is None:
-            rows = self.rows(feature, readout)
+        rows = self.rows(feature, readout)
         accuracies = {tasks_seen: scores.accuracy for tasks_seen, scores in rows.items()}
-        floor = untrained.rows(feature, readout).get(0) if untrained else None
-        if floor is not None:
-            accuracies.setdefault(0, floor.accuracy[list(self.job.tasks)])
+        if floor and (untrained := floor.rows(feature, readout).get(0)):
+            accuracies.setdefault(0, untrained.accuracy[list(self.job.tasks)])
+        return self._matrix(accuracies)
+
+    def _matrix(self, accuracies: Mapping[int, NDArray[np.float64]]) -> AccuracyMatrix | None:
         # A matrix with rows missing would give metrics of fewer tasks.
-        if len(accuracies) <= T:
+        if len(accuracies) <= len(self.tasks):
             return None
-        return AccuracyMatrix(np.stack([accuracies[tasks_seen] for tasks_seen in range(T + 1)]))
+        rows = [accuracies[tasks_seen] for tasks_seen in range(len(self.tasks) + 1)]
+        return AccuracyMatrix(np.stack(rows))
+
+
+Results = Sequence[JobResult]
+"""The results of the jobs of a plan, or of some of them."""
 
 
 def main_head(job: Job) -> Head:
@@ -209,7 +206,7 @@ def main_head(job: Job) -> Head:
     return "multi" if job.task_aware else "single"
 
 
-def job_result(plan: Plan, job: Job, measurements: Measurements) -> JobResult:
+def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) -> JobResult:
     """Return a job's result from its finished measurements.
 
     Args:

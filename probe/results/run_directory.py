@@ -24,7 +24,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import InputError, unreadable
-from probe.files import content_of, discard, replacing
+from probe.files import content_of, discard, write_text
 from probe.locks import LOCK
 from probe.tables.folder import hashes_of_tables
 
@@ -90,8 +90,7 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
         "tables": tables,
         "hashes": hashes,
     }
-    with replacing(root / _DESCRIPTION) as partial:
-        partial.write_text(json.dumps(record, indent=1), encoding="utf-8")
+    write_text(root / _DESCRIPTION, json.dumps(record, indent=1))
 
 
 def read_plan(root: Path) -> Plan:

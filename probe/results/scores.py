@@ -13,12 +13,12 @@ learner is the mean and deviation over its seeds. Metrics with missing inputs ar
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
 from probe.analysis.intervals import SeedMean, mean_over_seeds
-from probe.by_layer.plan import CONTROLS, UNTRAINED
+from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.by_layer.report import ReportSpec
 from probe.errors import described, no_exit
 from probe.extensions import MetricEntry
@@ -27,7 +27,7 @@ from probe.metrics.diaz_rodriguez import NAMES, ce, cl_score, cl_stability, ms, 
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
-from probe.results.result import JobResult, main_head
+from probe.results.result import JobResult, Results, main_head
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import LARGEST, Row
 
@@ -44,12 +44,13 @@ class _Name(NamedTuple):
 
 _Peers = Mapping[tuple[str, str, int], JobResult]  # by learner's kind, order, seed
 _Values = Iterator[tuple[_Name, float]]
+_Metrics = Iterable[MetricEntry]  # the user's
 
 
 def metric_rows(
-    results: Sequence[JobResult],
+    results: Results,
     report: ReportSpec,
-    metrics: Iterable[MetricEntry] = (),
+    metrics: _Metrics = (),
     by_first: bool = False,
 ) -> list[Row]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
@@ -118,9 +119,7 @@ def cl_scores(
             yield f"{metric}[{name}]", SeedMean(mean=score, std=math.nan, seeds=seeds)
 
 
-def user_scores(
-    R: AccuracyMatrix, metrics: Iterable[MetricEntry]
-) -> tuple[dict[str, float], list[str]]:
+def user_scores(R: AccuracyMatrix, metrics: _Metrics) -> tuple[dict[str, float], list[str]]:
     """Return the scores of user-defined metrics for an accuracy matrix, and notes.
 
     A metric that fails, or returns a number that tables cannot hold, gets a note and does not
@@ -150,27 +149,20 @@ def user_scores(
     return values, notes
 
 
-def _metrics_of(
-    result: JobResult, peers: _Peers, report: ReportSpec, metrics: Iterable[MetricEntry]
-) -> _Values:
+def _metrics_of(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics) -> _Values:
     """Yield every metric of a job that can be computed, with its name.
 
     peers: all finished jobs of the study, to compare with.
     """
-    job = result.job
-    untrained, offline = (peers.get((kind, "", job.seed)) for kind in CONTROLS)
-    cumulative = peers.get(("cumulative", job.order, job.seed))
-    yield from _murata(result, offline)
-    yield from _of_outputs(result, cumulative, offline, report, metrics)
-    if job.offline or job.own_network:
-        untrained = offline = None
-    yield from _of_layers(result, untrained, offline, metrics)
+    yield from _murata(result, peers)
+    yield from _of_outputs(result, peers, report, metrics)
+    yield from _of_layers(result, peers, metrics)
     yield from _of_costs(result)
 
 
-def _murata(result: JobResult, offline: JobResult | None) -> _Values:
-    """Yield PRA and the strength of forgetting by feature; offline: the seed's ceiling."""
-    ceiling = None
+def _murata(result: JobResult, peers: _Peers) -> _Values:
+    """Yield PRA and the strength of forgetting by feature, compared with the seed's ceiling."""
+    offline, ceiling = peers.get((OFFLINE, "", result.job.seed)), None
     # Offline compared with itself would forget nothing, by definition.
     if offline is not None and offline is not result:
         # A task-aware learner is compared with a control that is task-aware, too.
@@ -182,26 +174,22 @@ def _murata(result: JobResult, offline: JobResult | None) -> _Values:
             yield _Name("", "murata", f"forgetting_strength[{feature}]"), strength
 
 
-def _of_outputs(
-    result: JobResult,
-    cumulative: JobResult | None,
-    offline: JobResult | None,
-    report: ReportSpec,
-    metrics: Iterable[MetricEntry],
-) -> _Values:
+def _of_outputs(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics) -> _Values:
     """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 
     It yields nothing unless all of R is measured. The reference is the cumulative learner of the
     same order and seed; alpha_ideal is the accuracy of the offline network on the first session's
     test data; test_sizes weigh tasks by examples or by classes, as the report says.
     """
+    offline = peers.get((OFFLINE, "", result.job.seed))
+    cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
     by_classes = tuple(len(classes) for _, classes in result.tasks)
     sizes = result.test_sizes if report.mean == "examples" else by_classes
     for head in report.heads:
-        R = result.matrix(head=head)
+        R = result.R(head)
         if R is None or not result.test_sizes:
             continue
-        reference = cumulative.matrix(head=head) if cumulative else None
+        reference = cumulative.R(head) if cumulative else None
         final = offline.outputs.get(head, {}).get(len(result.tasks)) if offline else None
         # Offline has the tasks in base order; knowing nothing it is no ideal.
         ideal = None if final is None else float(final.accuracy[result.job.tasks[0]]) or None
@@ -217,34 +205,32 @@ def _of_card(card: Scorecard, head: str = "", feature: str = "", readout: str = 
             yield _Name(head, paper, metric, feature, readout), value
 
 
-def _of_layers(
-    result: JobResult,
-    untrained: JobResult | None,
-    offline: JobResult | None,
-    metrics: Iterable[MetricEntry],
-) -> _Values:
+def _of_layers(result: JobResult, peers: _Peers, metrics: _Metrics) -> _Values:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
     It yields nothing unless all of A is measured, including its floor. Kemker's ideal is the
     ceiling on the first task. Linear readouts add deep forgetting and the replay gap; task-aware
     ones are compared with R under the head `multi`.
     """
-    R = result.matrix(head=main_head(result.job))
+    job, R = result.job, result.R(main_head(result.job))
+    untrained, offline = (peers.get((kind, "", job.seed)) for kind in CONTROLS)
+    if job.offline or job.own_network:
+        untrained = offline = None
     if R is not None and result.readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
     for readout, feature in product(result.readouts, result.features[:-1]):
-        A = result.matrix(feature, readout, untrained=untrained)
+        A = result.matrix(feature, readout, untrained)
         if A is None or not result.test_sizes:
             continue
         ceiling = offline.at_end(feature, readout) if offline else None
-        ideal = float(ceiling.accuracy[result.job.tasks[0]]) if ceiling else None
+        ideal = float(ceiling.accuracy[job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
         yield from _of_card(card, feature=feature, readout=readout)
         for metric, value in user_scores(A, metrics)[0].items():
             yield _Name("", "own", metric, feature, readout), value
         at_output = R
         if readout in result.task_aware_readouts:
-            at_output = result.matrix(result.features[-1], readout, untrained=untrained)
+            at_output = result.matrix(result.features[-1], readout, untrained)
         if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
             forgetting, gap = deep_forgetting(A), replay_gap(at_output, A)
             yield _Name("", "deep_shallow", "deep_forgetting", feature, readout), forgetting

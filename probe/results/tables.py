@@ -6,16 +6,14 @@ settings. The same results give the same bytes; only the times differ from run t
 drawn from the tables only.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from probe.analysis.statements import STUCK
+from probe.analysis.variance import Floats
 from probe.by_layer.jobs import Job, jobs_of, readout_keys
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
@@ -29,7 +27,7 @@ from probe.results.causes import cause_rows
 from probe.results.controls import control_rows
 from probe.results.layers import Layer, first_layers, layers_of
 from probe.results.repeats import repeated_networks
-from probe.results.result import JobResult, job_result, main_head
+from probe.results.result import JobResult, Results, job_result, main_head
 from probe.results.run_directory import describe, store_of
 from probe.results.scores import metric_rows, user_scores
 from probe.results.training_checks import check_trainings
@@ -78,9 +76,7 @@ def read_results(plan: Plan, root: Path) -> Iterator[JobResult]:
             ) from None
 
 
-def tables_of(
-    plan: Plan, results: Sequence[JobResult], metrics: Iterable[MetricEntry] = ()
-) -> Tables:
+def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ()) -> Tables:
     """Return all tables by name from the finished measurements.
 
     The same results give the same tables, except for the times.
@@ -249,7 +245,7 @@ def _notes_at_end(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator
     head = main_head(result.job)
     if output := result.tested.get(result.job.last):
         yield from renaming_notes(output.predicted[head], output.test.labels)
-    if (R := result.matrix(head=head)) is not None:
+    if (R := result.R(head)) is not None:
         yield from user_scores(R, metrics)[1]
 
 
@@ -278,9 +274,7 @@ def _epochs(result: JobResult) -> Iterator[Row]:
                 yield {**row, "epoch": epoch, "loss": loss, "accuracy": accuracy}
 
 
-def _by_task(
-    cell: Callable[..., Row], result: JobResult, values: NDArray[np.float64]
-) -> Iterator[Row]:
+def _by_task(cell: Callable[..., Row], result: JobResult, values: Floats) -> Iterator[Row]:
     """Yield a row for each task's value, (T,), with its name and position in the order."""
     for k, (task, value) in enumerate(zip(result.names, values.tolist(), strict=True), 1):
         yield cell(task_position=k, task=task, value=value)

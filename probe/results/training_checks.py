@@ -1,7 +1,7 @@
 """Notes on networks that were hardly trained, or trained worse than the others."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import product
 from statistics import fmean, median, stdev
 
@@ -10,13 +10,12 @@ from scipy.special import stdtrit
 from probe.analysis.intervals import LEVEL
 from probe.analysis.statements import FEWEST, STATEMENTS
 from probe.by_layer.plan import CONTROLS, OFFLINE
-from probe.results.result import JobResult, main_head
+from probe.results.layers import jobs_by_learner
+from probe.results.result import JobResult, Results, main_head
 from probe.tables.schemas import Row
 
 
-def check_trainings(
-    results: Sequence[JobResult],
-) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
+def check_trainings(results: Results) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
     """Return a note on each run whose output makes its layers doubtful, and withheld verdicts.
 
     A run gets a note if it is near chance, less than two standard errors above it, on the task just
@@ -34,11 +33,8 @@ def check_trainings(
     def note(result: JobResult, tasks_seen: int, text: str) -> None:
         notes.append({**result.job.columns, "tasks_seen": tasks_seen, "note": text})
 
-    learners = {r.job.learner for r in results}
-    above_chance: dict[str, list[float]] = {}
-    for result in results:
-        above_chance.setdefault(result.job.learner, []).append(_above_chance(result))
-    medians = {name: median(v) for name, v in above_chance.items() if len(v) > 2}
+    runs_of = jobs_by_learner(results)
+    medians = {k: median(map(_above_chance, runs)) for k, runs in runs_of.items() if len(runs) > 2}
     for result in results:
         job, near_chance = result.job, _near_chance(result)
         tasks = "all tasks" if job.offline else "the task just learned"
@@ -54,7 +50,7 @@ def check_trainings(
         for offline in offline_below:
             text = f"it is less accurate than {learner}, and no ceiling: check {_CHECK} of both"
             note(offline, offline.job.last, text)
-        resting = product(learners - {*CONTROLS}, STATEMENTS.keys() - {"forgets"})
+        resting = product(runs_of.keys() - {*CONTROLS}, STATEMENTS.keys() - {"forgets"})
         withheld |= dict.fromkeys(resting, "no ceiling")
     return notes, withheld
 
@@ -77,7 +73,7 @@ def _near_chance(result: JobResult) -> list[int]:
     return near
 
 
-def _runs_above_offline(results: Sequence[JobResult]) -> dict[str, list[JobResult]]:
+def _runs_above_offline(results: Results) -> dict[str, list[JobResult]]:
     """Return learners that are more accurate than offline training, with its runs below them.
 
     The accuracy is over all tasks. It must be above by the 95 % interval of the difference over

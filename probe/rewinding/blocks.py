@@ -1,7 +1,5 @@
 """Blocks: the parameters and buffers of a network, parted by its features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 

@@ -9,8 +9,6 @@ theta_j, and v_j(S) the score of H_j(S) on the test examples of task j. For j < 
 - net of block l = the mean over all T tasks of the score of H_j({l}) minus that of theta_T.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar

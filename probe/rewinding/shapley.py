@@ -3,8 +3,6 @@
 A coalition is a set of players, here a bit mask: player k has the bit 2^k.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

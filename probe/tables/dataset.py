@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from probe.analysis.variance import Floats
 from probe.errors import InputError
 from probe.tables.matrices import Matrices
 from probe.tables.summary import require
@@ -84,9 +84,7 @@ def to_dataset(measurements: pd.DataFrame) -> xr.Dataset:
     return dataset
 
 
-def _array(
-    name: str, cells: pd.DataFrame, coords: Mapping[str, Sequence[Any]]
-) -> NDArray[np.float64]:
+def _array(name: str, cells: pd.DataFrame, coords: Mapping[str, Sequence[Any]]) -> Floats:
     """Return the values of some rows as an array with the dimensions of the named variable."""
     dims = _DIMS[name]
     for row in cells[cells.duplicated(list(dims))].to_dict("records"):

@@ -9,7 +9,7 @@ import pandas as pd
 
 from probe.metrics.murata import RETRAIN
 from probe.tables.cause_text import cause_sentences
-from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED, Tables
+from probe.tables.schemas import OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points, sentences
 from probe.tables.table_file import where
@@ -20,6 +20,9 @@ _CONTROLS = {
 }
 MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 """The quantities of a curve, with the control that each is measured on, "" for the learner."""
+
+AmountOf = Callable[[str], float | None]
+"""A function that returns the amount of a readout, None for others, such as `multiple_of`."""
 
 _QUANTITIES = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten")
 _WIDEST = 10  # shares: an interval of a thousand percent says nothing
@@ -120,18 +123,17 @@ def per_class_of(readout: str) -> float | None:
     return float(match[1] or "inf") if match else None
 
 
-def curves(layers: pd.DataFrame, amount_of: Callable[[str], float | None]) -> pd.DataFrame:
+def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:
     """Return the rows over all tasks of layers that were read with several amounts of something.
 
     Args:
         layers: The quantities of all layers.
-        amount_of: Function that returns the amount of a readout, such as `multiple_of`.
+        amount_of: Function that returns the amount of a readout.
 
     Returns:
         The rows of all layers but the output, by depth and amount, with the amount as a column.
     """
     rows = where(layers, task_position=None)
-    rows = rows[~rows["learner"].isin(CONTROLS)]
     rows = rows.assign(amount=rows["readout"].map(amount_of, na_action="ignore"))
     rows = rows.dropna(subset="amount").sort_values(["depth", "amount"])
     groups = rows.assign(guessed=rows["quantity"] == "chance").groupby(["learner", "feature"])

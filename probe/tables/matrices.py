@@ -135,8 +135,7 @@ class Matrices:
             The accuracies (T,) by task position; NaN if there are none.
         """
         cells = self._control(OFFLINE, learner, *self._key(learner, feature, readout))
-        row: NDArray[np.float64] = accuracy_matrix(cells, self.tasks).values[0]
-        return row
+        return np.asarray(accuracy_matrix(cells, self.tasks).values[0])
 
     def _key(self, learner: str, feature: str, readout: str) -> tuple[str, str]:
         """Return the feature and readout under which rows hold the cells of a matrix."""

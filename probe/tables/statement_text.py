@@ -58,7 +58,7 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
     Returns:
         The sentences by learner and readout.
     """
-    statements, values = tables["statements"], seed_values(tables)
+    statements = _detailed(tables)
     ranges = {(r.learner, r.readout, r.statement): r for r in records(tables["first_layer"])}
     text = {}
     for (learner, readout), rows in statements.groupby(["learner", "readout"], sort=False):
@@ -73,9 +73,8 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
             del by_statement["loses_plasticity"]
         budget = budget_of(tables["retraining"], readout)
         text[learner, readout] = [
-            sentence(_moved(stated, tables["layers"]), first, tasks, values, budget)
+            sentence(stated, ranges.get((learner, readout, name)), tasks, budget)
             for name, stated in by_statement.items()
-            for first in [ranges.get((learner, readout, name))]
         ]
         features = {name: stated["feature"].tolist() for name, stated in by_statement.items()}
         stated, layers = features.get("forgets"), features.get("below_ceiling", [])
@@ -113,10 +112,16 @@ def budget_of(retraining: pd.DataFrame, readout: str) -> int | None:
     return multiple * int(longest["epoch"]) // most if multiple and most else None
 
 
-def _moved(rows: pd.DataFrame, layers: pd.DataFrame) -> pd.DataFrame:
-    """Add by how much a retraining's value at half of its epochs differs, beyond the margin."""
+def _detailed(tables: Tables) -> pd.DataFrame:
+    """Return the statements with the value of each seed, as text, and with what has moved.
+
+    `moved` is by how much a retraining's value at half of its epochs differs, beyond the margin.
+    """
+    rows, values = tables["statements"], seed_values(tables)
+    keys = rows[KEY].itertuples(index=False, name=None)
+    rows = rows.assign(by_seed=[", ".join(map(points, values.get(k, {}).values())) for k in keys])
     names = [f"{quantity}_drift" for quantity in _STATEMENT]
-    drifts = where(layers, quantity=names, task_position=None)
+    drifts = where(tables["layers"], quantity=names, task_position=None)
     by_key = drifts.assign(statement=drifts["quantity"].str.removesuffix("_drift").map(_STATEMENT))
     by_key = by_key.set_index(KEY)[["value", "low", "high"]].add_prefix("moved_")
     rows = rows.join(by_key, on=KEY)
@@ -162,30 +167,22 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
         values = points(row.value_before), points(row.value), points(difference) + interval
         lines.append((row.learner, row.readout, row.feature, quantity, *values))
     columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
-    return Sheet(
-        title=f"{second} minus {first}, in points of accuracy", columns=columns, lines=lines
-    )
+    title = f"{second} minus {first}, in points of accuracy"
+    return Sheet(title=title, columns=columns, lines=lines)
 
 
-def sentence(
-    rows: pd.DataFrame,
-    first_layer: Any,
-    tasks: int,
-    values: Mapping[Any, Mapping[int, float]],
-    budget: int | None = None,
-) -> str:
+def sentence(rows: pd.DataFrame, first_layer: Any, tasks: int, budget: int | None) -> str:
     """Describe one statement on the layers of a learner and readout, by depth.
 
     Args:
-        rows: The statement on each layer.
+        rows: The statement on each layer, with the columns `by_seed` and `moved`.
         first_layer: The row with the range of the first layer, None if there is no such row.
         tasks: The number of tasks T.
-        values: The value of each seed, see `seed_values`.
-        budget: The epochs of a retraining, with the column `moved`; None for other readouts.
+        budget: The epochs of a retraining; None for other readouts.
 
     >>> from probe.tables.table_file import new_table
     >>> cells = ("ft", "linear", "conv3", 3, "forgets", "yes", 0.01, 0.054, 0.042, 0.066, 5)
-    >>> sentence(new_table("statements", [cells]), None, 5, {})
+    >>> sentence(new_table("statements", [cells]).assign(by_seed=""), None, 5, None)
     'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
     learner, statement = rows["learner"].iloc[0], rows["statement"].iloc[0]
@@ -195,14 +192,14 @@ def sentence(
     before_last = f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     unit = {"forgets": before_last, "loses_plasticity": " per task"}.get(statement, "")
     if "yes" in by_verdict:
-        shown = _values(by_verdict["yes"], unit, values, budget)
+        shown = _values(by_verdict["yes"], unit, budget)
         parts = [f"{learner} {finds}{_range(first_layer)}: {shown}"]
     elif set(by_verdict) == {"no"}:
         parts = [f"{learner}: no layer {finds} by more than the margin"]
     else:
         parts = [f"{learner}: no layer is shown to {finding}"]
     if "open" in by_verdict:
-        parts.append(f"inconclusive: {_values(by_verdict['open'], unit, values, budget)}")
+        parts.append(f"inconclusive: {_values(by_verdict['open'], unit, budget)}")
     words = {verdict: f"not judged, as {reason}," for verdict, reason in WITHHELD.items()}
     if "no" in by_verdict:
         words = {"no": f"less than {margin(by_verdict['no']['margin'].max())}{unit}", **words}
@@ -213,17 +210,13 @@ def sentence(
     return "; ".join(parts)
 
 
-def _values(
-    rows: pd.DataFrame, unit: str, values: Mapping[Any, Mapping[int, float]], budget: int | None
-) -> str:
+def _values(rows: pd.DataFrame, unit: str, budget: int | None) -> str:
     """Return the value at each layer with its interval, in points; the first with its unit."""
     cells: list[str] = []
     for row in rows.itertuples():
         value, low, high = map(points, (row.value, row.low, row.high))
         words = "" if cells else f" point{'s' * (value != '1.0')}{unit}"
-        key = tuple(getattr(row, column) for column in KEY)
-        by_seed = ", ".join(map(points, values.get(key, {}).values()))
-        by_seed = f" (seeds: {by_seed})" if row.high - row.low > _WIDE else ""
+        by_seed = f" (seeds: {row.by_seed})" if row.high - row.low > _WIDE else ""
         cells.append(f"{value}{words} [{low}, {high}] at {row.feature}{by_seed}")
         if budget and row.moved == row.moved:
             fewer = "fewer" if row.moved > 0 else "more"

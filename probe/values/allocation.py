@@ -1,7 +1,5 @@
 """Allocation of the values of prefixes, decided before any of them is computed."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Mapping

@@ -18,7 +18,7 @@ from probe.errors import printable
 from probe.notes import note_sentences
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import control_sheets, layer_sheets, mean_cell
-from probe.tables.schemas import CONTROLS, Tables
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
 from scenarios.commands.screen.sheets import show_sheet
@@ -205,14 +205,12 @@ def _main_head(metrics: pd.DataFrame) -> str:
 def show_layers(console: Console, tables: Tables) -> None:
     """Print the layers of a run over all tasks, a table for each learner and readout.
 
-    The controls are left out. Numbers are in %, missing accuracy is in points; brackets hold 95 %
-    intervals if there are several seeds.
+    The controls have none there. Numbers are in %, missing accuracy is in points; brackets hold
+    95 % intervals if there are several seeds.
 
     Args:
         console: The console to print to.
         tables: The tables of the run.
     """
-    layers = tables["layers"]
-    shown = {**tables, "layers": layers[~layers["learner"].isin(CONTROLS)]}
-    for sheet in (*layer_sheets(shown), *control_sheets(tables["controls"])):
+    for sheet in (*layer_sheets(tables), *control_sheets(tables["controls"])):
         show_sheet(console, sheet)

@@ -21,6 +21,9 @@ from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic
 Loss = Callable[[Tensor, Tensor], Tensor]
 """A function of scores (B, K) and labels (B,): the mean of -log p(y|x)."""
 
+Named = dict[str, Tensor]  # by the name of a parameter or layer
+Dense = dict[str, nn.Linear]  # dense layers by name
+
 _LARGEST_CHUNK = 512  # examples
 # Numbers of gradients in memory at once; on a CPU they stay near its caches.
 _NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
@@ -79,7 +82,7 @@ class Ewc(PenalizedLearner):
 
 def diagonal_fisher(
     model: nn.Module, loss: Loss, examples: Examples, generator: torch.Generator
-) -> dict[str, Tensor]:
+) -> Named:
     """Return F_i = mean over N examples of (d log p(y|x) / d theta_i)^2, by parameter name.
 
     Every example passes through the model by itself, in eval mode, so that batch norm neither moves
@@ -118,7 +121,7 @@ def diagonal_fisher(
 
 
 @torch.no_grad()
-def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Tensor]:
+def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> Named:
     """Return the sum over examples of the squared gradients, many examples at a time."""
     dense = _trusted_layers(model, loss, examples)
     per_example = sum(p.numel() for p in _outside(model, dense).values())
@@ -133,7 +136,7 @@ def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Te
 
 
 @torch.enable_grad()
-def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, Tensor]:
+def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> Named:
     """Return the sum over examples of the squared gradients, one by one."""
     trained = _trained(model)
     sums = {name: torch.zeros_like(p) for name, p in trained.items()}
@@ -146,18 +149,14 @@ def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, T
     return sums
 
 
-def _squares(
-    model: nn.Module, loss: Loss, x: Tensor, y: Tensor, dense: dict[str, nn.Linear]
-) -> dict[str, Tensor]:
+def _squares(model: nn.Module, loss: Loss, x: Tensor, y: Tensor, dense: Dense) -> Named:
     """Return the sum for B examples at once, for the dense layers in closed form.
 
     The outputs of dense layers are shifted by zeros, whose gradients are those of the outputs.
     """
     shifts = {name: layer.weight.new_zeros(layer.out_features) for name, layer in dense.items()}
 
-    def of_example(
-        parameters: dict[str, Tensor], shifts: dict[str, Tensor], x: Tensor, y: Tensor
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def of_example(parameters: Named, shifts: Named, x: Tensor, y: Tensor) -> tuple[Tensor, Named]:
         with _watched(dense, shifts) as inputs:
             scores = functional_call(model, parameters, (x[None],))
         return loss(scores, y[None]), {name: calls[0][0] for name, calls in inputs.items()}
@@ -176,9 +175,7 @@ def _squares(
 
 
 @contextmanager
-def _watched(
-    dense: dict[str, nn.Linear], shifts: dict[str, Tensor]
-) -> Iterator[dict[str, list[Tensor]]]:
+def _watched(dense: Dense, shifts: Named) -> Iterator[dict[str, list[Tensor]]]:
     """Collect the inputs of dense layers within the block, by name, and shift their outputs.
 
     shifts: (H,) by the layer's name; a layer without one is only watched.
@@ -195,7 +192,7 @@ def _watched(
         yield inputs
 
 
-def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> dict[str, nn.Linear]:
+def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> Dense:
     """Return the dense layers that get exactly one vector per example, by name.
 
     Returns none if the closed form is wrong on the first example, as when a layer's weights are
@@ -225,11 +222,11 @@ def _unlike(scores: Tensor, y: Tensor) -> Tensor:
     return (scores * torch.arange(1, scores.shape[1] + 1, device=scores.device).sqrt()).sum()
 
 
-def _trained(model: nn.Module) -> dict[str, Tensor]:
+def _trained(model: nn.Module) -> Named:
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 
-def _outside(model: nn.Module, dense: dict[str, nn.Linear]) -> dict[str, Tensor]:
+def _outside(model: nn.Module, dense: Dense) -> Named:
     """Return the trained parameters outside the dense layers, detached."""
     closed = {id(p) for layer in dense.values() for p in layer.parameters()}
     return {name: p.detach() for name, p in _trained(model).items() if id(p) not in closed}

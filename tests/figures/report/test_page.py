@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from figures.report.page import report, write_page, write_report
+from figures.report.page import report, write_report
 from figures.report.questions import sections
-from figures.report.views import Chart, ChartPoint, ReportFigure, evenly
+from figures.report.views import Chart, ChartPoint, ReportFigure
 from probe.errors import InputError
+from probe.extensions import spread_over
 from probe.tables.table_file import new_table, write_table
 from tests.figures import invented
 from tests.figures.report.hand_made import by_seed, layer, layers, stated, tables, with_layers
@@ -125,7 +126,7 @@ def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
 
 
 def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
-    assert evenly(range(1, 51), 6) == [1, 11, 21, 30, 40, 50]
+    assert spread_over(range(1, 51), 6) == (1, 11, 21, 30, 40, 50)
     series = {str(k): [ChartPoint(x=t, value=k) for t in (1, 2)] for k in range(50)}
     view = Chart(series=series, across="tasks learned", up="accuracy")
     assert len(view.drawn) == 8
@@ -158,8 +159,11 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
     assert path.read_text() == report({"toy": study()}, {})
     with pytest.raises(InputError, match="same name"):
         write_report([folder, folder], path)
-    write_page("er\x1b[2J\0\u202e\ud800\n", path)
-    assert path.read_text() == "er\\x1b[2J\\x00\\u202e\\ud800\n"
+    hostile = folder.rename(tmp_path / "er\x1b[2J\u202e\udcff")
+    text = write_report([hostile], path).read_text()
+    assert r"er\x1b[2J\u202e\udcff" in text
+    assert not {"\x1b", "\u202e"}.intersection(text)
+    folder = hostile.rename(folder)
     for content in ("{", "[" * 100_000):
         (folder / "study.json").write_text(content)
         with pytest.raises(InputError, match=r"study.json is damaged: run the study again"):

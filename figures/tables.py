@@ -12,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from figures.appearance import distinct
+from probe.analysis.statements import WITHHELD
 from probe.errors import printable
 from probe.files import recorded_hashes
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.matrices import mean_accuracies
 from probe.tables.schemas import CONTROLS
-from probe.tables.statement_text import WITHHELD
 from probe.tables.summary import seed_means
 from probe.tables.table_file import new_table, read_table, table_file, where
 

@@ -67,7 +67,7 @@ def check_value(value: Any, name: str) -> None:
     if kinds_in or not columns:
         got = " with ".join(dict.fromkeys((type(value).__name__, *kinds_in[:1])))
         raise InputError(f"{name} must be tensors, got {got}: use torch.as_tensor or Examples.of")
-    if any(column.is_meta for column in columns):
+    if any(column.device.type == "meta" for column in columns):
         raise InputError(f"{name} is on the device meta and has no values: make it on the CPU")
     if any(column.layout != torch.strided or column.is_nested for column in columns):
         raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")

@@ -67,7 +67,7 @@ class Examples(Labeled, Generic[X]):
             raise InputError(f"x and y differ in length: got x {kinds(self.x)}, y {kinds(self.y)}")
         task, expected = cast(Any, self.task), kinds(self.y)
         got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
-        if task is not None and (got != expected or task.is_meta):
+        if task is not None and (got != expected or task.device.type == "meta"):
             raise InputError(f"`task` must be a tensor {expected}, got {got}: use torch.as_tensor")
 
     def changed(self, **fields: Any) -> Examples[Any]:

@@ -13,11 +13,12 @@ import pandas as pd
 
 from figures.captions import counted
 from figures.report.views import FIRST, short
+from probe.analysis.statements import WITHHELD
 from probe.notes import note_sentences
 from probe.tables.cause_text import cause_sentences
 from probe.tables.layer_text import count_tasks, repair_sentences
 from probe.tables.schemas import Tables
-from probe.tables.statement_text import WITHHELD, margin, points, sentences
+from probe.tables.statement_text import margin, points, sentences
 from probe.tables.table_file import where
 
 _LITTLE_ROOM = 0.02  # between floor and ceiling, below which a layer can show little

@@ -38,6 +38,16 @@ STATEMENTS = {
 }
 """The quantity that decides each statement, by statement; see `probe.analysis.layers`."""
 
+WITHHELD = {
+    "few seeds": "fewer than three seeds are finished",
+    "not converged": "training has not converged",
+    "near chance": "accuracy on the first task is near chance",
+    "no ceiling": "offline training is less accurate than a learner",
+    "unchanged": "its values are the same after every task",
+    "equal seeds": "some seeds are the same network",
+}
+"""The reason for each withheld verdict."""
+
 LEAST = 0.01
 """The smallest margin, a fraction of accuracy."""
 

@@ -16,7 +16,7 @@ class Activity:
 
     def __init__(self) -> None:
         self._first: Sequence[Tensor] = ()
-        self._apart = self._magnitude = torch.zeros(())
+        self._apart = self._magnitude = torch.zeros((), device="cpu")
 
     def add(self, values: Sequence[Tensor]) -> None:
         """Add a batch: for each tensor of the layer its units' values, (B, U, P)."""

@@ -48,8 +48,8 @@ from probe.rewinding.blocks import Blocks, blocks_of, rewound
 from probe.seeding import PROCESS, permutation, stream
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
+from probe.training.evaluation import check_independence
 from probe.training.history import History
-from probe.training.independence import check_independence
 from probe.values.allocation import CacheSettings
 
 OfflineNetwork = Callable[[], nn.Module]

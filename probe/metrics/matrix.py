@@ -194,7 +194,7 @@ class AccuracyMatrix:
 
 def _numbers(values: object) -> NDArray[np.float64]:
     try:
-        return np.array(values, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64).copy()
     except (TypeError, ValueError):
         got = f"got {values!r:.60}: give NaN where nothing was measured"
         raise InputError(f"R must have rows of T fractions, {got}") from None

@@ -12,7 +12,7 @@ from itertools import combinations
 from probe.analysis.statements import STATEMENTS
 from probe.by_layer.plan import CONTROLS
 from probe.results.layers import jobs_by_learner
-from probe.results.result import JobResult, main_head
+from probe.results.result import JobResult
 from probe.tables.schemas import Row
 
 Withheld = Mapping[tuple[str, str, str], str]
@@ -65,16 +65,17 @@ def _tests(run: JobResult) -> list[bytes]:
 
     Networks that collapsed may well be equal.
     """
-    head = main_head(run.job)
-    tested = [measurement for tasks_seen, measurement in run.tested.items() if tasks_seen]
-    varied = any((m.predicted[head] != m.predicted[head][0]).any() for m in tested)
-    return [m.predicted[head].tobytes() + m.loss[head].tobytes() for m in tested if varied]
+    tested = [m for tasks_seen, m in run.tested.items() if tasks_seen]
+    if all((x == x[0]).all() for m in tested for x in m.predicted.values()):
+        return []
+    return [x.tobytes() for m in tested for x in (*m.predicted.values(), *m.loss.values())]
 
 
 def _predicts_the_same(run: JobResult) -> bool:
     """Return whether the network predicts the same after every task, of all classes if it can."""
     tested = [m.predicted for tasks_seen, m in run.tested.items() if tasks_seen]
-    return len({m.get("all", m[main_head(run.job)]).tobytes() for m in tested}) == 1 < len(tested)
+    distinct = {m.get("all", next(iter(m.values()))).tobytes() for m in tested}
+    return len(distinct) == 1 < len(tested)
 
 
 def _is_unchanged(run: JobResult, feature: str) -> bool:

@@ -64,7 +64,7 @@ their number.
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from probe.analysis.statements import QUANTITIES, STATEMENTS
+from probe.analysis.statements import QUANTITIES, STATEMENTS, WITHHELD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,8 +105,7 @@ _AMOUNT, _AMOUNT_OR_NONE = (Column(dtype, 0, 2**63 - 1) for dtype in ("int64", "
 _METRIC = TEXT._replace(choices=("accuracy", "pra", "f1"))
 _NAME = TEXT._replace(choices=(*QUANTITIES, "chance"))
 _STATEMENT = TEXT._replace(choices=tuple(STATEMENTS))
-_WITHHELD = ("few seeds", "not converged", "near chance", "no ceiling", "unchanged", "equal seeds")
-_VERDICT = TEXT._replace(choices=("yes", "no", "open", *_WITHHELD))
+_VERDICT = TEXT._replace(choices=("yes", "no", "open", *WITHHELD))
 _SCORE = TEXT._replace(choices=("accuracy", "loss"))
 _OF_BLOCK = ("attributed", "restored", "broken", "net")
 _CAUSE = TEXT._replace(choices=("forgotten", "competition", "lost", *_OF_BLOCK))

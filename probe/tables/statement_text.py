@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from probe.analysis.intervals import LEVEL
-from probe.analysis.statements import FEWEST, STATEMENTS
+from probe.analysis.statements import FEWEST, STATEMENTS, WITHHELD
 from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
@@ -29,16 +29,6 @@ _VERBS = {
     "loses_plasticity": ("learns each task worse, on average", "learn each task worse"),
 }
 """The phrases of each statement: for a learner, and after "no layer is shown to"."""
-
-WITHHELD = {
-    "few seeds": "fewer than three seeds are finished",
-    "not converged": "training has not converged",
-    "near chance": "accuracy on the first task is near chance",
-    "no ceiling": "offline training is less accurate than a learner",
-    "unchanged": "its values are the same after every task",
-    "equal seeds": "some seeds are the same network",
-}
-"""The reason for each withheld verdict."""
 
 _WIDE = 0.2  # of an interval, beyond which the value of each seed is shown
 

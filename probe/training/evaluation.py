@@ -1,6 +1,6 @@
 """Evaluation: the outputs to read, the predicted classes, and penultimate features phi(x)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 
@@ -9,17 +9,21 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from probe.batch import Value, gather
+from probe.batch import Rows, Value, gather, identical
 from probe.errors import InputError
 from probe.examples import Examples, Labeled
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream, stream
-from probe.training.independence import check_independence
 from probe.training.memory_format import channels_last, same_in_both_layouts, some
 from probe.training.precision import OVERFLOW, products
 
 Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
+
+
+_MIXED, _ALIKE = 16, 4  # examples of a batch of all classes, and of neighbors
+_NEAR = 0.02  # of the differences between examples, above what autocast rounds
+_ROUNDING = 1e-5  # of the largest value, as kernels differ with the size of a batch
 
 
 def predict_each(
@@ -89,6 +93,43 @@ def predict_each(
                 if name == loss_of:
                     losses.append(cross_entropy(competing, examples.y[indices], reduction="none"))
     return {name: torch.cat(parts) for name, parts in predicted.items()}, torch.cat(losses)
+
+
+@torch.no_grad()
+def check_independence(
+    compute: Callable[[Value], Iterable[tuple[str, Tensor]]], x: Rows | Value, labels: Tensor
+) -> None:
+    """Compare the values of a few examples in a mixed batch and in batches of similar examples.
+
+    They differ with batch norm in training mode, or with prompts that the whole batch chooses (as
+    in L2P). An accuracy is then that of an order of the test examples, and not of the network.
+    Values that differ for the same batch, as those drawn at random, are not compared.
+
+    Args:
+        compute: Function that maps a batch to named values (B, ...).
+        x: The examples, (N, ...).
+        labels: Their labels, (N,).
+
+    Raises:
+        InputError: The values differ; the message names them.
+    """
+    by_label = labels.argsort(stable=True)
+    positions = torch.linspace(0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device)
+    chosen = by_label[positions.long()]
+    mixed, again = (dict(compute(gather(x, chosen))) for _ in range(2))
+    if not all(identical(mixed[name], again[name]) for name in mixed):
+        return
+    parts = [dict(compute(gather(x, rows))) for rows in chosen.split(_ALIKE)]
+    for name, together in mixed.items():
+        apart = torch.cat([part[name] for part in parts]).double()
+        difference = (together.double() - apart).abs().max()
+        spread = (apart - apart.mean(0)).abs().max()
+        if difference > _NEAR * spread + _ROUNDING * apart.abs().max():
+            raise InputError(
+                f"{name} of an example depends on the others of its batch (a prompt that the batch "
+                f"chooses? batch norm in training mode?): choose a prompt for each example (L2P: "
+                f"batchwise_prompt=False), or use running statistics"
+            )
 
 
 def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.device) -> Tensor:

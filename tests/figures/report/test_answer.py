@@ -8,7 +8,7 @@ import pytest
 
 from figures.report.answer import answers
 from figures.report.page import report
-from probe.tables.statement_text import WITHHELD
+from probe.analysis.statements import WITHHELD
 from probe.tables.table_file import new_table
 from tests.figures.report.hand_made import layers, stated, tables
 

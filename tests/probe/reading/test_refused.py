@@ -37,7 +37,7 @@ CASES = [
     ({"train": 1, "test": 2}, {}, "'train', 'test'"),
     (TensorDataset(X[:0], Y[:0]), {}, "no examples"),
     (Broken(), {}, "item 4 of the data cannot be read: OSError: picture 4 is gone"),
-    (X, {}, "item 0 of the data: a Tensor"),
+    (X, {}, "a tensor without labels"),
     (TensorDataset(X, X, Y), {}, "Examples.of(data, item=('x', 'y', 'task'))"),
     ([MIXED], {}, "a, label, labels"),
     ([MIXED], {"label": "lable"}, "'lable': did you mean 'label'"),

@@ -171,10 +171,7 @@ def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:
             python, numpys = random.randrange(classes), np.random.randint(classes)  # noqa: NPY002
             return (torch.randint(classes, (len(test),)) + python + numpys) % classes
 
-    def by_draw(R: AccuracyMatrix) -> float:
-        torch.set_default_dtype(torch.float64)
-        return random.random() + float(torch.rand(()))
-
+    metric = MetricEntry(name="drawn", score=lambda R: random.random() + float(torch.rand(())))
     results = []
     for draw in range(2):
         random.seed(draw)
@@ -182,8 +179,6 @@ def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:
         torch.manual_seed(draw)
         before = states()
         predicted = read(Drawing(), DATA.x, DATA.y, DATA.x, 4).predicted.tolist()
-        entry = MetricEntry(name="drawn", score=by_draw)
-        results.append((predicted, user_scores(AccuracyMatrix([[0.5], [0.5]]), [entry])))
-        assert states() == before
-        assert torch.get_default_dtype() == torch.float32
+        results.append((predicted, user_scores(AccuracyMatrix([[0.5], [0.5]]), [metric])))
+        assert (states(), torch.get_default_dtype()) == (before, torch.float32)
     assert results[0] == results[1]

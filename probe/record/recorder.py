@@ -1,5 +1,7 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
+from __future__ import annotations
+
 import filecmp
 import re
 import warnings

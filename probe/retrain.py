@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError, NotKept, described, located
 from probe.examples import Examples, Labeled, match_inputs
 from probe.model import Model
-from probe.modules import check_model, check_values, mode, restore, unwrapped
+from probe.modules import check_model, check_values, kept_buffers, mode, restore, unwrapped
 from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import (
     every_global_stream,
@@ -28,7 +29,7 @@ from probe.seeding import (
 )
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, assign_tasks
-from probe.training.evaluation import SelectedOutputs, outputs_of, predict_each
+from probe.training.evaluation import SelectedOutputs, check_outputs, outputs_of, predict_each
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.history import History, HistoryRecorder, notes_of
 from probe.training.loop import fit
@@ -101,6 +102,7 @@ def partial_retrain(
     splits = data.splits["train"], data.splits["test"]
     recipe = Recipe() if recipe is None else recipe
     how = RetrainSettings(recipe=recipe, seed=seed, cache=cache)
+    _check_batches(called, splits[1])
     results = list(retrain_each(called, features, *splits, data.n_classes, how))
     labels = [[half.y[half.task == k] for k in range(len(data.classes))] for half in splits]
     class_notes = notes.of_classes(zip(*labels, strict=True), data.n_classes)
@@ -373,6 +375,14 @@ def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh
         trained = frozenset[str]().union(*(cut.trained for cut in cuts))
         if refused := [name for name in without_rule(model, fresh) if name in trained]:
             raise no_rule_for(refused)
+
+
+def _check_batches(called: Model, test: Examples[Any]) -> None:
+    """Raise InputError if the model's output for an example depends on its batch."""
+    network, chance = called.network, every_global_stream(stream(0, "batches"))
+    test = test.to(next((p.device for p in network.parameters()), test.y.device))
+    with mode(network, training=False), kept_buffers(network), chance, explained(test.x):
+        check_outputs(partial(called.model_call, network), test)
 
 
 def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[Any]:

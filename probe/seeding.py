@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from multiprocessing import parent_process
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -66,8 +67,9 @@ def no_other_draws() -> Iterator[None]:
     Raises:
         InputError: Another thread has drawn numbers.
     """
-    # With a single thread there is nothing to compare.
-    state = torch.get_rng_state() if threading.active_count() > 1 else None
+    # A worker process has threads only of ours.
+    others = threading.active_count() > 1 and parent_process() is None
+    state = torch.get_rng_state() if others else None
     yield
     if state is not None and not torch.equal(state, torch.get_rng_state()):
         raise InputError(

@@ -27,7 +27,7 @@ from probe.notes import of_outputs, of_recorded
 from probe.rewinding.blocks import Blocks
 from probe.rewinding.hybrids import rewind
 from probe.tasks import Scenario
-from probe.training.evaluation import Logits
+from probe.training.evaluation import Logits, check_outputs
 from probe.training.fresh_weights import Fresh
 from probe.training.memory_format import same_in_both_layouts, some
 
@@ -72,6 +72,7 @@ class TrainedNetwork:
             return logits
 
         with mode(self.model, training=False):
+            check_outputs(self.logits, scenario.test)
             by_head, losses = predictions_by_head(
                 logits_of, scenario, self.classes_seen, task_aware=self.task_aware
             )

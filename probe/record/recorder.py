@@ -45,7 +45,7 @@ from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, as_examples, assign_tasks
 from probe.tasks import TestExamples
-from probe.training.evaluation import predict_each
+from probe.training.evaluation import check_outputs, predict_each
 
 _FEW = 2  # examples on which a model is tried before it is trained
 
@@ -309,6 +309,7 @@ class Recorder:
         # It may draw at random, in eval mode too.
         draws = every_global_stream(stream(self.run.seed, "record", row))
         with mode(model, training=False), kept_buffers(model), draws, explained(test.x):
+            check_outputs(self._logits, test)
             return predict_each(self._logits, test, classes, {"": None}, self._batch_size)[0][""]
 
     def _resume(self) -> None:

@@ -70,7 +70,6 @@ def predict_each(
     # Whoever calls may be under autocast.
     with torch.no_grad(), torch.autocast(device.type, enabled=False), products("fp32"):
         if any_layout is None:
-            check_independence(lambda x: [("the output", logits(x))], examples.x, examples.y)
             any_layout = same_in_both_layouts(logits, some(examples))
         every = torch.arange(len(examples), device=device)
         row_of_example = examples.y if rows is None else rows
@@ -116,20 +115,33 @@ def check_independence(
     by_label = labels.argsort(stable=True)
     positions = torch.linspace(0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device)
     chosen = by_label[positions.long()]
-    mixed, again = (dict(compute(gather(x, chosen))) for _ in range(2))
-    if not all(identical(mixed[name], again[name]) for name in mixed):
-        return
+    mixed = dict(compute(gather(x, chosen)))
     parts = [dict(compute(gather(x, rows))) for rows in chosen.split(_ALIKE)]
-    for name, together in mixed.items():
+    # Of values without a row for each example, others tell.
+    for name, together in ((n, value) for n, value in mixed.items() if len(value) == len(chosen)):
         apart = torch.cat([part[name] for part in parts]).double()
         difference = (together.double() - apart).abs().max()
         spread = (apart - apart.mean(0)).abs().max()
-        if difference > _NEAR * spread + _ROUNDING * apart.abs().max():
+        differs = difference > _NEAR * spread + _ROUNDING * apart.abs().max()
+        if differs and identical(dict(compute(gather(x, chosen)))[name], together):
             raise InputError(
                 f"{name} of an example depends on the others of its batch (a prompt that the batch "
                 f"chooses? batch norm in training mode?): choose a prompt for each example (L2P: "
                 f"batchwise_prompt=False), or use running statistics"
             )
+
+
+def check_outputs(logits: Logits, examples: Labeled) -> None:
+    """Check that a network's outputs for an example do not depend on the others of its batch.
+
+    Args:
+        logits: Function that maps a batch (B, ...) to (B, K); a module must be in eval mode.
+        examples: The examples, x (N, ...) and y (N,) int64.
+
+    Raises:
+        InputError: They do.
+    """
+    check_independence(lambda x: [("the output", logits(x))], examples.x, examples.y)
 
 
 def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.device) -> Tensor:

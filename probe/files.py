@@ -104,6 +104,8 @@ def check_unpacked(path: Path) -> None:
 
     Files of other formats, and damaged ones, pass: their reader says what is wrong with them.
     """
+    if path.is_fifo():
+        raise InputError(f"{path} is a pipe: give a file")
     size = 0
     with suppress(Exception), ZipFile(path) as archive:
         size = sum(member.file_size for member in archive.infolist())

@@ -53,7 +53,7 @@ class Model:
             recipe's rule, by default each layer's own. Networks in files need a function, which
             gives way to an `init` of the recipe other than `torch`; or, where learners have
             different architectures, a function for each, by learner: the first one's network gives
-            floor and ceiling, also to the others if their features have the same names.
+            floor and ceiling; another architecture has its own floor and no ceiling.
         load: `load(path)` returns the network that is saved in a file or folder, for files that
             are no state dicts; then `fresh` may be left out.
         weights: The key of the state dict in files with several, such as `state_dict_ema`, or the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import cast
@@ -38,7 +38,7 @@ from probe.cut.model_call import Called, ModelCall, explained
 from probe.errors import InputError, located, unknown
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
-from probe.modules import mode, restore, unwrapped
+from probe.modules import architecture, architecture_difference, mode, restore, unwrapped
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import stream
@@ -222,6 +222,18 @@ class NetworkSource:
         """The device of the data, on which networks are measured."""
         return self.scenario.tasks[0].test.y.device
 
+    def check_padded(self, model: nn.Module, notes: Iterable[str]) -> None:
+        """Check that what was missing in a file are outputs that are never predicted.
+
+        Raises InputError if another layer had fewer units.
+        """
+        for short in (m for note in notes if (m := re.match(r".* has (\d+) of \d+ outputs", note))):
+            with torch.no_grad(), mode(model, training=False), explained(self._sample):
+                logits, few = self.model.class_call(model, self._sample), int(short[1])
+            if logits.shape[1] <= few or logits[:, few:].max() >= logits[:, :few].min():
+                what = f"{short[0]} in its file, and does not give the classes"
+                raise InputError(f"{what}: build the network that was saved")
+
     @cached_property
     def _without_rule(self) -> list[str]:
         """The parameters for which no fresh weights can be drawn."""
@@ -238,8 +250,9 @@ class NetworkSource:
             refuse_what_no_rule_writes(self._blank, [cut.facts for cut in cuts], self.fresh)
 
     def _of_other(self, name: str) -> PlannedLearner:
-        learner = self.others[name].plan.learners[name]
-        return learner.model_copy(update={"own_network": learner.features != self._features})
+        learner, own = self.others[name].plan.learners[name], architecture(self.others[name]._blank)
+        differs = bool(architecture_difference(architecture(self._blank), own))
+        return learner.model_copy(update={"own_network": differs})
 
     def _learner(self, name: str, hashes: Hashes, steps: Collection[int]) -> PlannedLearner:
         kind = name if name in CONTROLS else KIND
@@ -316,7 +329,7 @@ class JobNetworks:
         hashes = source.plan.learners[job.learner].hashes_of(job.order, job.seed)
         if tasks_seen in hashes:
             model, notes = source.weights.load(run, tasks_seen, hashes[tasks_seen])
-            model.to(source.device)
+            source.check_padded(model.to(source.device), notes)
         else:
             model = source.fresh_network(job.seed)
             cost = self._train_offline(model) if tasks_seen else None

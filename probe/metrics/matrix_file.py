@@ -19,7 +19,6 @@ from probe.metrics.matrix import AccuracyMatrix
 _MOST_TASKS = 1000  # the metrics after each task take their cube
 _MOST_BYTES = 2**25  # of a file: as many tasks, in the 25 characters a cell of numpy.savetxt
 _ROUNDING = 0.0051  # of percentages without a fraction
-_TEXT = re.compile(r"(?!nan$).*[^-+.\de]", re.IGNORECASE)  # a cell that is no number
 
 _Cells = tuple[NDArray[np.float64], bool, bool]  # values, whether with a header, with labels
 
@@ -93,12 +92,13 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
     with located(f"{path}, in {unit}{'' if percent else ' as without --percent'}"):
         R = AccuracyMatrix.of(values / 100 if percent else values)
     table = R.values
-    others = np.ma.masked_invalid(table[:-1])
-    means = others.mean(0).filled(np.nan)
-    # Of equal rows, the last is the mean as well.
-    varied = (others.std(0) > _ROUNDING).any()
-    if varied and np.allclose(table[-1], means, 0, _ROUNDING, equal_nan=True):
-        raise InputError(f"{path}: the last row holds the means of the others: remove it")
+    # Means over the tasks learned leave out zeros before.
+    for others in (np.ma.masked_invalid(table[:-1]), np.ma.masked_less_equal(table[:-1], 0)):
+        means = others.mean(0).filled(np.nan)
+        # Of equal rows, the last is the mean as well.
+        varied = len(values) > R.tasks and (others.std(0) > _ROUNDING).any()
+        if varied and np.allclose(table[-1], means, 0, _ROUNDING, equal_nan=True):
+            raise InputError(f"{path}: the last row holds the means of the others: remove it")
     above = np.triu_indices(R.tasks, 1)
     notes = list[str]()
     if percent and not (values > 1).any():
@@ -156,7 +156,10 @@ def _read_csv(path: Path) -> _Cells:
     # In a smaller table, 0 and 1 are accuracies as well.
     large = corner or max(len(rows), len(rows[0])) > 2
     header = large and _are_labels(rows[0][corner:])
-    labels = large and _are_labels([row[0] for row in rows[header:]])
+    names = rows[0][1:]
+    same = corner and all(names) and names == [row[0] for row in rows[1:]][-len(names) :]
+    header = header or same
+    labels = large and (same or _are_labels([row[0] for row in rows[header:]]))
     header = header and (labels or not corner)
 
     cells = [",".join(cell or "nan" for cell in row[labels:]) for row in rows[header:]]
@@ -166,9 +169,17 @@ def _read_csv(path: Path) -> _Cells:
 def _are_labels(cells: Sequence[str]) -> bool:
     """Return whether cells are text, or numbers that count up, from 0 or 1 without a corner."""
     return bool(cells) and any(
-        all(_TEXT.match(cell) or cell == str(at + first) for at, cell in enumerate(cells))
+        all(_is_text(cell) or cell == str(at + first) for at, cell in enumerate(cells))
         for first in (-1, 0, 1)
     )
+
+
+def _is_text(cell: str) -> bool:
+    try:
+        float(cell or "nan")
+    except ValueError:
+        return True
+    return False
 
 
 def _read_npy(path: Path) -> _Cells:

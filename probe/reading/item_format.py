@@ -66,7 +66,7 @@ def as_batch(
 
 def _named_parts(item: object, names: Sequence[str]) -> dict[str, object]:
     count = len(item) if isinstance(item, tuple | list) else 0
-    if len(names) != count or not {"x", "y"} <= set(names):
+    if not isinstance(names, Sequence) or len(names) != count or not {"x", "y"} <= set(names):
         raise InputError(f"item={names} must name x, y and every other part, got {count} parts")
     return dict(zip(names, cast(Sequence[object], item), strict=True))
 

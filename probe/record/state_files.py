@@ -35,7 +35,7 @@ _HOLDERS = ("state_dict", "model_state_dict", "model")
 _PREFIXES = ("module.", "model.")
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 # In folders of transformers and accelerate; an index lists the files of one network.
-_IN_FOLDERS = ("*.index.json", "model.safetensors", "pytorch_model.bin")
+_IN_FOLDERS = ("*.index.json", "model.safetensors", "model_*.safetensors", "pytorch_model.bin")
 # Numbers of NumPy and arguments beside the weights, which run no code of theirs when they are read.
 _HARMLESS: list[Any] = [Namespace, np.dtype, np.float64().__reduce__()[0]]
 _HARMLESS += {type(np.dtype(code)) for code in "?bhilqBHILQefdg"}
@@ -105,9 +105,13 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> list[
     prefix = _prefix(names, full, name)
     bare = {n.removeprefix(prefix): state[key] for n, key in names.items() if n.startswith(prefix)}
     renamed = {full.get(n, n): tensor for n, tensor in bare.items()}
-    if expected.keys() - renamed.keys():
-        for tied in state_groups(model):
+    if not any(map(is_lazy, parameters.values())):
+        for tied in (group for group in state_groups(model) if len(group) > 1):
             present = [renamed[key] for key in tied if key in renamed]
+            if any(not torch.equal(present[0], value) for value in present):
+                raise InputError(
+                    f"{name} has several values of {listed(tied)}, which are tied here"
+                )
             renamed |= {key: present[0] for key in tied if present and key in expected}
     notes = _pad_head(model, renamed)
     for key, tensor in renamed.items():
@@ -157,7 +161,7 @@ def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> list[str]:
         return []
     for key in keys:
         state[key] = with_rows(state[key], many[0], key)
-    return [f"{bias} has fewer outputs in the file: the others are never predicted"]
+    return [f"{bias} has {few[0]} of {many[0]} outputs in its file: the others are never predicted"]
 
 
 def with_rows(tensor: Tensor, rows: int, name: str) -> Tensor:
@@ -229,6 +233,15 @@ def _compact(content: Any) -> Any:
     return type(content)(map(_compact, content))
 
 
+def _file_in(path: Path) -> Path:
+    """Return the file of weights in a folder, or the path itself if it has none."""
+    files = [file for name in _IN_FOLDERS for file in path.glob(name)]
+    if len(files) > 1:
+        names = listed(sorted(file.name for file in files))
+        raise InputError(f"{path} has several networks, {names}: name the file in the pattern")
+    return files[0] if files else path
+
+
 def read_content(path: Path) -> object:
     """Read all tensors and plain values in a file of torch or safetensors, onto the CPU.
 
@@ -242,11 +255,12 @@ def read_content(path: Path) -> object:
         InputError: The file cannot be read, or could run code.
     """
     try:
-        path = next((file for name in _IN_FOLDERS for file in path.glob(name)), path)
+        path = _file_in(path)
         check_unpacked(path)
         if path.name.endswith(".index.json"):
             shards = sorted(set(json.loads(path.read_text())["weight_map"].values()))
-            return reduce(or_, [read_content(path.parent / shard) for shard in shards])
+            # In the folder of the index, whatever it says.
+            return reduce(or_, [read_content(path.parent / Path(shard).name) for shard in shards])
         if path.suffix != ".safetensors":
             with torch.serialization.safe_globals(_HARMLESS):
                 return torch.load(path, map_location="cpu", weights_only=True)
@@ -262,41 +276,54 @@ def read_content(path: Path) -> object:
     except Exception as error:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
-            raise InputError(f"{path} has {refused[1]}, which could run code: {_REMEDY}") from None
+            raise InputError(
+                f"{path} has {refused[1]}, which could run code: {_REMEDY}, or give load="
+            ) from None
         save = "safetensors.torch.save_file" if path.suffix == ".safetensors" else "torch.save"
         reason = f"{path} is damaged, empty, or not from {save.partition('.')[0]}"
         raise InputError(f"{reason}: write it with {save}(model.state_dict(), FILE)") from None
 
 
 def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
-    """Return the mappings with tensors in a file by their keys, the innermost ones."""
+    """Return the mappings with tensors in a file by their keys, the innermost ones first."""
     if not isinstance(content, Mapping) or depth < 0:
         return {}
     inner = {f"{key}.{k}".removeprefix("."): v for k, v in content.items() if isinstance(k, str)}
     states = [_state_dicts(value, inner_key, depth - 1) for inner_key, value in inner.items()]
     is_state = len(inner) == len(content) and any(map(torch.is_tensor, inner.values()))
     nested = {k: state for by_key in states for k, state in by_key.items()}
-    return nested or ({key: content} if is_state else {})
+    tensors = {name: value for name, value in content.items() if not isinstance(value, Mapping)}
+    return nested | ({key: tensors} if is_state else {})
 
 
 def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
     """Return the state dict at a key or under a prefix; by default the one at a usual key.
 
-    Raises InputError if another one could be meant, as it has names in common.
+    Raises InputError if another one could be meant, as it has names in common or all the shapes.
     """
     if weights is None:
         usual = [key for key in states if key.rpartition(".")[2] in _HOLDERS] or list(states)
         first, *others = usual + [key for key in states if key not in usual]
         names = _bare(states[first]).keys()
-        rivals = [k for k in others if k in usual or names & _bare(states[k]).keys()]
+        shapes = _shapes(states[first])
+        similar = (
+            k for k in others if names & _bare(states[k]).keys() or shapes <= _shapes(states[k])
+        )
+        rivals = sorted({*others} & {*usual, *similar})
         if rivals:
             raise _several(str(path), [first, *rivals])
         return states[first]
+    if weights == "" in states:
+        return states[""]
     start = f"{weights}."
     named = {n: v for key, s in states.items() for k, v in s.items() for n in (k, f"{key}.{k}")}
     if not (part := {n.removeprefix(start): v for n, v in named.items() if n.startswith(start)}):
         raise unknown("set of weights", str(weights), states, f"in {path}")
     return part
+
+
+def _shapes(state: Mapping[str, Any]) -> Counter[Any]:
+    return Counter(tuple(value.shape) for value in state.values() if torch.is_tensor(value))
 
 
 def _several(where: str, keys: Sequence[str]) -> InputError:

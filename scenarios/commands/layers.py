@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from probe.batch import Value, tensors
 from probe.byte_sizes import show_size
 from probe.cut.candidates import Candidate, candidates
-from probe.errors import InputError, ModelRaised, described, lacks_memory
+from probe.errors import InputError, ModelRaised, described, lacks_memory, printable
 from probe.progress import tracked
 from probe.seeding import stream
 from scenarios.commands.screen.terminal import print_json, show_line
@@ -98,7 +98,7 @@ def _print(modules: Sequence[Candidate]) -> None:
         shape = "x".join(map(str, m.shape)) or "one number"
         shape = f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape
         size = "the slow way" if m.slow else show_size(m.bytes)
-        name = "*" * m.suggested, escape(m.feature), escape(m.kind)
+        name = "*" * m.suggested, escape(printable(m.feature)), escape(printable(m.kind))
         table.add_row(*name, shape, size, f"{m.frozen:,}", f"{m.left:,}")
     console.print(table)
     # Each reason once, with all of its features.

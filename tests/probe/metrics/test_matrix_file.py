@@ -71,7 +71,7 @@ ROW_0 = np.vstack([[8.5, 12, 11], ROWS])
 
 
 @pytest.mark.parametrize("table", [ROWS, ROW_0, ROWS.round()[:2, :2].astype(int)])
-@pytest.mark.parametrize("names", [range, lambda n: range(1, n + 1), lambda n: list("abcd")[:n]])
+@pytest.mark.parametrize("names", [range, lambda n: range(1, n + 1), lambda n: ["0-1"] * n])
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize("labels", [True, False])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC])
@@ -91,6 +91,10 @@ def test_small_whole_numbers_may_be_accuracies(tmp_path):
     gap = read_text(tmp_path, ",1,2\n90,10,20\n60,70,5\n35,50,86", percent=True)
     assert np.array_equal(gap.values[0], [np.nan, 0.01, 0.02], equal_nan=True)
     assert np.array_equal(read_text(tmp_path, "0,1\n1,0").values[1:], [[0, 1], [1, 0]])
+    near_ceiling = read_text(tmp_path, ".99,.97,.98\n.98,.99,.98\n.99,.98,.98").values
+    assert np.array_equal(near_ceiling[-1], [0.99, 0.98, 0.98])
+    labels = read_text(tmp_path, ",10,20\n10,50,60\n20,70,80", percent=True).values
+    assert np.array_equal(labels[1:], [[0.5, 0.6], [0.7, 0.8]])
 
 
 @pytest.mark.parametrize("decimals", [9, 2, 0])

@@ -18,8 +18,6 @@ X, Y = torch.randn(41, 3, generator=torch.Generator().manual_seed(0)), torch.ara
 
 
 class Drawing(Dataset[tuple[Tensor, int]]):
-    """Adds noise, from the global generators or from one of its own."""
-
     def __init__(self, own: bool) -> None:
         self.own = np.random.default_rng() if own else None
 

@@ -125,8 +125,14 @@ def test_each_form_is_read_back_to_the_same_predictions(tmp_path, form):
 
 
 def test_what_could_be_either_of_two_networks_is_refused_with_both_names(tmp_path):
-    torch.save(two(network()), tmp_path / "a.pt")
-    with pytest.raises(InputError, match=r"state_dict, state_dict_ema: .*--weights"):
+    averaged = {"model": network().state_dict(), "swa": AveragedModel(network()).state_dict()}
+    beside = network().state_dict() | {"ema": network(3).state_dict()}
+    for both, names in (two(network()), "state_dict, state_dict_ema"), (averaged, "model, swa"):
+        torch.save(both, tmp_path / "a.pt")
+        with pytest.raises(InputError, match=rf"{names}: .*--weights"):
+            load_state(tmp_path / "a.pt")
+    torch.save(beside, tmp_path / "a.pt")
+    with pytest.raises(InputError, match="several sets of weights"):
         load_state(tmp_path / "a.pt")
     with pytest.raises(InputError, match=r"old, new: .*--weights"):
         fit_state(network(), two_in_one(network()), "a.pt")

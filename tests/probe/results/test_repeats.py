@@ -26,22 +26,15 @@ def changed(model: nn.Module, name: str, by: float) -> nn.Module:
     return other
 
 
-def forgets(networks: dict[int, nn.Module]) -> tuple[dict[str, str], set[str]]:
-    """Return the verdicts on forgetting by feature, and the features with a note."""
-    measured = probe.Measure(readouts=["linear"], seeds=3)
-    tables = probe.analyze(networks, *DATA, TASKS, ["0"], readouts=measured).tables_by_name
-    stated = tables["statements"].query("statement == 'forgets'")
-    noted = tables["notes"].query("note.str.contains('the same after every task')")
-    return dict(zip(stated["feature"], stated["verdict"], strict=True)), {*noted["feature"]}
-
-
 def test_no_forgetting_is_stated_of_layers_that_networks_share() -> None:
     model = network()
     for name, expected in ("", {"0", "output"}), ("4.weight", {"0"}), ("0.weight", set()):
         networks = [changed(model, name, by) for by in (-1.0, 2.0, 0.5)]
-        verdicts, noted = forgets(dict(enumerate(networks, 1)))
-        assert noted == expected
-        assert {layer for layer, verdict in verdicts.items() if verdict == "unchanged"} == expected
+        measure = probe.Measure(readouts=["linear"], seeds=3)
+        result = probe.analyze(dict(enumerate(networks, 1)), *DATA, TASKS, ["0"], readouts=measure)
+        stated = result.statements().query("statement == 'forgets' and verdict == 'unchanged'")
+        noted = result.tables()["notes"].query("note.str.contains('the same after every task')")
+        assert {*noted["feature"]} == {*stated["feature"]} == expected
 
 
 def test_a_training_that_is_saved_as_two_seeds_is_refused(tmp_path: Path) -> None:

@@ -19,8 +19,6 @@ TASKS = [[0, 1], [2]]
 
 
 def normalized(side: bool) -> nn.Module:
-    """Return a network with batch norm by the batch in eval mode, which it may not use."""
-
     def run(m: Any, x: Tensor) -> Tensor:
         by_batch = m.mark(functional.batch_norm(h := m.a(x), None, None, training=True))
         return m.c(h if side else by_batch)

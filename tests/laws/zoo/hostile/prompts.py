@@ -20,7 +20,6 @@ LAYERS = {
 
 
 def nearest_keys(m: Any, x: Tensor, k: int) -> Tensor:
-    """Return the numbers (B, k) of the keys nearest to the query, which is not trained."""
     query = F.normalize(x.detach().mean(1), dim=-1)
     return (query @ F.normalize(m.keys, dim=-1).T).topk(k, dim=1).indices
 
@@ -37,7 +36,6 @@ def l2p(m: Any, x: Tensor) -> Tensor:
 
 @written(dict.fromkeys(FEATURES, SAFE), LAYERS, shape=(4, 8), shows_not=frozenset({"keys"}))
 def l2p_by_batch(m: Any, x: Tensor) -> Tensor:
-    """The two prompts that are nearest most often serve the whole batch."""
     often = nearest_keys(m, x, 2).flatten().bincount(minlength=3).topk(2).indices
     return answered(m, x, m.prompts[often].flatten(0, 1).expand(len(x), -1, -1))
 

@@ -102,8 +102,9 @@ def partial_retrain(
     splits = data.splits["train"], data.splits["test"]
     recipe = Recipe() if recipe is None else recipe
     how = RetrainSettings(recipe=recipe, seed=seed, cache=cache)
+    retrainings = retrain_each(called, features, *splits, data.n_classes, how)
     _check_batches(called, splits[1])
-    results = list(retrain_each(called, features, *splits, data.n_classes, how))
+    results = list(retrainings)
     labels = [[half.y[half.task == k] for k in range(len(data.classes))] for half in splits]
     class_notes = notes.of_classes(zip(*labels, strict=True), data.n_classes)
     return PartialRetraining(
@@ -381,7 +382,12 @@ def _check_batches(called: Model, test: Examples[Any]) -> None:
     """Raise InputError if the model's output for an example depends on its batch."""
     network, chance = called.network, every_global_stream(stream(0, "batches"))
     test = test.to(next((p.device for p in network.parameters()), test.y.device))
-    with mode(network, training=False), kept_buffers(network), chance, explained(test.x):
+    with (
+        mode(network, training=False),
+        kept_buffers(network),
+        chance,
+        explained(test.x),
+    ):
         check_outputs(partial(called.model_call, network), test)
 
 

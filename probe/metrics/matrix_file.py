@@ -157,7 +157,12 @@ def _read_csv(path: Path) -> _Cells:
     large = corner or max(len(rows), len(rows[0])) > 2
     header = large and _are_labels(rows[0][corner:])
     names = rows[0][1:]
-    same = corner and all(names) and names == [row[0] for row in rows[1:]][-len(names) :]
+    same = (
+        corner
+        and all(names)
+        and len({*names}) > 1
+        and names == [row[0] for row in rows[1:]][-len(names) :]
+    )
     header = header or same
     labels = large and (same or _are_labels([row[0] for row in rows[header:]]))
     header = header and (labels or not corner)

@@ -92,7 +92,7 @@ def test_small_whole_numbers_may_be_accuracies(tmp_path):
     gap = read_text(tmp_path, ",1,2\n90,10,20\n60,70,5\n35,50,86", percent=True)
     assert np.array_equal(gap.values[0], [np.nan, 0.01, 0.02], equal_nan=True)
     assert np.array_equal(read_text(tmp_path, "0,1\n1,0").values[1:], [[0, 1], [1, 0]])
-    assert read_text(tmp_path, ".99,.97\n.98,.97").values[2].tolist() == [0.98, 0.97]
+    assert read_text(tmp_path, ".99,.97,.98\n.98,.99,.98\n.99,.98,.98").values[3][0] == 0.99
     labels = read_text(tmp_path, ",10,20\n10,50,60\n20,70,80", percent=True).values
     assert np.array_equal(labels[1:], [[0.5, 0.6], [0.7, 0.8]])
 

@@ -74,8 +74,8 @@ def _in_order(loader: DataLoader[Any], few: bool = False) -> DataLoader[Any]:
     """
     data, sampler = loader.dataset, loader.sampler
     iterable = isinstance(data, IterableDataset)
-    complete = type(sampler) is SequentialSampler or (
-        type(sampler) is RandomSampler and not sampler.replacement and len(sampler) == len(data)  # type: ignore[arg-type]
+    complete = type(sampler) in (SequentialSampler, RandomSampler) and (
+        not getattr(sampler, "replacement", False) and len(sampler) == len(data)  # type: ignore[arg-type]
     )
     own_batches = (loader.batch_sampler is None) != (loader.batch_size is None)
     if type(loader) is not DataLoader or own_batches or not (iterable or complete):
@@ -112,7 +112,8 @@ def _check_draws(data: object, as_batch: Callable[[object], Batch]) -> None:
         raise InputError(f"each reading of the data gives other examples: {remedy}")
     if not other:
         text = (
-            "the data are augmented at random: every example is read once, with what a seed draws"
+            "the data are augmented or shuffled at random: every example is read once, with what a "
+            "seed draws"
         )
         warnings.warn(text, stacklevel=2)
 

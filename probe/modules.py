@@ -4,11 +4,12 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from inspect import getattr_static
+from types import BuiltinFunctionType, FunctionType
 
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
+from torch.nn.utils.parametrize import type_before_parametrizations
 
 from probe.errors import InputError, unknown
 
@@ -184,22 +185,33 @@ def architecture(model: nn.Module) -> dict[str, object]:
     """Return the class of each module, the shape and type of each parameter and buffer, and ties.
 
     Classes that are made anew with each network, as by `parametrizations.weight_norm` or within a
-    function, are known by their names and code.
+    function, are compared by their code and the values that it uses.
 
     >>> architecture_difference(architecture(nn.Linear(2, 3)), architecture(nn.Linear(2, 4)))
     'bias'
     """
     model = unwrapped(model)
-    modules: dict[str, object] = {name: _code_of(module) for name, module in model.named_modules()}
+    modules = {name or _ROOT: _code_of(module) for name, module in model.named_modules()}
     state = named_state(model).items()
     shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}
     return {**modules, **shapes, _TIES: tuple(sorted(state_groups(model)))}
 
 
-def _code_of(module: nn.Module) -> tuple[str, str, object]:
-    kind = type(module)
-    forward = getattr_static(kind, "forward", None)
-    return kind.__module__, kind.__qualname__, getattr(forward, "__code__", None)
+def _code_of(module: nn.Module) -> object:
+    kind = type_before_parametrizations(module)
+    # Notebooks make the classes of a cell anew each time that it runs.
+    if "<locals>" not in kind.__qualname__ and kind.__module__ != "__main__":
+        return kind
+    members = list(vars(kind).values())
+    functions = [member for member in members if isinstance(member, FunctionType)]
+    cells = [cell.cell_contents for f in functions for cell in f.__closure__ or ()]
+    return kind.__qualname__, kind.__bases__, tuple(map(_content, [*members, *cells]))
+
+
+def _content(value: object) -> object:
+    if isinstance(value, FunctionType):
+        return value.__code__
+    return value if isinstance(value, str | float | int | BuiltinFunctionType) else type(value)
 
 
 def architecture_difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:
@@ -226,7 +238,7 @@ def frozen_in(model: nn.Module) -> Iterator[str]:
         yield from (f"{name}.{key}".removeprefix(".") for key in frozen)
 
 
-_TIES = "its ties"
+_TIES, _ROOT = "its ties", "its class"
 # By their names: to import them is slow, and some builds of torch lack them.
 _WRAPPERS = dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module")
 _WRAPPERS["OptimizedModule"] = "_orig_mod"

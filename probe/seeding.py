@@ -6,6 +6,7 @@ process: of its threads, one at a time is inside these blocks.
 """
 
 import hashlib
+import os
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 PROCESS = threading.RLock()
 """The lock of what belongs to the process: generators, torch's number of threads, its flags."""
+# Another thread may hold it when the process is forked, and is not in the child.
+os.register_at_fork(after_in_child=PROCESS._at_fork_reinit)  # type: ignore[attr-defined]
 
 
 def stream(seed: int, *purpose: str | int) -> torch.Generator:
@@ -48,11 +51,12 @@ def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Let the threads of a process call all functions with this decorator one after the other.
 
     Generators, the number of torch's threads and its flags of precision belong to the process.
+    What the user's code draws or sets there is restored, see `python_generators`.
     """
 
     @wraps(function)
     def locked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with PROCESS:
+        with python_generators():
             return function(*args, **kwargs)
 
     return locked

@@ -56,6 +56,7 @@ class TrainedNetworks:
         progress: Function that wraps an iteration over the networks, as `tqdm` does.
         records: The records that a recorder has kept of their runs.
         read: Function that reads the tensors in a file, by name.
+        repeated: Whether all seeds have the same networks, which are only retrained again.
     """
 
     runs: Mapping[Run, Mapping[int, Network]]
@@ -63,6 +64,7 @@ class TrainedNetworks:
     progress: Progress = iter
     records: Mapping[Run, RunRecord] = field(default_factory=dict)
     read: Callable[[Path], dict[str, Tensor]] = load_state
+    repeated: bool = False
 
     def blank(self) -> nn.Module:
         """Return a new network with weights from a fixed seed, or a copy of one in memory."""
@@ -80,8 +82,7 @@ class TrainedNetworks:
 
         Raises:
             InputError: A network contains NaN or quantized weights, its file does not fit the
-                others, it is not the network that was recorded, or files of two seeds hold the same
-                network.
+                others, it is not the network that was recorded, or two seeds have the same.
         """
         names = {
             network: display_name(run, tasks_seen) if self.build is None else str(network)
@@ -114,7 +115,7 @@ class TrainedNetworks:
                         f"{self.runs[run][tasks_seen]} is not the network that was recorded: put "
                         f"that back, or record the run again"
                     )
-        if self.build is not None:
+        if not self.repeated:
             _check_seeds(hashes)
         return hashes
 
@@ -303,7 +304,7 @@ def _in_memory(
         if where := architecture_difference(expected, architecture(model)):
             got = f"{name} and the last network differ in architecture at {where!r}"
             raise InputError(f"{got}: give networks of the same architecture")
-    return TrainedNetworks(runs=every)
+    return TrainedNetworks(runs=every, repeated=seeds > 1)
 
 
 def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:

@@ -112,8 +112,7 @@ def _check_draws(data: object, as_batch: Callable[[object], Batch]) -> None:
         raise InputError(f"each reading of the data gives other examples: {remedy}")
     if not other:
         text = (
-            "the data are augmented or shuffled at random: every example is read once, with what a "
-            "seed draws"
+            "the data are augmented or sampled at random: they are read as a fixed seed draws them"
         )
         warnings.warn(text, stacklevel=2)
 

@@ -117,7 +117,8 @@ def _mask_in(x: Value) -> Tensor | None:
     """
     for name, tensor in x.items() if isinstance(x, Mapping) else ():
         padding = str(name).endswith("padding_mask")
-        if tensor.ndim == 2 and (padding or name in _MASKS) and not tensor.is_floating_point():
+        is_mask = tensor.ndim == 2 and (padding or name in _MASKS)
+        if is_mask and bool(((tensor == 0) | (tensor == 1)).all()):
             return (tensor == 0) == padding
     return None
 
@@ -139,8 +140,10 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     torch's own modules.
     """
     axis, remark, shape = tensor.axis, "", tuple(tensor.example)
-    if len(shape) == 2 and shape.count(length) == 1:
-        return Layout(shape=shape, channels=1 - shape.index(length), bins=(1,), masked=True)
+    if len(shape) == 2 and length in shape:
+        channels = tensor.channel_dim(axis) if shape[0] == shape[1] else 1 - shape.index(length)
+        if channels is not None:
+            return Layout(shape=shape, channels=channels, bins=(1,), masked=True)
     if axis is None and pooling.channels:
         axis, remark = pooling.channels, f" ({pooling.channels}: as set)"
     elif axis is None and len(tensor.shape) > 3:

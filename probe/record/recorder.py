@@ -262,16 +262,14 @@ class Recorder:
 
     def _warn_of_equal(self, row: int, hashes: Mapping[int, str]) -> None:
         """Warn if a network is that of another row, or of another seed."""
-        equal = [
-            f"{other} tasks" for other in hashes if other != row if hashes[other] == hashes[row]
-        ]
+        equal = [f"that at {t}" for t in hashes if t != row and hashes[t] == hashes[row]]
         for other in recording.read_runs(self.folder) if row else ():
             run = other.run
             if (run.learner, run.order) == (self.run.learner, self.run.order):
                 same = run.seed != self.run.seed and other.hashes.get(row) == hashes[row]
-                equal += [f"{row} tasks of seed {run.seed}"] if same else []
+                equal += [f"that of seed {run.seed}"] if same else []
         if equal:
-            text = f"the network after {row} tasks is the one after {equal[0]}, bit for bit"
+            text = f"the network at tasks learned = {row} is {equal[0]}, bit for bit"
             warnings.warn(f"{text}: record the network that is trained", stacklevel=3)
 
     def _state(self) -> dict[str, Tensor]:

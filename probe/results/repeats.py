@@ -18,7 +18,7 @@ from probe.tables.schemas import Row
 Withheld = Mapping[tuple[str, str, str], str]
 """Verdicts by learner, feature and statement."""
 
-UNCHANGED = "its values are the same after every task: frozen, shared, or networks not copied"
+UNCHANGED = "its values are the same after every task: frozen, shared, dead, or not copied"
 EQUAL = "it is the same network as seed {}: its training does not depend on the seed"
 
 

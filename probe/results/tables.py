@@ -91,6 +91,7 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
     results = [result for result in results if not result.job.without]
     notes, withheld = check_trainings(results)
     notes_on_repeats, unsaid = repeated_networks(results)
+    equal = {learner for (learner, *_), why in unsaid.items() if why == "equal seeds"}
     layers = list(layers_of(results))
 
     def verdict_of(layer: Layer, row: Row) -> str:
@@ -139,7 +140,7 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
             *(row for result in results for row in _notes_on_spread(plan, result.job)),
         ],
         "controls": controls,
-        "causes": cause_rows(results, plan.hybrids),
+        "causes": cause_rows([r for r in results if r.job.learner not in equal], plan.hybrids),
     }
     measured = [(row, r.job.last) for r in results for row in measured_rows(plan, r)]
     measurements = new_table("measurements", (row for row, _ in measured))

@@ -56,7 +56,7 @@ def test_augmented_data_are_the_same_each_time_and_say_so() -> None:
         random.seed(seed)
         np.random.seed(seed)  # noqa: NPY002
         torch.manual_seed(seed)
-        with pytest.warns(UserWarning, match="augmented or shuffled at random"):
+        with pytest.warns(UserWarning, match="augmented or sampled at random"):
             readings.append(Examples.of(DataLoader(Drawing(False), 8 + seed)).x)
     assert torch.equal(*readings)
     assert not torch.equal(readings[0], X)

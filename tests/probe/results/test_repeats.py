@@ -51,7 +51,7 @@ def test_a_recorder_warns_of_the_network_of_another_task_or_seed(tmp_path: Path)
     model = network()
     recorder = probe.Recorder(tmp_path, model, DATA[1], TASKS)
     recorder.after_task(1)
-    with pytest.warns(UserWarning, match="after 2 tasks is the one after 1 tasks"):
+    with pytest.warns(UserWarning, match="learned = 2 is that at 1, bit"):
         recorder.after_task(2)
-    with pytest.warns(UserWarning, match="is the one after 1 tasks of seed 0"):
+    with pytest.warns(UserWarning, match="is that of seed 0, bit"):
         probe.Recorder(tmp_path, model, DATA[1], TASKS, seed=1).after_task(1)

@@ -1,6 +1,6 @@
 """Data read into tensors, once, batch after batch, with a progress bar.
 
-What a transform draws comes from a named stream, so that each reading gives the same examples.
+What transforms and samplers draw from the global generators comes from a named stream.
 """
 
 import warnings

@@ -15,7 +15,6 @@ SECTIONS = {
     "filling": speed.filling,
     "cutting": cutting.cuts,
     "looks": cutting.looks,
-    "copies": cutting.copies,
     "som": som.phases,
     "tables": scale.tables,
     "growth": growth.growth,

@@ -1,10 +1,7 @@
 """The cost of a cut: seconds, and forward passes of 64 examples that take as long."""
 
-import gc
 import sys
-import weakref
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from functools import partial
 from subprocess import run
 from time import perf_counter
@@ -15,10 +12,8 @@ from torchvision import models
 
 from probe.cut.candidates import candidates
 from probe.cut.cuts import cut_each
-from probe.retrain import SAMPLE, retrain_each
-from probe.retraining import RetrainSettings
-from probe.training.recipe import Recipe
-from tests.bench.speed import SUBJECTS, forward
+from probe.retrain import SAMPLE
+from tests.bench.speed import forward
 from tests.bench.timing import Rows, interleaved
 
 PASS = 64  # examples
@@ -59,31 +54,3 @@ def looks(repeats: int) -> Rows:
     yield "candidates, ViT-Ti at 32", f"{interleaved({'': look}, repeats)['']:.2f}"
     taken = interleaved({"": start}, repeats, perf_counter)[""]
     yield "probe layers, resnet18 at 224", f"{taken:.2f}"
-
-
-def copies(repeats: int) -> Rows:
-    """Copies of the model alive at a time while it is retrained at 12 features of a resnet18."""
-    model = models.resnet18(num_classes=10)
-    blocks = [f"layer{stage}.{block}" for stage in range(1, 5) for block in range(2)]
-    features = ["maxpool", *blocks, "layer1.0.conv1", "layer2.0.conv1", "avgpool"]
-    alive: weakref.WeakSet[nn.Module] = weakref.WeakSet()
-    most = 0
-
-    class Counted(models.ResNet):
-        def __deepcopy__(self, memo: dict[int, object]) -> nn.Module:
-            nonlocal most
-            made = self.__reduce_ex__(4)
-            copy: nn.Module = made[0](*made[1])
-            memo[id(self)] = copy
-            copy.__dict__ = deepcopy(self.__dict__, memo)
-            alive.add(copy)
-            gc.collect()
-            most = max(most, len(alive))
-            return copy
-
-    model.__class__ = Counted
-    data = SUBJECTS[1].images(16)
-    how = RetrainSettings(recipe=Recipe(epochs=1, batch_size=8))
-    for _ in retrain_each(model, features, data, data, 10, how):
-        pass
-    yield f"{len(features)} features", str(most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from probe.readouts.readout import read
 from probe.results.scores import user_scores
 from probe.retrain import partial_retrain, retrain_each
 from probe.retraining import RetrainSettings
-from probe.seeding import global_states, global_stream, no_other_draws, stream
+from probe.seeding import PROCESS, global_states, global_stream, no_other_draws, stream
 from probe.training.recipe import Recipe
 from tests.laws.zoo.written import Layer, Written
 
@@ -50,6 +51,13 @@ def in_eval_mode(m: Any, x: Tensor) -> Tensor:
     return m.c(functional.dropout(m.b(m.a(x).relu()).relu(), 0.5, training=True))
 
 
+def seeded(seed: int) -> list[object]:
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
+    torch.manual_seed(seed)
+    return states()
+
+
 def states() -> list[object]:
     numpys = np.random.get_state()  # noqa: NPY002
     return [torch.get_rng_state().tolist(), random.getstate(), numpys[1].tolist(), numpys[2:]]
@@ -64,10 +72,7 @@ def test_the_same_call_twice_predicts_the_same_and_draws_nothing(
     how = RetrainSettings(recipe=Recipe(epochs=2, batch_size=16))
     found = []
     for draw in range(2):
-        random.seed(draw)
-        np.random.seed(draw)  # noqa: NPY002
-        torch.manual_seed(draw)
-        before = states()
+        before = seeded(draw)
         [one] = retrain_each(model, ["a"], DATA, DATA, 4, how)
         assert states() == before
         found.append(one.predicted)
@@ -155,6 +160,15 @@ def test_threads_give_the_results_of_one_after_the_other() -> None:
     assert (states(), torch.get_num_threads()) == before
 
 
+def test_a_forked_process_is_not_locked_by_a_thread_of_its_parent() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(PROCESS.acquire).result()
+        if not (child := os.fork()):
+            os._exit(not PROCESS.acquire(timeout=9))
+        assert os.waitpid(child, 0)[1] == 0
+        pool.submit(PROCESS.release).result()
+
+
 def test_another_thread_that_draws_is_noticed() -> None:
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()
@@ -174,10 +188,7 @@ def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:
     metric = MetricEntry(name="drawn", score=lambda R: random.random() + float(torch.rand(())))
     results = []
     for draw in range(2):
-        random.seed(draw)
-        np.random.seed(draw)  # noqa: NPY002
-        torch.manual_seed(draw)
-        before = states()
+        before = seeded(draw)
         predicted = read(Drawing(), DATA.x, DATA.y, DATA.x, 4).predicted.tolist()
         results.append((predicted, user_scores(AccuracyMatrix([[0.5], [0.5]]), [metric])))
         assert (states(), torch.get_default_dtype()) == (before, torch.float32)

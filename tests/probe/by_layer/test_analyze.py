@@ -18,6 +18,7 @@ from probe import Analysis, Examples, Measure, Model, analyze, partial_retrain
 from probe.metrics.counts import Counts
 from probe.readouts.readout import Linear
 from probe.results.tables import DEAD
+from probe.seeding import python_generators
 from probe.training.batch_norm import reestimate
 from tests.probe.by_layer.nets import (
     FEATURES,
@@ -248,11 +249,9 @@ def test_results_do_not_depend_on_the_default_dtype_or_device() -> None:
     expected = tables()
     with torch.device("meta"):
         elsewhere = tables()
-    torch.set_default_dtype(torch.float64)
-    try:
+    with python_generators():  # which restores the default type, too
+        torch.set_default_dtype(torch.float64)
         wider = tables()
-    finally:
-        torch.set_default_dtype(torch.float32)
     for name, table in expected.items():
         assert table.equals(elsewhere[name]), name
         assert table.equals(wider[name]), name

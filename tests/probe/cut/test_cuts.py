@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from types import MethodType
 from typing import Any
@@ -15,6 +16,7 @@ from torch import nn
 from probe.cut.cuts import Cuts, cut_each, split
 from probe.cut.plan import plan_each
 from probe.examples import Examples
+from probe.modules import architecture, architecture_difference
 from probe.retrain import partial_retrain
 from probe.seeding import stream
 from probe.training.recipe import Recipe
@@ -120,6 +122,18 @@ def test_the_facts_of_a_cut_pickle() -> None:
     for cut in cut_each(reduced_resnet18((3, 32, 32), 10).eval(), ["layer1", "layer4"], x).each:
         again = pickle.loads(pickle.dumps(cut.facts))
         assert replace(again, inputs=cut.facts.inputs) == cut.facts
+
+
+def test_classes_of_a_function_are_compared_by_what_they_compute() -> None:
+    def built(act: Callable[[torch.Tensor], torch.Tensor]) -> dict[str, object]:
+        class Local(nn.Linear):
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return act(super().forward(x))
+
+        return architecture(Local(2, 2))
+
+    assert built(torch.relu) == built(torch.relu)
+    assert architecture_difference(built(torch.relu), built(torch.tanh)) == "its class"
 
 
 def test_a_module_named_as_a_call_is_found_by_its_own_name() -> None:

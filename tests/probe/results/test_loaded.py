@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,12 @@ def test_a_table_that_changed_since_it_was_written_is_named_by_every_reader(
             with pytest.raises(InputError, match=r"layers\.csv.*(run the study|`probe run`)"):
                 read(tmp_path)
         layers.write_bytes(whole)
+    packed = tmp_path / "layers.csv.gz"
+    packed.write_bytes(gzip.compress(whole.replace(b"0.", b"0.1", 1)))
+    layers.unlink()
+    with pytest.raises(InputError, match="not as it was written"):
+        load(tmp_path)
+    packed.write_bytes(gzip.compress(whole))
     assert str(load(tmp_path)) == str(load(study.root))
 
 

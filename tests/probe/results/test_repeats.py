@@ -43,8 +43,9 @@ def test_a_training_that_is_saved_as_two_seeds_is_refused(tmp_path: Path) -> Non
         torch.save(changed(network(), "0.weight", task).state_dict(), path)
         shutil.copy(path, tmp_path / f"seed1-task{task}.pt")
     files = probe.Model(f"{tmp_path}/seed{{seed}}-task{{task}}.pt", fresh=network)
-    with pytest.raises(InputError, match="seeds 0 and 1 of model are the same network"):
-        probe.analyze(files, *DATA, TASKS, ["0"])
+    for networks in files, {seed: {3: network()} for seed in range(2)}:
+        with pytest.raises(InputError, match="seeds 0 and 1 of model are the same network"):
+            probe.analyze(networks, *DATA, TASKS, ["0"])
 
 
 def test_a_recorder_warns_of_the_network_of_another_task_or_seed(tmp_path: Path) -> None:

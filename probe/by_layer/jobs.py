@@ -36,7 +36,7 @@ class Job:
         tasks: The T tasks in executed order, by index in the base order, from 0.
         seed: The seed, from 0.
         steps: The numbers of tasks seen after which its networks are measured.
-        provided: Whether the networks were trained elsewhere.
+        weights: Hashes of networks that were trained elsewhere; empty if they are trained here.
         offline: Whether the learner learns all tasks at once, or none.
         task_aware: Whether the learner receives the task id.
         own_network: Whether its architecture has layers that differ from the controls'.
@@ -49,7 +49,7 @@ class Job:
     tasks: tuple[int, ...]
     seed: int
     steps: tuple[int, ...] = ()
-    provided: bool = False
+    weights: tuple[str, ...] = ()
     offline: bool = False
     task_aware: bool = False
     own_network: bool = False
@@ -113,7 +113,7 @@ def jobs_of(plan: Plan) -> list[Job]:
             order=order,
             tasks=tasks,
             seed=seed,
-            provided=bool(learners[name].weight_hashes),
+            weights=tuple(learners[name].hashes_of(order, seed).values()),
             without=without,
             **fields[name] | ({"steps": (T,)} if without else {}),
         )

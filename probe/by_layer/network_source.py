@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import cast
@@ -41,10 +41,10 @@ from probe.model import Model
 from probe.modules import architecture, architecture_difference, mode, restore, unwrapped
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
-from probe.seeding import stream
+from probe.seeding import global_stream, stream
 from probe.tasks import Scenario, orders
 from probe.training.batch_norm import reestimate
-from probe.training.evaluation import outputs_of
+from probe.training.evaluation import check_outputs, outputs_of
 from probe.training.fresh_weights import (
     Fresh,
     check_fresh,
@@ -222,17 +222,21 @@ class NetworkSource:
         """The device of the data, on which networks are measured."""
         return self.scenario.tasks[0].test.y.device
 
-    def check_padded(self, model: nn.Module, notes: Iterable[str]) -> None:
-        """Check that what was missing in a file are outputs that are never predicted.
+    def check_padded(self, model: nn.Module, outputs: int) -> None:
+        """Check that a layer with fewer outputs in a file is the one that gives the classes.
 
-        Raises InputError if another layer had fewer units.
+        Args:
+            model: The network, whose other outputs are never to be predicted.
+            outputs: The number of outputs in the file.
+
+        Raises:
+            InputError: It is another layer.
         """
-        for short in (m for note in notes if (m := re.match(r".* has (\d+) of \d+ outputs", note))):
-            with torch.no_grad(), mode(model, training=False), explained(self._sample):
-                logits, few = self.model.class_call(model, self._sample), int(short[1])
-            if logits.shape[1] <= few or logits[:, few:].max() >= logits[:, :few].min():
-                what = f"{short[0]} in its file, and does not give the classes"
-                raise InputError(f"{what}: build the network that was saved")
+        with torch.no_grad(), mode(model, training=False), explained(self._sample):
+            logits = self.model.class_call(model, self._sample)
+        if logits.shape[1] <= outputs or logits[:, outputs:].max() >= logits[:, :outputs].min():
+            what = f"its file has a layer with {outputs} outputs that does not give the classes"
+            raise InputError(f"{what}: build the network that was saved")
 
     @cached_property
     def _without_rule(self) -> list[str]:
@@ -289,7 +293,10 @@ class NetworkSource:
             classes = self.scenario.classes
             if self.model.classes is not None:
                 outputs_of(classes, self._logits(self.model.model_call).shape, self.model.classes)
-            call = self.model.class_call
+            call, chance = self.model.class_call, global_stream(stream(0, "check"))
+            # What no job could measure is refused before all of them.
+            with mode(self._blank, training=False), explained(self._sample), chance:
+                check_outputs(partial(call, self._blank), self.scenario.tasks[0].test)
             return features_of(self._blank, call, self._sample, classes, self.features)
 
     def _logits(self, call: ModelCall) -> Tensor:
@@ -328,8 +335,10 @@ class JobNetworks:
         run = Run(job.learner, job.order, job.seed)
         hashes = source.plan.learners[job.learner].hashes_of(job.order, job.seed)
         if tasks_seen in hashes:
-            model, notes = source.weights.load(run, tasks_seen, hashes[tasks_seen])
-            source.check_padded(model.to(source.device), notes)
+            model, fit = source.weights.load(run, tasks_seen, hashes[tasks_seen])
+            notes, model = fit.notes, model.to(source.device)
+            if fit.outputs is not None:
+                source.check_padded(model, fit.outputs)
         else:
             model = source.fresh_network(job.seed)
             cost = self._train_offline(model) if tasks_seen else None

@@ -27,7 +27,7 @@ from probe.modules import (
 from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, RunRecord
-from probe.record.state_files import fit_state, load_state, plain_state
+from probe.record.state_files import Fit, fit_state, load_state, plain_state
 from probe.seeding import stream
 from probe.training.fresh_weights import Factory, built_network
 
@@ -119,8 +119,8 @@ class TrainedNetworks:
             _check_seeds(hashes)
         return hashes
 
-    def load(self, run: Run, tasks_seen: int, expected: str) -> tuple[nn.Module, list[str]]:
-        """Return a copy of a network, and notes on its file.
+    def load(self, run: Run, tasks_seen: int, expected: str) -> tuple[nn.Module, Fit]:
+        """Return a copy of a network, and what is to be said of its file.
 
         Args:
             run: The run of the network.
@@ -132,7 +132,7 @@ class TrainedNetworks:
         """
         network = self.runs[run][tasks_seen]
         if isinstance(network, nn.Module):
-            return copied(network), []
+            return copied(network), Fit([], None)
         model, state = self.blank(), self.read(network)
         if tensor_hash(state) != expected:
             raise InputError(f"{network} has changed since the run started: run it again")

@@ -29,7 +29,7 @@ from probe.errors import InputError, described, located
 from probe.memory import MappedRows, free_memory
 from probe.progress import progress_bar
 from probe.reading.item_format import Batch, as_batch, same_form
-from probe.seeding import every_global_stream, stream
+from probe.seeding import every_global_stream, permutation, stream
 
 _START = 256  # rows to begin with, where their number is unknown
 _FEW = 16  # examples that are read again
@@ -48,12 +48,16 @@ def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
         raise InputError(f"the data are a mapping of {names}: give one of them, as data['train']")
     if isinstance(data, Tensor):
         raise InputError("the data are a tensor without labels: give a pair (x, y)")
-    iterable, indexed = hasattr(data, "__iter__"), hasattr(data, "__getitem__")
-    if not iterable and not indexed:
+    if not hasattr(data, "__iter__") and not hasattr(data, "__getitem__"):
         raise InputError(f"data are of type {type(data).__name__}: give a Dataset or a DataLoader")
-    if isinstance(data, IterableDataset) or not (hasattr(data, "__len__") and indexed):
+    if not _is_indexed(data):
         return data, None, False
     return (data[k] for k in range(len(data))), len(data), False
+
+
+def _is_indexed(data: object) -> bool:
+    sized = hasattr(data, "__len__") and hasattr(data, "__getitem__")
+    return sized and not isinstance(data, IterableDataset)
 
 
 def _length(loader: DataLoader[Any]) -> int | None:
@@ -66,11 +70,18 @@ def _length(loader: DataLoader[Any]) -> int | None:
     return n // batches.batch_size * batches.batch_size if batches.drop_last else n
 
 
-def _in_order(loader: DataLoader[Any], few: bool = False) -> DataLoader[Any]:
-    """Return a loader of all examples in the order of the dataset, or of the first few.
+def _in_order(
+    loader: DataLoader[Any], limit: int | None = None, few: bool = False
+) -> DataLoader[Any]:
+    """Return a loader of all examples in the order of the dataset, or of some of them.
 
     Shuffling and `drop_last` serve training. Of an iterable dataset each worker may read all.
     Loaders and samplers of other classes are returned unchanged.
+
+    Args:
+        loader: The loader.
+        limit: The number of examples, drawn at random if the loader shuffles; None = all.
+        few: Whether only a few examples are wanted, from everywhere in the dataset.
     """
     data, sampler = loader.dataset, loader.sampler
     iterable = isinstance(data, IterableDataset)
@@ -82,8 +93,15 @@ def _in_order(loader: DataLoader[Any], few: bool = False) -> DataLoader[Any]:
         if iterable and loader.num_workers > 1:
             raise InputError("each worker may read every example: give a loader with num_workers=0")
         return loader
+    if few and not iterable:
+        data = _few(data)
+    elif limit is not None and not iterable:
+        order = torch.arange(len(data))  # type: ignore[arg-type]
+        if isinstance(sampler, RandomSampler):
+            order = permutation(len(order), stream(0, "read"))
+        data = Subset(data, order[:limit].sort().values.tolist())
     return DataLoader(
-        Subset(data, range(min(_FEW, len(data)))) if few else data,  # type: ignore[arg-type]
+        data,
         loader.batch_size,
         num_workers=0 if iterable or few else loader.num_workers,
         collate_fn=loader.collate_fn,
@@ -92,20 +110,32 @@ def _in_order(loader: DataLoader[Any], few: bool = False) -> DataLoader[Any]:
     )
 
 
-def _check_draws(data: object, as_batch: Callable[[object], Batch]) -> None:
-    """Read a few examples of indexed data again, and warn if a transform draws at random.
+def _few(data: Any) -> Subset[Any]:
+    """Return a few examples from everywhere in indexed data."""
+    return Subset(data, range(0, len(data), max(1, -(-len(data) // _FEW))))
 
-    Raises InputError if it draws from a generator that is not torch's, numpy's or Python's.
+
+def _check_draws(
+    data: Any, as_batch: Callable[[object], Batch], rows: Sequence[Tensor] | None = None
+) -> None:
+    """Read a few examples again, and warn if they are drawn at random.
+
+    Args:
+        data: The data.
+        as_batch: Function that makes a batch of an item.
+        rows: The tensors of what was read; None = the data have an index, and are read later.
+
+    Raises:
+        InputError: They are drawn from a generator that is not torch's, numpy's or Python's.
     """
-    indexed = data.dataset if isinstance(data, DataLoader) else data
-    if not hasattr(indexed, "__len__") or isinstance(indexed, IterableDataset):
-        return
-    readings = []
-    for seed in (0, 0, 1):
-        items, *_ = _stream(_in_order(data, few=True) if isinstance(data, DataLoader) else data)
+    readings = [] if rows is None else [[column[:_FEW] for column in rows]]
+    for seed in (0, 0, 1)[len(readings) :]:
+        few = data if rows is not None else _few(data)
+        if isinstance(data, DataLoader):
+            few = _in_order(data, few=True)
         with every_global_stream(stream(seed, "read")):
-            batches = _batches(items, _FEW, as_batch)
-            readings.append([tensor for x, y in batches for tensor in (*tensors(x), y)])
+            batches = [(*tensors(x), y) for x, y in _batches(_stream(few)[0], _FEW, as_batch)]
+        readings.append([torch.cat(column) for column in zip(*batches, strict=True)])
     again, other = (all(map(identical, readings[0], reading)) for reading in readings[1:])
     if not again:
         remedy = "stack what it gives into tensors once, and give those"
@@ -114,6 +144,16 @@ def _check_draws(data: object, as_batch: Callable[[object], Batch]) -> None:
         text = (
             "the data are augmented or sampled at random: they are read as a fixed seed draws them"
         )
+        warnings.warn(text, stacklevel=2)
+
+
+def _warn_of_sampling(loader: DataLoader[Any], n: int) -> None:
+    """Warn if a loader gave n examples that are not those of its dataset, once each."""
+    sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
+    total, repeated = length_hint(loader.dataset, n), getattr(sampler, "replacement", False)
+    if n != total or repeated:
+        drawn = ", drawn with replacement" if repeated else ""
+        text = f"the loader gives {n:,} examples of a dataset of {total:,}{drawn}: these are read"
         warnings.warn(text, stacklevel=2)
 
 
@@ -147,21 +187,18 @@ def read(
     Raises:
         InputError: The data or the arguments are invalid, see `Examples.of`.
     """
-    for name, number, least in (("limit", limit, 1), ("budget", budget, 0)):
-        if number is not None and not (isinstance(number, int) and number >= least):
-            raise InputError(f"{name} must be a whole number from {least}, got {number!r}")
-    if not isinstance(scratch, str | PathLike | None):
-        raise InputError(f"`scratch` must be the path of a folder, got {scratch!r}")
-    source = _in_order(data) if isinstance(data, DataLoader) and limit is None else data
+    _check_arguments(limit, budget, scratch)
+    seen, source = data, _in_order(data, limit) if isinstance(data, DataLoader) else data
     items, expected, batched = _stream(source)
-    chance, seen = every_global_stream(stream(0, "read")), data
+    chance = every_global_stream(stream(0, "read"))
     while isinstance(data, DataLoader | Subset):
         data = data.dataset
     has_tasks = hasattr(data, "targets_task_labels")
     if expected is not None and limit is not None:
         expected = min(expected, limit)
     item_format = partial(as_batch, batched, has_tasks, label, columns, names)
-    _check_draws(seen, item_format)
+    if _is_indexed(data):
+        _check_draws(seen, item_format)
     with progress_bar("reading", expected, progress) as advance, chance:
         batches = _batches(items, limit, item_format)
         if not (sample := next(batches, None)):
@@ -170,8 +207,20 @@ def read(
         room = free_memory(torch.device("cpu")) // 2 if budget is None else budget
         folder = None if scratch is None else Path(scratch)
         rows = _gathered(chain([sample], batches), expected, room, folder, advance)
+    if not _is_indexed(data) and not hasattr(seen, "__next__"):
+        _check_draws(seen, item_format, rows)
+    if isinstance(seen, DataLoader) and limit is None:
+        _warn_of_sampling(seen, len(rows[0]))
     *values, labels = rows
     return like(sample[0], values), labels
+
+
+def _check_arguments(limit: object, budget: object, scratch: object) -> None:
+    for name, number, least in (("limit", limit, 1), ("budget", budget, 0)):
+        if number is not None and not (isinstance(number, int) and number >= least):
+            raise InputError(f"{name} must be a whole number from {least}, got {number!r}")
+    if not isinstance(scratch, str | PathLike | None):
+        raise InputError(f"`scratch` must be the path of a folder, got {scratch!r}")
 
 
 def _batches(

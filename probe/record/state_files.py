@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -77,7 +77,19 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
     return {bare: content[name] for bare, name in _bare(content).items()}
 
 
-def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> list[str]:
+class Fit(NamedTuple):
+    """A state that was loaded.
+
+    Attributes:
+        notes: Notes on what the network has not, and on a head with fewer outputs.
+        outputs: The number of outputs of a head that has more in the network, None without one.
+    """
+
+    notes: list[str]
+    outputs: int | None
+
+
+def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
     """Load a state into a model in place.
 
     Args:
@@ -88,14 +100,14 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> list[
         name: The name of the state, for messages.
 
     Returns:
-        Notes on what the state has that the network has not, and on a head with fewer outputs.
+        Notes on the state, and the outputs of its head if these are fewer.
 
     Raises:
         InputError: The state does not fit, or has several networks in it that do.
 
     >>> model = nn.Linear(2, 1)
     >>> state = {"fc.weight": torch.ones(1, 2), "fc.bias": torch.zeros(1), "epoch": torch.ones(1)}
-    >>> fit_state(model, state, "task1.pt")
+    >>> fit_state(model, state, "task1.pt").notes
     ['its file also has epoch, which the network has not']
     >>> model(torch.ones(1, 2)).item()
     2.0
@@ -113,7 +125,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> list[
                     f"{name} has several values of {listed(tied)}, which are tied here"
                 )
             renamed |= {key: present[0] for key in tied if present and key in expected}
-    notes = _pad_head(model, renamed)
+    padded = _pad_head(model, renamed)
     for key, tensor in renamed.items():
         dtype = getattr(parameters.get(key), "dtype", tensor.dtype)
         if not (torch.can_cast(tensor.dtype, dtype) and torch.can_cast(dtype, tensor.dtype)):
@@ -128,7 +140,7 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> list[
     more = [f"its file also has {listed(extra)}, which the network has not"] if extra else []
     if reason:
         raise InputError("; ".join([f"{name} does not fit this network: {reason}", *more, _WAY_ON]))
-    return [*notes, *more]
+    return Fit([*padded.notes, *more], padded.outputs)
 
 
 _WAY_ON = "build the network that was saved, or give load=, a function from path to network"
@@ -147,21 +159,22 @@ def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
     return best[0] if best and "" not in best else ""
 
 
-def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> list[str]:
-    """Grow the only layer that has fewer outputs in a state; return a note on it."""
+def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
+    """Grow the only layer that has fewer outputs in a state."""
     sizes = {key: value.shape for key, value in model.state_dict().items() if not is_lazy(value)}
     biases = [key for key in state.keys() & sizes if key.endswith(".bias")]
     short = [key for key in biases if state[key].shape < sizes[key]]
     if len(short) != 1:
-        return []
+        return Fit([], None)
     bias, few, many = short[0], state[short[0]].shape, sizes[short[0]]
     # Its weight and, in heads of Avalanche, its mask. What reads the outputs would not fit.
     keys = [key for key in state if (state[key].shape[:1], sizes.get(key, ())[:1]) == (few, many)]
     if f"{bias.removesuffix('bias')}weight" not in keys:
-        return []
+        return Fit([], None)
     for key in keys:
         state[key] = with_rows(state[key], many[0], key)
-    return [f"{bias} has {few[0]} of {many[0]} outputs in its file: the others are never predicted"]
+    text = f"{bias} has {few[0]} of {many[0]} outputs in its file: the others are never predicted"
+    return Fit([text], few[0])
 
 
 def with_rows(tensor: Tensor, rows: int, name: str) -> Tensor:

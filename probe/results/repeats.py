@@ -34,25 +34,29 @@ def repeated_networks(results: Sequence[JobResult]) -> tuple[list[Row], Withheld
 
     Returns:
         The rows of notes, and the verdicts: `unchanged` of the forgetting of a layer whose values
-        are the same after every task in all runs, `equal seeds` of all statements on a learner.
+        are the same after every task in a run, and of all statements if no layer changes; `equal
+        seeds` of all statements on a learner.
     """
     notes: list[Row] = []
     withheld: dict[tuple[str, str, str], str] = {}
     learned = (result for result in results if result.job.kind not in CONTROLS)
     for learner, runs in jobs_by_learner(learned).items():
         *features, output = runs[0].features
-        unchanged = [f for f in features if all(_is_unchanged(run, f) for run in runs)]
-        if unchanged == features and all(map(_predicts_the_same, runs)):
-            unchanged.append(output)
-        for feature in unchanged:
+        unchanged = {f: [run for run in runs if _is_unchanged(run, f)] for f in features}
+        same = filter(_predicts_the_same, runs)
+        unchanged[output] = [run for run in same if all(_is_unchanged(run, f) for f in features)]
+        for feature in (f for f, of_feature in unchanged.items() if of_feature):
             withheld[learner, feature, "forgets"] = "unchanged"
-            notes += (_note(run, UNCHANGED, feature) for run in runs)
+            notes += (_note(run, UNCHANGED, feature) for run in unchanged[feature])
+        every = [(learner, f, name) for f in runs[0].features for name in STATEMENTS]
+        withheld |= dict.fromkeys(every if unchanged[output] else (), "unchanged")
         for first, second in combinations(runs, 2):
-            same_order = first.job.order == second.job.order and not second.job.provided
+            one, other = first.job, second.job
+            retrained = one.weights == other.weights != ()
+            same_order = one.order == other.order and not retrained
             if same_order and _tests(first) == _tests(second) != []:
-                notes.append(_note(second, EQUAL.format(first.job.seed)))
-                keys = [(learner, f, name) for f in second.features for name in STATEMENTS]
-                withheld |= dict.fromkeys(keys, "equal seeds")
+                notes.append(_note(second, EQUAL.format(one.seed)))
+                withheld |= dict.fromkeys(every, "equal seeds")
     return notes, withheld
 
 

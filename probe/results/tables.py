@@ -91,7 +91,8 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
     results = [result for result in results if not result.job.without]
     notes, withheld = check_trainings(results)
     notes_on_repeats, unsaid = repeated_networks(results)
-    equal = {learner for (learner, *_), why in unsaid.items() if why == "equal seeds"}
+    # Of seeds, or of tasks, whose networks are equal.
+    equal = {learner for learner, _, name in unsaid if name != "forgets"}
     layers = list(layers_of(results))
 
     def verdict_of(layer: Layer, row: Row) -> str:

@@ -181,7 +181,7 @@ def effort(job: Job, key: Key) -> float:
     """
     if is_retraining(key):
         return len(job.tasks)
-    if key.readout or job.provided or not key.tasks_seen:
+    if key.readout or job.weights or not key.tasks_seen:
         return 0.1
     if job.offline or job.without:
         return len(job.tasks)

@@ -178,7 +178,7 @@ def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     if job.without and job.last in trained:
         # Its last evaluation is its only one.
         trained = [*range(1, job.last)]
-    for i in () if job.provided else trained:
+    for i in () if job.weights else trained:
         start = 0 if job.offline or job.kind == "cumulative" else i - 1
         steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
     # Of the keys of one training the longest comes last.

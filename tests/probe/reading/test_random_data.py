@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+from torch.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    SequentialSampler,
+    TensorDataset,
+)
 
 from probe.errors import InputError
 from probe.examples import Examples
@@ -32,8 +41,11 @@ class Drawing(Dataset[tuple[Tensor, int]]):
 
 
 class Stream(IterableDataset[tuple[Tensor, int]]):
+    def __init__(self, data: Dataset[tuple[Tensor, int]] | None = None) -> None:
+        self.data = data or TensorDataset(X, Y)
+
     def __iter__(self) -> Iterator[tuple[Tensor, int]]:
-        return iter([(X[k], int(Y[k])) for k in range(len(Y))])
+        return ((x, int(y)) for x, y in (self.data[k] for k in range(len(Y))))
 
 
 def test_shuffled_incomplete_or_shared_loaders_give_each_example_once() -> None:
@@ -58,7 +70,40 @@ def test_augmented_data_are_the_same_each_time_and_say_so() -> None:
         torch.manual_seed(seed)
         with pytest.warns(UserWarning, match="augmented or sampled at random"):
             readings.append(Examples.of(DataLoader(Drawing(False), 8 + seed)).x)
-    assert torch.equal(*readings)
+        with pytest.warns(UserWarning, match="augmented or sampled at random"):
+            readings.append(Examples.of(Stream(Drawing(False))).x)
+    assert torch.equal(readings[0], readings[2])
+    assert torch.equal(readings[1], readings[3])
     assert not torch.equal(readings[0], X)
-    with pytest.raises(InputError, match="each reading of the data gives other examples"):
-        Examples.of(Drawing(True))
+    late = ConcatDataset([TensorDataset(X, Y), Drawing(True)])
+    loader = DataLoader(Stream(Drawing(True)), 8)
+    for data in (Drawing(True), Stream(Drawing(True)), loader, late):
+        with pytest.raises(InputError, match="each reading of the data gives other examples"):
+            Examples.of(data)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "drawn"),
+    [
+        (BatchSampler(SequentialSampler(X), 10, drop_last=True), "40 examples of a dataset of 41"),
+        (BatchSampler([3, 1], 2, drop_last=False), "2 examples of a dataset of 41"),
+        (
+            BatchSampler(RandomSampler(X, replacement=True), 7, drop_last=False),
+            "41 examples of a dataset of 41, drawn with replacement",
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:the data are augmented or sampled")
+def test_a_loader_that_leaves_out_examples_says_so(sampler: BatchSampler, drawn: str) -> None:
+    with pytest.warns(UserWarning, match=drawn):
+        Examples.of(DataLoader(TensorDataset(X, Y), batch_sampler=sampler))
+
+
+def test_a_limit_takes_a_sample_of_what_is_shuffled_and_else_the_first() -> None:
+    data = TensorDataset(X, Y)
+    shuffled = [DataLoader(data, 8, shuffle=True, generator=torch.Generator()) for _ in range(2)]
+    one, other = (Examples.of(loader, limit=20).x for loader in shuffled)
+    assert torch.equal(one, other)
+    assert not torch.equal(one, X[:20])
+    assert len(one.unique(dim=0)) == 20
+    assert torch.equal(Examples.of(DataLoader(data, 8, drop_last=True), limit=20).x, X[:20])

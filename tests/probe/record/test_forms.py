@@ -141,7 +141,8 @@ def test_what_could_be_either_of_two_networks_is_refused_with_both_names(tmp_pat
 def test_a_head_that_had_fewer_outputs_never_predicts_the_others():
     head, x, model = nn.Linear(16, 4), torch.randn(9, 8), network().eval()
     state = network(1).state_dict() | prefixed("4", head)
-    notes = fit_state(model, state | {"loss.weight": torch.ones(6)}, "a.pt")
+    notes, outputs = fit_state(model, state | {"loss.weight": torch.ones(6)}, "a.pt")
+    assert outputs == 4
     assert all(name in note for name, note in zip(("4.bias", "loss.weight"), notes, strict=True))
     assert torch.allclose(model(x)[:, :4], head(model[:4](x)))
     assert (model(x)[:, 4:] == NEVER).all()

@@ -37,6 +37,35 @@ def test_no_forgetting_is_stated_of_layers_that_networks_share() -> None:
         assert {*noted["feature"]} == {*stated["feature"]} == expected
 
 
+def test_no_cause_is_stated_of_one_network_after_every_task() -> None:
+    measure = probe.Measure(readouts=["linear"], seeds=3)
+    result = probe.analyze(dict.fromkeys((1, 2, 3), network()), *DATA, TASKS, readouts=measure)
+    assert {*result.statements()["verdict"]} <= {"unchanged", "few seeds"}
+    assert result.tables()["causes"].empty
+
+
+def test_a_layer_that_is_shared_in_some_seeds_is_named() -> None:
+    runs = {}
+    for seed in range(3):
+        model = network(seed)
+        rule = "0.weight" if seed == 2 else "4.weight"
+        runs[seed] = {t: changed(model, rule, t + seed) for t in (1, 2, 3)}
+    result = probe.analyze(runs, *DATA, TASKS, ["0"], readouts=["linear"])
+    noted = result.tables()["notes"].query("note.str.contains('the same after every task')")
+    assert {*zip(noted["feature"], noted["seed"], strict=True)} == {("0", 0), ("0", 1)}
+    assert set(result.statements().query("feature == '0'")["verdict"]) == {"unchanged"}
+
+
+def test_no_statement_rests_on_seeds_that_differ_in_a_buffer_alone() -> None:
+    runs = {seed: {t: changed(network(), "0.weight", t) for t in (1, 2, 3)} for seed in range(3)}
+    for seed, networks in runs.items():
+        for model in networks.values():
+            model.register_buffer("tag", torch.tensor(seed))
+    result = probe.analyze(runs, *DATA, TASKS, ["0"], readouts=["linear"])
+    assert {*result.statements()["verdict"]} == {"equal seeds"}
+    assert result.tables()["causes"].empty
+
+
 def test_a_training_that_is_saved_as_two_seeds_is_refused(tmp_path: Path) -> None:
     for task in range(1, 4):
         path = tmp_path / f"seed0-task{task}.pt"

@@ -208,19 +208,23 @@ class LayerProbe:
             yield from self._retrain(model, cuts, retrained)
         groups: dict[Pooling, list[Key]] = {}
         unreadable = {cut.facts.name for cut in cuts.each if not cut.facts.value}
+        nothing = Measurement(test=self.networks.scenario.test_examples)
         for key in keys:
             if key.readout_name != RETRAIN and key.feature in unreadable:
-                yield key, Measurement(test=self.networks.scenario.test_examples)
+                yield key, nothing
             elif key.readout_name != RETRAIN:
                 groups.setdefault(self._pooling(key), []).append(key)
         # The diagnostics come last, and share the matrices of the readouts without a pooling.
         for pooling, group in sorted(groups.items(), key=lambda item: item[0] == Pooling()):
-            diagnosed = [key for key in group if key.readout_name == DIAGNOSTICS]
-            fitted = [key for key in group if key.readout_name != DIAGNOSTICS]
             group_cuts = cuts.at({key.feature for key in group})
             examples = self.networks.scenario.test
             test = self._matrices(group_cuts, examples.x, pooling)
             check_independence(group_cuts.named_values, examples.x, examples.y)
+            finite = {feature for feature, (x, _) in test.items() if x.isfinite().all()}
+            yield from ((key, nothing) for key in group if key.feature not in finite)
+            group = [key for key in group if key.feature in finite]
+            diagnosed = [key for key in group if key.readout_name == DIAGNOSTICS]
+            fitted = [key for key in group if key.readout_name != DIAGNOSTICS]
             if fitted:
                 train = self.networks.scenario.merged.train.x
                 yield from self._fit(fitted, self._matrices(group_cuts, train, pooling), test)

@@ -34,7 +34,8 @@ def feature_matrices(
     """Return each feature's own values for all inputs, in eval mode and fp32, in one pass over x.
 
     Values are flattened, or pooled if they are wide. If a mask is among the inputs, sequences are
-    averaged over the positions that it keeps: padding would tell the length of a text.
+    averaged over the positions that it keeps: padding would tell the length of a text, and so would
+    the share of prompts, which are left out.
 
     >>> from torch import nn
     >>> from probe.cut.cuts import cut_each
@@ -140,9 +141,12 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     torch's own modules.
     """
     axis, remark, shape = tensor.axis, "", tuple(tensor.example)
-    if len(shape) == 2 and length in shape:
-        channels = tensor.channel_dim(axis) if shape[0] == shape[1] else 1 - shape.index(length)
-        if channels is not None:
+    if len(shape) == 2 and length is not None:
+        channels = tensor.channel_dim(axis)
+        if length in shape and shape[0] != shape[1]:
+            channels = 1 - shape.index(length)
+        # Of more positions, the first are prompts.
+        if channels is not None and length <= shape[1 - channels] < 2 * length:
             return Layout(shape=shape, channels=channels, bins=(1,), masked=True)
     if axis is None and pooling.channels:
         axis, remark = pooling.channels, f" ({pooling.channels}: as set)"

@@ -83,7 +83,7 @@ class Layout:
 
         Args:
             value: The values.
-            mask: The positions to average over if the layout is masked, (B, L) bool.
+            mask: The positions to average over if the layout is masked, (B, L) bool, of the last L.
         """
         value = value.float()
         if self.projected:
@@ -95,6 +95,7 @@ class Layout:
             return value.reshape(len(value), self.width)
         value = value.movedim(1 + self.channels, 1)
         if self.masked and mask is not None:
+            mask = F.pad(mask, (value.shape[2] - mask.shape[1], 0))
             kept = value.masked_fill(~mask[:, None], 0.0)
             return kept.sum(2) / mask.sum(1, keepdim=True).clamp(min=1)
         if set(self.bins) == {1}:

@@ -16,7 +16,7 @@ from pydantic import Field, Strict
 from torch import Tensor
 
 from probe.batch import pieces
-from probe.errors import InputError
+from probe.errors import InputError, described
 from probe.extensions import ReadoutEntry, mark, marked_in, marks_of, readout
 from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
@@ -277,7 +277,7 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
             )
     chance = every_global_stream(stream(0, "readout"))  # a user-defined one may draw
     with torch.no_grad(), torch.autocast(x.device.type, enabled=False), products("fp32"), chance:
-        result = settings.predict(x, y, test, classes)
+        result = _predicted(settings, x, y, test, classes)
     result = result if isinstance(result, Read) else Read(predicted=result)
     predicted: object = result.predicted
     got = type(predicted).__name__
@@ -290,6 +290,21 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
         f"the readout {name_of(settings)!r} predicts {got}, expected int64 ({len(test)},): return "
         f"a class from 0 to {classes - 1} for each test example"
     )
+
+
+def _predicted(
+    settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int
+) -> Tensor | Read:
+    """Return what a readout predicts; an error of a user-defined one becomes one sentence."""
+    name = name_of(settings)
+    if name is None or name.partition(":")[0] in OURS:
+        return settings.predict(x, y, test, classes)
+    try:
+        return settings.predict(x, y, test, classes)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"the readout {name!r} raised {described(error)}") from error
 
 
 def _nearest(test: Tensor, rows: Tensor, offset: Tensor, k: int) -> Tensor:

@@ -297,6 +297,9 @@ class Recorder:
         if missing > 0 and self._grows is None:
             what = f"the model's output is {tuple(logits.shape)}, expected {len(logits), classes}"
             raise InputError(f"{what}: give it all outputs, or name the head that grows (grows=)")
+        if missing > 0 and logits.min() <= NEVER:
+            what = f"the model's output is {float(logits.min()):g}, below the {NEVER:g}"
+            raise InputError(f"{what} of outputs that are yet to come: give it all outputs")
         return F.pad(logits, (0, max(missing, 0)), value=NEVER)
 
     def _predict(self, test: Examples[Any], row: int) -> Tensor:

@@ -45,7 +45,7 @@ _SPREAD = (
     'all tasks; steps = "all" measures every row'
 )
 
-UNREADABLE = "not measured: its value has no row for each example"
+UNREADABLE = "not measured: its values are infinite or complex, or have no row for each example"
 DEAD = "all of its units are dead: each has the same value for every test example"
 
 

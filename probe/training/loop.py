@@ -161,12 +161,14 @@ def fit(
             numbers = torch.stack(epoch_losses).double().cpu()
             losses += ([] if epoch else [float(numbers[0])]) + [float(numbers.mean())]
             if not math.isfinite(losses[-1]):
-                raise _diverged(epoch + 1, recipe, trained[0].dtype)
+                raise _diverged(epoch + 1, recipe, losses[0], trained[0].dtype)
             steps.after_epoch(model, losses)
 
 
-def _diverged(epoch: int, recipe: Recipe, dtype: torch.dtype) -> InputError:
+def _diverged(epoch: int, recipe: Recipe, first_loss: float, dtype: torch.dtype) -> InputError:
     remedy = OVERFLOW if dtype == torch.half else f"lower learning_rate ({recipe.learning_rate:g})"
+    if first_loss == math.inf and dtype != torch.half:
+        remedy = "the first batch has classes whose output is -inf: let the model mask none of them"
     return InputError(f"training diverged in epoch {epoch} of {recipe.epochs}: {remedy}")
 
 

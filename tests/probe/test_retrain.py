@@ -14,6 +14,7 @@ from probe import Examples, Recipe, partial_retrain
 from probe.cut.cuts import split
 from probe.errors import InputError
 from probe.metrics.counts import Counts
+from probe.model import Model
 from probe.seeding import stream
 from probe.training.fresh_weights import initialize
 from probe.training.loop import fit
@@ -88,3 +89,7 @@ def test_divergence_says_when() -> None:
     wild = Recipe(epochs=3, optimizer="sgd", learning_rate=1e30)
     with pytest.raises(InputError, match=r"diverged.*epoch [1-3] of 3.*learning_rate"):
         partial_retrain(model, ["hidden1"], train, test, TASKS, wild)
+    unseen = torch.arange(10).gt(5)
+    masked = Model(model, call=lambda net, x: net(x).masked_fill(unseen, -torch.inf))
+    with pytest.raises(InputError, match="classes whose output is -inf"):
+        partial_retrain(masked, ["hidden1"], train, test, TASKS, Recipe(epochs=1))

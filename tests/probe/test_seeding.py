@@ -193,3 +193,6 @@ def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:
         results.append((predicted, user_scores(AccuracyMatrix([[0.5], [0.5]]), [metric])))
         assert (states(), torch.get_default_dtype()) == (before, torch.float32)
     assert results[0] == results[1]
+    Drawing.predict = lambda *_: [][0]  # type: ignore[assignment, method-assign, return-value]
+    with pytest.raises(InputError, match="the readout 'drawing' raised IndexError"):
+        read(Drawing(), DATA.x, DATA.y, DATA.x, 4)

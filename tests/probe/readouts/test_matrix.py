@@ -164,6 +164,26 @@ def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(shorte
     assert set(notes["feature"]) == {"pack"}
 
 
+class Masking(nn.Sequential):
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(3, 4), nn.Identity(), nn.Identity(), nn.Linear(4, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        masked = self[1](self[0](x).masked_fill(x[:, :1] < 0, -torch.inf))
+        return self[3](self[2](torch.fft.fft(masked.softmax(1))).imag)
+
+
+def test_infinite_and_complex_layers_are_named_and_end_no_run():
+    data = torch.randn(40, 3), torch.arange(40) % 4
+    torch.nn.init.zeros_((model := Masking())[3].weight)
+    model[3].register_forward_pre_hook(lambda _, inputs: inputs[0].nan_to_num())
+    layers = ["0", "1", "2"]
+    result = analyze({2: model}, data, data, [[0, 1], [2, 3]], layers, readouts=["linear"])
+    assert set(result.tables()["measurements"].query("readout == 'linear'")["feature"]) == {"0"}
+    notes = result.tables()["notes"].query("note.str.contains('infinite or complex')")
+    assert set(notes["feature"]) == {"1", "2"}
+
+
 def test_the_slow_way_gives_the_value_too():
     """Where data decides the size of a value on the way, nothing can be cached."""
 
@@ -216,24 +236,27 @@ def test_several_lines_of_an_example_are_averaged_together():
 
 
 class OfWords(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self, prompts: int) -> None:
         super().__init__()
         self.embed, self.head = nn.Embedding(9, 5), nn.Linear(5, 2)
+        self.prompts, self.all = nn.Parameter(torch.randn(prompts, 5)), nn.Linear(5, 5)
 
     def forward(self, ids: Tensor, **mask: Tensor) -> Tensor:
-        return self.head(self.embed(ids).mean(1))
+        words = torch.cat([self.prompts.expand(len(ids), -1, -1), self.embed(ids)], 1)
+        return self.head(self.all(words).mean(1))
 
 
 @pytest.mark.parametrize("name", ["attention_mask", "src_key_padding_mask"])
-@pytest.mark.parametrize("length", [7, 300])
-def test_padding_is_no_part_of_a_sequence(name: str, length: int) -> None:
+@pytest.mark.parametrize(("length", "prompts"), [(7, 0), (300, 0), (300, 5)])
+def test_padding_and_prompts_are_no_part_of_a_text(name: str, length: int, prompts: int) -> None:
     lengths = torch.tensor([1, 3, 7, 2])
     keep = torch.arange(length) < lengths[:, None]
     ids = torch.randint(1, 9, (4, length)) * keep
     x = {"ids": ids, name: keep.long() if name == "attention_mask" else ~keep}
-    model = OfWords()
-    [(values, how)] = feature_matrices(cut_each(model, ["embed"], x).each, x).values()
+    model = OfWords(prompts)
+    [(values, how)] = feature_matrices(cut_each(model, ["all"], x).each, x).values()
     with torch.no_grad():
-        means = [model.embed(row[:n]).mean(0) for row, n in zip(ids, lengths, strict=True)]
+        words = model.all(model.embed(ids))
+        means = [row[:n].mean(0) for row, n in zip(words, lengths, strict=True)]
     assert torch.allclose(values, torch.stack(means), atol=1e-6)
     assert "a mask keeps" in how

@@ -129,6 +129,10 @@ def test_a_head_that_grows_is_recorded_as_it_grows_and_read_back(tmp_path):
     for learned, path in read_recording(tmp_path).checkpoints.runs[rec.run].items():
         fit_state(full := network(), load_state(path), "a full network")
         assert accuracies(full.eval(), test) == rows[learned]
+    grow(low := network(), 2)
+    nn.init.constant_(low[4].bias, -2e4)
+    with pytest.raises(InputError, match="below the -10000"):
+        Recorder(tmp_path / "low", low, test, TASKS, grows="4")
     for name in ("0", "1", "gone"):
         with pytest.raises(InputError, match=f"grows='{name}'"):
             Recorder(tmp_path / "other", network(), test, TASKS, grows=name)

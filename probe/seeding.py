@@ -9,6 +9,7 @@ import hashlib
 import os
 import random
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -26,6 +27,12 @@ PROCESS = threading.RLock()
 """The lock of what belongs to the process: generators, torch's number of threads, its flags."""
 # Another thread may hold it when the process is forked, and is not in the child.
 os.register_at_fork(after_in_child=PROCESS._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+_OTHER_DREW = (
+    "another thread draws from torch's global generator, and both get wrong numbers: run one after "
+    "the other, or in another process"
+)
 
 
 def stream(seed: int, *purpose: str | int) -> torch.Generator:
@@ -51,13 +58,18 @@ def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Let the threads of a process call all functions with this decorator one after the other.
 
     Generators, the number of torch's threads and its flags of precision belong to the process.
-    What the user's code draws or sets there is restored, see `python_generators`.
+    What the user's code draws or sets there is restored, see `python_generators`. A warning says if
+    another thread drew numbers of torch's, as it then drew some that were meant for these.
     """
 
     @wraps(function)
     def locked(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         with python_generators():
-            return function(*args, **kwargs)
+            before = torch.get_rng_state()
+            result = function(*args, **kwargs)
+        if threading.active_count() > 1 and not torch.equal(before, torch.get_rng_state()):
+            warnings.warn(_OTHER_DREW, stacklevel=2)
+        return result
 
     return locked
 
@@ -76,10 +88,7 @@ def no_other_draws() -> Iterator[None]:
     state = torch.get_rng_state() if others else None
     yield
     if state is not None and not torch.equal(state, torch.get_rng_state()):
-        raise InputError(
-            "another thread draws from torch's global generator, and both get wrong numbers: run "
-            "one after the other, or in another process"
-        )
+        raise InputError(_OTHER_DREW)
 
 
 @contextmanager

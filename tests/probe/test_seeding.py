@@ -23,13 +23,21 @@ from probe.readouts.readout import read
 from probe.results.scores import user_scores
 from probe.retrain import partial_retrain, retrain_each
 from probe.retraining import RetrainSettings
-from probe.seeding import PROCESS, global_states, global_stream, no_other_draws, stream
+from probe.seeding import (
+    PROCESS,
+    global_states,
+    global_stream,
+    no_other_draws,
+    one_at_a_time,
+    stream,
+)
 from probe.training.recipe import Recipe
 from tests.laws.zoo.written import Layer, Written
 
 WIDE: dict[str, Layer] = {"a": (6, 16), "b": (16, 16), "c": (16, 4)}
 Y = torch.arange(96) % 4
 RAISES = pytest.raises(InputError, match="another thread")
+WARNS = pytest.warns(UserWarning, match="another thread")
 DATA = Examples(functional.one_hot(Y, 6) + torch.randn(96, 6, generator=stream(0)), Y)
 
 
@@ -170,11 +178,14 @@ def test_a_forked_process_is_not_locked_by_a_thread_of_its_parent() -> None:
 
 
 def test_another_thread_that_draws_is_noticed() -> None:
+    draws = (int, nullcontext(), nullcontext()), (lambda: torch.rand(1), RAISES, WARNS)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()
-        for draw, expectation in (int, nullcontext()), (lambda: torch.rand(1), RAISES):
-            with expectation, no_other_draws():
+        for draw, raises, warns in draws:
+            with raises, no_other_draws():
                 pool.submit(draw).result()
+            with warns:
+                one_at_a_time(lambda draw=draw: pool.submit(draw).result())()
 
 
 def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:

@@ -35,7 +35,8 @@ class AccuracyMatrix:
     def __post_init__(self) -> None:
         values = _numbers(self.values)
         if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
-            raise InputError(f"R must be (T+1, T), got {values.shape}: use AccuracyMatrix.square")
+            what = "R must be (T+1, T), a row before training and one after each task, got"
+            raise InputError(f"{what} {values.shape}: use AccuracyMatrix.square for (T, T)")
         # NaN is neither: a cell that was not measured passes.
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):

@@ -143,7 +143,10 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
     return Fit([*padded.notes, *more], padded.outputs)
 
 
-_WAY_ON = "build the network that was saved, or give load=, a function from path to network"
+_WAY_ON = (
+    "build the network that was saved (of each learner, with fresh={learner: build} or --network "
+    "learner=build), or give load=, a function from path to network"
+)
 
 
 def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:

@@ -269,7 +269,8 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
     """
     offline = plan.learners.get(OFFLINE)
     peers = [f"step-{tasks_seen}" for tasks_seen in job.steps[:-1] if tasks_seen]
-    if job.kind != UNTRAINED and (0 in job.steps or UNTRAINED in plan.learners):
+    floor = UNTRAINED in plan.learners and not job.offline
+    if job.kind != UNTRAINED and (0 in job.steps or floor):
         peers.append(UNTRAINED)
     if offline and offline.listed and not (job.own_network or job.offline):
         peers.append(OFFLINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -139,11 +140,27 @@ class TrainedNetworks:
         return model, fit_state(unwrapped(model), state, str(network))
 
 
+def _warn_of_shared(models: Iterable[nn.Module]) -> None:
+    """Warn if two networks have a parameter in the same memory."""
+    owners: dict[int, dict[int, str]] = {}
+    for model in models:
+        for name, parameter in model.named_parameters():
+            owners.setdefault(parameter.data_ptr(), {})[id(model)] = name
+    if shared := {next(iter(of.values())) for of in owners.values() if len(of) > 1}:
+        what = f"networks share {listed(sorted(shared))} in memory"
+        text = f"{what}: if one was trained, the others changed with it; copy.deepcopy each"
+        warnings.warn(text, stacklevel=2)
+
+
 def _check_seeds(hashes: Hashes) -> None:
-    """Raise InputError if two seeds of the same learner and order are the same network."""
+    """Raise InputError if two seeds, or a run and the offline network, are the same network."""
+    of_offline = {run.seed: set(hashes[run].values()) for run in hashes if run.learner == OFFLINE}
     seed_of: dict[object, int] = {}
     for run, hash_of_step in hashes.items():
         last = max(hash_of_step)
+        if run.learner != OFFLINE and hash_of_step[last] in of_offline.get(run.seed, ()):
+            what = f"the offline network of seed {run.seed} is that of {run.learner} after {last}"
+            raise InputError(f"{what} tasks, bit for bit: give one trained on all tasks at once")
         key = (run.learner, run.order, last, hash_of_step[last])
         if last and run.learner != OFFLINE and seed_of.setdefault(key, run.seed) != run.seed:
             raise InputError(
@@ -293,6 +310,7 @@ def _in_memory(
     for name, model in named:
         with located(name):
             check_model(model)
+    _warn_of_shared(model for _, model in named)
     last = next(iter(runs.values()))[tasks]
     device, expected = device_of(last), architecture(last)
     for name, model in named:

@@ -6,6 +6,7 @@ Logs are read as text: no code in them is run.
 import csv
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from probe.metrics.matrix import AccuracyMatrix
 _MOST_TASKS = 1000  # the metrics after each task take their cube
 _MOST_BYTES = 2**25  # of a file: as many tasks, in the 25 characters a cell of numpy.savetxt
 _ROUNDING = 0.0051  # of percentages without a fraction
+_SUMMARIES = {*"avg average mean median std stdev sd var min max sum total joint offline".split()}
 
 _Cells = tuple[NDArray[np.float64], bool, bool]  # values, whether with a header, with labels
 
@@ -92,13 +94,11 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
     with located(f"{path}, in {unit}{'' if percent else ' as without --percent'}"):
         R = AccuracyMatrix.of(values / 100 if percent else values)
     table = R.values
-    # Means over the tasks learned leave out zeros before.
-    for others in (np.ma.masked_invalid(table[:-1]), np.ma.masked_less_equal(table[:-1], 0)):
-        means = others.mean(0).filled(np.nan)
-        # Of equal rows, the last is the mean as well.
-        varied = len(values) > R.tasks and (others.std(0) > _ROUNDING).any()
-        if varied and np.allclose(table[-1], means, 0, _ROUNDING, equal_nan=True):
-            raise InputError(f"{path}: the last row holds the means of the others: remove it")
+    square = table[1:] if len(values) == R.tasks else table
+    if len(values) > R.tasks and _summarizes(table):
+        raise InputError(f"{path}: the last row holds the means or spread of the others: remove it")
+    if _summarizes(square) and _summarizes(square.T):
+        raise InputError(f"{path}: the last row and column hold means of the others: remove both")
     above = np.triu_indices(R.tasks, 1)
     notes = list[str]()
     if percent and not (values > 1).any():
@@ -110,6 +110,25 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
         notes.append("only 0 above the diagonal: not measured, or transposed? No forward transfer")
     row_0 = not np.isnan(table[0]).all()
     return R, Reading(str(path), unit, header, labels, row_0, forward, notes)
+
+
+def _summarizes(table: NDArray[np.float64]) -> bool:
+    """Return whether the last row holds means or standard deviations of the others."""
+    above, learned = table[:-1], np.tri(len(table) - 1, table.shape[1], dtype=bool)
+    # Of all tasks, of those learned, where others are 0 or any number, or without the last row.
+    kinds = (
+        np.ma.masked_invalid(above),
+        np.ma.masked_less_equal(above, 0),
+        np.ma.masked_invalid(np.where(learned, above, np.nan)),
+        np.ma.masked_invalid(above[:-1]),
+    )
+    # Of equal rows, the last is the mean as well.
+    varied = [rows for rows in kinds if len(rows) > 1 and (rows.std(0) > _ROUNDING).any()]
+    lines = [line for rows in varied for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1))]
+    return any(
+        np.allclose(table[-1], np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True)
+        for line in lines
+    )
 
 
 def _read_cells(path: Path) -> _Cells:
@@ -155,7 +174,7 @@ def _read_csv(path: Path) -> _Cells:
     corner = not rows[0][0]
     # In a smaller table, 0 and 1 are accuracies as well.
     large = corner or max(len(rows), len(rows[0])) > 2
-    header = large and _are_labels(rows[0][corner:])
+    header = large and (_are_labels(rows[0][corner:]) or _count_up(rows))
     names = rows[0][1:]
     same = (
         corner
@@ -167,6 +186,9 @@ def _read_csv(path: Path) -> _Cells:
     labels = large and (same or _are_labels([row[0] for row in rows[header:]]))
     header = header and (labels or not corner)
 
+    names = [*(rows[0] if header else ()), *(row[0] for row in rows if labels)]
+    if summaries := [name for name in names if name.lower() in _SUMMARIES]:
+        raise InputError(f"{path} has {summaries[0]!r} beside the tasks: remove it")
     cells = [",".join(cell or "nan" for cell in row[labels:]) for row in rows[header:]]
     return np.loadtxt(cells, delimiter=",", comments=None, ndmin=2), header, labels
 
@@ -177,6 +199,14 @@ def _are_labels(cells: Sequence[str]) -> bool:
         all(_is_text(cell) or cell == str(at + first) for at, cell in enumerate(cells))
         for first in (-1, 0, 1)
     )
+
+
+def _count_up(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a first row of numbers in equal steps, in any order, is of another kind."""
+    counts = [int(cell) if cell.isdecimal() else -1 for cell in rows[0]]
+    steps = {after - before for before, after in pairwise(sorted(counts))}
+    fractions = any("." in cell for row in rows[1:] for cell in row)
+    return len(counts) > 2 and min(counts) >= 0 and len(steps) == 1 and 0 not in steps and fractions
 
 
 def _is_text(cell: str) -> bool:

@@ -90,7 +90,7 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
     # Networks that never saw a task enter no other table.
     results = [result for result in results if not result.job.without]
     notes, withheld = check_trainings(results)
-    notes_on_repeats, unsaid = repeated_networks(results)
+    notes_on_repeats, unsaid = repeated_networks(plan, results)
     # Of seeds, or of tasks, whose networks are equal.
     equal = {learner for learner, _, name in unsaid if name != "forgets"}
     layers = list(layers_of(results))

@@ -17,11 +17,11 @@ DATA = examples(), examples(60, 1)
 
 
 def changed(model: nn.Module, name: str, by: float) -> nn.Module:
-    """Return a network that shares all other parameters."""
+    """Return a network in which all other parameters are the same."""
     other = network()
     for key, parameter in model.named_parameters():
         module, _, last = key.rpartition(".")
-        value = nn.Parameter(parameter.detach() * by) if key == name else parameter
+        value = nn.Parameter(parameter.detach() * (by if key == name else 1.0))
         setattr(other.get_submodule(module), last, value)
     return other
 
@@ -42,6 +42,29 @@ def test_no_cause_is_stated_of_one_network_after_every_task() -> None:
     result = probe.analyze(dict.fromkeys((1, 2, 3), network()), *DATA, TASKS, readouts=measure)
     assert {*result.statements()["verdict"]} <= {"unchanged", "few seeds"}
     assert result.tables()["causes"].empty
+
+
+def notes_of(networks: object, **settings: object) -> set[tuple[int, str, str]]:
+    result = probe.analyze(networks, *DATA, TASKS, ["0"], readouts=["linear"], **settings)
+    notes = result.tables()["notes"].query("note.str.contains('those after|bit for bit')")
+    return {*zip(notes["tasks_seen"], notes["feature"], notes["note"], strict=True)}
+
+
+def test_a_network_that_is_that_of_an_earlier_task_is_named() -> None:
+    one, two = (changed(network(), "0.weight", by) for by in (2.0, 3.0))
+    same = "it is the network of model, order 0, seed 0, after 2 tasks, bit for bit"
+    since = "its values at the end are those after task 2: frozen, shared, or not copied"
+    assert notes_of({1: one, 2: two, 3: changed(two, "", 1)}) == {(3, "", same), (3, "0", since)}
+    assert notes_of({1: one, 2: two, 3: network()}) == set()
+    with pytest.raises(InputError, match="offline network of seed 0 is that of model after 3"):
+        notes_of({1: one, 2: two, 3: network()}, offline=network())
+
+
+def test_a_backbone_in_the_memory_of_two_networks_is_named() -> None:
+    one, two = network(), changed(network(), "4.weight", 2.0)
+    two[0] = one[0]
+    with pytest.warns(UserWarning, match="networks share 0.bias, 0.weight in memory"):
+        notes_of({1: one, 3: two})
 
 
 def test_a_layer_that_is_shared_in_some_seeds_is_named() -> None:

@@ -21,8 +21,8 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     """The output alone has one, whatever is measured: it would be the first of one."""
     for table in ("layers", "statements"):
         assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
-    tiny = Tiny(tmp_path / "tiny")
-    tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=3)
+    given = probed('readouts = { retrain = "last", linear = "all" }')
+    tiny = Tiny(tmp_path / "tiny").ran(given, seeds=3)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
     found = {row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")}
@@ -66,9 +66,8 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
 
 
 def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
-    tiny = Tiny(tmp_path / "tiny")
     given = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
-    tiny.run(given.replace('features = ["hidden1"]', ""), seeds=2)
+    tiny = Tiny(tmp_path / "tiny").ran(given.replace('features = ["hidden1"]', ""), seeds=2)
     found = rows(tiny, "layers", learner="fel", feature="hidden", quantity="floor")
     floors = {row["task_position"]: float(row["value"]) for row in found}
     each = []

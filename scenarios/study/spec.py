@@ -72,12 +72,6 @@ def _with_kinds(learners: object) -> object:
     return {n: {"kind": n, **t} if isinstance(t, dict) else t for n, t in learners.items()}
 
 
-def _check_network(name: str) -> str:
-    """Return the name of a network; raises InputError for any other."""
-    network_entry(name)
-    return name
-
-
 class NetworkSpec(StrictModel):
     """The network, and the features to retrain downstream of (None = all of its stages).
 
@@ -88,7 +82,7 @@ class NetworkSpec(StrictModel):
             there are data to call it on (`scenarios.study.plan.completed`).
     """
 
-    name: Annotated[str, AfterValidator(_check_network)]
+    name: Annotated[str, AfterValidator(lambda name: network_entry(name).name)]
     features: tuple[str, ...] | None = Field(default=None, min_length=1)
 
 

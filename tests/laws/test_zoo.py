@@ -66,20 +66,13 @@ def test_networks_of_libraries_are_cut_rightly_and_retrained(library: str, name:
     assert (retraining.way, retraining.broken) == (RETRAINED, ())
 
 
-def drawn(numbers: range) -> list[Net]:
-    return [net for net in map(random_net, numbers) if net]
+SLOW = pytest.param(range(3, 18), marks=pytest.mark.slow)
+SOAK = pytest.param(range(18, 60), marks=[pytest.mark.slow, pytest.mark.soak])
 
 
-def test_random_networks_are_cut_rightly() -> None:
-    assert [line for net in drawn(range(3)) for line in broken(net)] == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "numbers", [range(3, 18), pytest.param(range(18, 60), marks=pytest.mark.soak)], ids=str
-)
-def test_many_random_networks_are_cut_rightly(numbers: range) -> None:
-    assert [line for net in drawn(numbers) for line in broken(net)] == []
+@pytest.mark.parametrize("numbers", [range(3), SLOW, SOAK], ids=str)
+def test_random_networks_are_cut_rightly(numbers: range) -> None:
+    assert [line for net in map(random_net, numbers) if net for line in broken(net)] == []
 
 
 class Around(nn.Module):

@@ -39,6 +39,17 @@ class Two(nn.Module):
         return self.out((self.a(left) + self.b(right)).relu())
 
 
+class Scaled(nn.Module):
+    """A factor that no `reset_parameters` writes."""
+
+    def __init__(self, width: int = 4) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale
+
+
 def normed() -> nn.Sequential:
     return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
 

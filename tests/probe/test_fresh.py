@@ -14,6 +14,7 @@ from probe.seeding import stream
 from probe.training.fresh_weights import fresh_state
 from probe.training.loop import fit
 from tests.laws.zoo.specimens import SPECIMENS, specimen
+from tests.probe.calls import Scaled
 
 
 @pytest.mark.parametrize(
@@ -45,17 +46,6 @@ def test_a_checkpoint_is_rewound_to_bit_for_bit(form) -> None:
     expected = named_state(checkpoint)
     assert all(torch.equal(value, expected[name]) for name, value in cut.fresh_values.items())
     assert len(cut.fresh_values) > 2
-
-
-class Scaled(nn.Module):
-    """A factor that no `reset_parameters` writes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x * self.scale
 
 
 def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(monkeypatch) -> None:

@@ -131,16 +131,11 @@ def _hash(project: Path) -> str:
         return SOURCE_HASHES["network tiny"]
 
 
-def _edit(project: Path, file: str, old: str, new: str) -> None:
-    text = (project / file).read_text()
-    assert old in text
-    (project / file).write_text(text.replace(old, new))
-
-
 @pytest.mark.parametrize(("file", "old", "new", "counts"), EDITS.values(), ids=EDITS)
 def test_an_edit(project: Path, file: str, old: str, new: str, counts: bool) -> None:
-    before = _hash(project)
-    _edit(project, file, old, new)
+    before, text = _hash(project), (project / file).read_text()
+    assert old in text
+    (project / file).write_text(text.replace(old, new))
     assert (_hash(project) != before) is counts
 
 

@@ -10,39 +10,31 @@ from tests.scenarios.tiny_run import PROBED, Tiny, probed
 @pytest.fixture(scope="session")
 def finished_study(tmp_path_factory) -> Tiny:
     """The undisturbed run; no test may change it."""
-    tiny = Tiny(tmp_path_factory.mktemp("finished") / "tiny")
-    tiny.run()
-    return tiny
+    return Tiny(tmp_path_factory.mktemp("finished") / "tiny").ran()
 
 
 @pytest.fixture(scope="session")
 def probed_study(tmp_path_factory) -> Tiny:
     """The run with everything that is measured by default; no test may change it."""
-    tiny = Tiny(tmp_path_factory.mktemp("probed") / "tiny")
-    tiny.run(PROBED)
-    return tiny
+    return Tiny(tmp_path_factory.mktemp("probed") / "tiny").ran(PROBED)
 
 
 @pytest.fixture(scope="session")
 def kept_study(tmp_path_factory) -> Tiny:
     """The same with all of its checkpoints; no test may change it."""
-    tiny = Tiny(tmp_path_factory.mktemp("kept") / "tiny")
-    tiny.run(probed('checkpoints = "all"'))
-    return tiny
+    return Tiny(tmp_path_factory.mktemp("kept") / "tiny").ran(probed('checkpoints = "all"'))
 
 
 @pytest.fixture
 def tiny(tmp_path, finished_study) -> Tiny:
     """A copy of the finished run."""
-    shutil.copytree(finished_study.folder, tmp_path / "tiny")
-    return Tiny(tmp_path / "tiny")
+    return Tiny(shutil.copytree(finished_study.folder, tmp_path / "tiny"))
 
 
 @pytest.fixture
 def default(tmp_path, probed_study) -> Tiny:
     """A copy of the run with everything that is measured by default."""
-    shutil.copytree(probed_study.folder, tmp_path / "default")
-    return Tiny(tmp_path / "default")
+    return Tiny(shutil.copytree(probed_study.folder, tmp_path / "default"))
 
 
 @pytest.fixture

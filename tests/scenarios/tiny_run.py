@@ -8,6 +8,7 @@ import io
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import pytest
@@ -87,6 +88,11 @@ class Tiny:
             patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
             assert run_study(str(file), options)
         return said.getvalue()
+
+    def ran(self, toml: str = TINY, **flags: object) -> Self:
+        """Run the study, and return it."""
+        self.run(toml, **flags)
+        return self
 
     def tables(self) -> dict[str, bytes]:
         return {name: (self.root / name).read_bytes() for name in TABLES}

@@ -29,10 +29,6 @@ def of_all_tasks(quantity, learner="ewc"):
     return rows[learner, "retrain", quantity, None]
 
 
-def bands(axes):
-    return [c for c in axes.collections if isinstance(c, PolyCollection)]
-
-
 def rings(axes):
     found = [line for line in axes.lines if line.get_label() == "Shown below ceiling"]
     return [seen.points(line)[0].tolist() for line in found]
@@ -87,7 +83,7 @@ def test_with_layers_a_band_is_the_room_and_the_points_missing_are_below_with_th
     figure = papers.figure("depth")
     axes, missing = figure.axes
     drawn = {line.get_label(): seen.points(line) for line in axes.lines}
-    (band,) = bands(axes)
+    (band,) = (c for c in axes.collections if isinstance(c, PolyCollection))
     edges = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
     for quantity, label in (("floor", "Floor (untrained)"), ("ceiling", "Ceiling (offline)")):
         expected = [(row.depth, round(100 * row.value, 6)) for row in of_all_tasks(quantity)]

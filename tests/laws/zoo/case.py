@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ from tests.laws.zoo.net import (
     feature_value,
     fed,
     seed,
-    seeded_whole,
+    seeded,
     train_mode,
 )
 
@@ -47,7 +47,7 @@ class Case:
     own: dict[str, str]
 
     def expected(self, x: Inputs) -> Tensor:
-        return self.net.logits(seeded_whole(self.model, x)).clone()
+        return self.net.logits(seeded(partial(fed, self.model), x)).clone()
 
     def in_tail(self) -> dict[str, Tensor]:
         state = named_state(self.cut.tail)
@@ -130,7 +130,7 @@ class _Path(TorchFunctionMode):
 
 def _path(model: nn.Module, x: Inputs) -> list[str]:
     with _Path() as path:
-        seeded_whole(model, x)
+        seeded(partial(fed, model), x)
     return path.functions
 
 
@@ -192,7 +192,7 @@ def _drawing(model: nn.Module, x: Inputs) -> set[str]:
         if not isinstance(module, torch.jit.ScriptModule):
             module.register_forward_pre_hook(lambda *_: states.append(torch.get_rng_state()))
             module.register_forward_hook(lambda *_, name=name: note(name))
-    seeded_whole(model, x)
+    seeded(partial(fed, model), x)
     return found
 
 

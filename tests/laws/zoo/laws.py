@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -25,7 +26,6 @@ from tests.laws.zoo.net import (
     fed,
     seed,
     seeded,
-    seeded_whole,
     taken,
     tensors,
     train_mode,
@@ -50,7 +50,7 @@ def identity(case: Case) -> None:
             continue
         got, expected = seeded(tail, value), case.expected(x)
         _assert_close(got, expected, f"for {count(x)} rows the tail")
-        if same([case.net.logits(seeded_whole(still, x))], [expected]):
+        if same([case.net.logits(seeded(partial(fed, still), x))], [expected]):
             assert same([got], [expected]), f"differs for {count(x)} rows"
     parts = [_part(case, taken(case.x, at)) for at in (slice(2), slice(2, None))]
     if any(part is None for part in parts):
@@ -133,7 +133,7 @@ def train(case: Case) -> None:
     if case.both_sides:
         return
     whole, tail = train_mode(case.model, case.feeding), case.cut.tail.train()
-    expected = case.net.logits(seeded_whole(whole, case.x, 1))
+    expected = case.net.logits(seeded(partial(fed, whole), case.x, 1))
     _assert_close(seeded(tail, _prefix(case, case.x), 1), expected, "in train mode the tail")
     after = named_state(whole)
     for name, tensor in case.in_tail().items():

@@ -167,16 +167,10 @@ def seed(number: int) -> Iterator[None]:
         yield
 
 
-def seeded(model: nn.Module, x: object, number: int = 0) -> Any:
-    """Run a part of a cut without gradients, its chance fixed by a seed."""
+def seeded(run: Callable[[Any], Any], x: object, number: int = 0) -> Any:
+    """Run a part of a cut, or a whole model, without gradients, its chance fixed by a seed."""
     with seed(number), torch.no_grad():
-        return model(x)
-
-
-def seeded_whole(model: nn.Module, x: Inputs, number: int = 0) -> Any:
-    """Run a whole model without gradients, its chance fixed by a seed."""
-    with seed(number), torch.no_grad():
-        return fed(model, x)
+        return run(x)
 
 
 @torch.no_grad()

@@ -4,24 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probe.analysis.intervals import LEVEL, mean_of, ratio_of
+from probe.analysis.intervals import mean_of, ratio_of
 from probe.analysis.variance import Design
 from probe.errors import InputError
 
 
-def mean_interval(e, w, strata, level=LEVEL):
-    return mean_of(Design(w, strata), e, level)
-
-
-def ratio_interval(num, den, w, strata):
-    return ratio_of(Design(w, strata), num, den)
-
-
 def uniform(n):
-    return np.full(n, 1 / n), np.zeros(n, dtype=int)
+    return Design(np.full(n, 1 / n), np.zeros(n, dtype=int))
 
 
-def chance(seed=0):
+def chance(seed):
     return np.random.default_rng(seed)
 
 
@@ -46,7 +38,7 @@ def by_brute_force(e, strata, w):
 
 
 def test_components_are_those_of_a_two_way_analysis_of_variance():
-    strata = np.repeat([5, 2, 9], [7, 4, 12])[chance().permutation(23)]
+    strata = np.repeat([5, 2, 9], [7, 4, 12])[chance(0).permutation(23)]
     shares = np.array([0.5, 0.2, 0.3])[np.searchsorted([2, 5, 9], strata)]
     w = shares / np.bincount(strata)[strata]
     e = chance(1).normal(size=(4, 23)) + chance(2).normal(size=23) + 0.3 * np.arange(4)[:, None]
@@ -58,27 +50,28 @@ def test_components_are_those_of_a_two_way_analysis_of_variance():
 
 def test_with_seeds_alone_it_is_the_t_interval():
     seeds = np.array([0.5, 0.7, 0.4, 0.9])
-    got = mean_interval(np.repeat(seeds[:, None], 20, axis=1), *uniform(20), level=0.9)
+    got = mean_of(uniform(20), np.repeat(seeds[:, None], 20, axis=1), level=0.9)
     low, high = stats.t.interval(0.9, 3, seeds.mean(), stats.sem(seeds))
     assert (got.value, got.low, got.high) == pytest.approx((seeds.mean(), low, high), rel=1e-9)
     assert got.seeds == 4
 
 
-def paired(S=5, n=400, seed=0, A=0.6, b=0.3, C=0.9):
-    rng = chance(seed)
-    hard, seeds = rng.random(n), 0.05 * rng.normal(size=(S, 1))
-    made = [(hard < level + seeds + 0.1 * rng.normal(size=(S, n))) for level in (A, b, C)]
+def paired():
+    """Return what is right of A, b and C, for 5 seeds and 400 examples."""
+    rng = chance(0)
+    hard, seeds = rng.random(400), 0.05 * rng.normal(size=(5, 1))
+    made = [(hard < level + seeds + 0.1 * rng.normal(size=(5, 400))) for level in (0.6, 0.3, 0.9)]
     return [x.astype(float) for x in made]
 
 
 def test_fiellers_interval_is_where_the_difference_is_not_clearly_other_than_zero():
     A, b, C = paired()
-    where = uniform(400)
-    got = ratio_interval(A - b, C - b, *where)
+    design = uniform(400)
+    got = ratio_of(design, A - b, C - b)
     assert 0.3 < got.low < got.value < got.high < 0.7
 
     def off(r):
-        interval = mean_interval(A - b - r * (C - b), *where)
+        interval = mean_of(design, A - b - r * (C - b))
         return interval.low > 0 or interval.high < 0
 
     inner = np.linspace(got.low + 1e-6, got.high - 1e-6, 30)
@@ -89,11 +82,11 @@ def test_fiellers_interval_is_where_the_difference_is_not_clearly_other_than_zer
 
 def test_what_meets_the_ceiling_or_the_floor_is_exactly_one_or_zero():
     A, b, C = paired()
-    one = ratio_interval(C - b, C - b, *uniform(400))
-    zero = ratio_interval(b - b, C - b, *uniform(400))
+    one = ratio_of(uniform(400), C - b, C - b)
+    zero = ratio_of(uniform(400), b - b, C - b)
     assert (one.low, one.value, one.high) == (1, 1, 1)
     assert (zero.low, zero.value, zero.high) == (0, 0, 0)
-    other = ratio_interval(A - b, C - b, *uniform(400))
+    other = ratio_of(uniform(400), A - b, C - b)
     assert other.low < other.value < other.high
 
 
@@ -103,7 +96,7 @@ def test_one_example_alone_is_refused():
 
 
 MANY = 10**6  # degrees of freedom of the part that is known
-DESIGN = Design(np.full(MANY + 1, 1 / (MANY + 1)), np.zeros(MANY + 1, dtype=int))
+DESIGN = uniform(MANY + 1)
 RATIOS = [0.05, 0.2, 0.5, 1, 2, 4, 10, 30, 100]  # of the seeds' part to the examples'
 
 

@@ -36,7 +36,7 @@ from tests.probe.by_layer.nets import (
     rows,
     with_output_of,
 )
-from tests.probe.calls import DATA, net
+from tests.probe.calls import DATA, Scaled, net
 
 READOUTS = ("retrain", "linear")
 HIDDEN = list(product(READOUTS, INNER))
@@ -218,23 +218,12 @@ def test_models_are_called_and_read_as_they_want_it() -> None:
     np.testing.assert_array_equal(found.matrix("net.relu1", "linear").values, expected)
 
 
-class Scaled(nn.Sequential):
-    """A network with a parameter that no rule writes."""
-
-    def __init__(self, net: nn.Sequential) -> None:
-        super().__init__(*net)
-        self.scale = nn.Parameter(torch.ones(64))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return super().forward(x * self.scale)
-
-
 def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
-    given = {"features": ["1"], "offline": Scaled(offline()), "recipe": SHORT}
-    found = analyzed({3: Scaled(finetuned())}, **given)
-    assert np.isnan(found.matrix("1", "linear").values[0]).all()
-    assert np.isfinite(found.ceiling("1", "linear")).all()
-    assert np.isfinite(found.matrix("1", "retrain").values[3]).all()
+    scaled, ceiling = (nn.Sequential(Scaled(64), *net) for net in (finetuned(), offline()))
+    found = analyzed({3: scaled}, features=["2"], offline=ceiling, recipe=SHORT)
+    assert np.isnan(found.matrix("2", "linear").values[0]).all()
+    assert np.isfinite(found.ceiling("2", "linear")).all()
+    assert np.isfinite(found.matrix("2", "retrain").values[3]).all()
 
 
 def test_results_do_not_depend_on_the_default_dtype_or_device() -> None:

@@ -11,7 +11,7 @@ from torch import nn
 
 from probe import Examples, Measure, Model, Recipe, analyze, candidates, load, predictions
 from probe.readouts.readout import Linear
-from tests.probe.calls import DATA, TASKS, Case, X, check_told, net, normed
+from tests.probe.calls import DATA, TASKS, Case, Scaled, X, check_told, net, normed
 
 NAN = net()
 with torch.no_grad():
@@ -23,17 +23,6 @@ class Packed(nn.Linear):
 
     def get_extra_state(self) -> torch.dtype:
         return torch.qint8
-
-
-class Scaled(nn.Module):
-    """A model with a parameter that no rule writes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.scale, self.last = nn.Linear(4, 8), nn.Parameter(X[:1, :1]), net()
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.last(self.first(x)[:, :4] * self.scale)
 
 
 def asked(models: Any = None, features: Any = ("1", "2"), tasks: Any = TASKS, **given: Any) -> Any:
@@ -51,6 +40,7 @@ def measured(**given: Any) -> Any:
     return asked(readouts=Measure(**given))
 
 
+SCALED = nn.Sequential(nn.Linear(4, 4), Scaled(), net())
 FILES, LONG = {2: Path("task2.pt")}, "x" * 5000
 META, TEN = DATA.changed(y=DATA.y.to("meta")), nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 10))
 HALF = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 2)).half()
@@ -68,8 +58,8 @@ CASES: tuple[Case, ...] = (
     (lambda: asked({0: net(), 2: net()}, untrained=net()), "row 0 of `models`"),
     (lambda: asked(offline=net().to("meta")), "meta"),
     (lambda: asked({1: NAN, 2: net()}), "the model after 1 task has NaN in '2.weight'"),
-    (lambda: asked({2: Scaled()}, ["first"]), "'scale'"),
-    (lambda: asked({2: Scaled()}, ["first"], offline="train", readouts=["linear"]), "'scale'"),
+    (lambda: asked({2: SCALED}, ["0"]), "'1.scale'"),
+    (lambda: asked({2: SCALED}, ["0"], offline="train", readouts=["linear"]), "'1.scale'"),
     (lambda: asked(FILES), "Model(files, fresh=build)"),
     (lambda: asked(LONG), "Model(files, fresh=build)"),
     (lambda: load(LONG), "holds no result"),

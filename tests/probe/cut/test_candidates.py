@@ -89,13 +89,6 @@ def test_what_is_cached_is_what_the_cut_gives(name: str) -> None:
     assert cached
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_our_networks_features_are_suggested(name: str) -> None:
-    with global_stream(stream(0)):
-        model = ARCHITECTURES[name].build((3, 32, 32), 5)
-    assert chosen(model, 3, 32, 32) == list(ARCHITECTURES[name].features)
-
-
 def vgg() -> nn.Module:
     features = make_layers([4, "M", 8, 8, "M"], batch_norm=True)
     classifier = nn.Sequential(nn.Flatten(), nn.Linear(512, 5), nn.Dropout())
@@ -109,11 +102,15 @@ _BLOCKS = {
         "conv_proj encoder.layers.encoder_layer_0 encoder.layers.encoder_layer_1 "
         "encoder.layers.encoder_layer_2 heads",
     ),
+    **{
+        name: (partial(own.build, (3, 32, 32), 5), " ".join(own.features))
+        for name, own in ARCHITECTURES.items()
+    },
 }
 
 
 @pytest.mark.parametrize("name", _BLOCKS)
-def test_block_ends_are_suggested(name: str) -> None:
+def test_block_ends_and_our_networks_features_are_suggested(name: str) -> None:
     build, features = _BLOCKS[name]
     with global_stream(stream(0)):
         model = build()

@@ -38,7 +38,8 @@ def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ig
     """Brute force over all sets of values; and what is run again has what it needs."""
     seen, upstream, costs = case
     found, again = minimum_cut(seen, upstream, {STATE, STATE + 1}, costs, set()) or ((), {})
-    enough = [kept for kept in _subsets(costs) if _suffices(seen, set(kept), upstream)]
+    subsets = chain.from_iterable(combinations(costs, n) for n in range(len(costs) + 1))
+    enough = [kept for kept in subsets if _suffices(seen, set(kept), upstream)]
     assert _suffices(seen, set(found), upstream)
     assert sum(costs[name] for name in found) == min(
         sum(costs[name] for name in kept) for kept in enough
@@ -52,10 +53,6 @@ def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ig
                 there.add((number, 0))
         else:
             assert step.parents[0] in there
-
-
-def _subsets(costs: dict[Name, int]) -> chain[tuple[Name, ...]]:
-    return chain.from_iterable(combinations(costs, size) for size in range(len(costs) + 1))
 
 
 def _suffices(seen: Pass, kept: set[Name], upstream: frozenset[int]) -> bool:

@@ -49,11 +49,11 @@ def test_settings_that_cannot_be_are_refused(settings, name):
         name(**settings)
 
 
-def clouds(n=700, width=9, classes=4):
+def clouds():
     draw = torch.Generator().manual_seed(0)
-    centres = torch.randn(classes, width, generator=draw)
-    y = torch.randint(classes, (n,), generator=draw)
-    x = (centres[y] + 1.2 * torch.randn(n, width, generator=draw)) * torch.logspace(-3, 3, width)
+    centres = torch.randn(4, 9, generator=draw)
+    y = torch.randint(4, (700,), generator=draw)
+    x = (centres[y] + 1.2 * torch.randn(700, 9, generator=draw)) * torch.logspace(-3, 3, 9)
     x[:, 4] = 2.5  # a constant column
     return x[:500], y[:500], x[500:], y[500:]
 
@@ -90,11 +90,6 @@ def test_all_examples_as_neighbours_give_the_largest_class_and_ties_the_lowest()
     assert Knn(k=4).predict(x, torch.tensor([2, 2, 1, 2]), test, 3).tolist() == [2, 2]
 
 
-def task_of(x, y, test, test_y, classes=4):
-    halves = (Examples(x, y), Examples(test, test_y))
-    return Task(index=1, name="t", classes=tuple(range(classes)), train=halves[0], test=halves[1])
-
-
 def test_k_examples_of_each_class_are_what_it_is_fitted_to():
     x, y, test, test_y = clouds()
     fitted, kept = [], {}
@@ -108,7 +103,9 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
         return {tuple(row) for row in torch.column_stack([x, y]).tolist()}
 
     def read_with(k, seed, order):
-        task = task_of(x[order], y[order], test, test_y)
+        train = Examples(x[order], y[order])
+        named = {"index": 1, "name": "t", "classes": (0, 1, 2, 3)}
+        task = Task(**named, train=train, test=Examples(test, test_y))
         return read_each(Seen(per_class=k), x[order], test, [task], seed).predicted
 
     for seed, k in ((0, 3), (0, 20), (0, 999), (1, 20)):

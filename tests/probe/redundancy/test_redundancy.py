@@ -1,18 +1,11 @@
 """Symmetric uncertainty and FCBF against their definitions and a plain loop; their table."""
 
-from collections import Counter
-from math import log2
-
 import numpy as np
 import pytest
 
 from probe.redundancy.fcbf import non_redundant, relevance, symmetric_uncertainty
 from probe.redundancy.table import Redundancy, write_redundancy
-
-
-def entropy(values) -> float:
-    values = list(values)
-    return -sum(n / len(values) * log2(n / len(values)) for n in Counter(values).values())
+from tests.probe.redundancy.test_bins import entropy
 
 
 def uncertainty(x, y) -> float:

@@ -12,7 +12,6 @@ BOTH = PROBED.replace("there = [1, 2]", "there = [1, 2], back = [2, 1]").replace
 @pytest.fixture(scope="session")
 def study(tmp_path_factory) -> Tiny:
     """Two tasks of five digits, in two orders and two seeds, two learners; not to be changed."""
-    tiny = Tiny(tmp_path_factory.mktemp("study") / "tiny")
     joint = "[learners.joint]\nkind = 'finetune'\nexemplars.per_class = 2\n[learners.offline]"
-    tiny.run(BOTH.replace("[learners.offline]", joint), seeds=2)
-    return tiny
+    toml = BOTH.replace("[learners.offline]", joint)
+    return Tiny(tmp_path_factory.mktemp("study") / "tiny").ran(toml, seeds=2)

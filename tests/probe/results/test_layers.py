@@ -17,19 +17,12 @@ SEEDS = (0, 1)
 LEFT_OUT = {4, 9}  # of twelve rows
 
 
-def by_task(study, job, tasks_seen, feature, readout) -> np.ndarray:
-    """Return the accuracy on each task in base order, (2,): digits 0-4 and 5-9."""
-    name = "output" if feature == "output" else f"{readout} of {feature}"
-    tasks, labels, found = predicted(study, job, f"{name} after {tasks_seen}")
-    return np.array([(found == labels)[tasks == task].mean() for task in (0, 1)])
-
-
 def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):
     """The output alone has one, whatever is measured: it would be the first of one."""
     for table in ("layers", "statements"):
         assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
-    tiny = Tiny(tmp_path / "tiny")
-    tiny.run(probed('readouts = { retrain = "last", linear = "all" }'), seeds=3)
+    given = probed('readouts = { retrain = "last", linear = "all" }')
+    tiny = Tiny(tmp_path / "tiny").ran(given, seeds=3)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
     found = {row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")}
@@ -73,12 +66,16 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
 
 
 def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
-    tiny = Tiny(tmp_path / "tiny")
     given = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
-    tiny.run(given.replace('features = ["hidden1"]', ""), seeds=2)
+    tiny = Tiny(tmp_path / "tiny").ran(given.replace('features = ["hidden1"]', ""), seeds=2)
     found = rows(tiny, "layers", learner="fel", feature="hidden", quantity="floor")
     floors = {row["task_position"]: float(row["value"]) for row in found}
-    each = [by_task(tiny, f"fel.order-there.seed-{s}", 0, "hidden", "linear") for s in SEEDS]
+    each = []
+    for seed in SEEDS:
+        job = f"fel.order-there.seed-{seed}"
+        tasks, labels, predictions = predicted(tiny, job, "linear of hidden after 0")
+        # On each task in base order: digits 0-4 and 5-9.
+        each.append([(predictions == labels)[tasks == task].mean() for task in (0, 1)])
     places = {str(task_position): own for task_position, own in enumerate(np.mean(each, axis=0), 1)}
     assert floors == pytest.approx({"": np.mean(each), **places}, abs=1e-12)
     assert not rows(tiny, "layers", learner="fel", quantity="ceiling")

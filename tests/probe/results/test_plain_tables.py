@@ -76,8 +76,8 @@ def main_head(job):
     return "multi" if job.kind == "pathnet" else "single"
 
 
-def raw_of(heads=("multi",), mean="examples"):
-    return {
+def made(root, seed, missing, tasks, heads, mean):
+    raw = {
         "name": "made",
         "scenario": {"data": "digits"},
         "network": {"name": "mlp", "features": ["hidden1", "layer1"]},
@@ -87,11 +87,7 @@ def raw_of(heads=("multi",), mean="examples"):
         "probing": PLAIN,
         "report": {"heads": heads, "mean": mean, "weights": {"w": [0, 0, 1, 0, 0, 0, 0]}},
     }
-
-
-def made(root, seed, missing, tasks, heads, mean):
-    draw = np.random.default_rng(seed)
-    plan = named_plan(raw_of(heads, mean), TASKS[tasks])
+    draw, plan = np.random.default_rng(seed), named_plan(raw, TASKS[tasks])
     # Of each class another number of test examples, in any order.
     each = [(t, c) for t, (_, own) in enumerate(TASKS[tasks]) for c in own for _ in range(5 + c)]
     tasks_of, labels = draw.permutation(each).T
@@ -143,17 +139,10 @@ def plain_rows(made):
         row = partial(dict, **known, order=job.order, seed=job.seed)
 
         def add(measure, score, counts, job=job, row=row, **at):
-            for task_position, (task, classes) in enumerate(made.tasks(job)):
-                value = score(counts, task_position, classes)
-                rows.append(
-                    row(
-                        **at,
-                        metric=measure,
-                        task_position=task_position + 1,
-                        task=task,
-                        value=value,
-                    )
-                )
+            cell = partial(row, **at, metric=measure)
+            for position, (task, classes) in enumerate(made.tasks(job), 1):
+                value = score(counts, position - 1, classes)
+                rows.append(cell(task_position=position, task=task, value=value))
 
         accuracy = partial(plain_accuracy, mean=made.plan.report.mean)
         for head, tasks_seen in product(made.plan.report.heads, range(4)):

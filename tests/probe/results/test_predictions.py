@@ -33,9 +33,7 @@ DIGITS = limited(load("digits"), 4, 5).test
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
-    tiny = Tiny(tmp_path_factory.mktemp("predictions") / "tiny")
-    tiny.run(STUDY)
-    return tiny
+    return Tiny(tmp_path_factory.mktemp("predictions") / "tiny").ran(STUDY)
 
 
 def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(run: Tiny) -> None:

@@ -28,15 +28,6 @@ def tiny(*change, stream=None):
 TINY = tiny()
 
 
-def all_remarks(plan, root):
-    return list(remarks(root, survey(plan, root)))
-
-
-def damage(root, **changes):
-    path = root / "study.json"
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), **changes}))
-
-
 def test_a_description_reads_back_and_is_replaced_by_the_next(tmp_path):
     for plan in (TINY, tiny(None, "seeds", 2, stream=scenario(seed=1))):
         describe(tmp_path, plan)
@@ -60,7 +51,8 @@ def test_a_directory_of_a_study_is_not_foreign(tmp_path, present):
 @pytest.mark.parametrize("use", [refuse_foreign, read_plan])
 def test_a_directory_of_an_earlier_version_is_refused(tmp_path, use):
     describe(tmp_path, TINY)
-    damage(tmp_path, format=8)
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "format": 8}))
     with pytest.raises(InputError, match=r"an earlier version"):
         use(tmp_path)
 
@@ -86,8 +78,8 @@ def keep(plan, root, job, *keys):
 def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     finetune, er = jobs_of(TINY)
     unheard_of, retrained = (Key(2, feature, "retrain") for feature in ("unheard-of", "conv1"))
-    keep(TINY, tmp_path, finetune, Key(0), Key(1), unheard_of, retrained, Key(2))
-    files = store_of(TINY, tmp_path, finetune).folder.glob("predictions.1-*")
+    store = keep(TINY, tmp_path, finetune, Key(0), Key(1), unheard_of, retrained, Key(2))
+    files = store.folder.glob("predictions.1-*")
     last = max(files, key=lambda path: path.stat().st_mtime_ns)
     truncated(last)
     before = sorted(tmp_path.rglob("*"))
@@ -96,4 +88,4 @@ def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     assert (first.corrupt, first.other_code, first.others) == ((last.name,), False, ())
     assert (second.job, second.done, second.corrupt) == (er, 0, ())
     assert sorted(tmp_path.rglob("*")) == before
-    assert all_remarks(TINY, tmp_path) == []
+    assert list(remarks(tmp_path, survey(TINY, tmp_path))) == []

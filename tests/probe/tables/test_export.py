@@ -4,19 +4,11 @@ import json
 import sys
 
 import pytest
-import torch
-from torch import nn
 
 import probe
 from probe.errors import InputError
 from probe.tables.export import scalars
-
-DATA = torch.randn(24, 4, generator=torch.Generator().manual_seed(0)), torch.arange(24) % 2
-TASKS = [[0], [1]]
-
-
-def net():
-    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+from tests.probe.calls import DATA, TASKS, net
 
 
 @pytest.fixture(scope="module")

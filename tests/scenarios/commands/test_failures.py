@@ -18,22 +18,16 @@ from tests.scenarios.execution.helpers import SICK, disturbed, run, tables
 FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
 
 
-def let_it(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a job of every run end badly."""
-    badly = {SICK: f"{end} output after 2"}
+def test_an_error_is_kept_until_the_job_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, badly = tmp_path / "run", {SICK: "error output after 2"}
 
     def work(loader: Loader, **settings: Any) -> Work:
         return Work(loader=functools.partial(disturbed, loader, badly), **settings)
 
-    monkeypatch.setattr("scenarios.commands.run.Work", work)
-
-
-def test_an_error_is_kept_until_the_job_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "run"
     with monkeypatch.context() as patch:
-        let_it("error", patch)
+        patch.setattr("scenarios.commands.run.Work", work)
         assert not run(out, **FLAGS)
     trace = out / "failures" / f"{SICK}.txt"
     *said, lacking = capsys.readouterr().out.splitlines()[-4:]

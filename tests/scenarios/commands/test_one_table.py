@@ -70,16 +70,14 @@ def analyzed(code: ModuleType, models: Any, head: Any = None, **given: Any) -> p
         )
 
 
+def with_out(own: Own, code: ModuleType, out: Path | None) -> probe.Analysis:
+    models = {tasks_seen: network(code, path) for tasks_seen, path in paths(own).items()}
+    offline = network(code, own.checkpoints / "offline-0.pt")
+    return analyzed(code, models, offline=offline, out=out)
+
+
 def in_memory(own: Own, code: ModuleType, out: Path) -> None:
-    models = {tasks_seen: network(code, path) for tasks_seen, path in paths(own).items()}
-    offline = network(code, own.checkpoints / "offline-0.pt")
-    analyzed(code, models, offline=offline).save(out)
-
-
-def with_out(own: Own, code: ModuleType, out: Path) -> None:
-    models = {tasks_seen: network(code, path) for tasks_seen, path in paths(own).items()}
-    offline = network(code, own.checkpoints / "offline-0.pt")
-    analyzed(code, models, offline=offline, out=out)
+    with_out(own, code, None).save(out)
 
 
 def by_paths(own: Own, code: ModuleType, out: Path) -> None:
@@ -135,11 +133,6 @@ def test_networks_that_are_told_the_task_have_one_table(
     told.keep(told.run(**ONE))
     analyzed(code, paths(told), "multi", offline="train").save(tmp_path / "found")
     for name in ("measurements.csv", "layers.csv", "statements.csv"):
-        expected = (
-            (tmp_path / "study" / name)
-            .read_bytes()
-            .replace(b"few-digits, told the task,", b"data,")
-        )
-        assert (tmp_path / "found" / name).read_bytes() == expected.replace(
-            b'"few-digits, told the task"', b"data"
-        ), name
+        expected = (tmp_path / "study" / name).read_bytes()
+        expected = expected.replace(b'"few-digits, told the task"', b"data")
+        assert (tmp_path / "found" / name).read_bytes() == expected, name

@@ -71,8 +71,7 @@ def test_tables_are_those_of_the_same_data_in_memory(tmp_path, tasks):
             changed = {name: x.astype(dtype) for name, x in own.items() if name[0] == "x"}
             save(str(file).replace("{task}", str(number)), **own | changed)
         assert isinstance(load(str(file)).train.x, FileRows) == bool(tables)
-        tiny = Tiny(tmp_path / str(len(tables)))
-        tiny.run(STUDY.replace("{file}", str(file)))
+        tiny = Tiny(tmp_path / str(len(tables))).ran(STUDY.replace("{file}", str(file)))
         tables.append(tiny.tables())
     for found in tables[1:]:
         assert {name for name in found if found[name] != tables[0][name]} <= {"times.csv"}

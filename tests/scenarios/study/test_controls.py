@@ -19,8 +19,7 @@ T, SIZES = 3, [15, 15, 20]
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
     """The study with controls, tables and measurements from before them, and what was printed."""
-    tiny = Tiny(tmp_path_factory.mktemp("controls") / "tiny")
-    tiny.run(STUDY)
+    tiny = Tiny(tmp_path_factory.mktemp("controls") / "tiny").ran(STUDY)
     return tiny, tables(tiny), measured(tiny.root), tiny.run(STUDY, controls="exclusion,labels")
 
 

@@ -74,8 +74,7 @@ def predicted(
 
 
 def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(tmp_path: Path) -> None:
-    tiny, x = Tiny(tmp_path / "tiny"), TEST.x.flatten(1)
-    tiny.run(PERMUTED)
+    tiny, x = Tiny(tmp_path / "tiny").ran(PERMUTED), TEST.x.flatten(1)
 
     def accuracies(job: str, tasks_seen: int, sessions: tuple[int, ...]) -> list[float]:
         each = [x if k == 1 else x[:, permutation(64, k, 0)] for k in sessions]
@@ -98,8 +97,7 @@ def test_mean_per_class_is_balanced_accuracy_and_over_examples_it_is_accuracy(
     tmp_path: Path,
 ) -> None:
     """Of the base session, whose classes have 35 to 37 test digits each."""
-    tiny = Tiny(tmp_path / "tiny")
-    tiny.run(INCREMENTAL)
+    tiny = Tiny(tmp_path / "tiny").ran(INCREMENTAL)
     groups = [tuple(range(7)), (7,), (8,), (9,)]
     R, alpha_all = matrix(tiny, "er"), []
     for tasks_seen in (1, 2, 3, 4):

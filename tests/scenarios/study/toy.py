@@ -193,30 +193,17 @@ def outcome(m: Measurement) -> tuple[object, ...]:
 
 def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:
     """Whether a measurement is what was given to be stored, by this code."""
-    arrays, details = zip(
-        *(
-            (
-                [
-                    m.test.labels,
-                    m.test.tasks,
-                    *(m.loss[h] for h in sorted(m.loss)),
-                    *(m.predicted[h] for h in sorted(m.predicted)),
-                ],
-                [
-                    *sorted(m.predicted),
-                    *sorted(m.loss),
-                    m.cost,
-                    m.history,
-                    repr(m.values),
-                    m.notes,
-                    m.seconds,
-                ],
-            )
-            for m in (given, stored)
-        ),
-        strict=True,
-    )
-    return details[0] == details[1] and all(map(np.array_equal, *arrays)) and stored.code == code
+
+    def arrays(m: Measurement) -> list[np.ndarray]:
+        by_head = (each[head] for each in (m.predicted, m.loss) for head in sorted(each))
+        return [m.test.labels, m.test.tasks, *by_head]
+
+    def details(m: Measurement) -> tuple[object, ...]:
+        heads = sorted(m.predicted), sorted(m.loss)
+        return *heads, m.cost, m.history, repr(m.values), m.notes, m.seconds
+
+    equal = details(given) == details(stored) and stored.code == code
+    return equal and all(map(np.array_equal, arrays(given), arrays(stored)))
 
 
 def filled(root: Path, job: str = JOB, record=RECORD) -> Store:

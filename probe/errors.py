@@ -16,13 +16,15 @@ class InputError(ValueError):
     """A mistake that the user can correct.
 
     The message names the value, the expectation and the remedy. The command line shows only the
-    message and exits with code 2. What it quotes of a user may be a megabyte, and is cut.
+    message and exits with code 2. What it quotes of a user may be a megabyte, and is cut, or hold
+    control characters, and is made `printable`.
     """
 
     def __init__(self, message: str) -> None:
         # The remedy comes last.
         long = len(message) > _LONGEST
-        super().__init__(f"{message[:_LENGTH]} [...] {message[-_LENGTH:]}" if long else message)
+        short = f"{message[:_LENGTH]} [...] {message[-_LENGTH:]}" if long else message
+        super().__init__(printable(short, "\n"))
 
 
 class NotWritten(InputError):
@@ -71,8 +73,8 @@ def unknown(kind: str, name: str, names: Iterable[str], where: str = "") -> Inpu
     """
     names = sorted(names)
     if len(names) > _MANY:
-        names = sorted(get_close_matches(name, names, n=_FEW, cutoff=0))
-    near = get_close_matches(name, names, n=2, cutoff=0.5)
+        names = sorted(get_close_matches(str(name), names, n=_FEW, cutoff=0))
+    near = get_close_matches(str(name), names, n=2, cutoff=0.5)
     hint = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
     what = f"no {kind} {name!r} {where}" if where else f"unknown {kind} {name!r}"
     return InputError(f"{what}{hint} (known: {', '.join(names) or 'none'})")

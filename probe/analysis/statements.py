@@ -44,7 +44,7 @@ WITHHELD = {
     "near chance": "accuracy on the first task is near chance",
     "no ceiling": "offline training is less accurate than a learner",
     "unchanged": "its values are the same after every task",
-    "equal seeds": "some seeds are the same network",
+    "equal seeds": "networks that should differ are the same",
 }
 """The reason for each withheld verdict."""
 

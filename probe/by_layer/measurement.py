@@ -260,10 +260,13 @@ def _details(measurement: Measurement) -> str:
 def _from_details(text: str) -> dict[str, Any]:
     record = json.loads(text)
     cost, history = record.get("cost"), record.get("history")
-    numbers = [abs(x or 0) for x in record.get("values", {}).values()]
+    values = {name: x or 0 for name, x in record.get("values", {}).items()}
+    numbers = [abs(x) if name.startswith("cka") else x for name, x in values.items()]
     numbers += [record.get("seconds", 0), cost["seconds"] if cost else 0]
     amounts = cost["cost"].values() if cost else ()
-    if not all(0 <= x <= LARGEST for x in numbers) or not all(0 <= x < 2**63 for x in amounts):
+    shares = (values.get(name, 0) for name in ("dead", "dormant", "control"))
+    numbers_fit = all(0 <= x <= LARGEST for x in numbers) and all(x <= 1 for x in shares)
+    if not numbers_fit or not all(0 <= x < 2**63 for x in amounts):
         raise ValueError("a number is out of the range of its table")
     return {
         "cost": TrainingCost(**cost | {"cost": Cost(**cost["cost"])}) if cost else None,

@@ -29,6 +29,7 @@ from probe.errors import InputError, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout, entry_of, name_of
+from probe.tasks import MOST
 from probe.training.recipe import Recipe
 from probe.validation import problem, problems
 from probe.values.allocation import CacheSettings
@@ -225,8 +226,8 @@ class Measure:
     @property
     def probing(self) -> ProbingSpec:
         """The settings of `[probing]`; raises InputError for invalid values."""
-        if type(self.seeds) is not int or self.seeds < 1:
-            raise InputError(f"seeds must be a whole number of 1 or more, got {self.seeds!r}")
+        if type(self.seeds) is not int or not 1 <= self.seeds <= MOST:
+            raise InputError(f"seeds must be a whole number of 1 to {MOST}, got {self.seeds!r:.60}")
         tables: dict[str, dict[str, Any]] = {
             name: {} if readout is None else asdict(cast(Any, readout))
             for name, readout in self._readouts.items()

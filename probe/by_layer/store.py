@@ -268,6 +268,10 @@ class Store:
                 # An intact file can still be in the wrong folder, copied there by hand.
                 if str(arrays["fingerprint"]) != self._fingerprint:
                     return "it is a result of another job or setting"
+                classes = [label for task in self._record.get("classes", ()) for label in task]
+                # K stands for an example that was not tested.
+                if classes and arrays["predicted"].max(initial=0) > max(classes) + 1:
+                    return "it predicts classes that do not exist"
                 return from_arrays(dict(arrays))
         except FileNotFoundError:
             return None

@@ -29,7 +29,10 @@ class Counts:
     table: NDArray[np.int64]
 
     def __init__(self, table: ArrayLike) -> None:
-        counts = np.asarray(table)
+        try:
+            counts = np.asarray(table)
+        except ValueError:
+            raise InputError("counts must be a (K, K) table: its rows differ in length") from None
         if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
             raise InputError(f"counts must be a square (K, K) table, got shape {counts.shape}")
         if counts.dtype.kind not in "iu" or (counts.dtype.kind == "i" and (counts < 0).any()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import index
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -120,7 +121,7 @@ class AccuracyMatrix:
         # By flat indices, as plain indexing would count a negative i or j from the end.
         try:
             flat = np.ravel_multi_index((np.asarray(i), np.subtract(j, 1)), self.values.shape)
-        except ValueError:
+        except (TypeError, ValueError):
             raise InputError(f"R[i,j] needs i in 0..{self.tasks}, j in 1..{self.tasks}") from None
         cells = np.asarray(self.values.take(flat))
         if self._has_gaps and (missing := np.isnan(cells)).any():
@@ -172,7 +173,10 @@ class AccuracyMatrix:
         Raises:
             InputError: k is not in 1..T.
         """
-        k = self.tasks if k is None else k
+        try:
+            k = self.tasks if k is None else index(k)
+        except TypeError:
+            raise InputError(f"{name} must be a task's number, got {k!r:.60}") from None
         if not 1 <= k <= self.tasks:
             raise InputError(f"{name} = {k} is not a task's number: R has tasks 1..{self.tasks}")
         return k
@@ -196,6 +200,6 @@ class AccuracyMatrix:
 def _numbers(values: object) -> NDArray[np.float64]:
     try:
         return np.asarray(values, dtype=np.float64).copy()
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         got = f"got {values!r:.60}: give NaN where nothing was measured"
         raise InputError(f"R must have rows of T fractions, {got}") from None

@@ -19,8 +19,10 @@ from probe.metrics.matrix import AccuracyMatrix
 
 _MOST_TASKS = 1000  # the metrics after each task take their cube
 _MOST_BYTES = 2**25  # of a file: as many tasks, in the 25 characters a cell of numpy.savetxt
-_ROUNDING = 0.0051  # of percentages without a fraction
-_SUMMARIES = {*"avg average mean median std stdev sd var min max sum total joint offline".split()}
+_ROUNDING = 0.0101  # of a mean and its cells: fractions of two digits
+_SUMMARIES = re.compile(
+    "avg|average|mean|median|std|stdev|sd|var|min|max|sum|total|joint|offline", re.I
+)
 
 _Cells = tuple[NDArray[np.float64], bool, bool]  # values, whether with a header, with labels
 
@@ -97,7 +99,8 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
     square = table[1:] if len(values) == R.tasks else table
     if len(values) > R.tasks and _summarizes(table):
         raise InputError(f"{path}: the last row holds the means or spread of the others: remove it")
-    if _summarizes(square) and _summarizes(square.T):
+    # Of a square near the ceiling, all rows and columns are nearly the means.
+    if _summarizes(square, 4) and _summarizes(square.T, 4):
         raise InputError(f"{path}: the last row and column hold means of the others: remove both")
     above = np.triu_indices(R.tasks, 1)
     notes = list[str]()
@@ -112,7 +115,7 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
     return R, Reading(str(path), unit, header, labels, row_0, forward, notes)
 
 
-def _summarizes(table: NDArray[np.float64]) -> bool:
+def _summarizes(table: NDArray[np.float64], spread: int = 1) -> bool:
     """Return whether the last row holds means or standard deviations of the others."""
     above, learned = table[:-1], np.tri(len(table) - 1, table.shape[1], dtype=bool)
     # Of all tasks, of those learned, where others are 0 or any number, or without the last row.
@@ -123,7 +126,8 @@ def _summarizes(table: NDArray[np.float64]) -> bool:
         np.ma.masked_invalid(above[:-1]),
     )
     # Of equal rows, the last is the mean as well.
-    varied = [rows for rows in kinds if len(rows) > 1 and (rows.std(0) > _ROUNDING).any()]
+    least = spread * _ROUNDING
+    varied = [rows for rows in kinds if len(rows) > 1 and (rows.std(0) > least).any()]
     lines = [line for rows in varied for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1))]
     return any(
         np.allclose(table[-1], np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True)
@@ -187,7 +191,7 @@ def _read_csv(path: Path) -> _Cells:
     header = header and (labels or not corner)
 
     names = [*(rows[0] if header else ()), *(row[0] for row in rows if labels)]
-    if summaries := [name for name in names if name.lower() in _SUMMARIES]:
+    if summaries := [name for name in names if _SUMMARIES.fullmatch(name.lower())]:
         raise InputError(f"{path} has {summaries[0]!r} beside the tasks: remove it")
     cells = [",".join(cell or "nan" for cell in row[labels:]) for row in rows[header:]]
     return np.loadtxt(cells, delimiter=",", comments=None, ndmin=2), header, labels

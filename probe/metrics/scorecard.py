@@ -102,7 +102,8 @@ def scorecard(
 
     def tried(metric: Metric, k: int | None = None) -> Number:
         try:
-            if metric.name in _FORWARD and not forward:
+            ahead = metric.name == "fixed_accuracy" and (k or matrix.tasks) < matrix.tasks
+            if (ahead or metric.name in _FORWARD) and not forward:
                 raise NotMeasured("there are only zeros above the diagonal")
             return value_of(metric, matrix, inputs, k)
         except NotMeasured as reason:

@@ -17,8 +17,6 @@ from probe.errors import InputError
 from probe.readouts.pooling import Layout, Pooling, layout_of
 from probe.training.evaluation import batch_size_on
 
-_MASKS = ("attention_mask", "input_mask", "mask")
-
 Matrices = dict[str, tuple[Tensor, str]]
 """The values (N, D) of each feature, float32, one row per example, and their layout in words."""
 
@@ -114,13 +112,21 @@ def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
 def _mask_in(x: Value) -> Tensor | None:
     """Return the positions (N, L) that a mask among the inputs keeps, None without a mask.
 
-    Masks called `padding_mask` are True where there is padding, as in torch.
+    A mask has `mask` in its name, and is of 0 and 1, or 0 where positions are kept and negative
+    elsewhere; with `pad` in its name 1 is padding, as in torch. Among inputs without names it is
+    beside token ids, which are all the same where it drops them.
     """
-    for name, tensor in x.items() if isinstance(x, Mapping) else ():
-        padding = str(name).endswith("padding_mask")
-        is_mask = tensor.ndim == 2 and (padding or name in _MASKS)
-        if is_mask and bool(((tensor == 0) | (tensor == 1)).all()):
-            return (tensor == 0) == padding
+    named = x.items() if isinstance(x, Mapping) else [("", tensor) for tensor in tensors(x)]
+    for name, tensor in named:
+        zero = tensor == 0
+        if tensor.ndim != 2 or not bool((zero | (tensor == 1)).all() or (tensor <= 0).all()):
+            continue
+        if "mask" in name:
+            return zero == ("pad" in name or bool((tensor < 0).any()))
+        for ids in () if isinstance(x, Mapping) else tensors(x):
+            if ids.shape == tensor.shape and not ids.is_floating_point() and bool((ids > 1).any()):
+                dropped = ids[zero]
+                return zero != bool((dropped == dropped[:1]).all())
     return None
 
 
@@ -143,10 +149,10 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     axis, remark, shape = tensor.axis, "", tuple(tensor.example)
     if len(shape) == 2 and length is not None:
         channels = tensor.channel_dim(axis)
-        if length in shape and shape[0] != shape[1]:
+        if channels is None and length in shape and 1 < min(shape) < max(shape):
             channels = 1 - shape.index(length)
-        # Of more positions, the first are prompts.
-        if channels is not None and length <= shape[1 - channels] < 2 * length:
+        # Of more positions, the first are prompts; fewer are each of several, as by strides.
+        if channels is not None and 1 < shape[1 - channels] < 2 * length:
             return Layout(shape=shape, channels=channels, bins=(1,), masked=True)
     if axis is None and pooling.channels:
         axis, remark = pooling.channels, f" ({pooling.channels}: as set)"

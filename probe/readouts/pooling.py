@@ -95,7 +95,10 @@ class Layout:
             return value.reshape(len(value), self.width)
         value = value.movedim(1 + self.channels, 1)
         if self.masked and mask is not None:
-            mask = F.pad(mask, (value.shape[2] - mask.shape[1], 0))
+            positions = value.shape[2]
+            if positions < mask.shape[1]:
+                mask = F.adaptive_max_pool1d(mask.float(), positions) > 0
+            mask = F.pad(mask, (positions - mask.shape[1], 0))
             kept = value.masked_fill(~mask[:, None], 0.0)
             return kept.sum(2) / mask.sum(1, keepdim=True).clamp(min=1)
         if set(self.bins) == {1}:

@@ -281,6 +281,12 @@ class Recorder:
         if self._grows is None:
             return state
         head = {name: t for name, t in state.items() if name.startswith(f"{self._grows}.")}
+        parent = self._grows.rpartition(".")[0]
+        rows = {len(tensor) for tensor in head.values() if tensor.ndim}
+        beside = (t for n, t in state.items() if n.rpartition(".")[0] == parent and t.ndim)
+        if parent and any(len(tensor) in rows for tensor in beside):
+            what = f"the module around grows={self._grows!r:.60} grows, too"
+            raise InputError(f"{what}: give grows={parent!r:.60}")
         # Without a bias, an output with weights of 0 would win against negative ones.
         has_bias = any(name.endswith("bias") for name in head)
         shapes = {name: tuple(tensor.shape) for name, tensor in head.items()}
@@ -294,6 +300,9 @@ class Recorder:
         """Return the model's logits, NEVER for outputs that a growing head does not have yet."""
         logits, classes = self._call(self.model, x), self._examples.n_classes
         missing = classes - logits.shape[1] if logits.dim() == 2 else 0
+        if missing < 0:
+            what = f"the model has {logits.shape[1]} outputs for {classes} classes"
+            raise InputError(f"{what}: choose theirs, as by call=lambda m, x: m(x)[:, :{classes}]")
         if missing > 0 and self._grows is None:
             what = f"the model's output is {tuple(logits.shape)}, expected {len(logits), classes}"
             raise InputError(f"{what}: give it all outputs, or name the head that grows (grows=)")

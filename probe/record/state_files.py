@@ -332,7 +332,13 @@ def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, An
     if weights == "" in states:
         return states[""]
     start = f"{weights}."
-    named = {n: v for key, s in states.items() for k, v in s.items() for n in (k, f"{key}.{k}")}
+    named = {
+        name: values
+        for key, state in states.items()
+        for full in (state, {bare: state[name] for bare, name in _bare(state).items()})
+        for k, values in full.items()
+        for name in (k, f"{key}.{k}")
+    }
     if not (part := {n.removeprefix(start): v for n, v in named.items() if n.startswith(start)}):
         raise unknown("set of weights", str(weights), states, f"in {path}")
     return part

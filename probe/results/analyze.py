@@ -132,7 +132,7 @@ def analyze(
             that are missing, damaged or misnamed.
     """
     measurements, model = Measure.coerce(readouts), Model.coerce(models)
-    if not isinstance(out, str | Path | None):
+    if not isinstance(out, str | Path | None) or "\0" in str(out):
         raise InputError(f"`out` must be a path, got {out!r}: give arguments after tasks by name")
     root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
     with nameable(measurements.user_defined):

@@ -7,10 +7,10 @@ exactly 0, which say nothing of learning.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations
 
 from probe.analysis.statements import STATEMENTS
-from probe.by_layer.plan import CONTROLS, Plan
+from probe.by_layer.plan import CONTROLS, OFFLINE, Plan
 from probe.results.layers import jobs_by_learner
 from probe.results.result import JobResult
 from probe.tables.schemas import Row
@@ -38,28 +38,22 @@ def repeated_networks(plan: Plan, results: Sequence[JobResult]) -> tuple[list[Ro
     Returns:
         The rows of notes, and the verdicts: `unchanged` of the forgetting of a layer whose values
         are the same after every task in a run, and of all statements if no layer changes; `equal
-        seeds` of all statements on a learner.
+        seeds` of all statements on a learner, or of those on the ceiling if that is its network.
     """
     notes = list(_equal_networks(plan))
+    offline = plan.learners[OFFLINE].weight_hashes.values() if OFFLINE in plan.learners else ()
+    ceilings = {sha for hashes in offline for sha in hashes.values()}
     withheld: dict[tuple[str, str, str], str] = {}
     learned = (result for result in results if result.job.kind not in CONTROLS)
     for learner, runs in jobs_by_learner(learned).items():
-        *features, output = runs[0].features
-        unchanged: dict[str, list[JobResult]] = {}
-        for feature, run in product(features, runs):
-            steps = _equal_steps(run, feature)
-            if any(steps.values()):
-                since = min(step for step, equal in steps.items() if equal)
-                whole = all(steps.values())
-                notes.append(_note(run, UNCHANGED if whole else SINCE.format(since), feature))
-                unchanged.setdefault(feature, []).extend([run] * whole)
-        for run in filter(_predicts_the_same, runs):
-            if all(any(run is same for same in unchanged.get(f, ())) for f in features):
-                notes.append(_note(run, UNCHANGED, output))
-                unchanged.setdefault(output, []).append(run)
-        withheld |= {(learner, f, "forgets"): "unchanged" for f in unchanged if unchanged[f]}
+        unchanged, remarks = _unchanged(runs)
+        notes += remarks
+        withheld |= {(learner, feature, "forgets"): "unchanged" for feature in unchanged}
         every = [(learner, f, name) for f in runs[0].features for name in STATEMENTS]
-        withheld |= dict.fromkeys(every if output in unchanged else (), "unchanged")
+        withheld |= dict.fromkeys(every if runs[0].features[-1] in unchanged else (), "unchanged")
+        if any(ceilings.intersection(run.job.weights[-1:]) for run in runs):
+            on_ceiling = (key for key in every if key[2] in ("below_ceiling", "learns_less"))
+            withheld |= dict.fromkeys(on_ceiling, "equal seeds")
         for first, second in combinations(runs, 2):
             one, other = first.job, second.job
             retrained = one.weights == other.weights != ()
@@ -68,6 +62,23 @@ def repeated_networks(plan: Plan, results: Sequence[JobResult]) -> tuple[list[Ro
                 notes.append(_note(second, EQUAL.format(one.seed)))
                 withheld |= dict.fromkeys(every, "equal seeds")
     return notes, withheld
+
+
+def _unchanged(runs: Sequence[JobResult]) -> tuple[set[str], list[Row]]:
+    """Return the features that are the same after every task in a run of a learner, and notes."""
+    *features, output = runs[0].features
+    unchanged, notes = set[str](), list[Row]()
+    for run in runs:
+        steps = {feature: _equal_steps(run, feature) for feature in features}
+        whole = [feature for feature in features if steps[feature] and all(steps[feature].values())]
+        if whole == features and _predicts_the_same(run):
+            whole.append(output)
+        notes += (_note(run, UNCHANGED, feature) for feature in whole)
+        for feature in (f for f in features if any(steps[f].values()) and f not in whole):
+            since = min(step for step, equal in steps[feature].items() if equal)
+            notes.append(_note(run, SINCE.format(since), feature))
+        unchanged.update(whole)
+    return unchanged, notes
 
 
 def _note(run: JobResult, text: str, feature: str = "") -> Row:

@@ -92,7 +92,8 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
     notes, withheld = check_trainings(results)
     notes_on_repeats, unsaid = repeated_networks(plan, results)
     # Of seeds, or of tasks, whose networks are equal.
-    equal = {learner for learner, _, name in unsaid if name != "forgets"}
+    outputs = {(name, learner.features[-1], "forgets") for name, learner in plan.learners.items()}
+    equal = {learner for learner, *_ in unsaid.keys() & outputs}
     layers = list(layers_of(results))
 
     def verdict_of(layer: Layer, row: Row) -> str:

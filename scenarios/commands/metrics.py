@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from probe.errors import InputError
+from probe.errors import InputError, printable
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import Reading, read_log, read_matrix_file
 from probe.metrics.scorecard import scorecard
@@ -47,7 +47,7 @@ def score_file(file: Path, options: MetricsOptions) -> None:
         reason = card.not_measured.get(f"{paper}.{metric}", "")
         table.add_row(paper, metric, "" if value is None else f"{value:.4f}", reason)
     Console().print(table)
-    print(*(f"{name}: {value}" for name, value in reading._asdict().items()), sep="\n")
+    print(*(printable(f"{name}: {value}") for name, value in reading._asdict().items()), sep="\n")
 
 
 def _matrix(path: Path, options: MetricsOptions) -> tuple[AccuracyMatrix, Reading]:

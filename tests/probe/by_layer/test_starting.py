@@ -91,6 +91,9 @@ def test_one_of_them_is_among_the_fast_tests() -> None:
 
 def test_where_nothing_was_overwritten_no_layer_is_found() -> None:
     net, measured = trained(0), Measure(readouts=["linear"], seeds=3)
-    found = analyzed({3: net}, features=FEATURES, offline=net, readouts=measured)
+    offline = copy.deepcopy(net)
+    with torch.no_grad():
+        offline.output.bias.add_(1e-6)  # the same network would be no ceiling
+    found = analyzed({3: net}, features=FEATURES, offline=offline, readouts=measured)
     (start,) = found.first_layers().itertuples()
     assert (start.first_confirmed, start.first_possible) == ("", "")

@@ -56,8 +56,18 @@ def test_a_network_that_is_that_of_an_earlier_task_is_named() -> None:
     since = "its values at the end are those after task 2: frozen, shared, or not copied"
     assert notes_of({1: one, 2: two, 3: changed(two, "", 1)}) == {(3, "", same), (3, "0", since)}
     assert notes_of({1: one, 2: two, 3: network()}) == set()
-    with pytest.raises(InputError, match="offline network of seed 0 is that of model after 3"):
-        notes_of({1: one, 2: two, 3: network()}, offline=network())
+    ceiling = "it is the network of model, order 0, seed 0, after 3 tasks, bit for bit"
+    assert notes_of({1: one, 2: two, 3: network()}, offline=network()) == {(3, "", ceiling)}
+
+
+def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network() -> None:
+    runs = {seed: {t: network(9 * seed + t) for t in (1, 2, 3)} for seed in range(3)}
+    offline = {seed: networks[3] for seed, networks in runs.items()}
+    result = probe.analyze(runs, *DATA, TASKS, ["0"], offline=offline, readouts=["linear"])
+    verdicts = result.statements().set_index("statement")["verdict"]
+    assert {*verdicts[["below_ceiling", "learns_less"]]} == {"equal seeds"}
+    assert "equal seeds" not in {*verdicts["forgets"]}
+    assert len(result.tables()["causes"])
 
 
 def test_a_backbone_in_the_memory_of_two_networks_is_named() -> None:

@@ -136,10 +136,11 @@ def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(study: Tiny)
 
 
 def test_nothing_is_stated_of_seeds_that_are_the_same_training(study: Tiny) -> None:
-    results = list(read_results(read_plan(study.root), study.root))
-    assert "equal seeds" not in repeated_networks(results)[1].values()
+    plan = read_plan(study.root)
+    results = list(read_results(plan, study.root))
+    assert "equal seeds" not in repeated_networks(plan, results)[1].values()
     run = next(r for r in results if r.job.learner == "finetune")
-    notes, withheld = repeated_networks([run, replace(run, job=replace(run.job, seed=7))])
+    notes, withheld = repeated_networks(plan, [run, replace(run, job=replace(run.job, seed=7))])
     assert [(note["seed"], note["note"]) for note in notes] == [(7, EQUAL.format(run.job.seed))]
     keys = {("finetune", feature, name) for feature in run.features for name in STATEMENTS}
     assert (withheld.keys(), {*withheld.values()}) == (keys, {"equal seeds"})

@@ -23,7 +23,7 @@ from probe.files import discard, write_text
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-VERSION = 7
+VERSION = 8
 """Version of the drawing: one more whenever the same tables give another picture."""
 
 RECORD = "drawn.json"

@@ -4,9 +4,8 @@ The first `MOST` figures of the study's list that have something to draw are dra
 --only NAME` and `figures.NAME` draw the others. There are three lists:
 
 - if layers were measured: whose change cost what was forgotten, which layers lack accuracy on which
-  task, what retraining reaches, which tasks each layer favors, when accuracy was lost, how many
-  stored samples prevent that, whether more retraining, more examples or another readout changes the
-  picture, the output, and the features without a readout;
+  task, what retraining reaches, which tasks each layer favors, when accuracy was lost, whether more
+  retraining or more examples change the picture, the output, and the features without a readout;
 - if only outputs were measured, with an offline network: Kemker's sessions, Omegas and costs;
 - if only outputs were measured, without one: the output, forgetting against intransigence, the
   exemplars, criteria, accuracy on the fixed test set and scores.
@@ -19,10 +18,7 @@ from figures.tables import StudyTables
 
 MOST = 6
 
-_OF_LAYERS = (
-    *("causes", "layers", "depth", "bias", "time", "replay", "budget", "repair"),
-    *("", "readouts", "diagnostics"),
-)
+_OF_LAYERS = ("causes", "layers", "depth", "bias", "time", "budget", "repair", "", "diagnostics")
 _OF_SESSIONS = ("", "omegas", "costs")
 _OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "fixed", "scores")
 

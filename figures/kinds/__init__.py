@@ -24,7 +24,7 @@ The page is one of our own, or the axes of a user's figure: the module cannot te
 from pathlib import Path
 
 _OURS = (
-    *("causes", "depth", "layers", "time", "bias", "budget", "repair", "readouts", "replay"),
+    *("causes", "depth", "layers", "time", "bias", "budget", "repair"),
     *("diagnostics", "matrix", "sessions", "omegas", "costs", "tradeoff", "memory"),
     *("sampling", "spider", "fixed", "scores"),
 )

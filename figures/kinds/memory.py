@@ -51,7 +51,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no kind has two budgets.
     """
     T, accuracy = tables.after_last_task("average_accuracy")
-    rows = sweeps(tables.learners, accuracy.reset_index(drop=True))
+    rows = _sweeps(tables.learners, accuracy.reset_index(drop=True))
     if rows.empty:
         return None
     units = [unit for unit in UNITS.values() if unit in set(rows["unit"])]
@@ -60,7 +60,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     grid = page.panels([unit.capitalize() * (not single) for unit in units], most=2)
     for axes, unit in zip(grid, units, strict=True):
         of_unit = where(rows, unit=unit)
-        x = positions(of_unit["budget"])
+        x = _positions(of_unit["budget"])
         # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
         closest = min(after - before for before, after in pairwise(x.values()))
         groups = list(of_unit.groupby(["kind", "sampling"], sort=False))
@@ -68,7 +68,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
             at = points["budget"].map(x) + closest * offset
             # Two points tell no course.
             lines.plot_means(axes, looks[sweep], at, points, joined=len(points) > 2)
-        mark_budgets(page, axes, x)
+        _mark_budgets(page, axes, x)
     page.legend(looks.values(), captions.over_seeds(rows))
     page.describe(
         dict.fromkeys(kind for kind, _ in looks),
@@ -91,7 +91,7 @@ def stored(learners: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(unit=rows["unit"].map(UNITS), budget=rows["budget"].astype(int))
 
 
-def sweeps(learners: pd.DataFrame, results: pd.DataFrame, empty: str = "") -> pd.DataFrame:
+def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Return the results of each kind and strategy with two budgets, by budget.
 
     A learner of the kind that stores nothing has the budget 0. Among learners with the same kind,
@@ -100,7 +100,6 @@ def sweeps(learners: pd.DataFrame, results: pd.DataFrame, empty: str = "") -> pd
     Args:
         learners: The table of learners.
         results: The rows of results by learner.
-        empty: The kind that stands for budget 0 if no learner of the kind itself stores nothing.
 
     Returns:
         The rows, with the columns kind, sampling, unit and budget.
@@ -111,17 +110,17 @@ def sweeps(learners: pd.DataFrame, results: pd.DataFrame, empty: str = "") -> pd
     nothing = where(learners, per_class=None, total=None).drop_duplicates("kind")
     learner_of = dict(zip(nothing["kind"], nothing["learner"], strict=True))
     zero = rows.drop_duplicates(_SWEEP).assign(budget=0)
-    zero["learner"] = [learner_of.get(kind, learner_of.get(empty)) for kind in zero["kind"]]
+    zero["learner"] = zero["kind"].map(learner_of)
     rows = pd.concat([zero.dropna(subset="learner"), rows])
     order = rows.groupby(_SWEEP, sort=False).ngroup()
     rows = rows.assign(order=order).sort_values(["order", "budget"]).drop(columns="order")
     return rows.merge(results, on="learner")
 
 
-def positions(budgets: Iterable[int]) -> dict[int, float]:
+def _positions(budgets: Iterable[int]) -> dict[int, float]:
     """Return the x position of each budget: its log10, and for 0 one median step to the left.
 
-    >>> positions([0, 1, 10, 100])
+    >>> _positions([0, 1, 10, 100])
     {0: -1.0, 1: 0.0, 10: 1.0, 100: 2.0}
     """
     x = {budget: math.log10(budget) if budget else -math.inf for budget in sorted(set(budgets))}
@@ -132,13 +131,13 @@ def positions(budgets: Iterable[int]) -> dict[int, float]:
     return x
 
 
-def budget_names(x: Mapping[int, float]) -> list[str]:
+def _budget_names(x: Mapping[int, float]) -> list[str]:
     """Return the names of the budgets, "" for one too close to the last name before it.
 
     Args:
         x: The positions of the budgets, ascending.
 
-    >>> budget_names({10: 0.0, 11: 0.01, 100: 1.0})
+    >>> _budget_names({10: 0.0, 11: 0.01, 100: 1.0})
     ['10', '', '100']
     """
     room = 0.075 * (max(x.values()) - min(x.values()))
@@ -150,7 +149,7 @@ def budget_names(x: Mapping[int, float]) -> list[str]:
     return names
 
 
-def mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
+def _mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
     """Label the budgets at their positions, with a break between 0 and the others.
 
     A logarithmic axis has no 0.
@@ -160,7 +159,7 @@ def mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
         axes: The axes of a panel.
         x: The position of each budget.
     """
-    page.name_ticks([axes], [dict(zip(x.values(), budget_names(x), strict=True))])
+    page.name_ticks([axes], [dict(zip(x.values(), _budget_names(x), strict=True))])
     if 0 in x:
         middle, below = (x[0] + sorted(x.values())[1]) / 2, axes.get_xaxis_transform()
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.2}

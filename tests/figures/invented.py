@@ -225,7 +225,7 @@ BOTH = {"readouts": ("retrain", "retrain@4", "linear", "linear:5")}
 def study(
     learners, features, *, tasks=3, seeds=2, orders=2, head="single", own=None, sweep=(), **scores
 ):
-    """Return all tables of a study; sweep: `stored` learners, of which only the layers were read.
+    """Return all tables of a study; sweep: `stored` learners, which have only scores.
 
     scores: options of `metrics`.
     """
@@ -238,16 +238,14 @@ def study(
         ],
         ignore_index=True,
     )
-    names, read = [*learners, *sweep], {"split": ("linear",), "seeds": seeds, "tasks": tasks}
-    swept = layers(sweep, features, **read, readouts=("linear",))
-    forgotten = swept[(swept["quantity"] == "forgotten") & swept["task_position"].isna()]
+    names = [*learners, *sweep]
     return StudyTables(
         measurements=measurements,
         summary=summarize(measurements),
         metrics=metrics(names, tasks=tasks, seeds=seeds, head=head, **scores),
         learners=new_table("learners", [*map(learner, learners), *stored(sweep)]),
         times=times(names, tasks=tasks, **runs),
-        layers=pd.concat([layers(learners, features, own=own, **read, **BOTH), forgotten]),
+        layers=layers(learners, features, split=("linear",), seeds=seeds, **steps, **BOTH),
         first_layer=first_layer(learners, features[1], seeds=seeds, **BOTH),
         diagnostics=diagnostics(learners, features, **steps, **runs),
         causes=causes(learners, features, seeds=seeds, **steps),

@@ -32,7 +32,7 @@ def outputs(learners, tasks=5, shares=False):
 @pytest.mark.parametrize(
     ("tables", "drawn"),
     [
-        (papers.tables(), ["causes", "layers", "depth", "bias", "time", "replay"]),
+        (papers.tables(), ["causes", "layers", "depth", "bias", "time", "budget"]),
         (
             replace(papers.tables(), **NO_LAYERS),
             ["depth", "bias", "time", "sessions", "diagnostics"],

@@ -144,9 +144,9 @@ def test_every_kind_is_drawn_into_axes_of_a_users_figure(name):
 
 
 def test_a_panel_can_be_chosen_by_its_title():
-    chosen = figures.replay(papers.tables(), axes(), panel="ER, entropy")
-    assert chosen.get_title() == "ER, entropy"
-    expected = papers.figure("replay").axes[1].containers
+    chosen = figures.time(papers.tables(), axes(), panel="EWC")
+    assert chosen.get_title() == "EWC"
+    expected = papers.figure("time").axes[4].containers
     heights = [seen.heights(drawn) for drawn in chosen.containers]
     assert heights == [seen.heights(drawn) for drawn in expected]
     # A single one needs no choice.
@@ -156,8 +156,8 @@ def test_a_panel_can_be_chosen_by_its_title():
 @pytest.mark.parametrize(
     ("name", "options", "value"),
     [
-        ("replay", {}, r"2 panels \(1: ER, uniform, 2: ER, entropy"),
-        ("replay", {"panel": "Task 9"}, "'Task 9'"),
+        ("time", {}, r"5 panels \(1: Finetune, 2: "),
+        ("time", {"panel": "Task 9"}, "'Task 9'"),
         ("spider", {}, "polar axes"),
         *(
             ("depth", {name: v}, name)

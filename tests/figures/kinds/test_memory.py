@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,9 +6,8 @@ import pytest
 import figures
 from figures.appearance import strategy_appearances
 from figures.tables import StudyTables
-from probe.errors import InputError
 from probe.tables.table_file import new_table
-from tests.figures import invented, papers, seen
+from tests.figures import invented, seen
 
 ACCURACY = ("average_accuracy[5]",)
 # Average accuracy by kind and number of samples; None = stores nothing.
@@ -74,26 +72,6 @@ def test_budgets_per_class_and_in_total_are_not_mixed_and_without_zero_there_is_
     assert figure.get_supxlabel() == "Stored samples"
     assert seen.tick_names(figure.axes[1]) == ["10", "20", "200"]
     assert not figure.axes[1].texts
-
-
-def test_replay_has_what_each_layer_forgot_by_budget_beside_a_learner_without_samples():
-    figure = figures.replay(papers.tables())
-    assert seen.titles(figure) == ["ER, uniform", "ER, entropy"]
-    assert seen.legend(figure) == papers.FEATURES
-    assert figure.get_supxlabel() == "Stored samples per class"
-    table = papers.tables().layers.query("readout == 'linear' and quantity == 'forgotten'")
-    table = table[table["task_position"].isna()]
-    rows = list(table.itertuples())
-    for axes, how in zip(figure.axes, ("uniform", "entropy"), strict=True):
-        assert seen.tick_names(axes) == ["0", "10", "20"]
-        learners = ["finetune", f"er10-{how}", f"er20-{how}"]
-        for feature, drawn in zip(papers.FEATURES, axes.containers, strict=True):
-            own = {row.learner: row for row in rows if row.feature == feature}
-            seen.check_layers(drawn, [own[name] for name in learners])
-    # What only the output forgets is no news of layers.
-    outputs = table[table["feature"] == "output"]
-    with pytest.raises(InputError, match=r"figures\.replay"):
-        figures.replay(replace(papers.tables(), layers=outputs))
 
 
 FOUR = ["uniform", "plane_distance", "entropy", "mean_of_features"]

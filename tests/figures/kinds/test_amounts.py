@@ -1,4 +1,4 @@
-"""Marks of the figures that compare readouts and their budgets, and that do without any."""
+"""Marks of the figures of budgets and repair, and of the one without a readout."""
 
 import numpy as np
 import pytest
@@ -7,29 +7,6 @@ import figures
 from figures.tables import StudyTables
 from probe.errors import InputError
 from tests.figures import invented, papers, seen
-
-LAYERS = papers.tables().layers.query("learner in ('ewc', 'mine')")
-BY = invented.rows_by(LAYERS, "learner", "readout", "quantity", "task_position")
-
-
-def test_readouts_have_a_line_each_between_their_own_floor_and_ceiling():
-    figure = figures.readouts(StudyTables(layers=LAYERS))
-    assert seen.titles(figure) == ["mine", "EWC"]
-    # Those of other budgets are in another figure.
-    assert seen.legend(figure)[:2] == ["linear", "retrain"]
-    for learner, axes in zip(("mine", "ewc"), figure.axes, strict=True):
-        assert seen.tick_names(axes) == papers.FEATURES
-        for readout, drawn in zip(("retrain", "linear"), axes.containers, strict=True):
-            color = drawn.lines[0].get_color()
-            controls = {x.get_linestyle(): x for x in axes.lines if x.get_color() == color}
-            for quantity, line in (
-                ("accuracy", drawn),
-                *zip(("ceiling", "floor"), map(controls.get, ("--", ":")), strict=True),
-            ):
-                rows = BY[learner, readout, quantity, None]
-                assert seen.heights(line) == pytest.approx([100 * r.value for r in rows])
-    with pytest.raises(InputError, match=r"figures\.readouts"):
-        figures.readouts(StudyTables(layers=LAYERS.query("readout != 'linear'")))
 
 
 @pytest.mark.parametrize(

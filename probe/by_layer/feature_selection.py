@@ -49,7 +49,7 @@ def features_of(
         facts = [cut.facts for cut in find_each(model, chosen, x, call, "tail")]
         facts.sort(key=lambda cut: cut.position)
         names = {cut.name: bool(cut.trained) for cut in facts}
-    if broken := [name for name in names if not _is_text(name)]:
+    if broken := [name for name in names if name != name.encode(errors="replace").decode()]:
         raise InputError(f"{broken[0]!a} is not valid Unicode: rename the module")
     earlier = [name for name, downstream in names.items() if downstream]
     ends = [name for name, downstream in names.items() if not downstream]
@@ -60,7 +60,3 @@ def features_of(
     # A module named "output" that is not the output must not be mistaken for it.
     free = next(name for name in (OUTPUT, "logits", "the output") if name not in earlier)
     return (*earlier, (ends or [free])[-1])
-
-
-def _is_text(name: str) -> bool:
-    return name.encode(errors="replace").decode() == name

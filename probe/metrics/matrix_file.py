@@ -99,8 +99,8 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
     square = table[1:] if len(values) == R.tasks else table
     if len(values) > R.tasks and _summarizes(table):
         raise InputError(f"{path}: the last row holds the means or spread of the others: remove it")
-    # Of a square near the ceiling, all rows and columns are nearly the means.
-    if _summarizes(square, 4) and _summarizes(square.T, 4):
+    # The corner may be the mean of either.
+    if _summarizes(square[:, :-1]) and _summarizes(square.T[:, :-1]):
         raise InputError(f"{path}: the last row and column hold means of the others: remove both")
     above = np.triu_indices(R.tasks, 1)
     notes = list[str]()
@@ -115,7 +115,7 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
     return R, Reading(str(path), unit, header, labels, row_0, forward, notes)
 
 
-def _summarizes(table: NDArray[np.float64], spread: int = 1) -> bool:
+def _summarizes(table: NDArray[np.float64]) -> bool:
     """Return whether the last row holds means or standard deviations of the others."""
     above, learned = table[:-1], np.tri(len(table) - 1, table.shape[1], dtype=bool)
     # Of all tasks, of those learned, where others are 0 or any number, or without the last row.
@@ -125,11 +125,10 @@ def _summarizes(table: NDArray[np.float64], spread: int = 1) -> bool:
         np.ma.masked_invalid(np.where(learned, above, np.nan)),
         np.ma.masked_invalid(above[:-1]),
     )
-    # Of equal rows, the last is the mean as well.
-    least = spread * _ROUNDING
-    varied = [rows for rows in kinds if len(rows) > 1 and (rows.std(0) > least).any()]
+    # Of nearly equal rows, as at the ceiling, the last is the mean as well.
+    varied = [rows for rows in kinds if len(rows) > 1 and (rows.std(0) > 4 * _ROUNDING).any()]
     lines = [line for rows in varied for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1))]
-    return any(
+    return bool(table[-1].any()) and any(
         np.allclose(table[-1], np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True)
         for line in lines
     )

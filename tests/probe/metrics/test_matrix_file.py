@@ -23,10 +23,14 @@ def as_csv(table, gap=""):
     )
 
 
-def read_text(directory, text, percent=False):
+def write(directory, text):
     path = directory / "R.csv"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return read_matrix(path, percent)
+    return path
+
+
+def read_text(directory, text, percent=False):
+    return read_matrix(write(directory, text), percent)
 
 
 def read_saved(directory, array, percent=False):
@@ -97,13 +101,36 @@ def test_small_whole_numbers_may_be_accuracies(tmp_path):
     assert np.array_equal(labels[1:], [[0.5, 0.6], [0.7, 0.8]])
 
 
+SUMMARIES = {
+    "mean": lambda frame: frame.mean(),
+    "std": lambda frame: frame.std(),
+    "mean of earlier rows": lambda frame: frame[:-1].mean(),
+    "mean over tasks learned": lambda frame: frame.where(np.tri(3, dtype=bool)).mean(),
+}
+
+
 @pytest.mark.parametrize("decimals", [9, 2, 0])
 @pytest.mark.parametrize("lower", [True, False])
-def test_a_row_of_means_is_no_row_of_r(tmp_path, decimals, lower):
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_a_row_of_means_is_no_row_of_r(tmp_path, decimals, lower, name):
     frame = pd.DataFrame(np.where(lower & ~np.tri(3, dtype=bool), np.nan, ROWS))
-    frame.loc["mean"] = frame.mean()
+    frame.loc["mean"] = SUMMARIES[name](frame)
     with pytest.raises(InputError, match="means"):
         read_text(tmp_path, frame.round(decimals).to_csv(header=False, index=False), percent=True)
+    frame["mean"] = frame.mean(axis=1)
+    for names in (True, False):
+        with pytest.raises(InputError, match="'mean' beside" if names else "and column hold means"):
+            read_text(tmp_path, frame.to_csv(header=names, index=names), percent=True)
+
+
+@pytest.mark.parametrize("numbers", [(2, 3, 4), (10, 20, 30), (2, 0, 1), (5, 3, 4)])
+def test_numbers_in_steps_above_fractions_are_names(tmp_path, numbers):
+    frame = pd.DataFrame(ROWS, columns=numbers)
+    R, reading = read_matrix_file(write(tmp_path, frame.to_csv(index=False)), percent=True)
+    assert R.values[1:] == pytest.approx(ROWS / 100)
+    assert (reading.header, reading.row_0) == (True, False)
+    whole = pd.DataFrame(ROWS.round().astype(int), columns=numbers).to_csv(index=False)
+    assert read_matrix_file(write(tmp_path, whole), percent=True)[1].row_0
 
 
 @pytest.mark.parametrize("above", [True, False])
@@ -118,6 +145,8 @@ def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above)
         (0.9 - 0.35 + 0.7 - 0.5) / 2 if above else (0.9 + 0.7) / 2
     )
     assert card["chaudhry"]["forgetting"] == card["chaudhry"]["forgetting_since_learned"]
+    fixed = card["diaz_rodriguez"]["fixed_accuracy"]
+    assert [value is None for value in fixed] == [above, above, False]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -241,18 +242,30 @@ class OfWords(nn.Module):
         self.embed, self.head = nn.Embedding(9, 5), nn.Linear(5, 2)
         self.prompts, self.all = nn.Parameter(torch.randn(prompts, 5)), nn.Linear(5, 5)
 
-    def forward(self, ids: Tensor, **mask: Tensor) -> Tensor:
+    def forward(self, ids: Tensor, *by_position: Tensor, **by_name: Tensor) -> Tensor:
         words = torch.cat([self.prompts.expand(len(ids), -1, -1), self.embed(ids)], 1)
         return self.head(self.all(words).mean(1))
 
 
-@pytest.mark.parametrize("name", ["attention_mask", "src_key_padding_mask"])
+# How a mask is given, by its name; names of inputs by position begin with a digit.
+MASKS: dict[str, Callable[[Tensor], Tensor]] = {
+    "attention_mask": lambda keep: keep.long(),
+    "attn_mask": lambda keep: torch.zeros(keep.shape).masked_fill(~keep, -torch.inf),
+    "src_key_padding_mask": lambda keep: ~keep,
+    "pad_mask": lambda keep: 1 - keep.int(),
+    "1 kept": lambda keep: keep,
+    "1 dropped": lambda keep: ~keep,
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize(("length", "prompts"), [(7, 0), (300, 0), (300, 5)])
 def test_padding_and_prompts_are_no_part_of_a_text(name: str, length: int, prompts: int) -> None:
     lengths = torch.tensor([1, 3, 7, 2])
     keep = torch.arange(length) < lengths[:, None]
     ids = torch.randint(1, 9, (4, length)) * keep
-    x = {"ids": ids, name: keep.long() if name == "attention_mask" else ~keep}
+    mask = MASKS[name](keep)
+    x = (ids, mask) if name.startswith("1") else {"ids": ids, name: mask}
     model = OfWords(prompts)
     [(values, how)] = feature_matrices(cut_each(model, ["all"], x).each, x).values()
     with torch.no_grad():
@@ -260,3 +273,24 @@ def test_padding_and_prompts_are_no_part_of_a_text(name: str, length: int, promp
         means = [row[:n].mean(0) for row, n in zip(words, lengths, strict=True)]
     assert torch.allclose(values, torch.stack(means), atol=1e-6)
     assert "a mask keeps" in how
+
+
+class Strided(nn.Module):
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv, self.head = nn.Conv1d(1, channels, 2, 2), nn.Linear(channels, 2)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+        return self.head(self.conv(values[:, None]).mean(2))
+
+
+@pytest.mark.parametrize("channels", [8, 24])
+def test_padding_is_no_part_of_what_a_stride_leaves_of_a_text(channels: int) -> None:
+    model, lengths = Strided(channels), torch.tensor([4, 24, 12])
+    keep = torch.arange(24) < lengths[:, None]
+    x = {"values": torch.randn(3, 24), "mask": keep}
+    [(found, _)] = feature_matrices(cut_each(model, ["conv"], x).each, x).values()
+    with torch.no_grad():
+        words = model.conv(x["values"][:, None])
+    means = [row[:, : n // 2].mean(1) for row, n in zip(words, lengths, strict=True)]
+    torch.testing.assert_close(found, torch.stack(means))

@@ -6,9 +6,9 @@ The first `MOST` figures of the study's list that have something to draw are dra
 - if layers were measured: whose change cost what was forgotten, which layers lack accuracy on which
   task, what retraining reaches, which tasks each layer favors, when accuracy was lost, whether more
   retraining or more examples change the picture, the output, and the features without a readout;
-- if only outputs were measured, with an offline network: Kemker's sessions, Omegas and costs;
+- if only outputs were measured, with an offline network: Kemker's sessions and Omegas;
 - if only outputs were measured, without one: the output, forgetting against intransigence, the
-  exemplars, criteria, accuracy on the fixed test set and scores.
+  exemplars, criteria and accuracy on the fixed test set.
 
 The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either, and
 for Kemker's studies.
@@ -19,8 +19,8 @@ from figures.tables import StudyTables
 MOST = 6
 
 _OF_LAYERS = ("causes", "layers", "depth", "bias", "time", "budget", "repair", "", "diagnostics")
-_OF_SESSIONS = ("", "omegas", "costs")
-_OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "fixed", "scores")
+_OF_SESSIONS = ("", "omegas")
+_OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "fixed")
 
 _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 

@@ -100,26 +100,6 @@ def plot_dodged(
     ]
 
 
-def plot_groups(
-    axes: Axes, appearances: Appearances, rows: pd.DataFrame, name: str, **options: float
-) -> None:
-    """Draw groups of markers at x = 0, 1, ..., side by side in each, with lines between groups.
-
-    Args:
-        axes: The axes to draw on.
-        appearances: The appearance of each name; a name has the same offset in all groups.
-        rows: The rows of all groups, whose numbers are in the column `group`.
-        name: The name of the column with the names.
-        options: The options of `plot_dodged`.
-    """
-    rows_of = {look: rows[rows[name] == look] for look in appearances}
-    plot_dodged(axes, appearances, rows_of, "group", joined=False, **options)
-    last = rows["group"].max()
-    axes.set_xlim(-0.5, last + 0.5)
-    for k in range(1, last + 1):
-        axes.axvline(k - 0.5, color="0.8", linewidth=0.6, zorder=0)
-
-
 def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike]) -> None:
     """Draw fractions in percent over the steps (from 1), with a marker at each tick.
 
@@ -200,17 +180,6 @@ def _widened(percent: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _narrowed(heights: NDArray[np.float64]) -> NDArray[np.float64]:
     return 100 - LINEAR * np.sinh(-heights)
-
-
-def hold_fractions(axes: Axes, most: float = 1) -> None:
-    """Extend the y axis of fractions to its full range and to all bars.
-
-    Args:
-        axes: The axes.
-        most: The value that stands for 1, such as 100 for percentages.
-    """
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(low, -0.04 * most), max(high, 1.04 * most))
 
 
 def widths(count: int) -> list[float]:

@@ -21,7 +21,7 @@ from probe.tables.schemas import CONTROLS
 from probe.tables.summary import seed_means
 from probe.tables.table_file import new_table, read_table, table_file, where
 
-OPTIONAL = ("times", "layers", "statements", "first_layer", "diagnostics", "causes", "notes")
+OPTIONAL = ("layers", "statements", "first_layer", "diagnostics", "causes", "notes")
 """Tables that not every source has."""
 
 FeatureByDepth = dict[int, str]
@@ -42,7 +42,6 @@ class StudyTables:
     summary: pd.DataFrame = field(default_factory=partial(new_table, "summary"))
     metrics: pd.DataFrame = field(default_factory=partial(new_table, "metrics"))
     learners: pd.DataFrame = field(default_factory=partial(new_table, "learners"))
-    times: pd.DataFrame = field(default_factory=partial(new_table, "times"))
     layers: pd.DataFrame = field(default_factory=partial(new_table, "layers"))
     statements: pd.DataFrame = field(default_factory=partial(new_table, "statements"))
     first_layer: pd.DataFrame = field(default_factory=partial(new_table, "first_layer"))
@@ -137,42 +136,29 @@ class StudyTables:
         """
         return where(self.metrics, paper=paper, metric=name).set_index("learner", drop=False)
 
-    def by_bracket(self, paper: str, name: str) -> pd.DataFrame:
-        """Return the rows of the metrics name[...], in the order of the table.
+    def by_number(self, paper: str, name: str) -> pd.DataFrame:
+        """Return the rows of the metrics name[1], name[2], ..., by number, in the column `number`.
 
         Args:
             paper: The paper.
             name: The metric's name before the brackets.
 
-        Returns:
-            The rows, with the text in the brackets as the additional column `bracket`.
-
-        >>> rows = [("er", "chaudhry", f"forgetting[{k}]", "", 0.1, 0.01, 3) for k in (2, 3)]
+        >>> rows = [("er", "chaudhry", f"forgetting[{k}]", "", 0.1, 0.01, 3) for k in (10, 9)]
         >>> metrics = new_table("metrics", [(*row, "", "") for row in rows])
-        >>> list(StudyTables(metrics=metrics).by_bracket("chaudhry", "forgetting")["bracket"])
-        ['2', '3']
+        >>> list(StudyTables(metrics=metrics).by_number("chaudhry", "forgetting")["number"])
+        [9, 10]
         """
         of_paper = where(self.metrics, paper=paper)
-        bracket = of_paper["metric"].str.extract(rf"^{re.escape(name)}\[(.+)\]$", expand=False)
-        return of_paper.assign(bracket=bracket).dropna(subset="bracket")
-
-    def by_number(self, paper: str, name: str) -> pd.DataFrame:
-        """Return the rows of the metrics name[1], name[2], ..., with the number as `bracket`.
-
-        Args:
-            paper: The paper.
-            name: The metric's name before the brackets.
-        """
-        rows = self.by_bracket(paper, name)
-        rows = rows[rows["bracket"].str.isdecimal()].astype({"bracket": int})
-        return rows.sort_values("bracket", kind="stable")
+        number = of_paper["metric"].str.extract(rf"^{re.escape(name)}\[(\d+)\]$", expand=False)
+        rows = of_paper.assign(number=number).dropna(subset="number").astype({"number": int})
+        return rows.sort_values("number", kind="stable")
 
     def after_last_task(self, name: str) -> tuple[int, pd.DataFrame]:
         """Return T, the most tasks learned, and the rows of name[T] (Chaudhry 2018) by learner.
 
         T is 0, and there are no rows, where the metric was not measured.
         """
-        T = int(max(self.by_number("chaudhry", name)["bracket"], default=0))
+        T = int(max(self.by_number("chaudhry", name)["number"], default=0))
         return T, self.metric("chaudhry", f"{name}[{T}]")
 
 

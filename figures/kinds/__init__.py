@@ -25,8 +25,8 @@ from pathlib import Path
 
 _OURS = (
     *("causes", "depth", "layers", "time", "bias", "budget", "repair"),
-    *("diagnostics", "matrix", "sessions", "omegas", "costs", "tradeoff", "memory"),
-    *("sampling", "spider", "fixed", "scores"),
+    *("diagnostics", "matrix", "sessions", "omegas", "tradeoff", "memory"),
+    *("sampling", "spider", "fixed"),
 )
 # By their files, as matplotlib takes half a second to import.
 _FILES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))

@@ -59,7 +59,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for axes, metric in zip(grid, metrics, strict=True):
         scale, panel = _PANELS[metric][1], where(means, metric=metric)
         lines.plot_dodged(axes, looks, dict(list(panel.groupby("learner"))), "depth", scale=scale)
-        lines.hold_fractions(axes, scale)
+        # The full range, and all bars.
+        low, high = axes.get_ylim()
+        axes.set_ylim(min(low, -0.04 * scale), max(high, 1.04 * scale))
     page.legend(looks.values(), captions.over_seeds(means))
     page.name_layers(grid, [features] * len(grid))
     page.describe(

@@ -15,6 +15,7 @@ from figures.appearance import strategy_appearances
 from figures.kinds.memory import stored
 from figures.page import Page
 from figures.tables import StudyTables
+from probe.tables.table_file import where
 
 _GROUP = ["kind", "budget", "unit"]  # number of samples, and unit of their number
 
@@ -48,7 +49,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     looks = strategy_appearances(rows["sampling"])
     # More marks than this would touch in a column of a page.
     (axes,) = page.panels([""], wide=len(groups) * len(looks) > 16)
-    lines.plot_groups(axes, looks, rows, "sampling", most=0.2, span=0.6, scale=100)
+    rows_of = {strategy: where(rows, sampling=strategy) for strategy in looks}
+    lines.plot_dodged(axes, looks, rows_of, "group", most=0.2, span=0.6, joined=False)
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    for group in range(1, len(groups)):
+        axes.axvline(group - 0.5, color="0.8", linewidth=0.6, zorder=0)
     page.legend(looks.values(), captions.over_seeds(rows), joined=False)
     x_label, names = _group_names(groups, page)
     page.name_ticks([axes], [dict(enumerate(names))])

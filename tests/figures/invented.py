@@ -65,22 +65,21 @@ def _pra(runs, features, seeds, readout, own):
     return new_table("measurements", rows)
 
 
-def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **means):
+def metrics(learners, *, tasks=5, seeds=3, head="single", **means):
     """Return the metrics of a study; means: of a metric, by learner, in place of random ones."""
     rng, numbers = np.random.default_rng(0), range(1, tasks + 1)
     alphas = [f"alpha_{of}[{i}]" for of in ("base", "new", "all") for i in numbers]
     chaudhry = [f"{k}[{i}]" for k in ("average_accuracy", "intransigence") for i in numbers]
-    scores = [f"{kind}[{w}]" for kind in ("cl_score", "cl_stability") for w in weightings]
     fixed = [f"fixed_accuracy[{i}]" for i in numbers]
     names = {
-        "diaz_rodriguez": [*CRITERIA, *scores, *fixed],
+        "diaz_rodriguez": [*CRITERIA, *fixed],
         "chaudhry": [*chaudhry, *(f"forgetting[{k}]" for k in numbers[1:])],
-        "kemker": [*alphas, "omega_base", "omega_new", "omega_all", "model_size_mb"],
+        "kemker": [*alphas, "omega_base", "omega_new", "omega_all"],
     }
     rows = [
         {
             **{"learner": learner, "paper": paper, "metric": metric, "seeds": seeds},
-            "head": "" if metric in ("ms", "sss", "ce", "model_size_mb") else head,
+            "head": "" if metric in ("ms", "sss", "ce") else head,
             "mean": means.get(metric, {}).get(learner, rng.random()),
             "std": 0.1 * rng.random() if seeds > 1 else math.nan,
         }
@@ -89,13 +88,6 @@ def metrics(learners, *, tasks=5, seeds=3, head="single", weightings=("W1",), **
         for metric in metrics
     ]
     return new_table("metrics", rows)
-
-
-def times(learners, *, tasks=5, orders=2, seeds=2):
-    """Return how long the tasks of a study took."""
-    rng, steps = np.random.default_rng(0), range(1, tasks + 1)
-    runs = product(learners, range(seeds), map(str, range(orders)), steps)
-    return new_table("times", [(k, o, s, t, rng.uniform(1, 9)) for k, s, o, t in runs])
 
 
 def learner(name, kind="", *, per_class=None, total=None, sampling=""):
@@ -222,13 +214,8 @@ def rows_by(table, *columns):
 BOTH = {"readouts": ("retrain", "retrain@4", "linear", "linear:5")}
 
 
-def study(
-    learners, features, *, tasks=3, seeds=2, orders=2, head="single", own=None, sweep=(), **scores
-):
-    """Return all tables of a study; sweep: `stored` learners, which have only scores.
-
-    scores: options of `metrics`.
-    """
+def study(learners, features, *, tasks=3, seeds=2, orders=2, head="single", own=None, sweep=()):
+    """Return all tables of a study; sweep: `stored` learners, which have only scores."""
     runs, steps = {"seeds": seeds, "orders": orders}, {"tasks": tasks, "own": own}
     measurements = pd.concat(
         [
@@ -238,13 +225,11 @@ def study(
         ],
         ignore_index=True,
     )
-    names = [*learners, *sweep]
     return StudyTables(
         measurements=measurements,
         summary=summarize(measurements),
-        metrics=metrics(names, tasks=tasks, seeds=seeds, head=head, **scores),
+        metrics=metrics([*learners, *sweep], tasks=tasks, seeds=seeds, head=head),
         learners=new_table("learners", [*map(learner, learners), *stored(sweep)]),
-        times=times(names, tasks=tasks, **runs),
         layers=layers(learners, features, split=("linear",), seeds=seeds, **steps, **BOTH),
         first_layer=first_layer(learners, features[1], seeds=seeds, **BOTH),
         diagnostics=diagnostics(learners, features, **steps, **runs),
@@ -256,9 +241,9 @@ def write(folder, measurements, metrics=None, **tables):
     """Write a study's tables; learners are those `stored`, those of layers may be left out."""
     folder.mkdir(exist_ok=True)
     metrics = new_table("metrics") if metrics is None else metrics
-    names = metrics["learner"].unique()
+    learners = new_table("learners", stored(metrics["learner"].unique()))
     tables |= {"measurements": measurements, "summary": summarize(measurements)}
-    tables |= {"metrics": metrics, "learners": new_table("learners", stored(names))}
-    for name, table in (tables | {"times": times(names, tasks=2)}).items():
+    tables |= {"metrics": metrics, "learners": learners}
+    for name, table in tables.items():
         write_table(folder / f"{name}.csv", name, table)
     return folder

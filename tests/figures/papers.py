@@ -14,7 +14,7 @@ SWEEP = [f"er{k}-{how}" for k in (10, 20) for how in ("uniform", "entropy")]
 @cache
 def tables():
     """Return all tables of the study, with the scores of a sweep of budgets and strategies."""
-    return invented.study(LEARNERS, FEATURES, sweep=SWEEP, weightings=["W1", "mine[1]"])
+    return invented.study(LEARNERS, FEATURES, sweep=SWEEP)
 
 
 def rows():

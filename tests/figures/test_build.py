@@ -84,11 +84,11 @@ def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sk
 
 @pytest.mark.parametrize("table", ["measurements", "summary", "metrics", "learners"])
 def test_a_missing_table_says_so_and_nothing_is_written(table, tmp_path):
-    """Times may be missing, but not unreadable; of only Offline there is no figure."""
+    """Diagnostics may be missing, but not unreadable; of only Offline there is no figure."""
     run = write(tmp_path, ROWS[ROWS["learner"] == "offline"])
     assert build(run) == build(run, changed_only=True) == []
-    (run / "times.csv").write_text("learner,seconds\n")
-    with pytest.raises(InputError, match=r"times\.csv"):
+    (run / "diagnostics.csv").write_text("learner,value\n")
+    with pytest.raises(InputError, match=r"diagnostics\.csv"):
         build(run)
     (run / f"{table}.csv").unlink()
     for changed_only in (False, True):

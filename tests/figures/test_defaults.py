@@ -25,7 +25,6 @@ def outputs(learners, tasks=5, shares=False):
         summary=summarize(rows),
         metrics=metrics[shares | ~metrics["metric"].str.startswith("omega_")],
         learners=invented.kinds(learners),
-        times=invented.times(learners, tasks=tasks),
     )
 
 
@@ -37,11 +36,11 @@ def outputs(learners, tasks=5, shares=False):
             replace(papers.tables(), **NO_LAYERS),
             ["depth", "bias", "time", "sessions", "diagnostics"],
         ),
-        (outputs(MANY), ["sessions", "tradeoff", "spider", "fixed", "scores"]),
-        (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "fixed", "scores"]),
-        (outputs(MANY[:2], tasks=50), ["sessions", "tradeoff", "spider", "fixed", "scores"]),
+        (outputs(MANY), ["sessions", "tradeoff", "spider", "fixed"]),
+        (outputs(MANY[:2]), ["matrix", "tradeoff", "spider", "fixed"]),
+        (outputs(MANY[:2], tasks=50), ["sessions", "tradeoff", "spider", "fixed"]),
         (outputs(MANY[:1], tasks=50), ["matrix", "tradeoff"]),
-        (outputs(MANY, shares=True), ["sessions", "omegas", "costs"]),
+        (outputs(MANY, shares=True), ["sessions", "omegas"]),
         (outputs(MANY[:1], shares=True), ["matrix"]),
     ],
     ids=["all of layers", "no layers.csv", "many", "few", "long", "one", "omegas", "1"],

@@ -43,7 +43,6 @@ MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
     QUICK: (),
     **dict.fromkeys((LEARNERS, MANY, LONGEST), pytest.mark.soak),
 }
-WEIGHTINGS = ["W1", "W2", "W3", "my_own_weights_of_the_criteria"]
 NEEDS = {name: import_module(f"figures.kinds.{name}").NEEDS for name in KINDS}
 # These need sweeps: their own tests draw them in several shapes.
 EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of learner")}
@@ -55,7 +54,7 @@ def tables(shape):
     """Return the tables of a study of that shape."""
     learners, features, tasks, seeds, head = SHAPES[shape]
     sizes = {"tasks": tasks, "seeds": seeds, "orders": 1, "head": head}
-    return invented.study(learners, features, own=OWN, weightings=WEIGHTINGS, **sizes)
+    return invented.study(learners, features, own=OWN, **sizes)
 
 
 def drawn(shape, name):

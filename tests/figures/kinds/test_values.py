@@ -14,7 +14,7 @@ from figures.tables import StudyTables
 from probe.errors import InputError
 from probe.metrics import diaz_rodriguez
 from probe.tables.matrices import mean_accuracies
-from probe.tables.summary import summarize, training_seconds
+from probe.tables.summary import summarize
 from probe.tables.table_file import new_table
 from tests.figures import invented, papers, seen
 
@@ -105,19 +105,6 @@ def test_omegas_have_bars_learner_by_learner():
     assert [patch.get_facecolor() for patch in figure.legends[0].get_patches()] == shades
 
 
-def test_costs_are_omega_all_against_megabytes_and_seconds():
-    figure = papers.figure("costs")
-    assert [axes.get_xlabel() for axes in figure.axes] == ["Model size (MB)", "Training time (s)"]
-    sizes = {name: papers.metric("model_size_mb", name).mean for name in NAMES}
-    seconds = training_seconds(papers.tables().times)
-    for axes, cost in zip(figure.axes, (sizes, seconds), strict=True):
-        most, least = max(cost[name] for name in NAMES), min(cost[name] for name in NAMES)
-        assert axes.get_xscale() == ("log" if most > 4 * least else "linear")
-        for name, drawn in zip(NAMES, axes.containers, strict=True):
-            assert seen.points(drawn)[0, 0] == pytest.approx(cost[name])
-            seen.check_means(drawn, [papers.metric("omega_all", name)], scale=1)
-
-
 def test_tradeoff_has_forgetting_against_intransigence_and_lines_at_zero():
     (axes,) = papers.figure("tradeoff").axes
     for name, drawn in zip(NAMES, axes.containers, strict=True):
@@ -129,23 +116,6 @@ def test_tradeoff_has_forgetting_against_intransigence_and_lines_at_zero():
             assert drawn.lines[0].get_marker() == learner_appearances([name])[name].marker
     level, upright = (line for line in axes.lines if len(line.get_xdata()) == 2)
     assert list(level.get_ydata()) == list(upright.get_xdata()) == [0, 0]
-
-
-def test_scores_are_groups_on_the_full_axis_and_their_stability_is_a_sentence():
-    (axes,) = papers.figure("scores").axes
-    weightings = ["W1", "mine[1]"]
-    assert seen.tick_names(axes) == weightings
-    assert axes.get_ylim()[0] <= 0 < 1 <= axes.get_ylim()[1]
-    for name, drawn in zip(NAMES, axes.containers, strict=True):
-        assert np.round(seen.points(drawn)[:, 0]).tolist() == [0, 1]
-        rows = [papers.metric(f"cl_score[{weighting}]", name) for weighting in weightings]
-        seen.check_means(drawn, rows, scale=1)
-    caption = papers.caption("scores", papers.tables())
-    metrics = papers.tables().metrics
-    means = metrics["mean"][metrics["metric"].str.startswith("cl_stability")]
-    assert f"lies between {min(means):.3f} and {max(means):.3f}" in caption
-    assert "Weights W1: all 0.14" in caption
-    assert "Weights W2" not in caption
 
 
 def test_of_a_single_order_f1_is_by_task_and_not_by_position():
@@ -183,17 +153,12 @@ SAME = {name: dict.fromkeys(("er", "ewc"), 0.5) for name in ("ms", "sss", "fwt",
 
 def test_what_is_the_same_for_all_learners_is_no_result():
     names = ["er", "ewc"]
-    metrics = invented.metrics(names, model_size_mb=dict.fromkeys(names, 2), **SAME)
     learners = invented.kinds(names)
-    tables = StudyTables(metrics=metrics, learners=learners, times=invented.times(names))
+    tables = StudyTables(metrics=invented.metrics(names, **SAME), learners=learners)
     web = figures.spider(tables).axes[0]
     assert [text.get_text() for text in web.texts[-4:]] == ["A", "CE", "REM", "BWT+"]
     assert "the same for all learners: MS, SSS and FWT" in papers.caption("spider", tables)
     assert len(seen.legend(figures.omegas(tables))) == 2
-    (axes,) = figures.costs(tables).axes
-    assert axes.get_xlabel() == "Training time (s)"
-    # Two learners are no reason for a logarithmic scale.
-    assert (axes.get_xscale(), axes.get_xlim()[0]) == ("linear", 0)
     few = invented.metrics(names, **SAME, ce=SAME["ms"], rem=SAME["ms"])
     same = invented.metrics(names, omega_base=SAME["ms"], omega_all=SAME["ms"], **SAME)
     for name, rows in (("spider", few), ("omegas", same)):

@@ -193,6 +193,8 @@ def _read_csv(path: Path) -> _Cells:
     if summaries := [name for name in names if _SUMMARIES.fullmatch(name.lower())]:
         raise InputError(f"{path} has {summaries[0]!r} beside the tasks: remove it")
     cells = [",".join(cell or "nan" for cell in row[labels:]) for row in rows[header:]]
+    if not any(cells):
+        raise ValueError("no commas between numbers")
     return np.loadtxt(cells, delimiter=",", comments=None, ndmin=2), header, labels
 
 

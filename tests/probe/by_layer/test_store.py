@@ -315,13 +315,17 @@ def test_a_file_that_is_corrupt_when_it_is_merged_is_set_aside(tmp_path, during)
     assert store.finished() == store.measurements().keys() == set(others)
 
 
+VALUES = '{"values": {"dead": 7}}', '{"values": {"units": -3}}'
+DETAILS = "[]", "[" * 10**5, '{"cost": 1}', *VALUES
+
+
 @pytest.mark.parametrize(
     "arrays",
     [
         {"predicted": np.zeros((3, 5), dtype=np.uint8)},
         {"task": np.zeros(4, dtype=np.uint8)},
         {"measurement": np.array([0, 0, 1, 9])},
-        *({"details": np.array([text] * 2)} for text in ("[]", "[" * 10**5, '{"cost": 1}')),
+        *({"details": np.array([text] * 2)} for text in DETAILS),
         {"feature": np.array(["", None], dtype=object)},
     ],
 )

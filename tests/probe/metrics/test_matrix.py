@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
+from probe.by_layer.probing import Measure
+from probe.cut.interface import check_trainable
 from probe.errors import InputError, NotMeasured
+from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 
 VALUES = np.array([[0.1, 0.2], [0.3, np.nan], [0.5, 0.6]])
@@ -32,6 +36,23 @@ def test_the_values_are_a_copy_that_cannot_be_written():
     assert R.measured(0, 1) == 0
     with pytest.raises(ValueError, match="read-only"):
         R.values[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: AccuracyMatrix(torch.zeros(2, 1, requires_grad=True)),
+        lambda: AccuracyMatrix([[10**400], [0]]),
+        lambda: AccuracyMatrix([[0.5], [0.5]]).measured(1.5, 1),
+        lambda: AccuracyMatrix([[0.5], [0.5]]).check_task([1]),
+        lambda: Counts([[0, 1], [9]]),
+        lambda: Measure(seeds=10**39).probing,
+        lambda: check_trainable(3),
+    ],
+)
+def test_values_of_another_kind_are_refused(call):
+    with pytest.raises(InputError):
+        call()
 
 
 def test_rows_of_different_lengths_are_refused():

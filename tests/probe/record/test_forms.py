@@ -16,7 +16,7 @@ from probe.by_layer.trained_networks import trained_networks
 from probe.errors import InputError
 from probe.model import Model
 from probe.record.state_files import NEVER, fit_state, load_state
-from tests.probe.record.tiny import network
+from tests.probe.record.tiny import network, same_state
 
 package = pytest.importorskip
 
@@ -136,6 +136,9 @@ def test_what_could_be_either_of_two_networks_is_refused_with_both_names(tmp_pat
         load_state(tmp_path / "a.pt")
     with pytest.raises(InputError, match=r"old, new: .*--weights"):
         fit_state(network(), two_in_one(network()), "a.pt")
+    both = nn.ModuleDict({"old": network(3), "new": network(5)})
+    torch.save(prefixed("module", both), tmp_path / "a.pt")
+    assert same_state(load_state(tmp_path / "a.pt", "new"), network(5).state_dict())
 
 
 def test_a_head_that_had_fewer_outputs_never_predicts_the_others():

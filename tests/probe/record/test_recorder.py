@@ -129,6 +129,9 @@ def test_a_head_that_grows_is_recorded_as_it_grows_and_read_back(tmp_path):
     for learned, path in read_recording(tmp_path).checkpoints.runs[rec.run].items():
         fit_state(full := network(), load_state(path), "a full network")
         assert accuracies(full.eval(), test) == rows[learned]
+    grow(wide := network(), 9)
+    with pytest.raises(InputError, match=r"9 outputs for 6 classes: .* m\(x\)\[:, :6\]"):
+        Recorder(tmp_path / "wide", wide, test, TASKS)
     grow(low := network(), 2)
     nn.init.constant_(low[4].bias, -2e4)
     with pytest.raises(InputError, match="below the -10000"):

@@ -77,6 +77,13 @@ def keep(plan, root, job, *keys):
     return store
 
 
+def test_predictions_of_classes_that_do_not_exist_are_corrupt(tmp_path):
+    store = store_of(TINY, tmp_path, jobs_of(TINY)[0])
+    store.write(Key(0), MEASURED)
+    assert next(iter(survey(TINY, tmp_path))).corrupt
+    assert not store.measurements()
+
+
 def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     finetune, er = jobs_of(TINY)
     unheard_of, retrained = (Key(2, feature, "retrain") for feature in ("unheard-of", "conv1"))

@@ -203,8 +203,10 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     """
     base = tuple(range(tasks))
     if not isinstance(rule, str):
+        if not isinstance(rule, Mapping) or not all(isinstance(x, Sequence) for x in rule.values()):
+            raise InputError(f"orders must be a rule or {{name: tasks}}, got {rule!r:.60}")
         for name, listed in rule.items():
-            if sorted(listed) != [task + 1 for task in base]:
+            if set(listed) != {*range(1, tasks + 1)} or len(listed) != tasks:
                 raise InputError(f"order {name!r} must name each of 1 to {tasks} once: {listed}")
         return {name: tuple(task - 1 for task in listed) for name, listed in rule.items()}
     if rule == "none":

@@ -336,6 +336,8 @@ def _weighted_sum(values: Mapping[str, float], kind: str, weights: Weights | Non
 
 
 def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
+    if not isinstance(values, Mapping):
+        raise InputError(f"give {kind} by name, {{{CRITERIA[0]!r}: ...}}, got {values!r:.60}")
     for name, value in values.items():
         if name not in CRITERIA:
             raise unknown("criterion", name, CRITERIA)
@@ -348,7 +350,10 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
 
 
 def _per_task(values: Sequence[float], name: str, above_zero: bool = False) -> NDArray[np.float64]:
-    numbers = np.array(values, dtype=np.float64)
+    try:
+        numbers = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array([])
     if numbers.ndim != 1 or not numbers.size or not (np.isfinite(numbers) & (numbers >= 0)).all():
         raise InputError(f"{name} must hold a number >= 0 for each task, got {values!r}")
     if above_zero and not numbers.all():

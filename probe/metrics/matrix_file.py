@@ -61,7 +61,7 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     is the number of columns. An empty cell or `nan` means "not measured". A .csv may have a UTF-8
     byte order mark, Windows line ends, spaces around cells and blank lines at the end. Text, or
     whole numbers that count up from 0 or 1, in the first line or column is labels, as pandas
-    writes them.
+    writes them, or a first line of whole numbers in equal steps above others.
 
     Args:
         path: The file.
@@ -72,8 +72,8 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
 
     Raises:
         InputError: The file cannot be read or is too large, rows are ragged, cells are not numbers
-            or out of range, the shape is wrong, or the last row holds means. Pickled data in a .npy
-            (which could run code) is refused.
+            or out of range, the shape is wrong, or there are means or deviations beside the tasks.
+            Pickled data in a .npy (which could run code) is refused.
     """
     return read_matrix_file(path, percent)[0]
 

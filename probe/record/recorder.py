@@ -126,8 +126,9 @@ class Recorder:
         grows: str | None = None,
     ) -> None:
         run = _run(learner, order, seed)
-        if data is not None and train is None:
-            raise InputError("data= names the source of train= and test=: give train=, too")
+        if data is not None and (train is None or not isinstance(data, str)):
+            what = "data= names the source of train= and test=, as 'mydata:load'"
+            raise InputError(f"{what}, got {data!r:.60}: give train=, too")
         check_model(model)
         self.folder, self.model, self._grows = _path(folder), unwrapped(model), grows
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None

@@ -77,6 +77,8 @@ def causes(
     import pandas as pd
 
     _check(score, hybrids)
+    if not isinstance(test, Sequence):
+        raise InputError(f"test must be a list of (x, y), one for each task, got {test!r:.40}")
     model = Model.coerce(models)
     networks = _checked(model.network, len(test))
     T = max(networks)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from probe.by_layer.probing import Measure
 from probe.cut.interface import check_trainable
 from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
@@ -46,7 +45,6 @@ def test_the_values_are_a_copy_that_cannot_be_written():
         lambda: AccuracyMatrix([[0.5], [0.5]]).measured(1.5, 1),
         lambda: AccuracyMatrix([[0.5], [0.5]]).check_task([1]),
         lambda: Counts([[0, 1], [9]]),
-        lambda: Measure(seeds=10**39).probing,
         lambda: check_trainable(3),
     ],
 )

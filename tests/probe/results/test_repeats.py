@@ -14,6 +14,7 @@ from probe.errors import InputError
 from tests.probe.record.tiny import TASKS, examples, network
 
 DATA = examples(), examples(60, 1)
+THREE = probe.Measure(readouts=["linear"], seeds=3)
 
 
 def changed(model: nn.Module, name: str, by: float) -> nn.Module:
@@ -30,16 +31,14 @@ def test_no_forgetting_is_stated_of_layers_that_networks_share() -> None:
     model = network()
     for name, expected in ("", {"0", "output"}), ("4.weight", {"0"}), ("0.weight", set()):
         networks = [changed(model, name, by) for by in (-1.0, 2.0, 0.5)]
-        measure = probe.Measure(readouts=["linear"], seeds=3)
-        result = probe.analyze(dict(enumerate(networks, 1)), *DATA, TASKS, ["0"], readouts=measure)
+        result = probe.analyze(dict(enumerate(networks, 1)), *DATA, TASKS, ["0"], readouts=THREE)
         stated = result.statements().query("statement == 'forgets' and verdict == 'unchanged'")
         noted = result.tables()["notes"].query("note.str.contains('the same after every task')")
         assert {*noted["feature"]} == {*stated["feature"]} == expected
 
 
 def test_no_cause_is_stated_of_one_network_after_every_task() -> None:
-    measure = probe.Measure(readouts=["linear"], seeds=3)
-    result = probe.analyze(dict.fromkeys((1, 2, 3), network()), *DATA, TASKS, readouts=measure)
+    result = probe.analyze(dict.fromkeys((1, 2, 3), network()), *DATA, TASKS, readouts=THREE)
     assert {*result.statements()["verdict"]} <= {"unchanged", "few seeds"}
     assert result.tables()["causes"].empty
 

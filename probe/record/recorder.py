@@ -127,8 +127,7 @@ class Recorder:
     ) -> None:
         run = _run(learner, order, seed)
         if data is not None and (train is None or not isinstance(data, str)):
-            what = "data= names the source of train= and test=, as 'mydata:load'"
-            raise InputError(f"{what}, got {data!r:.60}: give train=, too")
+            raise InputError("data='mydata:load' names the source of both: give train=, too")
         check_model(model)
         self.folder, self.model, self._grows = _path(folder), unwrapped(model), grows
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None

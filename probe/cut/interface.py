@@ -24,7 +24,7 @@ Trainable = Literal["tail", "as given"]
 
 def check_trainable(trainable: str) -> None:
     """Raise InputError for an unknown choice of the parameters to train."""
-    if trainable not in get_args(Trainable):
+    if not isinstance(trainable, str) or trainable not in get_args(Trainable):
         raise unknown("choice of what is trainable", trainable, get_args(Trainable))
 
 

@@ -352,7 +352,7 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
 def _per_task(values: Sequence[float], name: str, above_zero: bool = False) -> NDArray[np.float64]:
     try:
         numbers = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         numbers = np.array([])
     if numbers.ndim != 1 or not numbers.size or not (np.isfinite(numbers) & (numbers >= 0)).all():
         raise InputError(f"{name} must hold a number >= 0 for each task, got {values!r}")

@@ -157,7 +157,7 @@ class AccuracyMatrix:
         Raises:
             NotMeasured: A cell is NaN.
         """
-        self.check_task(k)
+        k = self.check_task(k)
         return self.measured(k, np.arange(1, k + 1))
 
     def check_task(self, k: int | None, name: str = "k") -> int:

@@ -281,12 +281,6 @@ class Recorder:
         if self._grows is None:
             return state
         head = {name: t for name, t in state.items() if name.startswith(f"{self._grows}.")}
-        parent = self._grows.rpartition(".")[0]
-        rows = {len(tensor) for tensor in head.values() if tensor.ndim}
-        beside = (t for n, t in state.items() if n.rpartition(".")[0] == parent and t.ndim)
-        if parent and any(len(tensor) in rows for tensor in beside):
-            what = f"the module around grows={self._grows!r:.60} grows, too"
-            raise InputError(f"{what}: give grows={parent!r:.60}")
         # Without a bias, an output with weights of 0 would win against negative ones.
         has_bias = any(name.endswith("bias") for name in head)
         shapes = {name: tuple(tensor.shape) for name, tensor in head.items()}

@@ -180,8 +180,6 @@ def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_befor
     given = Model(tmp_path / "rec", fresh=lambda: copy.deepcopy(grown))
     found = analyze(given, readouts=["linear"], recipe=Recipe(epochs=1))
     np.testing.assert_array_equal(found.R.values, rec.R.values)
-    with pytest.raises(InputError, match=r"around grows='4\.classifier' grows"):
-        Recorder(tmp_path / "third", build(), data.test, grows="4.classifier")
     with pytest.raises(InputError, match="outputs 0, 1, 2"):
         rows_of(ForgettingProbe(Recorder(tmp_path / "other", grown, data.test)), stream)
 

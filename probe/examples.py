@@ -17,6 +17,8 @@ from probe.memory import FileRows
 from probe.reading.item_format import check_labels
 from probe.reading.read import read
 
+_LARGE = 2**25  # bytes of inputs that are not copied for each task
+
 X = TypeVar("X", bound=Value, covariant=True, default=Tensor)
 
 
@@ -124,6 +126,13 @@ class Examples(Labeled, Generic[X]):
         """
         x, y = read(data, limit, label, columns, item, budget, scratch, progress)
         return Examples(x, y) if y.ndim == 1 else Examples(x, *y.T.contiguous())
+
+    def shared(self) -> Examples[X]:
+        """Return the same examples, of whose large inputs any parts share the memory."""
+        large = [x.device.type == "cpu" and x.nbytes >= _LARGE for x in tensors(self.x)]
+        if not any(large) or any(isinstance(x, FileRows) for x in tensors(self.x)):
+            return self
+        return self.changed(x=mapped(self.x, FileRows.of))
 
     def take(self, indices: Tensor) -> Examples[X]:
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""

@@ -140,46 +140,80 @@ Array = np.ndarray[Any, Any]
 
 
 class FileRows(Tensor):
-    """Rows (N, ...) of mapped files, float32 on the CPU, read when they are used.
+    """Rows (N, ...) of mapped files or of large tensors, on the CPU, read when they are used.
 
     A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` return
     such rows again without reading any. Any other operation first reads all rows.
 
     Args:
-        sources: Arrays (n, ...) of real numbers without gaps in memory.
+        sources: Arrays (n, ...) of real numbers without gaps in memory, which are read as float32;
+            or the bytes (n, bytes) of tensors.
         places: The source of each row and its number there, (2, N) int64; None = all rows of the
             first source.
         finite: Whether NaN and Inf are ruled out.
+        form: An example of the rows (1, ...) if the sources are bytes.
     """
 
     sources: tuple[Array, ...]
     places: Tensor
     finite: bool
+    form: Tensor | None
 
     # Operations are caught one level below, where torch has fewer.
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @staticmethod
-    def __new__(cls, sources: Sequence[Array], places: Any = None, finite: bool = False) -> Self:  # noqa: D102
+    def __new__(  # noqa: D102
+        cls,
+        sources: Sequence[Array],
+        places: Any = None,
+        finite: bool = False,
+        form: Tensor | None = None,
+    ) -> Self:
         if places is None:
             indices = torch.arange(len(sources[0]), device="cpu")
             places = torch.stack([torch.zeros_like(indices), indices])
-        shape = places.shape[1], *sources[0].shape[1:]
-        rows: Self = Tensor._make_wrapper_subclass(cls, shape, dtype=torch.float32)
-        rows.sources, rows.places, rows.finite = tuple(sources), places, finite
+        shape = sources[0].shape[1:] if form is None else form.shape[1:]
+        dtype = torch.float32 if form is None else form.dtype
+        rows: Self = Tensor._make_wrapper_subclass(cls, (places.shape[1], *shape), dtype=dtype)
+        rows.sources, rows.places, rows.finite, rows.form = tuple(sources), places, finite, form
         return rows
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Self:
+        """Return the rows of a tensor (N, ...) on the CPU, which share its memory."""
+        raw = tensor.detach().contiguous().view(len(tensor), -1).view(torch.uint8)
+        return cls([raw.numpy()], form=tensor[:1].detach())
 
     def at(self, indices: Tensor | slice) -> Self:
         """Return the rows at `indices` (n,), int64 from 0, unread."""
-        return type(self)(self.sources, self.places[:, indices], self.finite)
+        return type(self)(self.sources, self.places[:, indices], self.finite, self.form)
+
+    def flat(self) -> Self:
+        """Return the rows as (N, D), unread."""
+        form = None if self.form is None else self.form.flatten(1)
+        sources = [source.reshape(len(source), -1) for source in self.sources]
+        return type(self)(sources, self.places, self.finite, form)
 
     def read(self, indices: Tensor | slice) -> Tensor:
         """Return the rows at `indices` (n,) as a plain tensor (n, ...)."""
+        if self.form is not None and len(self.sources) == 1:
+            raw = torch.from_numpy(self.sources[0]).index_select(0, self.places[1, indices])
+            return raw.view(self.dtype).view(len(raw), *self.shape[1:])
         sources, numbers = self.places[:, indices].numpy()
-        rows = np.empty((len(numbers), self.shape[1:].numel()), np.float32)
+        out = torch.empty((len(numbers), *self.shape[1:]), dtype=self.dtype)
+        if not out.numel():
+            return out
+        rows = out.view(len(out), -1).view(torch.uint8).numpy()
         for source in np.unique(sources):
-            rows[sources == source] = _rows(self.sources[source], numbers[sources == source])
-        return torch.from_numpy(rows).view(len(numbers), *self.shape[1:])
+            part = _bytes(self.sources[source], numbers[sources == source])
+            if self.form is None:
+                # Numbers too large for float32 become Inf, which is refused.
+                with np.errstate(over="ignore"):
+                    values = part.view(self.sources[source].dtype).astype(np.float32)
+                part = values.view(np.uint8)
+            rows[sources == source] = part
+        return out
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
@@ -191,15 +225,13 @@ class FileRows(Tensor):
         return func(*args, **kwargs)
 
 
-def _rows(source: Array, numbers: Array) -> Array:
-    """Return the rows of an array at `numbers` (n,), (n, D) float32."""
+def _bytes(source: Array, numbers: Array) -> Array:
+    """Return the bytes (n, bytes) of the rows of an array at `numbers` (n,)."""
     # By bytes: numpy first copies the whole of an array that is not aligned as its type wants.
     raw = source.reshape(len(source), -1).view(np.uint8)
     if isinstance(raw, np.memmap) and hasattr(mmap, "MADV_WILLNEED"):
         _ask_for(raw, numbers)
-    # Numbers too large for float32 become Inf, which is refused.
-    with np.errstate(over="ignore"):
-        return np.asarray(raw.view(np.ndarray).take(numbers, 0).view(source.dtype), np.float32)
+    return np.asarray(raw.view(np.ndarray).take(numbers, 0))
 
 
 def _ask_for(raw: Any, numbers: Array) -> None:
@@ -218,14 +250,18 @@ def _ask_for(raw: Any, numbers: Array) -> None:
 def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     """Concatenate rows, or return None if that is impossible; plain tensors become sources."""
     kinds = {(part.shape[1:], part.dtype, part.device) for part in parts}
-    if dim or kinds != {(parts[0].shape[1:], torch.float32, torch.device("cpu"))}:
+    forms = [part.form for part in parts if isinstance(part, FileRows)]
+    plain = any(form is None for form in forms)
+    if dim or len(kinds) > 1 or (plain and any(form is not None for form in forms)):
         return None
-    blocks = [p if isinstance(p, FileRows) else FileRows([p.contiguous().numpy()]) for p in parts]
+    as_rows = (lambda p: FileRows([p.contiguous().numpy()])) if plain else FileRows.of
+    blocks = [p if isinstance(p, FileRows) else as_rows(p) for p in parts]
     sources = {id(source): source for block in blocks for source in block.sources}
     numbers = [b.places.new_tensor([[*sources].index(id(s)) for s in b.sources]) for b in blocks]
     pairs = zip(numbers, blocks, strict=True)
     places = torch.cat([torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1)
-    return FileRows([*sources.values()], places, all(block.finite for block in blocks))
+    finite = all(block.finite for block in blocks)
+    return FileRows([*sources.values()], places, finite, forms[0])
 
 
 _aten = torch.ops.aten
@@ -240,7 +276,7 @@ _BY_ROWS: dict[Any, Callable[..., Any]] = {
     ),
     _aten.cat.default: _joined,
     _aten.as_strided.default: lambda rows, size, stride, at=None: (
-        FileRows([s.reshape(len(s), -1) for s in rows.sources], rows.places, rows.finite)
+        rows.flat()
         if [*size, *stride, at] == [len(rows), (D := rows.shape[1:].numel()), D, 1, None]
         else None
     ),

@@ -112,8 +112,9 @@ class Scenario:
             if 0 in (sizes := examples.sizes(split)):
                 name = names[sizes.index(0)]
                 raise InputError(f"task {name!r} has no {what} examples: add some or leave it out")
+        splits = {name: split.shared() for name, split in examples.splits.items()}
         for k, classes in enumerate(examples.classes):
-            train, test = (examples.splits[split].of_task(k) for split in ("train", "test"))
+            train, test = (splits[split].of_task(k) for split in ("train", "test"))
             where = np.flatnonzero(examples.numbers("test").numpy() == k)
             task = Task(index=k + 1, name=names[k], classes=classes, train=train, test=test)
             tasks.append(replace(task, test_index=where))

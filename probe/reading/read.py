@@ -3,6 +3,8 @@
 What transforms and samplers draw from the global generators comes from a named stream.
 """
 
+import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -203,10 +205,10 @@ def read(
         batches = _batches(items, limit, item_format)
         if not (sample := next(batches, None)):
             raise InputError("the data hold no examples: give at least one")
-        # Half: training needs memory too, and so may others.
-        room = free_memory(torch.device("cpu")) // 2 if budget is None else budget
-        folder = None if scratch is None else Path(scratch)
-        rows = _gathered(chain([sample], batches), expected, room, folder, advance)
+        # A third: training needs memory too, and so may others.
+        room = free_memory(torch.device("cpu")) // 3 if budget is None else budget
+        folder = Path(tempfile.gettempdir() if scratch is None else scratch)
+        rows = _gathered(chain([sample], batches), expected, room, folder, advance, progress)
     if not _is_indexed(data) and not hasattr(seen, "__next__"):
         _check_draws(seen, item_format, rows)
     if isinstance(seen, DataLoader) and limit is None:
@@ -245,8 +247,9 @@ def _gathered(
     batches: Iterable[Batch],
     expected: int | None,
     budget: int,
-    scratch: Path | None,
+    scratch: Path,
     advance: Callable[[int], object],
+    progress: bool,
 ) -> list[Tensor]:
     """Return the tensors of all examples, (N, ...), in memory or, beyond the budget, in files.
 
@@ -262,11 +265,6 @@ def _gathered(
             capacity = most if end <= most < doubled else doubled
             if not n and expected is not None:
                 capacity = max(end, expected)
-            if capacity * size > budget and scratch is None:
-                many = f"more than {n:,}" if expected is None else f"{capacity:,}"
-                what = f"{many} examples of {show_size(size)} exceed {show_size(budget)}"
-                remedy = "scratch=, a folder on a disk with space, a larger budget=, or a limit="
-                raise InputError(f"{what}: give {remedy}")
             larger = _allocated(batch, capacity, scratch if capacity * size > budget else None)
             _copy([column[:n] for column in rows], larger[0], [*files, *larger[1]])
             rows, files = larger
@@ -279,6 +277,9 @@ def _gathered(
             _release_pages(files)
         advance(len(y))
     _release_pages(files)
+    if files and progress:
+        used = show_size(sum(column[:n].nbytes for column in rows))
+        print(f"{used} of data are in a file in {scratch} until this process ends", file=sys.stderr)
     # Memory that is not used is given back.
     unused = not files and n < capacity
     return [column[:n].clone() if unused else column[:n] for column in rows]

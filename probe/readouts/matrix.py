@@ -116,10 +116,12 @@ def _mask_in(x: Value) -> Tensor | None:
     elsewhere; with `pad` in its name 1 is padding, as in torch. Among inputs without names it is
     beside token ids, which are all the same where it drops them.
     """
-    named = x.items() if isinstance(x, Mapping) else [("", tensor) for tensor in tensors(x)]
-    for name, tensor in named:
+    if isinstance(x, Tensor):
+        return None
+    named = x.items() if isinstance(x, Mapping) else [("", tensor) for tensor in x]
+    for name, tensor in ((name, tensor) for name, tensor in named if tensor.ndim == 2):
         zero = tensor == 0
-        if tensor.ndim != 2 or not bool((zero | (tensor == 1)).all() or (tensor <= 0).all()):
+        if not bool((zero | (tensor == 1)).all() or (tensor <= 0).all()):
             continue
         if "mask" in name:
             return zero == ("pad" in name or bool((tensor < 0).any()))

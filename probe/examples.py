@@ -106,7 +106,7 @@ class Examples(Labeled, Generic[X]):
                 label. If it is a single name as a string, x is that column and not a mapping.
             item: The name of each part of an item that is no pair, such as ("x", "y", "task") or
                 ("index", "x", "y"); parts with names other than these three are left out.
-            budget: Bytes of memory for the examples; None = half of the free memory. Data of
+            budget: Bytes of memory for the examples; None = a third of the free memory. Data of
                 unknown length take up to twice their bytes while they are read.
             scratch: A folder for memory-mapped files, for examples that do not fit into memory; the
                 files vanish with the process.

@@ -7,6 +7,8 @@ import torch
 from probe.batch import pieces, tensor_hash
 from probe.examples import Examples, check_examples, join
 from probe.memory import FileRows
+from probe.tasked_examples import assign_tasks
+from probe.tasks import Scenario
 from probe.values.layout import Inputs
 
 RNG = np.random.default_rng(0)
@@ -42,9 +44,22 @@ UNREAD = {
 }
 
 
+# Of a file's rows, and of the memory of one or two tensors.
+KINDS = {
+    "files": (ROWS, SAME),
+    "a tensor": (FileRows.of(SAME.flip(0)).at(torch.arange(9, -1, -1)), SAME),
+    "two tensors": (torch.cat([FileRows.of(SAME[:4]), SAME[4:]]), SAME),
+    "bytes": (FileRows.of(SAME.byte()), SAME.byte()),
+    "two of bf16": (torch.cat([FileRows.of(x.bfloat16()) for x in SAME.split(5)]), SAME.bfloat16()),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [*READ, *UNREAD])
-def test_they_are_the_tensor_that_they_stand_for(name):
-    found, expected = ((READ | UNREAD)[name](x) for x in (ROWS, SAME))
+def test_they_are_the_tensor_that_they_stand_for(name, kind):
+    if kind in ("bytes", "two of bf16") and name in ("cat columns", "joined"):
+        pytest.skip("with a tensor of another type")
+    found, expected = ((READ | UNREAD)[name](x) for x in KINDS[kind])
     assert (type(found) is FileRows) == (name in UNREAD)
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     assert torch.equal(found + 0, expected)
@@ -55,6 +70,16 @@ def test_inputs_and_hashes_are_those_of_the_tensor():
     assert torch.equal(torch.cat([*pieces(ROWS)]), SAME)
     assert torch.equal(Inputs(ROWS)[SOME], SAME[SOME])
     assert type(Inputs(ROWS).rows[0]) is FileRows
+
+
+def test_tasks_share_the_memory_of_large_data():
+    x, y = torch.arange(40.0)[:, None].repeat(1, 2**19), torch.arange(40) % 4
+    examples = assign_tasks(dict.fromkeys(("train", "test"), (x, y)), [[0, 1], [2, 3]])
+    merged = Scenario.of_examples("large", examples).reordered([1, 0]).merged
+    for part in (merged.train.x, merged.test.x):
+        assert {source.ctypes.data for source in part.sources} == {x.data_ptr()}
+        expected = [i for i in range(40) if i % 4 > 1] + [i for i in range(40) if i % 4 < 2]
+        assert part[:, :1].flatten().tolist() == expected
 
 
 def test_what_was_looked_at_is_not_read_again(monkeypatch):

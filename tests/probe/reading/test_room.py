@@ -1,5 +1,6 @@
 """Where `Examples.of` keeps what it reads: within the budget, or in files, with the same values."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 import probe.batch
+import probe.reading.read
 from probe.batch import gather
+from probe.byte_sizes import show_size
 from probe.examples import Examples
 from probe.seeding import stream
 from tests.probe.resident import resident
@@ -54,6 +57,16 @@ def test_what_does_not_fit_goes_to_files_with_the_same_values(
     assert torch.equal(got.y, Y)
     # The file has no name: it is gone with the tensors.
     assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_without_a_folder_the_file_is_in_the_temporary_one_and_a_line_says_so(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "made"))
+    monkeypatch.setattr(probe.reading.read, "free_memory", lambda device: 0)
+    assert torch.equal(Examples.of(Known()).y, Y)
+    size = show_size(N * EACH)
+    assert f"{size} of data are in a file in {tmp_path / 'made'} until" in capsys.readouterr().err
 
 
 class Large(Dataset):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +12,10 @@ from os.path import isdir
 from pathlib import Path
 from typing import Literal, cast
 
+import torch
 from torch import nn
 
-from probe.batch import first
+from probe.batch import first, tensors
 from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.network_source import NetworkSource
@@ -32,6 +34,7 @@ from probe.examples import match_inputs
 from probe.extensions import NetworkEntry, marks_of
 from probe.files import make_folder
 from probe.locks import lock
+from probe.memory import free_memory
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
 from probe.progress import tracked
@@ -102,7 +105,9 @@ def analyze(
             for each, a pattern of several runs such as
             `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`, or the folder of a
             `probe.Recorder`. `Model(models, ...)` defines how to call networks and how to make a
-            new one; files need the latter (`Model(pattern, fresh=build)`).
+            new one; files need the latter (`Model(pattern, fresh=build)`). Networks in memory are
+            measured where they are, those in files where the data are, or on a GPU with room for
+            the data.
         train: Examples of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
             DataLoader; or a list of these, one for each task; class labels 0..K-1.
         test: Test examples, in the same form as `train`.
@@ -251,8 +256,23 @@ def _on_device(examples: TaskedExamples, networks: TrainedNetworks) -> TaskedExa
     for number, count in enumerate(examples.sizes("test"), 1):
         if count < _FEWEST:
             raise InputError(f"task {number} has {count} test examples, expected {_FEWEST} or more")
-    device = train.y.device if networks.build else device_of(networks.blank())
+    size = sum(x.nbytes for part in (train, test) for x in tensors(part.x))
+    device = _device(train.y.device, size) if networks.build else device_of(networks.blank())
     return replace(examples, splits={"train": train.to(device), "test": test.to(device)})
+
+
+def _device(device: torch.device, size: int) -> torch.device:
+    """Return the device for networks in files: that of the data, or a GPU that has room for them.
+
+    Args:
+        device: The device of the data.
+        size: Their bytes.
+    """
+    gpu = torch.device("cuda")
+    if device.type != "cpu" or not torch.cuda.is_available() or size > free_memory(gpu) // 2:
+        return device
+    print(f"networks are measured on {torch.cuda.get_device_name()}", file=sys.stderr)
+    return gpu
 
 
 def _identify(

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 import probe
 from probe.errors import InputError
+from probe.results.analyze import _device
 from tests.probe.by_layer.nets import FEATURES, SHORT, TASKS, analyzed, digits, finetuned, fresh
 from tests.scenarios.tiny_run import measured
 
@@ -169,3 +170,14 @@ def test_networks_in_memory_may_be_of_several_seeds() -> None:
         alone = analyzed(models, readouts=["ncm"]).measurements()
         values = [m.loc[m.learner == "model"] for m in (alone, every[every.seed == seed])]
         assert values[0].value.tolist() == values[1].value.tolist()
+
+
+def test_networks_in_files_are_measured_on_a_gpu_with_room(monkeypatch, capsys):
+    cpu, elsewhere = torch.device("cpu"), torch.device("meta")
+    assert torch.cuda.is_available() or _device(cpu, 1) == cpu
+    for name, value in ("is_available", True), ("mem_get_info", (100, 0)), ("get_device_name", "A"):
+        monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
+    assert [_device(d, size).type for d, size in ((cpu, 51), (elsewhere, 1))] == ["cpu", "meta"]
+    assert not capsys.readouterr().err
+    assert _device(cpu, 50).type == "cuda"
+    assert capsys.readouterr().err == "networks are measured on A\n"

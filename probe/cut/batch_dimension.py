@@ -37,6 +37,8 @@ class TensorFacts:
         per: The factor k of each dimension whose size is k times B, 0 if it does not depend on B.
         axis: The axis of the channels, None if no layer determines it.
         input_index: The index of the model's input that this tensor is, None if it is no input.
+        read: The positions of a sequence (L, C) that the network's head reads, or "last" for one
+            that differs between examples; empty if it reads all, or this is no sequence.
 
     >>> large, small = (TensorFacts.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
     >>> shape = large.compared(small, 4)  # 2 entries of dimension 1 per example
@@ -53,6 +55,7 @@ class TensorFacts:
     per: tuple[int, ...] = ()
     axis: Axis | None = None
     input_index: int | None = None
+    read: tuple[int, ...] | Literal["last"] = ()
 
     @classmethod
     def of(cls, tensor: Tensor) -> TensorFacts:

@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -174,3 +175,60 @@ _REMEDIES = {
     torch.int32: "if it expects int64, pass x.long()",
 }
 _REMEDY = "check the shapes; if it takes arguments other than x, give call=lambda model, x: ..."
+
+
+Positions = tuple[int, ...] | Literal["last"]
+"""Positions of a sequence, from 0; `last` = another one in each example."""
+
+
+def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Positions]:
+    """Find the positions of sequences that the logits depend on at the end of a network.
+
+    Such as the class token of a vision transformer, or the last token of a language model: those of
+    the last value (B, L, C) of each length L that has a gradient.
+
+    Args:
+        model: A copy of the network, in eval mode.
+        x: A few examples (B, ...).
+        call: The call that gives the logits.
+
+    Returns:
+        The positions by length; lengths of which all positions are read are left out.
+    """
+    values, count = list[Tensor](), len(tensors(x)[0])
+
+    def note(module: nn.Module, inputs: object, output: object) -> object:
+        if not isinstance(output, Tensor) or output.ndim != 3 or not output.is_floating_point():
+            return output
+        values.append(output.detach().requires_grad_())
+        # A clone: what follows may write into it.
+        return values[-1].clone()
+
+    with torch.enable_grad(), full_precision(x), undisturbed(x):
+        for module in model.modules():
+            module.register_forward_hook(note)
+        logits = call(model.eval(), x)
+        # Not the sum: after a norm it would be the same whatever the values are.
+        weights = torch.linspace(1, 2, logits.numel(), device=logits.device).view_as(logits)
+        gradients = torch.autograd.grad((logits * weights).sum(), values, allow_unused=True)
+    read: dict[int, Positions] = {}
+    for gradient in (g for g in gradients if g is not None and len(g) == count and g.any()):
+        reached = gradient.abs().sum(2) > 0
+        read.pop(reached.shape[1], None)
+        if (reached == reached[:1]).all() and not reached.all():
+            read[reached.shape[1]] = tuple(reached[0].nonzero()[:, 0].tolist())
+        elif (reached.sum(1) == 1).all() and _are_last(reached, x):
+            read[reached.shape[1]] = "last"
+    return read
+
+
+def _are_last(reached: Tensor, x: Value) -> bool:
+    """Return whether the only position (B, L) reached is the last that a mask among x keeps."""
+    masks = (tensor for tensor in tensors(x) if tensor.shape == reached.shape)
+    kept = (keep for mask in masks for keep in (mask != 0, mask == 0))
+    return any(torch.equal(last_kept(keep), reached.long().argmax(1)) for keep in kept)
+
+
+def last_kept(mask: Tensor) -> Tensor:
+    """Return the last position (B,) that each row of a mask (B, L) keeps."""
+    return (mask * torch.arange(1, mask.shape[1] + 1, device=mask.device)).argmax(1)

@@ -56,7 +56,11 @@ class PlannedCut:
         def tensor_facts(name: Name) -> TensorFacts:
             facts = trace.shapes.get(name, shapes[name])
             axis = None if facts.dim is None else channels_of(trace, name)
-            return replace(facts, axis=axis, input_index=name[1] if of_input(name) else None)
+            facts = replace(facts, axis=axis, input_index=name[1] if of_input(name) else None)
+            channels = facts.channel_dim(axis)
+            if len(facts.example) != 2 or channels is None:
+                return facts
+            return replace(facts, read=trace.positions.get(facts.example[1 - channels], ()))
 
         return CutFacts(
             name=feature.name,

@@ -22,7 +22,15 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_map_only
 import probe.modules as modules
 from probe.batch import Value, arranged, check_value, first, mapped, tensors
 from probe.cut.batch_dimension import TensorFacts
-from probe.cut.model_call import ModelCall, explained, full_precision, tensors_of, undisturbed
+from probe.cut.model_call import (
+    ModelCall,
+    Positions,
+    explained,
+    full_precision,
+    positions_read,
+    tensors_of,
+    undisturbed,
+)
 from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, of_input
 from probe.errors import InputError
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
@@ -159,6 +167,15 @@ class Trace:
     def behind_logits(self) -> frozenset[str]:
         """Names of the parameters and buffers that the logits depend on."""
         return self.depends_on(self.large.upstream([self.large.logits]))
+
+    @cached_property
+    def positions(self) -> Mapping[int, Positions]:
+        """The positions of sequences that the head reads, by length, see `positions_read`."""
+        sample = first(self.sample, self.examples)
+        try:
+            return positions_read(modules.copied(self.model), sample, self.call)
+        except Exception:  # the user's code, or torch: without gradients nothing is known
+            return {}
 
     @cached_property
     def training(self) -> Pass | None:

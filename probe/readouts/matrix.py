@@ -149,8 +149,10 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     torch's own modules.
     """
     axis, remark, shape = tensor.axis, "", tuple(tensor.example)
+    channels = tensor.channel_dim(axis)
+    if tensor.read and channels is not None and (tensor.read != "last" or length in shape):
+        return Layout(shape=shape, channels=channels, bins=(1,), read=tensor.read)
     if len(shape) == 2 and length is not None:
-        channels = tensor.channel_dim(axis)
         if channels is None and length in shape and 1 < min(shape) < max(shape):
             channels = 1 - shape.index(length)
         # Of more positions, the first are prompts; fewer are each of several, as by strides.

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from probe.cut.interface import Axis
+from probe.cut.model_call import last_kept
 from probe.seeding import permutation, stream
 
 WIDE = 512
@@ -49,6 +50,8 @@ class Layout:
         projected: The width of the projection, 0 for none.
         remark: A remark on the axis, in a few words.
         masked: Whether it is averaged over the positions that a mask keeps.
+        read: The positions that the network's head reads, over which it is averaged; or "last", the
+            last one that the mask keeps; empty = all.
     """
 
     shape: tuple[int, ...]
@@ -57,6 +60,7 @@ class Layout:
     projected: int = 0
     remark: str = ""
     masked: bool = False
+    read: tuple[int, ...] | Literal["last"] = ()
 
     @property
     def width(self) -> int:
@@ -73,6 +77,9 @@ class Layout:
         if not self.bins:
             return f"flattened, {self.width} values"
         positions = _by(self.shape[: self.channels] + self.shape[self.channels + 1 :])
+        if self.read:
+            which = "the last" if self.read == "last" else f"{len(self.read)}"
+            return f"{self.width} channels at {which} of {positions} positions, as the head reads"
         positions = f"those that a mask keeps of {positions}" if self.masked else positions
         to_bins = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
         of = f"{self.shape[self.channels]} channels{self.remark}"
@@ -94,6 +101,10 @@ class Layout:
         if not self.bins:
             return value.reshape(len(value), self.width)
         value = value.movedim(1 + self.channels, 1)
+        if self.read == "last" and mask is not None:
+            return value[torch.arange(len(value), device=value.device), :, last_kept(mask)]
+        if self.read and self.read != "last":
+            return value[:, :, list(self.read)].mean(2)
         if self.masked and mask is not None:
             positions = value.shape[2]
             if positions < mask.shape[1]:

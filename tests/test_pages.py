@@ -59,9 +59,9 @@ def test_lora_learns_less_and_merged_is_wrapped(sh, capsys):
 
 
 @pytest.mark.soak
-def test_selecting_a_word_is_forgotten_and_the_word_is_not(capsys):
+def test_a_word_no_longer_reaches_the_token_that_answers(capsys):
     pytest.importorskip("transformers", reason="an example uses it: install the extra `zoo`")
     rows = [line.split() for line in printed("language_models.md", capsys).splitlines()]
     linear, told = (row for row in rows if row[:1] == ["transformer.h.0"])
-    assert float(linear[6]) > 15
-    assert float(told[1]) > 90
+    assert float(linear[6]) > 40
+    assert float(told[6]) > 30

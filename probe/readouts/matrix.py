@@ -150,8 +150,9 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     """
     axis, remark, shape = tensor.axis, "", tuple(tensor.example)
     channels = tensor.channel_dim(axis)
-    if tensor.read and channels is not None and (tensor.read != "last" or length in shape):
-        return Layout(shape=shape, channels=channels, bins=(1,), read=tensor.read)
+    head = tensor.read if pooling.pool == "bins" else ()
+    if head and channels is not None and (head != "last" or length in shape):
+        return Layout(shape=shape, channels=channels, bins=(1,), read=head)
     if len(shape) == 2 and length is not None:
         if channels is None and length in shape and 1 < min(shape) < max(shape):
             channels = 1 - shape.index(length)

@@ -23,7 +23,7 @@ from tests.laws.zoo.written import Written
 MEAN = Pooling(pool="mean")
 
 
-def outputs(model: nn.Module, names: list[str], x: Tensor) -> dict[str, Tensor]:
+def outputs(model: nn.Module, names: list[str], x: Any) -> dict[str, Tensor]:
     """Return what forward hooks see in eval mode."""
     seen: dict[str, Tensor] = {}
 
@@ -31,7 +31,7 @@ def outputs(model: nn.Module, names: list[str], x: Tensor) -> dict[str, Tensor]:
         seen[name] = output.detach().clone()
 
     with torch.no_grad(), tap(model.eval(), names, note):
-        model(x.clone())
+        model(**x) if isinstance(x, dict) else model(x.clone())
     return seen
 
 
@@ -294,3 +294,56 @@ def test_padding_is_no_part_of_what_a_stride_leaves_of_a_text(channels: int) -> 
         words = model.conv(x["values"][:, None])
     means = [row[:, : n // 2].mean(1) for row, n in zip(words, lengths, strict=True)]
     torch.testing.assert_close(found, torch.stack(means))
+
+
+def sequence(read: Callable[[Tensor, Tensor], Tensor]) -> type[nn.Module]:
+    class Sequence(nn.Module):
+        """Three blocks over tokens, of which the head reads some."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.head = nn.Embedding(9, 8), nn.Linear(8, 4)
+            self.blocks = nn.ModuleList(
+                nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True) for _ in range(3)
+            )
+
+        def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+            x = self.embed(ids)
+            for block in self.blocks:
+                x = block(x, src_key_padding_mask=mask == 0)
+            return self.head(read(x, mask))
+
+    return Sequence
+
+
+def at_last(x: Tensor, mask: Tensor) -> Tensor:
+    return x[torch.arange(len(x)), mask.sum(1) - 1]
+
+
+# What the head reads of (B, L, C), and the same for the readouts of every block.
+HEADS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], str]] = {
+    "a class token": (lambda x, mask: x[:, 0], "at 1 of 12 positions"),
+    "two class tokens": (lambda x, mask: x[:, :2].mean(1), "at 2 of 12 positions"),
+    "the end": (lambda x, mask: x[:, -1], "at 1 of 12 positions"),
+    "the last word": (at_last, "at the last of 12 positions"),
+    "all words": (
+        lambda x, mask: (x * mask[..., None]).sum(1) / mask.sum(1, keepdim=True),
+        "those that a mask keeps of 12 positions",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_of_a_sequence_is_read_what_the_head_reads(name: str):
+    read, expected = HEADS[name]
+    torch.manual_seed(0)
+    model, ids = sequence(read)().eval(), torch.randint(1, 9, (9, 12))
+    mask = (torch.arange(12) < torch.tensor([3, 12, 7, 5, 9, 4, 12, 6, 8])[:, None]).long()
+    x = {"ids": ids, "mask": mask if "word" in name else torch.ones_like(mask)}
+    names = ["blocks.0", "blocks.1"]
+    for block, (values, how) in feature_matrices(cut_each(model, names, x).each, x).items():
+        assert expected in how
+        value = outputs(model, [block], x)[block]
+        torch.testing.assert_close(values, read(value, x["mask"]), rtol=1e-4, atol=1e-5)
+    averaged = feature_matrices(cut_each(model, names, x).each, x, pooling=Pooling(pool="mean"))
+    assert all("as the head reads" not in how for _, how in averaged.values())

@@ -45,6 +45,7 @@ FILES, LONG = {2: Path("task2.pt")}, "x" * 5000
 META, TEN = DATA.changed(y=DATA.y.to("meta")), nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 10))
 HALF = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 2)).half()
 with torch.no_grad():
+    HALF[0].bias.fill_(9.0)
     HALF[1].weight.fill_(6e4)
 LABELS = torch.arange(24) % 3
 # The call, and the offending value that the message names.

@@ -57,10 +57,9 @@ class PlannedCut:
             facts = trace.shapes.get(name, shapes[name])
             axis = None if facts.dim is None else channels_of(trace, name)
             facts = replace(facts, axis=axis, input_index=name[1] if of_input(name) else None)
-            channels = facts.channel_dim(axis)
-            if len(facts.example) != 2 or channels is None:
+            if facts.dim != 0 or len(facts.example) != 2 or axis == "first":
                 return facts
-            return replace(facts, read=trace.positions.get(facts.example[1 - channels], ()))
+            return replace(facts, read=trace.positions.get(facts.example[0], ()))
 
         return CutFacts(
             name=feature.name,

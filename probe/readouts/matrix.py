@@ -149,11 +149,12 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     torch's own modules.
     """
     axis, remark, shape = tensor.axis, "", tuple(tensor.example)
-    channels = tensor.channel_dim(axis)
+    # Of a sequence (L, C) the head shows the axis, where no layer does.
     head = tensor.read if pooling.pool == "bins" else ()
-    if head and channels is not None and (head != "last" or length in shape):
-        return Layout(shape=shape, channels=channels, bins=(1,), read=head)
+    if head and (head != "last" or length == shape[0]):
+        return Layout(shape=shape, channels=1, bins=(1,), read=head)
     if len(shape) == 2 and length is not None:
+        channels = tensor.channel_dim(axis)
         if channels is None and length in shape and 1 < min(shape) < max(shape):
             channels = 1 - shape.index(length)
         # Of more positions, the first are prompts; fewer are each of several, as by strides.

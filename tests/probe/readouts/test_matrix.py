@@ -347,3 +347,22 @@ def test_of_a_sequence_is_read_what_the_head_reads(name: str):
         torch.testing.assert_close(values, read(value, x["mask"]), rtol=1e-4, atol=1e-5)
     averaged = feature_matrices(cut_each(model, names, x).each, x, pooling=Pooling(pool="mean"))
     assert all("as the head reads" not in how for _, how in averaged.values())
+
+
+class Prepending(nn.Module):
+    """Its token is joined to inputs, so that no layer tells the axis of the channels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token, self.block, self.head = nn.Linear(3, 5), nn.Identity(), nn.Linear(5, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        token = self.token(x[:, :1, :3])
+        return self.head(self.block(torch.cat([token, x], 1))[:, 0])
+
+
+def test_a_class_token_is_read_also_where_no_layer_tells_the_channels():
+    model, x = Prepending().eval(), torch.randn(9, 64, 5)
+    [(values, how)] = feature_matrices(cut_each(model, ["block"], x).each, x).values()
+    torch.testing.assert_close(values, model.token(x[:, 0, :3]))
+    assert "at 1 of 65 positions" in how

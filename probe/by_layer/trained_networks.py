@@ -144,7 +144,7 @@ def _warn_of_shared(models: Iterable[nn.Module]) -> None:
     """Warn if two networks have a parameter in the same memory."""
     owners: dict[int, dict[int, str]] = {}
     for model in models:
-        for name, parameter in model.named_parameters():
+        for name, parameter in ((n, p) for n, p in model.named_parameters() if p.numel()):
             owners.setdefault(parameter.data_ptr(), {})[id(model)] = name
     if shared := {next(iter(of.values())) for of in owners.values() if len(of) > 1}:
         what = f"networks share {listed(sorted(shared))} in memory"

@@ -190,7 +190,7 @@ def _read_csv(path: Path) -> _Cells:
     header = header and (labels or not corner)
 
     names = [*(rows[0] if header else ()), *(row[0] for row in rows if labels)]
-    if summaries := [name for name in names if _SUMMARIES.fullmatch(name.lower())]:
+    if summaries := [name for name in names if _SUMMARIES.fullmatch(name)]:
         raise InputError(f"{path} has {summaries[0]!r} beside the tasks: remove it")
     cells = [",".join(cell or "nan" for cell in row[labels:]) for row in rows[header:]]
     if not any(cells):

@@ -297,13 +297,13 @@ def _predicted(
 ) -> Tensor | Read:
     """Return what a readout predicts; an error of a user-defined one becomes one sentence."""
     name = name_of(settings)
-    if name is None or name.partition(":")[0] in OURS:
-        return settings.predict(x, y, test, classes)
     try:
         return settings.predict(x, y, test, classes)
     except InputError:
         raise
     except Exception as error:
+        if name is None or name.partition(":")[0] in OURS:
+            raise
         raise InputError(f"the readout {name!r} raised {described(error)}") from error
 
 

@@ -163,7 +163,7 @@ def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
 
 
 def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
-    """Grow the only layer that has fewer outputs in a state."""
+    """Grow the only layer that has fewer outputs in a state; return a note and their number."""
     sizes = {key: value.shape for key, value in model.state_dict().items() if not is_lazy(value)}
     biases = [key for key in state.keys() & sizes if key.endswith(".bias")]
     short = [key for key in biases if state[key].shape < sizes[key]]

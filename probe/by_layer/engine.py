@@ -5,16 +5,16 @@ read from files, or in memory), tests them, trains the readouts downstream of th
 (`LayerProbe`), and stores each measurement as soon as it is made (`Results`: a run directory or
 memory). It is independent of processes, locks, learners and files.
 
-All networks share the cuts of the first. All features of a network share two passes over the data:
-one for the matrices that readouts are fitted to, and one for the values that tails are retrained
-on.
+All networks share the cuts of the first. All features of a network share one pass over the data for
+readouts, diagnostics and similarity, and one for the values that tails are retrained on; R comes
+from a pass of the network as it is over the test data.
 """
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from operator import attrgetter
@@ -24,8 +24,8 @@ import torch
 from torch import Tensor, nn
 
 from probe.analysis.similarity import Compared
-from probe.analysis.units import effective_rank
-from probe.batch import Value, first
+from probe.analysis.units import Activity, effective_rank
+from probe.batch import Value, first, tensors
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, keys_of, peers_of, permutes_labels
 from probe.by_layer.measurement import BLOCK, HALF, REWOUND, UPSTREAM, Key, Measurement
@@ -39,7 +39,7 @@ from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import copied, named_state, unwrapped
 from probe.notes import of_classes, of_predictions
-from probe.readouts.matrix import Matrices, feature_matrices, unit_shares
+from probe.readouts.matrix import Matrices, feature_matrices
 from probe.readouts.pooling import Pooling
 from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
@@ -56,6 +56,8 @@ OfflineNetwork = Callable[[], nn.Module]
 """Function that returns the network of the offline job of the same seed, on the device."""
 
 _Measured = Iterator[tuple[Key, Measurement]]
+
+_SHARE = 8  # of the bytes of the data: earlier networks' matrices are kept within one part
 
 
 def measure(
@@ -145,6 +147,7 @@ class LayerProbe:
     networks: Networks
     cache: CacheSettings
     offline: OfflineNetwork
+    _earlier: dict[str, Matrices] = field(default_factory=dict, init=False)
 
     def measure(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
         """Make measurements of a network, and yield the key of each with its result.
@@ -165,7 +168,8 @@ class LayerProbe:
         inner = [key for key in trained if key.feature not in heads]
         yield from ((key, network.evaluate(heads[key.feature])) for key in outputs)
         yield from self._measure_hybrids(network, hybrids)
-        yield from self._measure(network.model, [key for key in inner if not key.reestimates])
+        peer = f"step-{keys[0].tasks_seen}"
+        yield from self._measure(network.model, [k for k in inner if not k.reestimates], peer)
         if mixed := [key for key in inner if key.reestimates]:
             train = self.networks.scenario.merged.train.x
             model = copied(network.model)
@@ -200,7 +204,7 @@ class LayerProbe:
     def _features(self) -> tuple[str, ...]:
         return self.plan.learners[self.job.learner].features
 
-    def _measure(self, model: nn.Module, keys: Sequence[Key]) -> _Measured:
+    def _measure(self, model: nn.Module, keys: Sequence[Key], peer: str = "") -> _Measured:
         if not keys:
             return
         cuts = self._cuts(model, {key.feature for key in keys})
@@ -217,19 +221,34 @@ class LayerProbe:
         # The diagnostics come last, and share the matrices of the readouts without a pooling.
         for pooling, group in sorted(groups.items(), key=lambda item: item[0] == Pooling()):
             group_cuts = cuts.at({key.feature for key in group})
-            examples = self.networks.scenario.test
-            test = self._matrices(group_cuts, examples.x, pooling)
-            check_independence(group_cuts.named_values, examples.x, examples.y)
-            finite = {feature for feature, (x, _) in test.items() if x.isfinite().all()}
-            yield from ((key, nothing) for key in group if key.feature not in finite)
-            group = [key for key in group if key.feature in finite]
-            diagnosed = [key for key in group if key.readout_name == DIAGNOSTICS]
-            fitted = [key for key in group if key.readout_name != DIAGNOSTICS]
-            if fitted:
-                train = self.networks.scenario.merged.train.x
-                yield from self._fit(fitted, self._matrices(group_cuts, train, pooling), test)
-            if diagnosed:
-                yield from self._diagnose(diagnosed, group_cuts, test)
+            yield from self._read_out(group_cuts, pooling, group, peer)
+
+    def _read_out(self, cuts: Cuts, pooling: Pooling, group: Sequence[Key], peer: str) -> _Measured:
+        """Yield the readouts and diagnostics that share a rule for wide values."""
+        test, activities = self.networks.scenario.test, dict[str, Activity]()
+        diagnoses = any(key.readout_name == DIAGNOSTICS for key in group)
+        matrices = self._matrices(cuts, test.x, pooling, activities if diagnoses else None)
+        if peer in peers_of(self.plan, self.job) and pooling == Pooling():
+            self._keep(peer, matrices)
+        check_independence(cuts.named_values, test.x, test.y)
+        finite = {feature for feature, (x, _) in matrices.items() if x.isfinite().all()}
+        nothing = Measurement(test=self.networks.scenario.test_examples)
+        yield from ((key, nothing) for key in group if key.feature not in finite)
+        group = [key for key in group if key.feature in finite]
+        diagnosed = [key for key in group if key.readout_name == DIAGNOSTICS]
+        fitted = [key for key in group if key.readout_name != DIAGNOSTICS]
+        if fitted:
+            train = self.networks.scenario.merged.train.x
+            yield from self._fit(fitted, self._matrices(cuts, train, pooling), matrices)
+        if diagnosed:
+            yield from self._diagnose(diagnosed, activities, matrices)
+
+    def _keep(self, peer: str, test: Matrices) -> None:
+        """Keep a network's matrices to compare the last one with, if they are small."""
+        kept = [x.nbytes for each in (test, *self._earlier.values()) for x, _ in each.values()]
+        parts = self.networks.scenario.merged.train.x, self.networks.scenario.test.x
+        if sum(kept) <= sum(x.nbytes for part in parts for x in tensors(part)) // _SHARE:
+            self._earlier[peer] = test
 
     def _pooling(self, key: Key) -> Pooling:
         """Return the pooling of the matrix that a measurement needs."""
@@ -305,20 +324,24 @@ class LayerProbe:
         labels = torch.cat([task.test.y for task in permuted]).cpu()
         return float((predicted == labels).double().mean())
 
-    def _diagnose(self, keys: Sequence[Key], cuts: Cuts, test: Matrices) -> _Measured:
+    def _diagnose(
+        self, keys: Sequence[Key], activities: Mapping[str, Activity], test: Matrices
+    ) -> _Measured:
         """Yield the diagnostics of each feature."""
         values = {key.feature: test[key.feature][0] for key in keys}
         compared = {feature: Compared(x) for feature, x in values.items()}
         scenario = self.networks.scenario
-        shares = unit_shares(cuts.at(values), scenario.test.x)
         diagnostics = {
-            feature: {**shares[feature], "width": float(x.shape[1]), "rank": effective_rank(x)}
-            for feature, x in values.items()
+            name: activities[name].shares()
+            | {"width": float(x.shape[1]), "rank": effective_rank(x)}
+            for name, x in values.items()
         }
         for peer in peers_of(self.plan, self.job):
-            model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
-            cuts = self._cuts(model, diagnostics.keys())
-            peer_matrices = self._matrices(cuts, scenario.test.x)
+            peer_matrices = self._earlier.pop(peer, {})
+            if not diagnostics.keys() <= peer_matrices.keys():
+                model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
+                cuts = self._cuts(model, diagnostics.keys())
+                peer_matrices = self._matrices(cuts, scenario.test.x)
             for feature, numbers in diagnostics.items():
                 peer_values = peer_matrices[feature][0]
                 cka = min(compared[feature].cka(peer_values), math.nextafter(1, 0))
@@ -327,9 +350,16 @@ class LayerProbe:
         for key in keys:
             yield key, Measurement(test=scenario.test_examples, values=diagnostics[key.feature])
 
-    def _matrices(self, cuts: Cuts, x: Value, pooling: Pooling | None = None) -> Matrices:
+    def _matrices(
+        self,
+        cuts: Cuts,
+        x: Value,
+        pooling: Pooling | None = None,
+        activities: dict[str, Activity] | None = None,
+    ) -> Matrices:
         """Return the matrix of each feature for inputs x (N, ...); cuts: of the network itself."""
-        return feature_matrices(cuts.each, x, budget=self.cache.budget, pooling=pooling)
+        budget = self.cache.budget
+        return feature_matrices(cuts.each, x, None, budget, pooling, activities)
 
     def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
         """Return a network's cuts at the requested features, in the order of the plan."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import cast
@@ -43,7 +44,7 @@ from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import global_stream, stream
 from probe.tasks import Scenario, orders
-from probe.training.batch_norm import reestimate
+from probe.training.batch_norm import reestimate, running_norms
 from probe.training.evaluation import check_outputs, outputs_of
 from probe.training.fresh_weights import (
     Fresh,
@@ -99,6 +100,7 @@ class NetworkSource:
     readout_sources: Mapping[str, str] = field(default_factory=dict)
     others: dict[str, NetworkSource] = field(default_factory=dict, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
+    _statistics: dict[object, list[dict[str, Tensor]]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         weights, builds = self.weights, self.model.build_by_learner
@@ -388,7 +390,13 @@ class JobNetworks:
 
         The initial statistics, which come from no data, would make the floor too low.
         """
-        reestimate(model, self.scenario.merged.train.x, self.call)
+        known, norms = self.source._statistics, running_norms(model)
+        key = self.job.tasks, tensor_hash(model.state_dict())
+        if key not in known:
+            reestimate(model, self.scenario.merged.train.x, self.call)
+            known[key] = [deepcopy(norm.state_dict()) for norm in norms]
+        for norm, state in zip(norms, known[key], strict=True):
+            norm.load_state_dict(state)
 
     def _train_offline(self, model: nn.Module) -> TrainingCost:
         """Train a new network offline, or load it from its checkpoint; return the cost."""

@@ -73,7 +73,7 @@ class ReferenceValues:
         with kept_buffers(model), _chance():
             return _gradients(model, lambda: self._trace.call(model, rows))
 
-    @property
+    @cached_property
     @torch.no_grad()
     def repeats(self) -> bool:
         """Whether the model repeats its logits for the same examples after running others."""

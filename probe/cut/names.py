@@ -138,11 +138,12 @@ class Naming(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of a property, which has the name
             name = getattr(getattr(func, "__self__", None), "__name__", "")
+        sized_by_data = self.names.sized_by_data if name in _OF_SIZE else None
+        if name in _QUESTIONS and not sized_by_data:
+            return func(*args, **kwargs)
         inputs = tensors_in((args, kwargs))
-        if name in _QUESTIONS:
-            sized_by_data = self.names.sized_by_data if name in _OF_SIZE else None
-            if not sized_by_data or sized_by_data.isdisjoint(map(self.name_of, inputs)):
-                return func(*args, **kwargs)
+        if sized_by_data and sized_by_data.isdisjoint(map(self.name_of, inputs)):
+            return func(*args, **kwargs)
         parents = tuple(map(self.name_of, inputs))
         number = LIVE[0]
         if LIVE not in parents:

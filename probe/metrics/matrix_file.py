@@ -128,9 +128,14 @@ def _summarizes(table: NDArray[np.float64]) -> bool:
     # Of nearly equal rows, as at the ceiling, the last is the mean as well.
     varied = [rows for rows in kinds if len(rows) > 1 and (rows.std(0) > 4 * _ROUNDING).any()]
     lines = [line for rows in varied for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1))]
-    return bool(table[-1].any()) and any(
-        np.allclose(table[-1], np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True)
-        for line in lines
+    # A single number is the mean of others by chance.
+    return (
+        bool(table[-1].any())
+        and np.isfinite(table[-1]).sum() > 1
+        and any(
+            np.allclose(table[-1], np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True)
+            for line in lines
+        )
     )
 
 

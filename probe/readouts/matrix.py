@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from probe.analysis.units import Activity
-from probe.batch import Value, gather, mapped, tensors
+from probe.batch import Value, mapped, tensors
 from probe.cut.cuts import Cuts
 from probe.cut.interface import Cut, CutFacts, TensorFacts
 from probe.cut.model_call import explained
@@ -28,6 +28,7 @@ def feature_matrices(
     batch_size: int | None = None,
     budget: int | None = None,
     pooling: Pooling | None = None,
+    activities: dict[str, Activity] | None = None,
 ) -> Matrices:
     """Return each feature's own values for all inputs, in eval mode and fp32, in one pass over x.
 
@@ -52,6 +53,8 @@ def feature_matrices(
         budget: Bytes of memory for all matrices together. Beyond it, features are computed in
             several groups, with one pass over x each; the result is the same. None = one pass.
         pooling: The rule for wide values.
+        activities: Filled with the units' activity by feature, before any pooling. A unit is a
+            channel with its positions, or a single number where the channels' axis is unknown.
 
     Returns:
         The matrices by feature.
@@ -74,31 +77,8 @@ def feature_matrices(
         groups[-1].append(cut)
         size += added
     for group in groups:
-        matrices |= _one_pass(Cuts(tuple(group)), layouts, x, mask, batch_size)
+        matrices |= _one_pass(Cuts(tuple(group)), layouts, x, mask, batch_size, activities)
     return matrices
-
-
-@torch.no_grad()
-def unit_shares(cuts: Cuts, x: Value) -> dict[str, dict[str, float]]:
-    """Count the units of each feature before any pooling, and which of them are dead or dormant.
-
-    A unit is a channel with its positions, or a single number where the axis of the channels is
-    unknown (as in `feature_matrices`).
-
-    Args:
-        cuts: Cuts of one model.
-        x: Inputs, one or more tensors (N, ...), on the model's device.
-
-    Returns:
-        The shares of `probe.analysis.units.Activity` by feature.
-    """
-    facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
-    activities = {name: Activity() for name in facts}
-    every = torch.arange(len(tensors(x)[0]), device=tensors(x)[0].device)
-    batches = (gather(x, indices) for indices in every.split(batch_size_on(every.device)))
-    for _, name, value in cuts.feature(batches):
-        activities[name].add(list(map(_by_unit, facts[name], tensors(value))))
-    return {name: activity.shares() for name, activity in activities.items()}
 
 
 def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
@@ -175,11 +155,12 @@ def _one_pass(
     x: Value,
     mask: Tensor | None,
     batch_size: int | None,
+    activities: dict[str, Activity] | None,
 ) -> Matrices:
     """Fill the matrices of all these features in one pass over x (N, ...)."""
     count, device = len(tensors(x)[0]), tensors(x)[0].device
     size = batch_size or batch_size_on(device)
-    names = cuts.features
+    names, facts = cuts.features, {cut.facts.name: cut.facts.value for cut in cuts.each}
     widths = {name: sum(layout.width for layout in layouts[name]) for name in names}
     filled = {n: torch.empty(count, widths[n], dtype=torch.float32, device=device) for n in names}
     for start in range(0, count, size):
@@ -191,6 +172,9 @@ def _one_pass(
                 kept = None if mask is None else mask[where]
                 rows = [_rows(name, *pair, where.stop - start, kept) for pair in pairs]
                 torch.cat(rows, 1, out=filled[name][where])
+                if activities is not None:
+                    units = list(map(_by_unit, facts[name], tensors(value)))
+                    activities.setdefault(name, Activity()).add(units)
     return {
         name: (filled[name], " + ".join(layout.how for layout in layouts[name])) for name in names
     }

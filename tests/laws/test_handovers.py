@@ -157,6 +157,7 @@ def test_tables_of_results_of_other_code_are_outdated(tmp_path, monkeypatch):
 
 
 def test_each_seed_permutes_labels_and_trains_offline_by_itself():
+    torch.manual_seed(0)
     x, y = torch.randn(200, 6), torch.arange(200) % 3
     result = probe.analyze(
         {2: network()}, (x, y), (x, y), [[0, 1], [2]], ["0"], offline="train",

@@ -11,10 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
+from probe.analysis.units import Activity
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import tap
-from probe.readouts.matrix import feature_matrices, unit_shares
+from probe.readouts.matrix import feature_matrices
 from probe.readouts.pooling import Layout, Pooling
 from probe.results.analyze import analyze
 from probe.training.recipe import Recipe
@@ -137,7 +138,9 @@ def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module])
         model[0].bias[:3] = -4.0
         model[3].bias[:2] = -9.0
     x = torch.randn(300, 1, 16, 16)
-    found = unit_shares(cut_each(model, ["1", "4"], x), x)
+    activities = dict[str, Activity]()
+    feature_matrices(cut_each(model, ["1", "4"], x).each, x, activities=activities)
+    found = {name: activity.shares() for name, activity in activities.items()}
     values = outputs(model, ["1", "4"], x)
     for name, a in (("1", values["1"].flatten(2)), ("4", values["4"][..., None])):
         scores = a.abs().mean((0, 2)) / a.abs().mean()

@@ -14,6 +14,7 @@ Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 
 AnyValue = TypeVar("AnyValue", bound=Value)
 
+_SEARCHED = 4096  # examples among which those of different lengths are looked for
 _PIECE = 2**24  # bytes of a tensor looked at together
 
 
@@ -104,6 +105,41 @@ def first(value: AnyValue, n: int) -> AnyValue:
         The value with tensors (n, ...).
     """
     return mapped(value, lambda tensor: tensor[:n])
+
+
+def varied(value: AnyValue, n: int) -> AnyValue:
+    """Return the first examples of a value; of padded sequences some of different lengths.
+
+    What equal lengths alone show of a network does not hold for others.
+
+    >>> ids = torch.tensor([[3, 4, 5]] * 9 + [[6, 0, 0]])
+    >>> varied(ids, 3)[:, 0].tolist()
+    [3, 6, 3]
+
+    Args:
+        value: The value, each tensor (N, ...).
+        n: The number of examples.
+
+    Returns:
+        The value with tensors (n, ...).
+    """
+    some = first(value, _SEARCHED)
+    ends = sum(map(_ends, tensors(some)), torch.zeros((), device="cpu"))
+    if ends.unique().numel() < 2 or len(ends) < n:
+        return first(value, n)
+    # From the longest to the shortest, in turns from both ends.
+    order = ends.argsort(stable=True)[torch.linspace(0, len(ends) - 1, n, device="cpu").long()]
+    turns = torch.stack([order, order.flip(0)], 1).flatten()[:n]
+    return mapped(some, lambda tensor: tensor[turns.to(tensor.device)])
+
+
+def _ends(tensor: Tensor) -> Tensor:
+    """Return a number for the equal entries at both ends of each sequence of ids or a mask."""
+    if tensor.ndim != 2 or tensor.is_floating_point():
+        return torch.zeros((), device="cpu")
+    sides = (tensor == tensor[:, :1], (tensor == tensor[:, -1:]).flip(1))
+    left, right = (side.long().cumprod(1).sum(1).cpu() for side in sides)
+    return (left * (tensor.shape[1] + 1) + right).float()
 
 
 def flipped(value: AnyValue) -> AnyValue:

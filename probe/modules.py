@@ -192,7 +192,13 @@ def architecture(model: nn.Module) -> dict[str, object]:
     """
     model = unwrapped(model)
     modules = {name or _ROOT: _code_of(module) for name, module in model.named_modules()}
-    state = named_state(model).items()
+    # What is not saved may be made for the inputs' size, when the network first runs.
+    unsaved = {
+        f"{prefix}.{name}".lstrip(".")
+        for prefix, module in model.named_modules()
+        for name in module._non_persistent_buffers_set
+    }
+    state = ((n, t) for n, t in named_state(model).items() if n not in unsaved)
     shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}
     return {**modules, **shapes, _TIES: tuple(sorted(state_groups(model)))}
 

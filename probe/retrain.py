@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import probe.notes as notes
-from probe.batch import Rows, Value, arranged, first, mapped, tensors
+from probe.batch import Rows, Value, arranged, first, mapped, tensors, varied
 from probe.cut.cuts import Cuts, cut_each, cut_found, find_each
 from probe.cut.interface import Cut, CutFacts
 from probe.cut.model_call import Call, Output, explained
@@ -148,7 +148,7 @@ def retrain_each(
     if isinstance(features, Cuts):
         train, test = (_arranged(half, features, called) for half in (train, test))
     train, test = train.to(device), test.to(device)
-    sample = first(test.x, SAMPLE)
+    sample = varied(test.x, SAMPLE)
     check_fresh(fresh, unwrapped(called.network))
     if isinstance(features, Cuts):
         cuts: Sequence[Cut] = features.each

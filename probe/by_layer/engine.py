@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from probe.analysis.similarity import Compared
 from probe.analysis.units import Activity, effective_rank
-from probe.batch import Value, first, tensors
+from probe.batch import Value, tensors, varied
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, keys_of, peers_of, permutes_labels
 from probe.by_layer.measurement import BLOCK, HALF, REWOUND, UPSTREAM, Key, Measurement
@@ -207,8 +207,9 @@ class LayerProbe:
     def _measure(self, model: nn.Module, keys: Sequence[Key], peer: str = "") -> _Measured:
         if not keys:
             return
-        cuts = self._cuts(model, {key.feature for key in keys})
-        if retrained := [key for key in keys if key.readout_name == RETRAIN]:
+        retrained = [key for key in keys if key.readout_name == RETRAIN]
+        cuts = self._cuts(model, {key.feature for key in keys}, tails=bool(retrained))
+        if retrained:
             yield from self._retrain(model, cuts, retrained)
         groups: dict[Pooling, list[Key]] = {}
         unreadable = {cut.facts.name for cut in cuts.each if not cut.facts.value}
@@ -361,13 +362,13 @@ class LayerProbe:
         budget = self.cache.budget
         return feature_matrices(cuts.each, x, None, budget, pooling, activities)
 
-    def _cuts(self, model: nn.Module, wanted: Collection[str]) -> Cuts:
+    def _cuts(self, model: nn.Module, wanted: Collection[str], tails: bool = False) -> Cuts:
         """Return a network's cuts at the requested features, in the order of the plan."""
-        return replace(self._shared(model).at(wanted).of(model), current=True)
+        return replace(self._shared(model).at(wanted).of(model, tails), current=True)
 
     def _shared(self, model: nn.Module) -> Cuts:
         """Return the cuts of the first network at all features."""
-        sample = first(self.networks.scenario.test.x, SAMPLE)
+        sample = varied(self.networks.scenario.test.x, SAMPLE)
         return self.networks.cuts(model, self._features[:-1], sample)
 
     def _measurement(

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from probe.batch import Value, tensors
-from probe.cut.candidates import candidates
+from probe.cut.candidates import suggestions
 from probe.cut.cuts import find_each
 from probe.cut.model_call import ModelCall, explained
 from probe.errors import InputError, described
@@ -43,8 +43,7 @@ def features_of(
             f"build it with one each, name the output that holds them, or Model(..., classes=[...])"
         )
     if chosen is None:
-        cuts = [c for c in candidates(model, x, call.output, call.call) if c.suggested]
-        names = {candidate.feature: bool(candidate.left) for candidate in cuts}
+        names = suggestions(model, x, call)
     else:
         facts = [cut.facts for cut in find_each(model, chosen, x, call, "tail")]
         facts.sort(key=lambda cut: cut.position)

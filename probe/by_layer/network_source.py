@@ -13,7 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value, first, tensors
+from probe.batch import Value, tensors, varied
 from probe.by_layer.affordable import with_steps
 from probe.by_layer.feature_selection import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
@@ -283,7 +283,7 @@ class NetworkSource:
 
     @cached_property
     def _sample(self) -> Value:
-        return first(self.scenario.tasks[0].test.x, SAMPLE)
+        return varied(self.scenario.test.x, SAMPLE)
 
     @cached_property
     def _blank(self) -> nn.Module:

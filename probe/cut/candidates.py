@@ -1,7 +1,7 @@
 """Features at which a model can be cut, the cost of each cut, and a suggested set of features."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -11,7 +11,7 @@ from probe.batch import Value
 from probe.cut.feature import Feature
 from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.names import INPUT, Name, of_input
-from probe.cut.plan import CutPlan, Progress, plan_each
+from probe.cut.plan import CutPlan, Plans, Progress, plan_each
 from probe.cut.trace import Trace, trace
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
@@ -78,28 +78,51 @@ def candidates(
     [('0', (3,), 12, 15), ('1', (3,), 12, 15), ('2', (2,), 8, 23)]
     """
     traced = trace(model, sample, ModelCall(call=call, output=output))
-    features = list(_features(traced))
-    plans = plan_each(features, progress)
-    narrow = set[str]()
-    for feature, plan in plans:
-        values = plan.kept if isinstance(plan, CutPlan) else ()
-        # Values that were computed with weights; masks do not count.
-        if sum(bool(traced.large.upstream([n]) & traced.state.keys()) for n in values) == 1:
-            narrow.add(feature.name)
-    offered = [feature for feature in features if feature.readable or _gives_logits(feature)]
-    chosen = suggested(traced, offered, narrow)
+    plans = plan_each(_features(traced), progress)
+    narrow = _narrow(plans)
+    chosen = suggested(traced, [feature for feature, _ in plans], lambda features: narrow)
     return [_candidate(feature, plan, feature.name in chosen) for feature, plan in plans]
 
 
-def _features(traced: Trace) -> Iterator[Feature]:
-    """Yield every run of a module whose value can be held fixed and depends on the input."""
-    modules = [visit.module for visit in traced.large.visits]
+def suggestions(model: nn.Module, sample: Value, call: ModelCall) -> dict[str, bool]:
+    """Suggest features as `candidates` does, without planning a cut at each of them.
+
+    Args:
+        model: The model, which is not changed.
+        sample: Inputs, one or more tensors (B, ...).
+        call: The call that gives the logits.
+
+    Returns:
+        Whether any parameter is left downstream, by the feature's name.
+    """
+    traced = trace(model, sample, call)
+    features = {feature.name: feature for feature in _features(traced)}
+    names = suggested(traced, list(features.values()), lambda some: _narrow(plan_each(some)))
+    behind = traced.behind_logits
+    return {name: bool(_parameters(traced, behind - features[name].frozen)) for name in names}
+
+
+def _narrow(plans: Plans) -> set[str]:
+    """Return the names of the features that are the only value the rest of the model needs."""
+    narrow = set[str]()
+    for feature, plan in plans:
+        values, trace = plan.kept if isinstance(plan, CutPlan) else (), feature.trace
+        # Values that were computed with weights; masks do not count.
+        if sum(bool(trace.large.upstream([n]) & trace.state.keys()) for n in values) == 1:
+            narrow.add(feature.name)
+    return narrow
+
+
+def _features(traced: Trace) -> list[Feature]:
+    """Return every run of a module whose value can be held fixed and depends on the input."""
+    modules, features = [visit.module for visit in traced.large.visits], list[Feature]()
     for position, module in enumerate(modules):
         call = modules[:position].count(module)
         name = module if modules.count(module) == 1 else f"{module}#{call + 1}"
         feature = Feature(name, traced, position, call)
         if module and INPUT[0] in feature.upstream and not feature.random:
-            yield feature
+            features.append(feature)
+    return features
 
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
@@ -126,7 +149,11 @@ def _parameters(traced: Trace, names: frozenset[str]) -> int:
     return sum(parameters[group[0]].numel() for group in groups if group[0] in parameters)
 
 
-def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]) -> list[str]:
+def suggested(
+    trace: Trace,
+    features: Sequence[Feature],
+    narrow: Callable[[Sequence[Feature]], Collection[str]],
+) -> list[str]:
     """Suggest the features to study first, in execution order.
 
     The model is opened into the modules that it runs. While that gives fewer than four features,
@@ -139,7 +166,8 @@ def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]
     Args:
         trace: The traced model.
         features: Features of the model in execution order.
-        narrow: Names of the features that are the only value the rest of the model needs.
+        narrow: Function that returns the names of those, among some features, that are the only
+            value the rest of the model needs.
 
     Returns:
         The names; the last is the model's logits, if a module returns them.
@@ -154,18 +182,21 @@ def suggested(trace: Trace, features: Sequence[Feature], narrow: Collection[str]
     # Modules that compute something; dropout in eval mode and reshapes do not.
     owners = {s.owner for s in trace.large.steps.values() if {*s.names} - {*s.views}}
     working = {name for owner in owners for name in (owner, *_around(owner))}
-    ends = [
+    possible = [
         feature
         for feature in features
         if feature.frozen & weights
-        and (_gives_logits(feature) or (feature.name in narrow and feature.module in working))
+        and (_gives_logits(feature) or (feature.readable and feature.module in working))
     ]
-    opened, levels, largest = {""}, list[list[list[Feature]]](), ""
+    opened, levels, largest, ends = {""}, list[list[list[Feature]]](), "", set[str]()
     while not levels or (len(levels[-1]) < _ENOUGH and largest):
         opened.add(largest)
+        # Those that the module opened last holds, or, at first, the model.
+        ends.update(narrow([f for f in possible if parent[f.module] == largest]))
         distinct: dict[tuple[Name, ...], Feature] = {}
-        for feature in ends:
-            if parent[feature.module] in opened:
+        for feature in possible:
+            end = feature.name in ends or _gives_logits(feature)
+            if end and parent[feature.module] in opened:
                 distinct.setdefault(feature.visit.names, feature)
         blocks = groupby(distinct.values(), key=lambda feature: feature.frozen & weights)
         levels.append([list(block) for _, block in blocks])

@@ -10,7 +10,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from probe.batch import Value
+from probe.batch import Value, first
 from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
@@ -20,6 +20,8 @@ from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
 from probe.modules import architecture, architecture_difference, copied, frozen_in, unwrapped
 from probe.training.memory_format import channels_last
+
+_FEW = 2  # examples that show whether a model computes its features as another does
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +48,16 @@ class Cuts:
         chosen = tuple(cut for cut in self._planned if cut.feature.name in features)
         return Cuts(chosen, self.current)
 
-    def of(self, model: nn.Module) -> Cuts:
+    def of(self, model: nn.Module, tails: bool = True) -> Cuts:
         """Return the same cuts of another model of this architecture: other weights, same code.
 
         The only check is that the parts give the new model's output bit for bit on a few examples;
         if they do not, the model is cut anew.
+
+        Args:
+            model: The other model.
+            tails: Whether tails are used. If only features are read, it is enough that the model
+                computes them.
 
         Raises:
             InputError: The model has a different architecture.
@@ -64,6 +71,9 @@ class Cuts:
             copy = copied(model).requires_grad_(True).eval()
             traced = replace(traced, model=copy, given_frozen=frozenset(frozen_in(model)))
             cuts = [replace(c, feature=replace(c.feature, trace=traced)) for c in self._planned]
+            names = {name for cut in cuts for name in cut.feature.readable}
+            if not tails and names <= collect(traced, names, first(traced.sample, _FEW)).keys():
+                return Cuts(tuple(cuts))
             reference = ReferenceValues(traced, [(c.feature, c.plan or c.slow) for c in cuts])
             # The full checks explain what the user's code raises here.
             with suppress(Exception):

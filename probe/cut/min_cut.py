@@ -101,16 +101,20 @@ def minimum_cut(
 def _frozen(trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
-    These are the calls upstream of the feature, and steady calls that use frozen values only: a
-    ReLU after the feature gives frozen values, which may take fewer bytes.
+    These are the calls upstream of the feature, and, of those that use frozen values only, steady
+    calls (a ReLU after the feature gives frozen values, which may take fewer bytes) and slices that
+    the logits do not depend on, such as those that fill a language model's cache.
     """
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
+    needed = trained_pass.upstream([trained_pass.logits])
     for number, step in trained_pass.steps.items():
         fixed = all(parent[0] in frozen for parent in step.parents)
         if not fixed and not step.names:
             break  # from here on the code knows a number that training moves, and may act on it
         writes_state = any(step.parents[at][0] in state for at in step.overwritten)
-        if fixed and number in steady and not step.random and not writes_state:
+        unread = step.function == "__getitem__" and number not in needed
+        fixed &= number in steady or unread
+        if fixed and not step.random and not writes_state:
             frozen.add(number)
     return frozen
 

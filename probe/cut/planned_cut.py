@@ -59,6 +59,8 @@ class PlannedCut:
             facts = replace(facts, axis=axis, input_index=name[1] if of_input(name) else None)
             if facts.dim != 0 or len(facts.example) != 2 or axis == "first":
                 return facts
+            if not trace.large.in_step(name):
+                return facts
             return replace(facts, read=trace.positions.get(facts.example[0], ()))
 
         return CutFacts(

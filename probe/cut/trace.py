@@ -31,13 +31,28 @@ from probe.cut.model_call import (
     tensors_of,
     undisturbed,
 )
-from probe.cut.names import FOREIGN, Name, Names, Naming, Tag, TorchCall, alias, eagerly, of_input
+from probe.cut.names import (
+    FOREIGN,
+    Name,
+    Names,
+    Naming,
+    Tag,
+    TorchCall,
+    alias,
+    eagerly,
+    of_input,
+    words,
+)
 from probe.errors import InputError
 from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
 from probe.training.costs import ops_counter
 from probe.training.memory_format import gains_pixelwise
 
 _LEAF = tree_flatten(None)[1]
+# Functions that mix the positions of a sequence, in attention.
+_ACROSS = words(
+    "matmul __matmul__ bmm baddbmm einsum scaled_dot_product_attention multi_head_attention_forward"
+)
 LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
 
 StateCalls = Mapping[int, tuple[str, ...]]
@@ -132,6 +147,17 @@ class Pass:
                 if call in self.steps:
                     waiting += [parent[0] for parent in self.steps[call].parents]
         return frozenset(calls)
+
+    def in_step(self, name: Name) -> bool:
+        """Return whether a sequence's positions are those of the head, which reads it or its sums.
+
+        The head of a decoder reads what an encoder says by attention alone, at other positions.
+        """
+        reached = {name}
+        for step in self.steps.values():
+            if not reached.isdisjoint(step.parents) and step.function not in _ACROSS:
+                reached.update(step.names)
+        return self.logits in reached
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,11 +263,14 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     if (n := len(tensors(sample)[0])) <= _SMALL:
         raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
     with undisturbed(sample), explained(sample):
-        copy = modules.copied(model).requires_grad_(True).eval()
-        names = Names()
+        copy, names = modules.copied(model).requires_grad_(True).eval(), Names()
         # Of the user's model: in a copy, parameters that share memory no longer do.
         state = {names.call("state", group): group for group in modules.state_groups(model)}
         batches = first(sample, examples), first(sample, _SMALL)
+        if any(module._non_persistent_buffers_set for module in copy.modules()):
+            # The first pass may make buffers for the inputs' size: as it is once it has run.
+            with torch.no_grad(), global_stream(stream(0, "check")):
+                call(copy, mapped(batches[1], torch.clone))
         large, small = (follow(copy, names, state, batch, call) for batch in batches)
     n, code = min(examples, n), modules.architecture(model)
     frozen = frozenset(modules.frozen_in(model))

@@ -15,7 +15,7 @@ from probe.cut.interface import Cut, CutFacts, TensorFacts
 from probe.cut.model_call import explained
 from probe.errors import InputError
 from probe.readouts.pooling import Layout, Pooling, layout_of
-from probe.training.evaluation import batch_size_on
+from probe.training.evaluation import batch_size_for
 
 Matrices = dict[str, tuple[Tensor, str]]
 """The values (N, D) of each feature, float32, one row per example, and their layout in words."""
@@ -159,7 +159,7 @@ def _one_pass(
 ) -> Matrices:
     """Fill the matrices of all these features in one pass over x (N, ...)."""
     count, device = len(tensors(x)[0]), tensors(x)[0].device
-    size = batch_size or batch_size_on(device)
+    size = batch_size or batch_size_for(x, device)
     names, facts = cuts.features, {cut.facts.name: cut.facts.value for cut in cuts.each}
     widths = {name: sum(layout.width for layout in layouts[name]) for name in names}
     filled = {n: torch.empty(count, widths[n], dtype=torch.float32, device=device) for n in names}

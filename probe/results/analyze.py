@@ -15,7 +15,7 @@ from typing import Literal, cast
 import torch
 from torch import nn
 
-from probe.batch import first, tensors
+from probe.batch import tensors, varied
 from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.network_source import NetworkSource
@@ -172,7 +172,7 @@ def analyze(
         if networks.build is None:
             # The cuts are those of the last network, which is the first to be looked at.
             last = cast(nn.Module, next(iter(networks.runs.values()))[T])
-            sample = first(scenario.test.x, SAMPLE)
+            sample = varied(scenario.test.x, SAMPLE)
             source.shared_cuts(last, source.plan.learners[LEARNER].features[:-1], sample)
         return _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from probe.batch import Value, first, gather, mapped, tensors
-from probe.cut.candidates import candidates
+from probe.batch import Value, gather, mapped, tensors, varied
+from probe.cut.candidates import suggestions
 from probe.cut.cuts import find_each
 from probe.errors import InputError
 from probe.model import Model
@@ -21,7 +21,7 @@ from probe.rewinding.blocks import blocks_of
 from probe.rewinding.hybrids import Rewinding, rewind
 from probe.rewinding.shapley import Floats
 from probe.seeding import every_global_stream, stream
-from probe.training.evaluation import batch_size_on
+from probe.training.evaluation import batch_size_for
 from probe.training.precision import products
 
 if TYPE_CHECKING:
@@ -83,13 +83,13 @@ def causes(
     networks = _checked(model.network, len(test))
     T = max(networks)
     last = copied(unwrapped(networks[T])).eval()
-    x = first(test[0][0], _SAMPLE)
+    x = varied(test[0][0], _SAMPLE)
     if features is None:
-        suggested = candidates(last, x, model.output, model.call)
-        features = [c.feature for c in suggested if c.suggested and c.left]
+        suggested = suggestions(last, x, model.model_call)
+        features = [name for name, downstream in suggested.items() if downstream]
     facts = [cut.facts for cut in find_each(last, list(features), x, model.model_call, "tail")]
     blocks = blocks_of(last, facts, OUTPUT)
-    size = batch_size or batch_size_on(tensors(x)[0].device)
+    size = batch_size or batch_size_for(x, tensors(x)[0].device)
     task_of = np.repeat(np.arange(len(test)), [len(tensors(x)[0]) for x, _ in test])
     rows: list[dict[str, object]] = []
     for j in sorted(networks.keys() - {T}):

@@ -10,6 +10,7 @@ from torch.nn.modules.batchnorm import _NormBase
 from probe.batch import Value, gather, tensors
 from probe.modules import mode
 from probe.seeding import every_global_stream, permutation, stream
+from probe.training.evaluation import batch_size_for
 
 _SIZE = 256  # examples of a batch whose statistics are averaged
 
@@ -54,7 +55,8 @@ def reestimate(
             norm.reset_running_stats()
             norm.train()
         # Of nearly equal size, as each counts alike; a single example has no variance.
-        for count, indices in enumerate(order.tensor_split(max(1, len(order) // _SIZE)), 1):
+        size = batch_size_for(x, column.device, _SIZE)
+        for count, indices in enumerate(order.tensor_split(max(1, len(order) // size)), 1):
             for norm in norms:
                 norm.momentum = 1 / count  # the plain mean over batches
             batch = gather(x, indices)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from probe.batch import Rows, Value, gather
+from probe.batch import Rows, Value, gather, tensors
 from probe.errors import InputError
 from probe.examples import Examples, Labeled
 from probe.modules import kept_buffers, mode
@@ -22,6 +22,7 @@ Logits = Callable[..., Tensor]
 
 
 _MIXED, _PARTS = 16, 4  # examples of a batch of all classes, and its parts of similar ones
+_FEWEST = 8  # examples of a batch
 _NOISE = 4  # times the difference between two runs of the same batch
 _NEAR = 0.02  # of the differences between examples, above what autocast rounds
 _ROUNDING = 1e-5  # of the largest value, as kernels differ with the size of a batch
@@ -74,7 +75,7 @@ def predict_each(
             any_layout = same_in_both_layouts(logits, some(examples))
         every = torch.arange(len(examples), device=device)
         row_of_example = examples.y if rows is None else rows
-        for indices in every.split(batch_size or batch_size_on(device)):
+        for indices in every.split(batch_size or batch_size_for(examples.x, device)):
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
@@ -173,11 +174,31 @@ def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.d
     return barred.to(device)
 
 
-def batch_size_on(device: torch.device) -> int:
-    """Return a batch size at which evaluation is fast on a device."""
+def batch_size_for(x: Rows | Value, device: torch.device, most: int | None = None) -> int:
+    """Return a batch size at which evaluation is fast on a device, fewer where examples are large.
+
+    Args:
+        x: The examples, (N, ...).
+        device: The device.
+        most: The largest batch size, None = one that is fast for small examples.
+
+    >>> cpu = torch.device("cpu")
+    >>> [batch_size_for(torch.empty(9, 3, size, size), cpu) for size in (32, 224)]
+    [128, 55]
+    """
     # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
     # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
-    return 128 if device.type == "cpu" else 2048
+    fast, room = (128, 2**25) if device.type == "cpu" else (2048, 2**29)
+    most = most or fast
+    if not isinstance(x, Tensor | tuple | Mapping):
+        return most
+    size = sum(part[:1].numel() * _weight(part.dtype) for part in tensors(x))
+    return max(_FEWEST, min(most, room // max(1, size)))
+
+
+def _weight(dtype: torch.dtype) -> int:
+    """Return the bytes of a number: of a token's those of an embedding."""
+    return 4096 if dtype in (torch.int32, torch.int64) else dtype.itemsize
 
 
 class SelectedOutputs(nn.Module):
@@ -298,5 +319,5 @@ def in_batches(function: Logits, model: nn.Module, examples: Examples) -> Tensor
     chance, evaluating = global_stream(stream(0, "features")), mode(model, training=False)
     with torch.no_grad(), products("fp32"), evaluating, kept_buffers(model), chance:
         # A copy: a model may write into its input.
-        parts = examples.x.split(batch_size_on(examples.y.device))
+        parts = examples.x.split(batch_size_for(examples.x, examples.y.device))
         return torch.cat([function(x.clone()) for x in parts])

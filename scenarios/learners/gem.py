@@ -14,7 +14,7 @@ from probe.examples import Examples, join
 from probe.extensions import learner
 from probe.modules import mode
 from probe.tasks import Task
-from probe.training.evaluation import batch_size_on
+from probe.training.evaluation import batch_size_for
 from probe.training.precision import lowered
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.exemplars import Exemplars
@@ -99,7 +99,7 @@ class GradientEpisodicMemory(ContinualLearner):
     def _gradient_of(self, memory: Examples, trained: Sequence[nn.Parameter]) -> Tensor:
         """Return the gradient (P,) of the mean loss on a memory."""
         device = memory.y.device
-        size, total = batch_size_on(device), torch.zeros((), device=device)
+        size, total = batch_size_for(memory.x, device), torch.zeros((), device=device)
         for x, y in zip(memory.x.split(size), memory.y.split(size), strict=True):
             # As in training, whose gradient it is compared with.
             with lowered(device.type, self.recipe.precision == "bf16"):

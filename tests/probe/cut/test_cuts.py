@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from probe.cut.cuts import Cuts, cut_each, split
 from probe.cut.plan import plan_each
@@ -142,3 +142,25 @@ def test_a_module_named_as_a_call_is_found_by_its_own_name() -> None:
     model.register_module("2", nn.Linear(4, 3))
     x = torch.randn(5, 4)
     assert torch.equal(split(model, "1#1", x).prefix(x), model[:3](x))
+
+
+class SizedByInputs(nn.Module):
+    """A buffer that is not saved and gets its size when the network first runs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head = nn.Linear(4, 3), nn.Linear(3, 2)
+        self.register_buffer("where", torch.zeros(1), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if len(self.where) != x.shape[1]:
+            self.where = torch.arange(x.shape[1]).float()
+        return self.head(self.body(x + self.where))
+
+
+def test_a_network_that_never_ran_is_cut_as_one_that_has():
+    ran, x = SizedByInputs(), torch.randn(8, 4)
+    ran(x)
+    value = dict(cut_each(ran, ["body"], x).of(SizedByInputs()).named_values(x))
+    assert architecture(ran) == architecture(SizedByInputs())
+    assert next(iter(value.values())).shape == (8, 3)

@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from probe.analysis.units import Activity
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
+from probe.examples import Examples
 from probe.modules import tap
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.pooling import Layout, Pooling
@@ -369,3 +370,33 @@ def test_a_class_token_is_read_also_where_no_layer_tells_the_channels():
     [(values, how)] = feature_matrices(cut_each(model, ["block"], x).each, x).values()
     torch.testing.assert_close(values, model.token(x[:, 0, :3]))
     assert "at 1 of 65 positions" in how
+
+
+class EncoderDecoder(nn.Module):
+    """Its head reads the last position of the decoder, which asks the encoder by attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder, self.decoder = nn.Embedding(9, 8), nn.Linear(8, 8)
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.encoder(ids)
+        asked = nn.functional.scaled_dot_product_attention(x.flip(1).detach(), x, x)
+        return self.head(self.decoder(asked)[:, -1])
+
+
+def test_positions_of_an_encoder_are_not_those_that_a_decoder_reads():
+    cuts = cut_each(EncoderDecoder().eval(), ["encoder", "decoder"], torch.randint(1, 9, (9, 12)))
+    assert [cut.facts.value[0].read for cut in cuts.each] == [(), (11,)]
+
+
+def test_examples_of_many_lengths_show_what_the_head_reads():
+    """Of equal lengths alone, the last word seems to be a fixed position."""
+    torch.manual_seed(0)
+    ids, lengths = torch.randint(1, 9, (40, 12)), torch.tensor([4] * 8 + [7, 12, 3, 9] * 8)
+    x = {"ids": ids, "mask": (torch.arange(12) < lengths[:, None]).long()}
+    model = sequence(at_last)
+    data = Examples(x, torch.arange(40) % 4)
+    found = analyze({2: model()}, data, data, [[0, 1], [2, 3]], ["blocks.1"], readouts=["linear"])
+    assert any("at the last of 12 positions" in note for note in found.notes)

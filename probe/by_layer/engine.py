@@ -166,7 +166,9 @@ class LayerProbe:
         trained = [key for key in keys if key not in hybrids]
         outputs = [key for key in trained if key.feature in heads]
         inner = [key for key in trained if key.feature not in heads]
-        yield from ((key, network.evaluate(heads[key.feature])) for key in outputs)
+        # The first and the last network show what is wrong with all.
+        check = keys[0].tasks_seen in (self.job.steps[0], self.job.last)
+        yield from ((key, network.evaluate(heads[key.feature], check)) for key in outputs)
         yield from self._measure_hybrids(network, hybrids)
         peer = f"step-{keys[0].tasks_seen}"
         yield from self._measure(network.model, [k for k in inner if not k.reestimates], peer)
@@ -231,7 +233,8 @@ class LayerProbe:
         matrices = self._matrices(cuts, test.x, pooling, activities if diagnoses else None)
         if peer in peers_of(self.plan, self.job) and pooling == Pooling():
             self._keep(peer, matrices)
-        check_independence(cuts.named_values, test.x, test.y)
+        if peer == f"step-{self.job.last}":
+            check_independence(cuts.named_values, test.x, test.y)
         finite = {feature for feature, (x, _) in matrices.items() if x.isfinite().all()}
         nothing = Measurement(test=self.networks.scenario.test_examples)
         yield from ((key, nothing) for key in group if key.feature not in finite)

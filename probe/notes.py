@@ -181,7 +181,16 @@ def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def note_sentences(notes: "pd.DataFrame") -> Iterator[str]:
-    """Yield each note once for each learner, with the features, steps and runs it holds for."""
+    """Yield each note once for each learner, with the features, steps and runs it holds for.
+
+    What a readout reads of wide features is one sentence for all learners.
+    """
+    layouts = notes["note"].map(lambda note: bool(_LAYOUT.match(note))).astype(bool)
+    for readout, rows in notes[layouts].groupby("readout", sort=False):
+        by_layout = rows.groupby("note", sort=False)["feature"].unique().items()
+        each = (f"{', '.join(at)} as {note.partition(' reads ')[2]}" for note, at in by_layout)
+        yield f"{readout} reads {'; '.join(each)}"
+    notes = notes[~layouts]
     texts = notes["note"].map(without_decimals)
     for (learner, readout, _), rows in notes.groupby(["learner", "readout", texts], sort=False):
         features = listed(dict.fromkeys(filter(None, rows["feature"])))
@@ -228,4 +237,5 @@ def ranged(notes: Iterable[str]) -> str:
 
 
 # No part of a name, as of a module in a list.
+_LAYOUT = re.compile(r"\S+ reads ")  # of a readout
 _DECIMAL = re.compile(r"(?<![\w.'])[+-]?\d+\.\d+(?:e-?\d+)?(?![\w.'])")

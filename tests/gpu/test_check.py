@@ -5,7 +5,8 @@ import torch
 
 from tests.gpu import check
 
-QUICK = (check.mix_devices, check.use_caches, check.fit_and_compare, check.read_checkpoints)
+LONG = {"compare_with_cpu", "repeat", "probe_resnet", "run_two_workers", "run_ray"}
+QUICK = [one for one in check.CHECKS if one.__name__ not in LONG]
 
 
 @pytest.mark.parametrize("run", QUICK, ids=lambda run: run.__name__)

@@ -127,7 +127,7 @@ def varied(value: AnyValue, n: int) -> AnyValue:
     ends = sum(map(_ends, tensors(some)), torch.zeros((), device="cpu"))
     if ends.unique().numel() < 2 or len(ends) < n:
         return first(value, n)
-    # From the longest to the shortest, in turns from both ends.
+    # In turns from both ends of their order: the first few differ most.
     order = ends.argsort(stable=True)[torch.linspace(0, len(ends) - 1, n, device="cpu").long()]
     turns = torch.stack([order, order.flip(0)], 1).flatten()[:n]
     return mapped(some, lambda tensor: tensor[turns.to(tensor.device)])

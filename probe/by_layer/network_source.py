@@ -215,8 +215,8 @@ class NetworkSource:
         """
         if self._cuts is None:
             how = self.model.class_call
-            trainable = self.model.trainable
-            self._cuts = cut_each(model, features, sample, how.output, how.call, trainable)
+            trainable, tails = self.model.trainable, RETRAIN in self.plan.readouts
+            self._cuts = cut_each(model, features, sample, how.output, how.call, trainable, tails)
         return self._cuts
 
     @property

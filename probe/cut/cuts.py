@@ -203,6 +203,7 @@ def cut_each(
     output: Output = None,
     call: Call | None = None,
     trainable: Trainable = "tail",
+    tails: bool = True,
 ) -> Cuts:
     """Cut a copy of `model` at each of the features, to use the cuts again for other weights.
 
@@ -220,6 +221,7 @@ def cut_each(
         output: Key or index of the logits, if the model returns more than the logits.
         call: Function that calls the model on a batch, see `ModelCall`.
         trainable: The parameters to train downstream of each feature, see `probe.Model`.
+        tails: Whether to plan and check prefixes and tails, which reading features does not need.
 
     Returns:
         The cuts, in the order of the features.
@@ -230,7 +232,7 @@ def cut_each(
     """
     check_trainable(trainable)
     call_of_model = ModelCall(call=call, output=output)
-    return cut_found(find_each(model, features, sample, call_of_model, trainable))
+    return cut_found(find_each(model, features, sample, call_of_model, trainable), tails)
 
 
 def find_each(
@@ -264,8 +266,12 @@ def find_each(
     return [PlannedCut(feature=find(traced, name), trainable=trainable) for name in features]
 
 
-def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
+def cut_found(cuts_found: Sequence[Cut], tails: bool = True) -> Cuts:
     """Plan and check the cuts that one call of `find_each` returned.
+
+    Args:
+        cuts_found: The cuts.
+        tails: Whether to do so; else features can be read, and nothing retrained.
 
     Raises:
         InputError: A feature is random, or does not stay fixed while the rest is trained.
@@ -274,4 +280,4 @@ def cut_found(cuts_found: Sequence[Cut]) -> Cuts:
     if names := [cut.feature.name for cut in cuts if cut.feature.random]:
         why = "its value is drawn at random in eval mode too, or another thread draws meanwhile"
         raise InputError(f"cannot cut at {names[0]!r}: {why}: choose another layer, or wait")
-    return Cuts(planned(cuts))
+    return Cuts(planned(cuts) if tails else tuple(cuts))

@@ -188,8 +188,8 @@ def note_sentences(notes: "pd.DataFrame") -> Iterator[str]:
     layouts = notes["note"].map(lambda note: bool(_LAYOUT.match(note))).astype(bool)
     for readout, rows in notes[layouts].groupby("readout", sort=False):
         by_layout = rows.groupby("note", sort=False)["feature"].unique().items()
-        each = (f"{', '.join(at)} as {note.partition(' reads ')[2]}" for note, at in by_layout)
-        yield f"{readout} reads {'; '.join(each)}"
+        parts = (f"{', '.join(at)} as {note.partition(' reads ')[2]}" for note, at in by_layout)
+        yield f"{readout} reads {'; '.join(parts)}"
     notes = notes[~layouts]
     texts = notes["note"].map(without_decimals)
     for (learner, readout, _), rows in notes.groupby(["learner", "readout", texts], sort=False):

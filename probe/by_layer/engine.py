@@ -249,7 +249,7 @@ class LayerProbe:
 
     def _keep(self, peer: str, test: Matrices) -> None:
         """Keep a network's matrices to compare the last one with, if they are small."""
-        kept = [x.nbytes for each in (test, *self._earlier.values()) for x, _ in each.values()]
+        kept = [x.nbytes for one in (test, *self._earlier.values()) for x, _ in one.values()]
         parts = self.networks.scenario.merged.train.x, self.networks.scenario.test.x
         if sum(kept) <= sum(x.nbytes for part in parts for x in tensors(part)) // _SHARE:
             self._earlier[peer] = test

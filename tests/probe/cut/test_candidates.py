@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torchvision.models import VisionTransformer
 from torchvision.models.vgg import make_layers
 
-from probe.cut.candidates import candidates
+from probe.cut.candidates import candidates, suggestions
 from probe.cut.cuts import split
-from probe.cut.model_call import tensors_of
+from probe.cut.model_call import ModelCall, tensors_of
 from probe.errors import InputError
 from probe.modules import tap
 from probe.seeding import global_stream, stream
@@ -68,6 +68,8 @@ def test_order_shapes_and_parameters_are_those_of_hooks_and_autograd(name: str) 
         assert one.shape == tuple(value.shape[1:])
         assert one.frozen == elements(model, frozen)
         assert one.left == elements(model, behind_output - frozen)
+    suggested = {one.feature: bool(one.left) for one in found if one.suggested}
+    assert suggestions(model, x[:4], ModelCall()) == suggested
 
 
 @pytest.mark.parametrize("name", SMALL)

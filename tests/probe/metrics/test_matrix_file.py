@@ -52,10 +52,12 @@ tables = st.integers(2, 5).flatmap(
 def test_every_matrix_reads_back_bit_for_bit(tmp_path_factory, table):
     directory = tmp_path_factory.mktemp("matrix")
     try:
-        found = [read_text(directory, as_csv(table, gap)) for gap in ("", " NaN")]
-    except InputError:
+        texts = [read_text(directory, as_csv(table, gap)) for gap in ("", " NaN")]
+    except InputError as error:
+        if "the others: remove" not in str(error):
+            raise
         reject()  # simple numbers are the mean of others by chance
-    for R in (*found, read_saved(directory, table)):
+    for R in (*texts, read_saved(directory, table)):
         assert np.array_equal(R.values, table, equal_nan=True)
 
 

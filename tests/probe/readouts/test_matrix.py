@@ -141,14 +141,14 @@ def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module])
     x = torch.randn(300, 1, 16, 16)
     activities = dict[str, Activity]()
     feature_matrices(cut_each(model, ["1", "4"], x).each, x, activities=activities)
-    found = {name: activity.shares() for name, activity in activities.items()}
+    shares = {name: activity.shares() for name, activity in activities.items()}
     values = outputs(model, ["1", "4"], x)
     for name, a in (("1", values["1"].flatten(2)), ("4", values["4"][..., None])):
         scores = a.abs().mean((0, 2)) / a.abs().mean()
         dead = (a == a[:1]).all(0).all(1)
-        shares = [float(unit.double().mean()) for unit in (dead, scores <= 0.025)]
-        assert found[name] == dict(zip(found[name], [a.shape[1], *shares], strict=True))
-    assert found["1"] == {"units": 16, "dead": 3 / 16 * (act is nn.ReLU), "dormant": 3 / 16}
+        few = [float(unit.double().mean()) for unit in (dead, scores <= 0.025)]
+        assert shares[name] == dict(zip(shares[name], [a.shape[1], *few], strict=True))
+    assert shares["1"] == {"units": 16, "dead": 3 / 16 * (act is nn.ReLU), "dormant": 3 / 16}
 
 
 @pytest.mark.parametrize("shortest", [1, 6])

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from probe.errors import InputError
+from probe.memory import FileRows
 
 Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 """The input of a network, or of a part of it, for B examples: one or more tensors (B, ...)."""
@@ -27,12 +28,13 @@ class Rows(Protocol):
         """Return the rows at `indices` (B,), int64 on the data's device, in new memory."""
 
 
-def gather(rows: Rows | Value, indices: Tensor) -> Value:
+def gather(rows: Rows | Value, indices: Tensor, on_cpu: Tensor | None = None) -> Value:
     """Return rows by their index, as a copy that may be written into.
 
     Args:
         rows: N rows, or tensors (N, ...).
-        indices: (B,) int64, from 0.
+        indices: (B,) int64, from 0, on the data's device.
+        on_cpu: The same indices on the CPU, so that rows that are read there wait for no device.
 
     Returns:
         The B rows.
@@ -42,7 +44,9 @@ def gather(rows: Rows | Value, indices: Tensor) -> Value:
     """
     if isinstance(rows, Tensor | tuple | Mapping):
         # `index_select` copies whole rows: 2.4 times as fast as element by element.
-        return mapped(rows, lambda tensor: tensor.index_select(0, indices))
+        host = indices if on_cpu is None else on_cpu
+        read = lambda x: x.index_select(0, host if isinstance(x, FileRows) else indices)  # noqa: E731
+        return mapped(rows, read)
     return rows[indices]
 
 

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
 from probe.errors import InputError
-from probe.memory import FileRows
+from probe.memory import FileRows, free_memory
 from probe.reading.item_format import check_labels
 from probe.reading.read import read
 
@@ -159,10 +159,26 @@ class Examples(Labeled, Generic[X]):
         return self.part((self.task == number).nonzero()[:, 0]).changed(task=None)
 
     def to(self, device: torch.device) -> Examples[X]:
-        """Return the same examples on `device`, detached from any gradient."""
-        x = mapped(self.x, lambda tensor: tensor.detach().to(device))
-        task = None if self.task is None else self.task.to(device)
-        return self.changed(x=x, y=self.y.to(device), task=task)
+        """Return the same examples on `device`, detached from any gradient.
+
+        Inputs that take more than an eighth of a GPU's free memory stay where they are, and batches
+        of them are copied to the GPU when they are used.
+        """
+        y, task = self.y.to(device), None if self.task is None else self.task.to(device)
+        x = mapped(self.x, lambda tensor: _moved(tensor.detach(), y.device))
+        return self.changed(x=x, y=y, task=task)
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return a tensor on a device, or its rows, of which each batch is copied there."""
+    if tensor.device.type != "cpu" or device.type != "cuda":
+        return tensor.on(device) if isinstance(tensor, FileRows) else tensor.to(device)
+    if tensor.nbytes >= _LARGE and tensor.nbytes > free_memory(device) // 8:
+        return (tensor if isinstance(tensor, FileRows) else FileRows.of(tensor)).on(device)
+    moved = torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
+    for part, piece in zip(pieces(moved), pieces(tensor), strict=True):
+        part.copy_(piece)
+    return moved
 
 
 def join(parts: Sequence[Examples[X]]) -> Examples[X]:

@@ -140,10 +140,10 @@ Array = np.ndarray[Any, Any]
 
 
 class FileRows(Tensor):
-    """Rows (N, ...) of mapped files or of large tensors, on the CPU, read when they are used.
+    """Rows (N, ...) of mapped files or of large tensors, read from the CPU when they are used.
 
-    A batch by `index_select` or a slice is read into new memory. `at`, `split` and `cat` return
-    such rows again without reading any. Any other operation first reads all rows.
+    A batch by `index_select` or a slice is read into new memory of the device. `at`, `split` and
+    `cat` return such rows again without reading any. Any other operation first reads all rows.
 
     Args:
         sources: Arrays (n, ...) of real numbers without gaps in memory, which are read as float32;
@@ -152,6 +152,7 @@ class FileRows(Tensor):
             first source.
         finite: Whether NaN and Inf are ruled out.
         form: An example of the rows (1, ...) if the sources are bytes.
+        device: The device that batches are copied to, None = the CPU.
     """
 
     sources: tuple[Array, ...]
@@ -169,13 +170,15 @@ class FileRows(Tensor):
         places: Any = None,
         finite: bool = False,
         form: Tensor | None = None,
+        device: torch.device | None = None,
     ) -> Self:
         if places is None:
             indices = torch.arange(len(sources[0]), device="cpu")
             places = torch.stack([torch.zeros_like(indices), indices])
         shape = sources[0].shape[1:] if form is None else form.shape[1:]
         dtype = torch.float32 if form is None else form.dtype
-        rows: Self = Tensor._make_wrapper_subclass(cls, (places.shape[1], *shape), dtype=dtype)
+        size, device = (places.shape[1], *shape), device or torch.device("cpu")
+        rows: Self = Tensor._make_wrapper_subclass(cls, size, dtype=dtype, device=device)
         rows.sources, rows.places, rows.finite, rows.form = tuple(sources), places, finite, form
         return rows
 
@@ -187,16 +190,31 @@ class FileRows(Tensor):
 
     def at(self, indices: Tensor | slice) -> Self:
         """Return the rows at `indices` (n,), int64 from 0, unread."""
-        return type(self)(self.sources, self.places[:, indices], self.finite, self.form)
+        if isinstance(indices, Tensor):
+            indices = indices.cpu()
+        return self._like(self.sources, self.places[:, indices], self.form)
+
+    def on(self, device: torch.device) -> Self:
+        """Return the same rows, unread, whose batches are copied to a device."""
+        return type(self)(self.sources, self.places, self.finite, self.form, device)
+
+    def _like(self, sources: Sequence[Array], places: Tensor, form: Tensor | None) -> Self:
+        return type(self)(sources, places, self.finite, form, self.device)
 
     def flat(self) -> Self:
         """Return the rows as (N, D), unread."""
         form = None if self.form is None else self.form.flatten(1)
         sources = [source.reshape(len(source), -1) for source in self.sources]
-        return type(self)(sources, self.places, self.finite, form)
+        return self._like(sources, self.places, form)
 
     def read(self, indices: Tensor | slice) -> Tensor:
-        """Return the rows at `indices` (n,) as a plain tensor (n, ...)."""
+        """Return the rows at `indices` (n,) as a plain tensor (n, ...) on the device."""
+        rows = self._read(indices.cpu() if isinstance(indices, Tensor) else indices)
+        if self.device.type == "cuda" and torch.cuda.is_available():
+            rows = rows.pin_memory()  # so that nobody waits for the copy
+        return rows.to(self.device, non_blocking=True)
+
+    def _read(self, indices: Tensor | slice) -> Tensor:
         if self.form is not None and len(self.sources) == 1:
             raw = torch.from_numpy(self.sources[0]).index_select(0, self.places[1, indices])
             return raw.view(self.dtype).view(len(raw), *self.shape[1:])
@@ -261,7 +279,7 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     pairs = zip(numbers, blocks, strict=True)
     places = torch.cat([torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1)
     finite = all(block.finite for block in blocks)
-    return FileRows([*sources.values()], places, finite, forms[0])
+    return FileRows([*sources.values()], places, finite, forms[0], parts[0].device)
 
 
 _aten = torch.ops.aten

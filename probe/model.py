@@ -61,6 +61,8 @@ class Model:
         trainable: The parameters to train: `tail` = everything that the feature does not depend
             on; `as given` = only those of them that require gradients in the given model (the
             weights of LoRA, not of its base).
+        device: The device on which networks in files are measured: `cpu`, `cuda` or `cuda:N`;
+            `auto` = that of the data, or a GPU if there is one.
         orders: The task orders of files with {order} in their names: a rule (`rotate`), or the
             tasks, from 1, by the name of the order.
 
@@ -77,6 +79,7 @@ class Model:
     fresh: Fresh | Mapping[str, Factory] | None = None
     trainable: Trainable = "tail"
     orders: str | Mapping[str, Sequence[int]] | None = None
+    device: str = "auto"
     load: Callable[[Path], nn.Module] | None = None
     weights: str | None = None
 

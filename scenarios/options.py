@@ -54,7 +54,7 @@ class JobOptions:
     workers: int | None = flag("Jobs to run in parallel; by default one for each core or GPU.")
     shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
     controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
-    device: str = flag("cpu, cuda or cuda:N.", "cpu")
+    device: str = flag("cpu, cuda or cuda:N; auto = a GPU if there is one.", "auto")
     cache_budget: str | None = flag("Activation cache, as 4GB; half of the free memory by default.")
     tables: bool = flag("Print every table, not only the answer.", False)
     dry_run: bool = flag("Show the jobs, training steps and memory needed; write nothing.", False)

@@ -6,8 +6,8 @@ is C w X'X + I for each class, w the mean of its p (1 - p): with w = 1/2 it is B
 the iterations that plain L-BFGS takes to reach a hundredth.
 """
 
-from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -23,10 +23,10 @@ _CHUNK = 2**20  # numbers whose rows stay in a CPU's cache between logits and gr
 _LARGE_CHUNK = 65536  # rows on other devices
 _LOWEST = -80.0  # below the largest logit: exp of less is slow (denormal) and adds nothing
 
-_Pairs = deque[tuple[Tensor, Tensor]]  # a step and the gradient's change, both flat
+_Pairs = tuple[tuple[Tensor, Tensor], ...]  # a step and the gradient's change, both flat
 
 
-_Evaluation = tuple[float, Tensor, Tensor]
+_Evaluation = tuple[Tensor, Tensor, Tensor]
 """The objective at a point: its value, gradient (K, D + 1) float64, and `weight` (K, 1).
 
 The weight of a class is the sum of its p (1 - p) over all examples, which sets the curvature.
@@ -50,7 +50,7 @@ class LogisticLoss:
 
     >>> objective = LogisticLoss(torch.tensor([[1.0], [-1.0]]), torch.tensor([0, 1]), 2, 1.0)
     >>> value, gradient, _ = objective(objective.start)
-    >>> round(value, 6), gradient.tolist()
+    >>> round(float(value), 6), gradient.tolist()
     (1.386294, [[-1.0, 0.0], [1.0, 0.0]])
     """
 
@@ -95,7 +95,7 @@ class LogisticLoss:
             chances.scatter_add_(0, labels, taken)
             slope += chances @ rows
             tilt += chances.sum(1, keepdim=True)
-        value = float(self._C * loss + weight.square().sum() / 2)
+        value = self._C * loss + weight.square().sum() / 2
         gradient = torch.cat([_turned(slope, self._axes), tilt], 1).mul_(self._C)
         return value, gradient, curve
 
@@ -134,24 +134,57 @@ def minimize(
         The parameters (K, D + 1), the objective there, the number of iterations, and the remaining
         gain as a share of the objective.
     """
-    where = objective.start
-    value, gradient, weight = objective(where)
-    pairs: _Pairs = deque(maxlen=_MEMORY)
+    point = _point(objective, objective.start, objective(objective.start))
     gain = torch.inf
     for iterations in range(most + 1):
-        direction = _direction(gradient, pairs, objective.curvature(weight))
-        slope = _product(direction, gradient)
-        gain = -slope / 2 / max(value, torch.finfo(torch.float64).tiny)
+        gain = -point.slope / 2 / max(point.value, torch.finfo(torch.float64).tiny)
         if gain <= tolerance or iterations == most:
             break
-        stepped = _search(objective, where, direction, value, slope)
-        if stepped is None:
+        if (after := _search(objective, point)) is None:
             break
-        step, (value, ahead, weight) = stepped
-        if _product(step, change := ahead - gradient) > 0:
-            pairs.append((step.flatten(), change.flatten()))
-        where, gradient = where + step, ahead
-    return where, value, iterations, gain
+        point = after
+    return point.where, point.value, iterations, gain
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A point of the search (K, D + 1), and the direction in which to go on from it.
+
+    `slope` is the derivative of the objective in this direction.
+    """
+
+    where: Tensor
+    gradient: Tensor
+    pairs: _Pairs
+    direction: Tensor
+    value: float
+    slope: float
+
+
+def _point(
+    objective: LogisticLoss,
+    where: Tensor,
+    evaluation: _Evaluation,
+    before: _Point | None = None,
+    step: Tensor | None = None,
+) -> _Point:
+    """Return the point at which the objective was evaluated, reached from another by a step.
+
+    The host waits for the device once: the step is taken to be one to remember, as nearly all are.
+    """
+    value, gradient, weight = evaluation
+    pairs: _Pairs = ()
+    curvature, bend = objective.curvature(weight), value.new_ones(())
+    if before is not None and step is not None:
+        change = gradient - before.gradient
+        pairs = (*before.pairs, (step.flatten(), change.flatten()))[-_MEMORY:]
+        bend = _product(step, change)
+    direction = _direction(gradient, pairs, curvature)
+    numbers = torch.stack([value, _product(direction, gradient), bend]).tolist()
+    if before is not None and not numbers[2] > 0:
+        direction = _direction(gradient, pairs := before.pairs, curvature)
+        numbers[1] = float(_product(direction, gradient))
+    return _Point(where, gradient, pairs, direction, *numbers[:2])
 
 
 def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
@@ -182,21 +215,23 @@ def _divided(change: Tensor, curvature: Tensor) -> Tensor:
     return quotient - quotient.mean(0)
 
 
-def _product(a: Tensor, b: Tensor) -> float:
-    return float(torch.dot(a.flatten(), b.flatten()))
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    return torch.dot(a.flatten(), b.flatten())
 
 
-def _search(
-    objective: LogisticLoss, where: Tensor, direction: Tensor, value: float, slope: float
-) -> tuple[Tensor, _Evaluation] | None:
-    """Return the first step along the direction that lowers the objective enough, or None."""
-    length = 1.0
+def _search(objective: LogisticLoss, point: _Point) -> _Point | None:
+    """Return the first point along the direction that lowers the objective enough, or None."""
+    length, slope = 1.0, point.slope
     for _ in range(_HALVINGS):
-        step = length * direction
-        point = objective(where + step)
-        if point[0] <= value + _ARMIJO * length * slope + _NOISE * abs(value):
-            return step, point
+        step = length * point.direction
+        evaluation = objective(where := point.where + step)
+        enough = point.value + _ARMIJO * length * slope + _NOISE * abs(point.value)
+        # A first step mostly serves, so that a GPU is not asked for its value beforehand.
+        if (length == 1 and where.device.type != "cpu") or float(evaluation[0]) <= enough:
+            after = _point(objective, where, evaluation, point, step)
+            if after.value <= enough:
+                return after
         # The minimum of the parabola through value, slope and new value, not too near to an end.
-        bend = point[0] - value - slope * length
+        bend = float(evaluation[0]) - point.value - slope * length
         length *= min(0.5, max(0.1, -slope * length / (2 * bend)))
     return None

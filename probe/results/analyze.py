@@ -15,7 +15,7 @@ from typing import Literal, cast
 import torch
 from torch import nn
 
-from probe.batch import tensors, varied
+from probe.batch import varied
 from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.network_source import NetworkSource
@@ -29,12 +29,12 @@ from probe.by_layer.trained_networks import (
     trained_networks,
 )
 from probe.cut.model_call import Called
+from probe.devices import device_named
 from probe.errors import InputError
 from probe.examples import match_inputs
 from probe.extensions import NetworkEntry, marks_of
 from probe.files import make_folder
 from probe.locks import lock
-from probe.memory import free_memory
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
 from probe.progress import tracked
@@ -106,8 +106,8 @@ def analyze(
             `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`, or the folder of a
             `probe.Recorder`. `Model(models, ...)` defines how to call networks and how to make a
             new one; files need the latter (`Model(pattern, fresh=build)`). Networks in memory are
-            measured where they are, those in files where the data are, or on a GPU with room for
-            the data.
+            measured where they are, those in files on a GPU if there is one (`Model(device=)`);
+            of data too large for it, batches are copied there.
         train: Examples of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
             DataLoader; or a list of these, one for each task; class labels 0..K-1.
         test: Test examples, in the same form as `train`.
@@ -148,7 +148,7 @@ def analyze(
         model, recording, examples = _complete(model, train, test, tasks)
         T, ceiling = len(examples.classes), None if offline == "train" else offline
         networks = trained_networks(model, untrained, ceiling, recording, T, measurements.seeds)
-        examples = _on_device(examples, networks)
+        examples = _on_device(examples, networks, model.device)
         model, name, code, marked_features = _identify(model, networks)
         orders = {run.order for run in networks.runs}
         model, examples = make_task_aware(model, examples, networks.blank, orders)
@@ -250,29 +250,35 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
     return replace(model, output=output, head=head, orders=model.orders or orders)
 
 
-def _on_device(examples: TaskedExamples, networks: TrainedNetworks) -> TaskedExamples:
+def _on_device(examples: TaskedExamples, networks: TrainedNetworks, name: str) -> TaskedExamples:
     """Return the examples on the networks' device; raises InputError unless each task has some."""
     train, test = match_inputs(*examples.splits.values())
     for number, count in enumerate(examples.sizes("test"), 1):
         if count < _FEWEST:
             raise InputError(f"task {number} has {count} test examples, expected {_FEWEST} or more")
-    size = sum(x.nbytes for part in (train, test) for x in tensors(part.x))
-    device = _device(train.y.device, size) if networks.build else device_of(networks.blank())
+    device = _device_of(networks, name, train.y.device)
     return replace(examples, splits={"train": train.to(device), "test": test.to(device)})
 
 
-def _device(device: torch.device, size: int) -> torch.device:
-    """Return the device for networks in files: that of the data, or a GPU that has room for them.
+def _device_of(networks: TrainedNetworks, name: str, device: torch.device) -> torch.device:
+    """Return the device on which networks are measured.
 
     Args:
+        networks: The networks.
+        name: The name of the device, or `auto`.
         device: The device of the data.
-        size: Their bytes.
     """
-    gpu = torch.device("cuda")
-    if device.type != "cpu" or not torch.cuda.is_available() or size > free_memory(gpu) // 2:
+    is_free = networks.build is not None
+    if not is_free:
+        device = device_of(networks.blank())
+    if name == "auto" and (device.type != "cpu" or not is_free):
         return device
-    print(f"networks are measured on {torch.cuda.get_device_name()}", file=sys.stderr)
-    return gpu
+    asked = device_named(name)
+    if not is_free and (asked.type, asked.index or 0) != (device.type, device.index or 0):
+        raise InputError(f"device={name!r}, but the networks are on {device}: move them there")
+    if name == "auto" and asked.type == "cuda":
+        print(f"networks are measured on {torch.cuda.get_device_name()}", file=sys.stderr)
+    return asked
 
 
 def _identify(

@@ -143,7 +143,8 @@ def _scores(
     parts = []
     with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
         for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(batch_size):
-            batch, labels = (mapped(gather(v, indices), lambda t: t.to(device)) for v in (x, y))
+            rows = (gather(v, indices.to(tensors(v)[0].device)) for v in (x, y))
+            batch, labels = (mapped(value, lambda t: t.to(device)) for value in rows)
             if callable(score):
                 values = score(network, batch, labels)
             else:

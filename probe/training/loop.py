@@ -145,9 +145,10 @@ def fit(
         for epoch in range(recipe.epochs):
             epoch_losses = []
             # Drawn on the CPU, so that the order is the same on every device.
-            order = permutation(len(data), generator).to(device, non_blocking=True)
-            for indices in order.tensor_split(ends[:-1]):
-                x, y = gather(data.x, indices), data.y.index_select(0, indices)
+            order = permutation(len(data), generator)
+            orders = order, order.to(device, non_blocking=True)
+            for on_cpu, indices in zip(*(o.tensor_split(ends[:-1]) for o in orders), strict=True):
+                x, y = gather(data.x, indices, on_cpu), data.y.index_select(0, indices)
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)

@@ -188,14 +188,14 @@ def features(
     network: Annotated[str, typer.Option(help="A classification network of torchvision.")],
     out: Annotated[Path, typer.Option(metavar="FILE.npz", help="The feature file to write.")],
     weights: Annotated[str, _WEIGHTS] = "default",
-    device: Annotated[str, typer.Option(help="cpu, cuda or cuda:N.")] = "cpu",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
 ) -> None:
     """Write a feature file from images, using the last hidden layer of a pretrained network.
 
     A study takes the file instead of a data set. torchvision downloads its weights if needed.
     """
+    from probe.devices import device_named
     from scenarios.data.image_features import write_features_of_images
-    from scenarios.execution.devices import device_named
 
     write_features_of_images(folder, network, weights, out, device_named(device))
 

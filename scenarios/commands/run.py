@@ -12,6 +12,7 @@ plan and the tables, are written under the directory's lock.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from probe.by_layer.jobs import is_retraining, jobs_of
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
+from probe.devices import device_named
 from probe.files import make_folder, sweep
 from probe.locks import is_locked, lock
 from probe.metrics.murata import RETRAIN
@@ -33,7 +35,7 @@ from scenarios.commands.report import build, show_report
 from scenarios.commands.screen import progress
 from scenarios.commands.screen.terminal import show_line
 from scenarios.data.datasets import Location
-from scenarios.execution.devices import device_named, executor_for, side_by_side
+from scenarios.execution.devices import executor_for, side_by_side
 from scenarios.execution.schedule import Executor, execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
@@ -97,9 +99,9 @@ def carry_through(
         InputError: Flags, data or networks cannot be used; nothing is written then.
         NotWritten: The run directory can no longer be written to.
     """
-    device = device_named(options.device, here=not options.remote)
-    executor = executor_for(options, device)
-    source, loader, sizes = prepare(device)
+    device = _device(options)
+    options = replace(options, device=str(device))
+    executor, (source, loader, sizes) = executor_for(options, device), prepare(device)
     plan, jobs = source.plan, jobs_of(source.plan)
     work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
@@ -125,6 +127,14 @@ def carry_through(
         if options.report:
             show_report([root], options.report)
     return progress.show_ends(root, ends, run_directory.remarks(root, states))
+
+
+def _device(options: RunOptions) -> torch.device:
+    """Return the device of the jobs, and show it where nobody chose a GPU."""
+    device = device_named(options.device, here=not options.remote)
+    if options.device == "auto" and device.type == "cuda":
+        show_line(f"jobs run on {torch.cuda.get_device_name()}: --device cpu would not use it")
+    return device
 
 
 def _rows_of(plan: Plan) -> str:

@@ -3,7 +3,6 @@
 Without `--executor`, one worker runs in this process, and several run in a pool.
 """
 
-import re
 from functools import partial
 
 import torch
@@ -14,32 +13,6 @@ from scenarios.execution.cluster import cluster
 from scenarios.execution.pool import pool
 from scenarios.execution.schedule import Executor, inline
 from scenarios.options import RunOptions
-
-
-def device_named(name: str, here: bool = True) -> torch.device:
-    """Return a device by name.
-
-    Args:
-        name: The name, cpu, cuda or cuda:N.
-        here: Whether this machine must have the device, or only the machines that compute.
-
-    Returns:
-        The device.
-
-    Raises:
-        InputError: The device is unknown or missing.
-
-    Example:
-        >>> device_named("cpu")
-        device(type='cpu')
-    """
-    if not re.fullmatch(r"cpu(:0)?|cuda(:(0|[1-9]\d?))?", name):
-        raise InputError(f"unknown device {name!r}: expected cpu, cuda or cuda:N")
-    device = torch.device(name)
-    if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        count = torch.cuda.device_count()
-        raise InputError(f"torch sees {count} CUDA devices, but no {name!r}: use another, or cpu")
-    return device
 
 
 def side_by_side(options: RunOptions, device: torch.device) -> int:

@@ -17,6 +17,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
+from probe.memory import FileRows
+
 DEVICE = torch.device("cuda")
 
 CPU = torch.device("cpu")
@@ -48,6 +50,15 @@ class Held(Tensor):
     @property
     def device(self) -> torch.device:
         return DEVICE
+
+    @property
+    def data(self) -> Tensor:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Held) -> None:
+        Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
+        self.held = value.held
 
     def data_ptr(self) -> int:
         return self.held.data_ptr()
@@ -95,6 +106,13 @@ class OtherDevice(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = dict(kwargs or {})
+        if any(isinstance(leaf, FileRows) for leaf in tree_leaves((args, given))):
+            # Rows in the CPU's memory, whose batches are copied to the device.
+            super().__enter__()
+            try:
+                return FileRows.__torch_dispatch__(func, types, args, given)
+            finally:
+                super().__exit__(None, None, None)
         tensors = [leaf for leaf in tree_leaves((args, given)) if isinstance(leaf, Tensor)]
         held = [tensor for tensor in tensors if isinstance(tensor, Held)]
         asked = given.get("device")
@@ -102,7 +120,7 @@ class OtherDevice(TorchDispatchMode):
         if not (held or there):
             return func(*args, **given)
         _refuse_a_mixture(func, args, given, tensors, there)
-        if _waits(func, args, tensors, there):
+        if _waits(func, args, given, tensors, there):
             self.waits[_name(func)] += 1
         if asked is not None:
             given["device"] = CPU
@@ -130,13 +148,15 @@ def _refuse_a_mixture(func: Any, args: Any, given: Any, tensors: list[Tensor], t
         raise RuntimeError(f"{func} mixes devices: CPU tensors of shapes {shapes} among others")
 
 
-def _waits(func: Any, args: Any, tensors: list[Tensor], there: bool) -> bool:
+def _waits(func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool) -> bool:
     called = _name(func)
     if called in _INDEXING:
         # A mask's shape depends on values, and numbers from the CPU are copied.
         indices = [each for each in args[1] if each is not None]
         return any(each.dtype == torch.bool or not isinstance(each, Held) for each in indices)
     if called in _COPYING:
+        if there and (given.get("non_blocking") or args[-1] is True):
+            return False  # on the way to the device
         sides = {isinstance(each, Held) for each in tensors}
         return len(sides | ({there} if called == "_to_copy" else set())) > 1
     return called in _WAITING

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 import probe
 from probe.errors import InputError
-from probe.results.analyze import _device
+from probe.results.analyze import _device_of
 from tests.probe.by_layer.nets import FEATURES, SHORT, TASKS, analyzed, digits, finetuned, fresh
 from tests.scenarios.tiny_run import measured
 
@@ -172,12 +173,20 @@ def test_networks_in_memory_may_be_of_several_seeds() -> None:
         assert values[0].value.tolist() == values[1].value.tolist()
 
 
-def test_networks_in_files_are_measured_on_a_gpu_with_room(monkeypatch, capsys):
+def test_networks_are_measured_where_they_are_and_files_on_a_gpu_if_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     cpu, elsewhere = torch.device("cpu"), torch.device("meta")
-    assert torch.cuda.is_available() or _device(cpu, 1) == cpu
-    for name, value in ("is_available", True), ("mem_get_info", (100, 0)), ("get_device_name", "A"):
+    files, networks = (SimpleNamespace(build=b, blank=lambda: nn.Linear(1, 1)) for b in (1, None))
+    assert torch.cuda.is_available() or _device_of(files, "auto", cpu) == cpu
+    for name, value in ("is_available", True), ("device_count", 2), ("get_device_name", "A"):
         monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
-    assert [_device(d, size).type for d, size in ((cpu, 51), (elsewhere, 1))] == ["cpu", "meta"]
+    for source, name, data in (files, "cpu", cpu), (networks, "auto", cpu), (networks, "cpu", cpu):
+        assert _device_of(source, name, data) == cpu
+    assert _device_of(files, "auto", elsewhere) == elsewhere
+    assert _device_of(files, "cuda:1", cpu) == torch.device("cuda:1")
+    with pytest.raises(InputError, match="cuda:1"):
+        _device_of(networks, "cuda:1", cpu)
     assert not capsys.readouterr().err
-    assert _device(cpu, 50).type == "cuda"
+    assert _device_of(files, "auto", cpu).type == "cuda"
     assert capsys.readouterr().err == "networks are measured on A\n"

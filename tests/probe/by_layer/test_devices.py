@@ -1,0 +1,110 @@
+"""Measurements on a device that is not the CPU: the same numbers, of data on the device or not."""
+
+from copy import deepcopy
+
+import pandas as pd
+import pytest
+import torch
+from torch import Tensor, nn
+
+import probe
+from probe import Examples, Recipe
+from probe.memory import FileRows
+from probe.readouts.lbfgs import LogisticLoss, minimize
+from probe.training.loop import fit
+from tests.laws.other_device import OtherDevice
+
+TASKS = [[0, 1], [2, 3], [4, 5]]
+
+
+def network() -> nn.Module:
+    stem = nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU()
+    return nn.Sequential(*stem, nn.Conv2d(8, 8, 3, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(32, 6))
+
+
+def data(examples: int) -> tuple[Tensor, Tensor]:
+    draw = torch.Generator().manual_seed(examples)
+    return torch.randn(examples, 3, 8, 8, generator=draw), torch.arange(examples) % 6
+
+
+@pytest.fixture
+def networks() -> dict[int, nn.Module]:
+    torch.manual_seed(0)
+    return {tasks_seen: network() for tasks_seen in range(4)}
+
+
+def tables(networks: dict[int, nn.Module], device: torch.device) -> dict[str, pd.DataFrame]:
+    networks = {t: deepcopy(network).to(device) for t, network in networks.items()}
+    result = probe.analyze(
+        networks, data(120), data(60), TASKS, ["2", "4"], offline=deepcopy(networks[2]),
+        readouts=["retrain", "linear", "linear-task", "ncm", "knn"],
+        recipe=Recipe(epochs=2, batch_size=32),
+    )  # fmt: skip
+    tables = result.tables()
+    # A small chain on a CPU is trained by passes written out, whose loss has other last digits.
+    return {n: t.drop(columns=["loss"], errors="ignore") for n, t in tables.items() if n != "times"}
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_an_analysis_on_another_device_gives_the_same_tables(
+    networks: dict[int, nn.Module], fits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = tables(networks, torch.device("cpu"))
+    copied: list[FileRows] = []
+    monkeypatch.setattr("probe.examples._LARGE", 2**25 if fits else 0)
+    for module in ("examples", "values.allocation"):
+        monkeypatch.setattr(f"probe.{module}.free_memory", lambda _: 10**5)
+    on = FileRows.on
+    monkeypatch.setattr(FileRows, "on", lambda *rows: copied.append(on(*rows)) or copied[-1])
+    with OtherDevice() as there:
+        elsewhere = tables(networks, there.device)
+    assert bool(copied) != fits
+    for name, table in expected.items():
+        pd.testing.assert_frame_equal(table, elsewhere[name], rtol=1e-12)
+
+
+def test_so_do_causes_by_example(networks: dict[int, nn.Module]) -> None:
+    x, y = data(30)
+    models = {1: networks[1], 2: networks[2]}
+
+    def causes(device: torch.device) -> pd.DataFrame:
+        at = {t: deepcopy(network).to(device) for t, network in models.items()}
+        test = [(x[:15].to(device), y[:15]), (x[15:], y[15:].to(device))]
+        return probe.causes(at, test, "loss", ["2", "4"])
+
+    expected = causes(torch.device("cpu"))
+    with OtherDevice() as there:
+        pd.testing.assert_frame_equal(causes(there.device), expected)
+
+
+def waits(batch_size: int) -> int:
+    """Train on rows that stay in the CPU's memory."""
+    x, y = data(60)
+    with OtherDevice() as there:
+        rows = Examples(FileRows.of(x).on(there.device), y.to(there.device))
+        model = network().to(there.device)
+        there.waits.clear()
+        fit(model, rows, Recipe(epochs=1, batch_size=batch_size), torch.Generator())
+        return there.waits.total()
+
+
+def test_no_step_waits_for_rows_outside_of_the_device() -> None:
+    assert waits(12) == waits(60) > 0
+
+
+def test_a_step_of_a_linear_fit_waits_once() -> None:
+    x, y = data(120)
+    with OtherDevice() as there:
+        loss = LogisticLoss(x.flatten(1).to(there.device), y.to(there.device), 6, 1.0)
+        counts = []
+        for steps in (1, 6):
+            there.waits.clear()
+            minimize(loss, 0.0, steps)
+            counts.append(there.waits.total())
+    assert counts[1] - counts[0] == 5
+
+
+def test_networks_in_memory_are_measured_where_they_are(networks: dict[int, nn.Module]) -> None:
+    model = probe.Model(networks, device="cuda:7")
+    with pytest.raises(probe.errors.InputError, match="cuda:7"):
+        probe.analyze(model, data(12), data(12), TASKS, ["2"])

@@ -298,10 +298,12 @@ class Protocol:
         split.reinitialize(self.fresh, stream(how.seed, "tail", name))
         parameters = {n: x for n, x in split.fresh_values.items() if n in facts.trained}
         before = notes.sums_of(parameters.values())
-        budgets = {multiple: multiple * how.recipe.epochs for multiple in how.multiples}
-        halves = {epochs // 2 for epochs in budgets.values()} - {0}
-        *earlier, last = sorted(halves.union(budgets.values()))
-        recipe, recorder = replace(how.recipe, epochs=last), HistoryRecorder(earlier)
+        recipes = {multiple: how.recipe.times(multiple) for multiple in how.multiples}
+        budgets = {m: recipe.epochs_on(len(self.train)) for m, recipe in recipes.items()}
+        # With early stopping, nobody knows beforehand which half is.
+        halves = set() if how.recipe.patience else {epochs // 2 for epochs in budgets.values()}
+        *earlier, last = sorted({*halves, *budgets.values()} - {0})
+        recipe, recorder = recipes[max(recipes)], HistoryRecorder(earlier)
         with located(f"retraining from {name!r}"), explained(self.train.x):
             data = Labeled(values[0].pop(name), self.train.y)
             fit(tail, data, recipe, stream(how.seed, "retrain", name), recorder)

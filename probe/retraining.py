@@ -60,7 +60,8 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
         recipe: The recipe.
 
     Raises:
-        InputError: The multiples are invalid, or the learning rate depends on the length.
+        InputError: The multiples are invalid, or the learning rate or early stopping depends on the
+            length.
     """
     positive = all(type(multiple) is int and multiple > 0 for multiple in multiples)
     if not multiples or not positive or sorted(set(multiples)) != list(multiples):
@@ -68,10 +69,11 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
             f"the budget must be multiples of the recipe's epochs, ascending, such as 1, 2, 4; "
             f"got {', '.join(map(str, multiples)) or 'none'}"
         )
-    if len(multiples) > 1 and (recipe.schedule != "constant" or recipe.warmup):
+    by_length = recipe.schedule != "constant" or recipe.warmup or recipe.patience
+    if len(multiples) > 1 and by_length:
         raise InputError(
-            "several budgets are measured in one training, but a schedule or warm-up depends on "
-            "its length: train with a constant learning rate, or give a single budget"
+            "several budgets are measured in one training, but a schedule, warm-up or early "
+            "stopping depends on its length: leave them out, or give a single budget"
         )
 
 

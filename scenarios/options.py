@@ -99,7 +99,7 @@ class JobOptions:
 class RunOptions(JobOptions):
     """The flags of `probe run` as they were typed, each with its help; None = not given.
 
-    The first ten and `controls` change the study, see `scenarios.study.study_file.overridden`.
+    The first eleven and `controls` change the study, see `scenarios.study.study_file.overridden`.
     Raises InputError for impossible values, and for flags that do not fit together.
 
     >>> RunOptions(executor="inline", workers=1).shard is None
@@ -111,6 +111,7 @@ class RunOptions(JobOptions):
     orders: str | None = flag("Task orders: rotate, none or shuffle:N.")
     epochs: int | None = flag("Epochs of training and retraining.")
     train_limit: int | None = flag("Training examples per class.")
+    test_limit: int | None = flag("Test examples per class.")
     validation: int | None = flag("Test on this many held-out training examples per class instead.")
     dataset: str | None = flag("Other data: NAME or A.npz,B.npz.")
     epoch_multiples: str | None = flag("Test after these multiples of retraining epochs: 1,2,4.")

@@ -47,7 +47,7 @@ def with_steps(
     parameters = sum(parameter.numel() for parameter in network.parameters())
     forward = max(counter.get_total_flops() / 2 / SAMPLE, parameters)
     epoch = 3 * forward * examples + _STEP * ceil(examples / recipe.batch_size)
-    work = tails * recipe.epochs * max(probing.budget) * epoch
+    work = tails * recipe.epochs_on(examples) * max(probing.budget) * epoch
     settled = {
         name: readout.model_copy(update={"steps": "all" if work <= _MOST else "ends"})
         for name, readout in unsettled.items()

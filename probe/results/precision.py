@@ -58,7 +58,7 @@ def _faster(recipe: Recipe, model: nn.Module, data: Examples, device: torch.devi
         return "bf16" if here and torch.cuda.is_bf16_supported(False) else "fp32"
     batch = Examples(first(data.x, recipe.batch_size), data.y[: recipe.batch_size]).to(device)
     fp32, bf16 = (
-        seconds(model, batch, replace(recipe, epochs=_STEPS, precision=cast(Any, precision)))
+        seconds(model, batch, replace(recipe.of_epochs(_STEPS), precision=cast(Any, precision)))
         for precision in ("fp32", "bf16")
     )
     return "bf16" if fp32 >= _GAIN * bf16 else "fp32"

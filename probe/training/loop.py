@@ -1,25 +1,27 @@
 """The training loop that learners, tails and probes share."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from typing import ClassVar, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from probe.batch import gather
+from probe.batch import Value, gather
 from probe.errors import InputError
 from probe.examples import Labeled
 from probe.modules import mode
 from probe.seeding import every_global_stream, no_other_draws, permutation
 from probe.training.chain import Chain, chained
 from probe.training.costs import OpsMeter
+from probe.training.early_stopping import EarlyStopping
 from probe.training.memory_format import faster_layout
 from probe.training.optimizers import updates
 from probe.training.precision import OVERFLOW, lowered, products
-from probe.training.recipe import Recipe
+from probe.training.recipe import Recipe, batch_ends
 
 
 class Objective:
@@ -68,6 +70,19 @@ class Objective:
         self.saw(scores.detach(), y)
         return functional.cross_entropy(scores, y)
 
+    def validation_loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        """Return the loss on held-out examples, for early stopping.
+
+        Args:
+            model: The model in eval mode.
+            x: The examples, (B, ...).
+            y: Labels of the examples, (B,) int64.
+
+        Returns:
+            The loss, a scalar.
+        """
+        return functional.cross_entropy(model(x), y)
+
     def saw(self, scores: Tensor, y: Tensor) -> None:
         """Receive the scores of a batch, before its step.
 
@@ -103,8 +118,8 @@ def fit(
     """Train `model` in place on N examples with a new optimizer.
 
     Every epoch visits each example once, in an order drawn from `generator`; randomness inside the
-    model (dropout) follows from it too. Only parameters that require gradients change; modes and
-    global generators are restored afterwards.
+    model (dropout) follows from it too. With `patience`, examples are held out first. Only
+    parameters that require gradients change; modes and global generators are restored afterwards.
 
     Args:
         model: The model.
@@ -124,8 +139,9 @@ def fit(
     >>> model(data.x).argmax(1).tolist()
     [0, 1]
     """
-    steps = objective or Objective()
-    ends, device = _ends(len(data), recipe.batch_size), data.y.device
+    steps, device = objective or Objective(), data.y.device
+    stopping = EarlyStopping(data, recipe, generator, steps.validation_loss)
+    total = left = recipe.steps(len(data))
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
@@ -139,16 +155,13 @@ def fit(
         # Made where a chain's parameters lie as they will. Adam's moments start at 0 with each
         # training: none are carried over from another task.
         trained = [p for p in model.parameters() if p.requires_grad]
-        update = no_other_draws()(updates(trained, recipe, recipe.epochs * len(ends)))
+        update = no_other_draws()(updates(trained, recipe, total))
         spared = chain.spared if chain else int
         losses: list[float] = []
-        for epoch in range(recipe.epochs):
+        while left:
             epoch_losses = []
-            # Drawn on the CPU, so that the order is the same on every device.
-            order = permutation(len(data), generator)
-            orders = order, order.to(device, non_blocking=True)
-            for on_cpu, indices in zip(*(o.tensor_split(ends[:-1]) for o in orders), strict=True):
-                x, y = gather(data.x, indices, on_cpu), data.y.index_select(0, indices)
+            batches = _batches(data, stopping.training, recipe.batch_size, generator)
+            for x, y in islice(batches, left):
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)
@@ -160,17 +173,30 @@ def fit(
                     steps.after_step(model)
             # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
             numbers = torch.stack(epoch_losses).double().cpu()
-            losses += ([] if epoch else [float(numbers[0])]) + [float(numbers.mean())]
+            losses += ([] if losses else [float(numbers[0])]) + [float(numbers.mean())]
             if not math.isfinite(losses[-1]):
-                raise _diverged(epoch + 1, recipe, losses[0], trained[0].dtype)
+                raise _diverged(len(losses) - 1, recipe, losses[0], trained[0].dtype)
             steps.after_epoch(model, losses)
+            left = 0 if stopping.stops(model) else left - len(epoch_losses)
+        stopping.restore_best(model)
+
+
+def _batches(
+    data: Labeled, rows: Tensor, size: int, generator: torch.Generator
+) -> Iterator[tuple[Value, Tensor]]:
+    """Yield batches of the examples at `rows` (M,), each once, in random order."""
+    # Drawn on the CPU, so that the order is the same on every device.
+    order, ends = rows[permutation(len(rows), generator)], batch_ends(len(rows), size)[:-1]
+    orders = order, order.to(data.y.device, non_blocking=True)
+    for on_cpu, indices in zip(*(o.tensor_split(ends) for o in orders), strict=True):
+        yield gather(data.x, indices, on_cpu), data.y.index_select(0, indices)
 
 
 def _diverged(epoch: int, recipe: Recipe, first_loss: float, dtype: torch.dtype) -> InputError:
     remedy = OVERFLOW if dtype == torch.half else f"lower learning_rate ({recipe.learning_rate:g})"
     if first_loss == math.inf and dtype != torch.half:
         remedy = "the first batch has classes whose output is -inf: let the model mask none of them"
-    return InputError(f"training diverged in epoch {epoch} of {recipe.epochs}: {remedy}")
+    return InputError(f"training diverged in epoch {epoch}: {remedy}")
 
 
 def _gradients(
@@ -195,14 +221,3 @@ def _gradients(
         if p.requires_grad and p.grad is not None and p.grad.is_sparse:  # few optimizers take it
             p.grad = p.grad.to_dense()
     return loss.detach()
-
-
-def _ends(n: int, size: int) -> list[int]:
-    """Return the ends of the batches of an epoch over n examples.
-
-    >>> _ends(6, 2), _ends(5, 2), _ends(1, 2)
-    ([2, 4, 6], [2, 5], [1])
-    """
-    # A last batch of one example would stop batch norm: it joins the batch before it.
-    cut = n - 1 if n > size > 1 and n % size == 1 else n
-    return [*range(size, cut, size), n]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from math import ceil
 from typing import Literal
 
 from probe.training.fresh_weights import Rule
@@ -30,6 +31,11 @@ class Recipe:
     order may change the last bits.
 
     Args:
+        epochs: The number of passes over the examples; with `patience`, the largest number.
+        iterations: The number of steps, which replaces `epochs`; the last pass may be a part.
+        patience: The number of epochs without a lower loss on held-out examples after which the
+            training ends, with the weights of the lowest; None = no early stopping.
+        validation: The share of the examples that is held out for that, drawn at random.
         init: The rule for the fresh weights at the start (see `fresh_weights`).
         precision: The precision of the loss. `bf16` computes it under torch's autocast, including
             the frozen part of a model that is run as a whole; `tf32` lets a GPU round the factors
@@ -47,10 +53,14 @@ class Recipe:
             the optimizer's step; None = no clipping.
 
     Raises:
-        InputError: A value is invalid, such as `epochs=0`, or momentum is given without `sgd`.
+        InputError: A value is invalid, such as `epochs=0`, momentum is given without `sgd`, or only
+            one of `patience` and `validation` is given.
     """
 
     epochs: PositiveInt = 5
+    iterations: PositiveInt | None = None
+    patience: PositiveInt | None = None
+    validation: ShareBelowOne = 0.0
     batch_size: PositiveInt = 64
     optimizer: Optimizer = "adam"
     learning_rate: PositiveFloat = 1e-3
@@ -66,6 +76,48 @@ class Recipe:
         if self.momentum and self.optimizer != "sgd":
             got = f"momentum {self.momentum:g} and the optimizer {self.optimizer!r}"
             raise ValueError(f"only 'sgd' takes momentum, got {got}")
+        if bool(self.patience) != bool(self.validation):
+            got = f"patience {self.patience} and validation {self.validation:g}"
+            raise ValueError(f"early stopping takes patience and validation, got {got}")
+
+    def of_epochs(self, epochs: int) -> Recipe:
+        """Return the recipe of a training of so many epochs, without early stopping."""
+        return replace(self, epochs=epochs, iterations=None, patience=None, validation=0.0)
+
+    def times(self, multiple: int) -> Recipe:
+        """Return the recipe of a training that is `multiple` times as long."""
+        iterations = self.iterations and multiple * self.iterations
+        return replace(self, epochs=multiple * self.epochs, iterations=iterations)
+
+    def held_out(self, examples: int) -> int:
+        """Return how many of N examples are held out for early stopping: 1 to N - 1, or 0."""
+        share = round(self.validation * examples)
+        return min(max(1, share), examples - 1) if self.patience else 0
+
+    def steps(self, examples: int) -> int:
+        """Return the number of steps of a training on N examples, at most.
+
+        >>> Recipe(epochs=2, batch_size=4).steps(10), Recipe(iterations=7).steps(10)
+        (6, 7)
+        """
+        ends = batch_ends(examples - self.held_out(examples), self.batch_size)
+        return self.iterations or self.epochs * len(ends)
+
+    def epochs_on(self, examples: int) -> int:
+        """Return the number of epochs of a training on N examples, the last perhaps a part."""
+        ends = batch_ends(examples - self.held_out(examples), self.batch_size)
+        return ceil(self.steps(examples) / len(ends))
+
+
+def batch_ends(n: int, size: int) -> list[int]:
+    """Return the ends of the batches of an epoch over n examples.
+
+    >>> batch_ends(6, 2), batch_ends(5, 2), batch_ends(1, 2)
+    ([2, 4, 6], [2, 5], [1])
+    """
+    # A last batch of one example would stop batch norm: it joins the batch before it.
+    cut = n - 1 if n > size > 1 and n % size == 1 else n
+    return [*range(size, cut, size), n]
 
 
 @configuration
@@ -76,6 +128,9 @@ class RecipeChanges:
     """
 
     epochs: PositiveInt | None = None
+    iterations: PositiveInt | None = None
+    patience: PositiveInt | None = None
+    validation: ShareBelowOne | None = None
     batch_size: PositiveInt | None = None
     optimizer: Optimizer | None = None
     learning_rate: PositiveFloat | None = None
@@ -92,4 +147,6 @@ class RecipeChanges:
         ...     batch_size=8, epochs=2)
         True
         """
+        if self.epochs and not self.iterations:
+            recipe = replace(recipe, iterations=None)
         return replace(recipe, **{k: v for k, v in asdict(self).items() if v is not None})

@@ -109,6 +109,9 @@ class ContinualLearner(base.Learner):
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         return self.classification(model(x), y)
 
+    def validation_loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        return self.classification(model(x), y)
+
     def classification(self, scores: Tensor, y: Tensor) -> Tensor:
         """Return the scalar mean cross-entropy over the `loss_classes`.
 

@@ -154,6 +154,7 @@ def overridden(study: Study, options: RunOptions) -> Study:
         (raw, "seeds", options.seeds),
         (raw, "orders", options.orders),
         (scenario, "train_limit", options.train_limit),
+        (scenario, "test_limit", options.test_limit),
         (scenario, "validation", options.validation),
         (scenario, "data", options.dataset and names(options.dataset)),
         (raw["probing"], "controls", options.controls and names(options.controls)),
@@ -166,8 +167,8 @@ def overridden(study: Study, options: RunOptions) -> Study:
     # Learners' recipes without epochs stay so; without a retraining's, it has the training's.
     changes = (settings.get("training") for settings in raw["learners"].values())
     for recipe in filter(None, (raw["training"], raw["retraining"], *changes)):
-        if options.epochs is not None and recipe["epochs"]:
-            recipe["epochs"] = options.epochs
+        if options.epochs is not None and (recipe["epochs"] or recipe["iterations"]):
+            recipe |= {"epochs": options.epochs, "iterations": None}
     return check_study(raw, "the flags given")
 
 

@@ -78,7 +78,8 @@ class Plain:
         optimizer.step()
         self.path -= g * (weights(self.model) - before)
         self.steps += 1
-        if self.chosen.kind in ("ewc_online", "rwalk"):
+        online = self.chosen.kind in ("ewc_online", "rwalk")
+        if online and self.steps % self.chosen.fisher_interval == 0:
             alpha = self.chosen.alpha
             self.fisher = alpha * len(y) * g**2 + (1 - alpha) * self.fisher
         if self.chosen.kind == "rwalk":
@@ -95,7 +96,8 @@ class Plain:
         moved = weights(self.model) - self.mark
         euclidean = self.chosen.distance == "euclidean"
         distance = moved**2 * (1 if euclidean else self.fisher / 2)
-        self.score = self.score + self.drop / (distance + self.chosen.epsilon)
+        share = self.drop / (distance + self.chosen.epsilon)
+        self.score = self.score + (share.clamp(0) if self.chosen.clipped == "interval" else share)
         self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
 
     def end_ewc(self, data: Examples) -> None:
@@ -105,7 +107,8 @@ class Plain:
         self.terms.append((torch.cat([f.flatten() for f in fisher]), weights(self.model)))
 
     def end_ewc_online(self, data: Examples) -> None:
-        self.terms = [(self.fisher, weights(self.model))]
+        fisher = unit(self.fisher) if self.chosen.normalized else self.fisher
+        self.terms = [(fisher, weights(self.model))]
 
     def end_si(self, data: Examples) -> None:
         moved = weights(self.model) - self.start
@@ -116,5 +119,8 @@ class Plain:
         self.close()
         new = self.score.clamp(min=0)
         self.old_score = new if self.old_score is None else (self.old_score + new) / 2
-        unit = [(v - v.min()) / (v.max() - v.min()) for v in (self.fisher, self.old_score)]
-        self.terms = [(unit[0] + unit[1], weights(self.model))]
+        self.terms = [(unit(self.fisher) + unit(self.old_score), weights(self.model))]
+
+
+def unit(v: Tensor) -> Tensor:
+    return (v - v.min()) / (v.max() - v.min())

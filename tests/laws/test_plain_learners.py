@@ -73,6 +73,8 @@ PENALTIES: list[tuple[str, dict[str, Any]]] = [
     ("si", {"strength": 5.0, "damping": 0.02}),
     ("rwalk", {"strength": 50.0, "interval": 7, "alpha": 0.2, "epsilon": 1e-3}),
     ("rwalk", {"strength": 50.0, "interval": 5, "distance": "euclidean"}),
+    ("ewc_online", {"strength": 5.0, "alpha": 0.9, "fisher_interval": 4, "normalized": True}),
+    ("rwalk", {"strength": 5.0, "interval": 5, "fisher_interval": 4, "clipped": "interval"}),
 ]
 
 

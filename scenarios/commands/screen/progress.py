@@ -7,7 +7,6 @@ only the plan: jobs, training steps and memory.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from math import ceil
 from pathlib import Path
 
 from rich import progress as bars
@@ -180,9 +179,8 @@ def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
         trained = [*range(1, job.last)]
     for i in () if job.weights else trained:
         start = 0 if job.offline or job.kind == "cumulative" else i - 1
-        steps += recipe.epochs * ceil(sum(learned[start:i]) / recipe.batch_size)
+        steps += recipe.steps(sum(learned[start:i]))
     # Of the keys of one training the longest comes last.
     trainings = sorted(filter(is_retraining, keys), key=lambda key: key.variant)
     longest = {(k.tasks_seen, k.feature, k.reestimates): k.variant for k in trainings}
-    epoch = ceil(sum(sizes) / retraining.batch_size)
-    return steps + sum(longest.values()) * retraining.epochs * epoch
+    return steps + sum(longest.values()) * retraining.steps(sum(sizes))

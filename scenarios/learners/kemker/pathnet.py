@@ -108,7 +108,7 @@ class PathNet(base.Learner):
         return replace(scenario, tasks=tuple(map(_with_index, scenario.tasks)))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        settings, draw, once = self.settings, self.stream("search"), replace(self.recipe, epochs=1)
+        settings, draw, once = self.settings, self.stream("search"), self.recipe.of_epochs(1)
         self._meter = meter
         # Labels numbered within the task's classes.
         data = in_order(data, task.classes)

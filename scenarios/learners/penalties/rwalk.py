@@ -21,11 +21,17 @@ class OnlineSettings(ContinualSettings):
     Attributes:
         strength: The weight of the penalty, lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on
             CIFAR-100, 1.5e6 with samples).
-        alpha: The weight of the newest batch in the running Fisher (the paper gives no value).
+        alpha: The weight of the newest batch in the running Fisher (the paper gives no value; the
+            authors' code has 0.9).
+        fisher_interval: The number of steps between updates of the Fisher (their code: 10).
+        normalized: Whether the penalty has the Fisher normalized to [0, 1] by its extremes over the
+            whole network (their code does so, without the 1/2: double the strength).
     """
 
     strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
     alpha: float = Field(default=0.01, gt=0, le=1)
+    fisher_interval: int = Field(default=1, ge=1)
+    normalized: bool = False
 
 
 @learner("ewc_online")
@@ -33,11 +39,11 @@ class EwcOnline(PenalizedLearner):
     """EWC++, elastic weight consolidation with one running Fisher (Chaudhry 2018).
 
     It minimizes L + (lambda / 2) sum_i F_i (theta_i - theta'_i)^2, with theta' the parameters and F
-    the running Fisher at the end of the last task; nothing is normalized. Source: section 4.1,
+    the running Fisher at the end of the last task, not normalized by default. Source: section 4.1,
     equations 5, 6 and 2; in the paper's tables it is called EWC.
 
-    F <- alpha F_batch + (1 - alpha) F at every step (equation 6); F starts at 0 and continues from
-    task to task. Without extra passes, there is only the mean gradient g of the batch's B examples
+    F <- alpha F_batch + (1 - alpha) F at every step (equation 6), or at each
+    `fisher_interval`-th; F starts at 0 and continues from task to task. Without extra passes, there is only the mean gradient g of the batch's B examples
     (replayed ones included, the penalty's gradient not), so F_batch = B g^2: at a minimum of the
     loss, where the mean gradient over the data vanishes, its expectation is the empirical Fisher
     for every B; elsewhere it is larger by (B - 1) times the square of that mean. The paper does not
@@ -54,10 +60,11 @@ class EwcOnline(PenalizedLearner):
     # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's weight.
     elementwise = 5
     fisher: Mapping[str, Tensor] = MappingProxyType({})
-    _batch = 0
+    _batch = _steps = 0
 
     def begin(self, task: Task) -> None:
         super().begin(task)
+        self._steps = 0
         parameters = self.model.named_parameters()
         zeros = {n: torch.zeros_like(p) for n, p in parameters if p.requires_grad}
         # A copy: the Fisher of the penalty must not move.
@@ -71,8 +78,9 @@ class EwcOnline(PenalizedLearner):
     @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:
         # Before the penalty's gradient is added.
-        alpha = self.settings.alpha
-        for name, p in model.named_parameters():
+        alpha, self._steps = self.settings.alpha, self._steps + 1
+        is_due = self._steps % self.settings.fisher_interval == 0
+        for name, p in model.named_parameters() if is_due else ():
             if p.grad is not None and name in self.fisher:
                 fisher = self.fisher[name].mul_(1 - alpha)
                 fisher.addcmul_(p.grad, p.grad, value=alpha * self._batch)
@@ -80,13 +88,19 @@ class EwcOnline(PenalizedLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        self.penalty = Quadratic.around(self.model, self.fisher)
+        self.penalty = Quadratic.around(
+            self.model, normalized(self.fisher) if self.settings.normalized else self.fisher
+        )
+
+    def carried(self) -> dict[str, Tensor]:
+        by_name = super().carried()
+        return by_name | by_kind(fisher=self.fisher) if self.settings.normalized else by_name
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         super().take_over(carried)
-        # The penalty's importance is the Fisher itself, which continues from there.
+        # Unless normalized, the penalty's importance is the Fisher, which continues from there.
         if self.penalty:
-            self.fisher = self.penalty.importance
+            self.fisher = of_kind(carried, "fisher") or self.penalty.importance
 
 
 class RWalkSettings(OnlineSettings):
@@ -98,13 +112,17 @@ class RWalkSettings(OnlineSettings):
         interval: The number of steps over which a distance is measured, Delta t (the paper gives no
             value).
         epsilon: The number added to the distance (the paper gives no value).
-        distance: The distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2.
+        distance: The distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2. As
+            scores are normalized, a distance without the 1/2 has the effect of half the epsilon.
+        clipped: Where negative scores are set to 0: at the end of each `task`, or of each
+            `interval` (the authors' code).
     """
 
     strength: float = Field(default=1000.0, ge=0, allow_inf_nan=False)
     interval: int = Field(default=10, ge=1)
     epsilon: float = Field(default=1e-6, gt=0, allow_inf_nan=False)
     distance: Literal["fisher", "euclidean"] = "fisher"
+    clipped: Literal["task", "interval"] = "task"
 
 
 @learner("rwalk")
@@ -122,8 +140,8 @@ class RWalk(PathIntegralLearner, EwcOnline):
 
     Readings: the text speaks of the drop of the penalized loss, equation 7 of L; here it is the
     batch's own loss, as in SI; otherwise the penalty's pull would count as importance. The score as
-    a whole is cut off at 0, as in the text, not the share of each interval, where noise would add
-    up. With the Euclidean distance, one interval and epsilon = xi it is thus SI's score.
+    a whole is cut off at 0, as in the text, by default, not the share of each interval, where noise
+    would add up. With the Euclidean distance, one interval and epsilon = xi it is thus SI's score.
     """
 
     by_scores = True
@@ -138,11 +156,9 @@ class RWalk(PathIntegralLearner, EwcOnline):
     def begin(self, task: Task) -> None:
         super().begin(task)
         self._new = {name: torch.zeros_like(fisher) for name, fisher in self.fisher.items()}
-        self._steps = 0
 
     def after_step(self, model: nn.Module) -> None:
         super().after_step(model)
-        self._steps += 1
         if self._steps % self.settings.interval == 0:
             self._close_interval()
 
@@ -176,7 +192,8 @@ class RWalk(PathIntegralLearner, EwcOnline):
             if self.settings.distance == "fisher":
                 # The KL divergence of the outputs, to second order.
                 distance *= self.fisher[name] / 2
-            self._new[name] += drop / (distance + self.settings.epsilon)
+            share = drop / (distance + self.settings.epsilon)
+            self._new[name] += share.clamp(min=0) if self.settings.clipped == "interval" else share
             # The integral goes on from here, with no drop.
             self._start[name].copy_(self._before[name])
             drop.zero_()

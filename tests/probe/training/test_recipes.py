@@ -38,7 +38,7 @@ def network() -> nn.Module:
 
 
 def recipe(**given: Any) -> Recipe:
-    return Recipe(epochs=EPOCHS, batch_size=SIZE, **{"learning_rate": 0.05, **given})
+    return Recipe(**{"epochs": EPOCHS, "batch_size": SIZE, "learning_rate": 0.05, **given})
 
 
 def weights(model: nn.Module) -> Tensor:
@@ -163,3 +163,53 @@ def test_a_learner_can_change_a_setting_to_zero() -> None:
     zero = {"weight_decay": 0.0, "warmup": 0.0}
     own = RecipeChanges(**zero).instead_of(Recipe(weight_decay=0.1, warmup=0.2))
     assert own == Recipe(**zero)
+
+
+def stopped_plainly(patience: int, share: float, most: int) -> tuple[Tensor, int]:
+    """Early stopping as written by hand: the best weights, and the number of epochs."""
+    model, examples, generator = network(), data(), stream(0)
+    order = torch.randperm(N, generator=generator)
+    held_out, training = order[: round(share * N)], order[round(share * N) :].sort().values
+    torch.randint(2**62, (), generator=generator)  # what seeds dropout
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05, foreach=False)
+    best, lowest, waited = weights(model), torch.inf, 0
+    for epoch in range(1, most + 1):
+        for batch in training[torch.randperm(len(training), generator=generator)].split(SIZE):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(examples.x[batch]), examples.y[batch]).backward()
+            optimizer.step()
+        with torch.no_grad():
+            loss = nn.functional.cross_entropy(model(examples.x[held_out]), examples.y[held_out])
+        best, lowest, waited = (weights(model), loss, 0) if loss < lowest else (best, lowest, waited + 1)
+        if waited == patience:
+            break
+    return best, epoch
+
+
+@pytest.mark.parametrize(("patience", "most"), [(1, 40), (3, 40), (40, 12)])
+def test_early_stopping_is_the_plain_loop(patience: int, most: int) -> None:
+    """The same epoch and the same weights, of the epoch with the lowest loss held out."""
+    model, steps = network(), Objective()
+    given = {"learning_rate": 0.05, "batch_size": SIZE, "patience": patience, "validation": 0.3}
+    fit(model, data(), Recipe(epochs=most, **given), stream(0), steps)
+    expected, epochs = stopped_plainly(patience, 0.3, most)
+    torch.testing.assert_close(weights(model), expected, rtol=1e-9, atol=1e-11)
+    assert len(steps.losses) - 1 == epochs
+    assert (epochs < most) == (patience < 40)
+
+
+@pytest.mark.parametrize("iterations", [3, 4, 10])
+def test_iterations_are_steps(iterations: int) -> None:
+    """Of four an epoch; the last epoch may be a part."""
+    spy, plain = Visits(), Visits()
+    fit(network(), data(), recipe(iterations=iterations), stream(0), spy)
+    fit(network(), data(), recipe(), stream(0), plain)
+    assert spy.batches == plain.batches[:iterations]
+    assert len(spy.losses) == 1 + -(-iterations // 4)
+    assert RecipeChanges(epochs=2).instead_of(recipe(iterations=3)) == recipe(epochs=2)
+
+
+def test_early_stopping_takes_patience_and_a_share() -> None:
+    for given in {"patience": 2}, {"validation": 0.2}:
+        with pytest.raises(InputError, match="patience"):
+            Recipe(**given)

@@ -1,0 +1,73 @@
+"""Early stopping: a training ends once the loss on held-out examples no longer falls."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from probe.batch import gather
+from probe.examples import Labeled
+from probe.modules import mode, named_state, restore
+from probe.seeding import permutation
+from probe.training.recipe import Recipe
+
+_BATCH = 256  # held-out examples
+
+
+class EarlyStopping:
+    """The examples that a training holds out, and the weights with the lowest loss on them.
+
+    Without `patience` no example is held out, and nothing stops.
+
+    Args:
+        data: The examples, x (N, ...) and y (N,).
+        recipe: The settings of the training.
+        generator: Source of randomness.
+        loss: The mean loss of a model on inputs and labels.
+
+    Attributes:
+        training: The numbers of the examples to train on, ascending, (M,) int64 on the CPU.
+    """
+
+    def __init__(
+        self,
+        data: Labeled,
+        recipe: Recipe,
+        generator: torch.Generator,
+        loss: Callable[[nn.Module, Tensor, Tensor], Tensor],
+    ) -> None:
+        held_out, numbers = recipe.held_out(len(data)), partial(torch.arange, device="cpu")
+        order = permutation(len(data), generator) if held_out else numbers(len(data))
+        self.training = order[held_out:].sort().values
+        self._held_out = order[:held_out].to(data.y.device)
+        self._data, self._loss, self._patience = data, loss, recipe.patience
+        self._best, self._waited = math.inf, 0
+        self._state: dict[str, Tensor] = {}
+
+    @torch.no_grad()
+    def stops(self, model: nn.Module) -> bool:
+        """Return whether to stop after this epoch, and remember the weights if they are the best."""
+        if self._patience is None:
+            return False
+        loss, self._waited = self._mean_loss(model), self._waited + 1
+        if loss < self._best:
+            self._best, self._waited = loss, 0
+            self._state = {name: t.detach().clone() for name, t in named_state(model).items()}
+        return self._waited >= self._patience
+
+    @torch.no_grad()
+    def restore_best(self, model: nn.Module) -> None:
+        """Give a model the weights and buffers that were the best."""
+        if self._state:
+            restore(model, self._state)
+
+    def _mean_loss(self, model: nn.Module) -> float:
+        total = 0.0
+        with mode(model, training=False):
+            for indices in self._held_out.split(_BATCH):
+                x, y = gather(self._data.x, indices), self._data.y.index_select(0, indices)
+                total += len(y) * float(self._loss(model, cast(Tensor, x), y))
+        return total / len(self._held_out)

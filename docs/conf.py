@@ -105,8 +105,10 @@ PAPERS = {
     "chaudhry": "Chaudhry et al. 2018",
     "kemker": "Kemker et al. 2018",
     "deep_shallow": "Deep and shallow forgetting",
+    "hayes": "Hayes et al. 2018",
     "icarl": "Rebuffi et al. 2017",
     "murata": "Murata et al. 2020",
+    "serra": "Serra et al. 2018",
     "zscl": "Zheng et al. 2023",
 }
 

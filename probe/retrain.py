@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -300,14 +300,13 @@ class Protocol:
         before = notes.sums_of(parameters.values())
         recipes = {multiple: how.recipe.times(multiple) for multiple in how.multiples}
         budgets = {m: recipe.epochs_on(len(self.train)) for m, recipe in recipes.items()}
-        # With early stopping, nobody knows beforehand which half is.
-        halves = set() if how.recipe.patience else {epochs // 2 for epochs in budgets.values()}
-        *earlier, last = sorted({*halves, *budgets.values()} - {0})
+        # With early stopping, nobody knows beforehand what half is.
+        half = 0 if how.recipe.patience else 1 / 2
+        *earlier, last = sorted({n for e in budgets.values() for n in (int(half * e), e)} - {0})
         recipe, recorder = recipes[max(recipes)], HistoryRecorder(earlier)
         with located(f"retraining from {name!r}"), explained(self.train.x):
-            data = Labeled(values[0].pop(name), self.train.y)
-            fit(tail, data, recipe, stream(how.seed, "retrain", name), recorder)
-            del data
+            generator = stream(how.seed, "retrain", name)
+            fit(tail, Labeled(values[0].pop(name), self.train.y), recipe, generator, recorder)
         cut_notes += notes.of_unchanged(parameters, before)
         predicted = {last: tested()}
         for epochs in reversed(earlier):

@@ -226,6 +226,10 @@ class MetricsOptions:
     test_sizes: str | None = flag("Test examples of each task, 10,20,...; equal by default.")
     reference: Path | None = flag("R of the cumulative learner, for intransigence.")
     ideal: float | None = flag("Offline accuracy on the first task, for Omega.")
+    costs: Path | None = flag("Costs of a line per task, as costs.csv has them, for CLscore.")
+    ce_epsilon: float = flag("The epsilon of CE.", 1.0)
+    ce_form: str = flag("The form of CE: paper or poster.", "paper")
+    weights: tuple[str, ...] | None = flag("Weights of a CLscore, NAME=w1,...,w7; repeatable.")
     percent: bool = flag("Values are in percent.", False)
     from_: str | None = flag(
         "Framework that wrote the log of one run: mammoth (logs.pyd), facil (acc_tag-*.txt), pycil "

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, Strict
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
-from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, weights_by_criterion
+from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, CeForm, weights_by_criterion
 from probe.metrics.task_predictions import Mean
 
 WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
@@ -43,6 +43,8 @@ class ReportSpec(StrictModel):
         heads: The heads to report; figures show the first.
         mean: Whether accuracies are means over test `examples` or over `classes`, the
             mean-per-class accuracy of Kemker 2018.
+        ce_epsilon: The epsilon of CE, 1 or more, against values very near 0.
+        ce_form: The form of CE, of the `paper` or of its `poster`, which divides by 1 + Ops.
         weights: Weightings of CLscore besides W1, W2 and W3, by name: seven numbers that sum to 1,
             in the order A, MS, SSS, CE, REM, BWT+, FWT (Diaz-Rodriguez 2018).
     """
@@ -51,6 +53,8 @@ class ReportSpec(StrictModel):
         "single",
     )
     mean: Mean = "examples"
+    ce_epsilon: Annotated[float, Field(ge=1, allow_inf_nan=False)] = 1.0
+    ce_form: CeForm = "paper"
     weights: Annotated[dict[str, _Weights], AfterValidator(_check_weightings)] = Field(
         default_factory=dict
     )

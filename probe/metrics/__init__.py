@@ -13,10 +13,11 @@ papers define one name differently, a prefix says whose it is.
 - Diaz-Rodriguez 2018 (`diaz_rodriguez`): `diaz_accuracy`, `diaz_bwt`, `rem`, `bwt_plus`,
   `diaz_fwt`, `ms`, `sss`, `ce`, `cl_score`, `cl_stability`;
 - Chaudhry 2018 (`chaudhry`): `average_accuracy`, `forgetting`, `task_forgetting`,
-  `forgetting_since_learned`, `intransigence`;
+  `forgetting_since_learned`, `expected_forgetting`, `intransigence`;
 - Kemker 2018 (`kemker`): `alpha_base`, `alpha_new`, `alpha_all`, `omega_base`, `omega_new`,
   `omega_all`;
 - Rebuffi 2017 (`icarl`): `average_incremental_accuracy`;
+- Serra 2018 (`serra`): `forgetting_ratio`; Hayes 2018 (`hayes`): `hayes_omega`;
 - Zheng 2023 (`zscl`): `zscl_transfer`;
 - Murata 2020 (`murata`), from counts: `pra`, `forgetting_strength`, `task_f1`;
 - deep and shallow forgetting, ICLR 2026 (`deep_shallow`): `deep_forgetting`,
@@ -33,7 +34,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from probe.metrics import diaz_rodriguez, gem, zscl
+    from probe.metrics import diaz_rodriguez, gem, hayes, zscl
     from probe.metrics.chaudhry import *
     from probe.metrics.counts import Counts as Counts
     from probe.metrics.deep_shallow import *
@@ -44,11 +45,12 @@ if TYPE_CHECKING:
     from probe.metrics.matrix import AccuracyMatrix as AccuracyMatrix
     from probe.metrics.matrix_file import read_matrix as read_matrix
     from probe.metrics.murata import *
+    from probe.metrics.serra import *
     from probe.metrics.task_predictions import TaskPredictions as TaskPredictions
 
     diaz_accuracy, diaz_fwt = diaz_rodriguez.accuracy, diaz_rodriguez.fwt
     diaz_bwt, gem_bwt, gem_fwt = diaz_rodriguez.bwt, gem.bwt, gem.fwt
-    zscl_transfer = zscl.transfer
+    hayes_omega, zscl_transfer = hayes.omega, zscl.transfer
 
 _HOMES = {
     "AccuracyMatrix": "matrix",

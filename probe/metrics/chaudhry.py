@@ -117,6 +117,35 @@ def forgetting_since_learned(R: AccuracyMatrix, k: int | None = None) -> float:
     return float(task_forgetting(AccuracyMatrix(learned), k).mean())
 
 
+@metric(after="k")
+def expected_forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
+    """Average forgetting against the mean past accuracy instead of the best.
+
+    (1/(k-1)) sum_{j=1..k-1} (mean_{l=1..k-1} a_{l,j} - a_{k,j}).
+
+    Args:
+        R: Accuracy matrix, (T+1, T).
+        k: Number of tasks learned, 2 to T; T by default.
+
+    Returns:
+        A value in [-1, 1]; lower is better. Rows before task j was learned lower the mean.
+
+    Raises:
+        NotMeasured: A cell is missing, or k = 1.
+
+    Source: Chaudhry 2018, Section 3, the remark on eq. 3: "instead of max one could use
+    expectation", over the same l.
+
+    >>> expected_forgetting([[0.75, 0.0, 0.0], [0.25, 0.5, 0.0], [0.25, 0.25, 1.0]])
+    0.125
+    """
+    k = R.check_task(k)
+    if k == 1:
+        raise NotMeasured("forgetting needs k >= 2: there is no task before the first")
+    past = np.arange(1, k)
+    return float(R.measured(past[:, None], past).mean() - R.measured(k, past).mean())
+
+
 @metric(after="k", needs=["reference"])
 def intransigence(
     R: AccuracyMatrix, reference: AccuracyMatrix | ArrayLike, k: int | None = None

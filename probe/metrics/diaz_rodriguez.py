@@ -39,6 +39,15 @@ W2 = (0.4, 0.05, 0.2, 0.1, 0.15, 0.05, 0.05)
 W3 = (0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05)
 """The weights of Table 3, in the order of CRITERIA."""
 
+COST_COLUMNS = (
+    *("parameter_bytes", "carried_bytes", "stored_bytes"),
+    *("train_bytes", "ops_one_pass", "ops"),
+)
+"""The costs of learning a task that MS, SSS and CE need, as in costs.csv."""
+
+CeForm = Literal["paper", "poster"]
+"""The form of CE: the paper's, or the poster's, which divides by 1 + Ops."""
+
 Weights = Mapping[str, float] | Sequence[float]
 """Weights of the seven criteria: by key, or in the order of CRITERIA."""
 
@@ -226,7 +235,7 @@ def ce(
     ops_one_pass: Sequence[float],
     ops_spent: Sequence[float],
     epsilon: float = 1.0,
-    form: Literal["paper", "poster"] = "paper",
+    form: CeForm = "paper",
 ) -> float:
     """Computational efficiency: CE = min(1, (1/T) sum_i Ops_fb(Tr_i) epsilon / Ops(Tr_i)).
 
@@ -258,6 +267,32 @@ def ce(
         raise unknown("form", form, ("paper", "poster"))
     # The poster's 1 keeps the quotient finite where nothing was spent.
     return min(1.0, float((one_pass * epsilon / (spent + (form == "poster"))).mean()))
+
+
+def criteria_of_costs(
+    costs: Mapping[str, Sequence[float]], epsilon: float = 1.0, form: CeForm = "paper"
+) -> dict[str, float]:
+    """Return MS, SSS and CE of the columns of costs.csv, each (T,), by name in metrics.csv.
+
+    Mem(theta_i) is the model with all that the learner carried into task i, Mem(D) all training
+    data.
+
+    Args:
+        costs: The columns COST_COLUMNS, by name.
+        epsilon: See `ce`.
+        form: See `ce`.
+
+    Raises:
+        InputError: A column is missing, or its numbers are out of range.
+    """
+    if missing := [name for name in COST_COLUMNS if name not in costs]:
+        raise InputError(f"costs lack the columns {', '.join(missing)}: give a number per task")
+    model, carried, stored, train, one_pass, ops = (_per_task(costs[n], n) for n in COST_COLUMNS)
+    return {
+        "ms": ms([*(model + carried)]),
+        "sss": sss([*stored], train.sum()),
+        "ce": ce([*one_pass], [*ops], epsilon, form),
+    }
 
 
 @metric(scorecard=False)

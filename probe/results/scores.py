@@ -14,6 +14,7 @@ learner is the mean and deviation over its seeds. Metrics with missing inputs ar
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from itertools import product
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from probe.by_layer.report import ReportSpec
 from probe.errors import described, no_exit
 from probe.extensions import MetricEntry
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
-from probe.metrics.diaz_rodriguez import NAMES, ce, cl_score, cl_stability, ms, sss
+from probe.metrics.diaz_rodriguez import NAMES, cl_score, cl_stability, criteria_of_costs
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
@@ -157,7 +158,7 @@ def _metrics_of(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _
     yield from _murata(result, peers)
     yield from _of_outputs(result, peers, report, metrics)
     yield from _of_layers(result, peers, metrics)
-    yield from _of_costs(result)
+    yield from _of_costs(result, report)
 
 
 def _murata(result: JobResult, peers: _Peers) -> _Values:
@@ -237,21 +238,15 @@ def _of_layers(result: JobResult, peers: _Peers, metrics: _Metrics) -> _Values:
             yield _Name("", "deep_shallow", "replay_gap", feature, readout), gap
 
 
-def _of_costs(result: JobResult) -> _Values:
+def _of_costs(result: JobResult, report: ReportSpec) -> _Values:
     """Yield the cost metrics of Diaz-Rodriguez 2018 and Kemker 2018, once all tasks are learned.
 
     Kemker's model size (table 2) is the model and all else that is kept, in 10^6 bytes.
-    Mem(theta_i) is the model with all that the learner carried into task i, Mem(D) all training
-    data.
     """
-    costs = [training.cost for training in result.costs.values()]
+    costs = [asdict(training.cost) for training in result.costs.values()]
     if result.job.offline or len(costs) < len(result.tasks):
         return
-    lifetime = sum(cost.train_bytes for cost in costs)
-    scores = {
-        "ms": ms([cost.parameter_bytes + cost.carried_bytes for cost in costs]),
-        "sss": sss([cost.stored_bytes for cost in costs], lifetime),
-        "ce": ce([cost.ops_one_pass for cost in costs], [cost.ops for cost in costs]),
-    }
+    columns = {name: [cost[name] for cost in costs] for name in costs[0]}
+    scores = criteria_of_costs(columns, report.ce_epsilon, report.ce_form)
     yield from ((_Name("", "diaz_rodriguez", name), value) for name, value in scores.items())
-    yield _Name("", "kemker", "model_size_mb"), costs[-1].kept_bytes / 1e6
+    yield _Name("", "kemker", "model_size_mb"), columns["kept_bytes"][-1] / 1e6

@@ -49,7 +49,7 @@ class EarlyStopping:
 
     @torch.no_grad()
     def stops(self, model: nn.Module) -> bool:
-        """Return whether to stop after this epoch, and remember the weights if they are the best."""
+        """Return whether to stop after this epoch; remember the weights if they are the best."""
         if self._patience is None:
             return False
         loss, self._waited = self._mean_loss(model), self._waited + 1

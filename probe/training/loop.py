@@ -141,7 +141,7 @@ def fit(
     """
     steps, device = objective or Objective(), data.y.device
     stopping = EarlyStopping(data, recipe, generator, steps.validation_loss)
-    total = left = recipe.steps(len(data))
+    rows, left = stopping.training, recipe.steps(len(data))
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
@@ -155,18 +155,15 @@ def fit(
         # Made where a chain's parameters lie as they will. Adam's moments start at 0 with each
         # training: none are carried over from another task.
         trained = [p for p in model.parameters() if p.requires_grad]
-        update = no_other_draws()(updates(trained, recipe, total))
+        update = no_other_draws()(updates(trained, recipe, left))
         spared = chain.spared if chain else int
         losses: list[float] = []
         while left:
             epoch_losses = []
-            batches = _batches(data, stopping.training, recipe.batch_size, generator)
-            for x, y in islice(batches, left):
+            for x, y in islice(_batches(data, rows, recipe.batch_size, generator), left):
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)
-                    for p in trained:
-                        p.grad = None
                     epoch_losses.append(_gradients(model, *batch, recipe, steps, chain))
                     steps.after_backward(model)
                     update()
@@ -175,7 +172,7 @@ def fit(
             numbers = torch.stack(epoch_losses).double().cpu()
             losses += ([] if losses else [float(numbers[0])]) + [float(numbers.mean())]
             if not math.isfinite(losses[-1]):
-                raise _diverged(len(losses) - 1, recipe, losses[0], trained[0].dtype)
+                raise _diverged(losses, len(data), recipe, trained[0].dtype)
             steps.after_epoch(model, losses)
             left = 0 if stopping.stops(model) else left - len(epoch_losses)
         stopping.restore_best(model)
@@ -192,11 +189,13 @@ def _batches(
         yield gather(data.x, indices, on_cpu), data.y.index_select(0, indices)
 
 
-def _diverged(epoch: int, recipe: Recipe, first_loss: float, dtype: torch.dtype) -> InputError:
+def _diverged(losses: list[float], n: int, recipe: Recipe, dtype: torch.dtype) -> InputError:
+    """Return the error of a training on n examples, with its losses so far."""
     remedy = OVERFLOW if dtype == torch.half else f"lower learning_rate ({recipe.learning_rate:g})"
-    if first_loss == math.inf and dtype != torch.half:
+    if losses[0] == math.inf and dtype != torch.half:
         remedy = "the first batch has classes whose output is -inf: let the model mask none of them"
-    return InputError(f"training diverged in epoch {epoch}: {remedy}")
+    epoch = f"epoch {len(losses) - 1} of {recipe.epochs_on(n)}"
+    return InputError(f"training diverged in {epoch}: {remedy}")
 
 
 def _gradients(
@@ -206,6 +205,8 @@ def _gradients(
 
     chain: the model's training passes, None to use autograd.
     """
+    for p in model.parameters():
+        p.grad = None if p.requires_grad else p.grad
     plain = chain and chain.model is model and type(steps).loss is Objective.loss
     if chain and plain and (done := chain.step(x, y)):
         steps.saw(done[0], y)

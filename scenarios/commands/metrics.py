@@ -6,16 +6,20 @@ listed with the reason.
 """
 
 from pathlib import Path
+from typing import cast
 
 from rich.console import Console
 from rich.table import Table
 
-from probe.errors import InputError, printable
+from probe.by_layer.report import ReportSpec
+from probe.errors import InputError, described, printable
+from probe.metrics.diaz_rodriguez import NAMES, CeForm, cl_score, criteria_of_costs
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import Reading, read_log, read_matrix_file
-from probe.metrics.scorecard import scorecard
+from probe.metrics.scorecard import Scorecard, scorecard
 from probe.validation import shown
 from scenarios.options import MetricsOptions, names
+from scenarios.study.study_file import weightings
 
 
 def score_file(file: Path, options: MetricsOptions) -> None:
@@ -39,6 +43,8 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     ideal = options.ideal and options.ideal / (100 if options.percent else 1)
     sizes, forward = _sizes(options.test_sizes), reading.forward
     card = scorecard(R, reference=other, ideal=ideal, test_sizes=sizes, forward=forward)
+    if options.costs:
+        card = _with_costs(card, _costs(options.costs, R.tasks), options)
     if options.json:
         print(card.to_json(read=reading._asdict()))
         return
@@ -55,6 +61,36 @@ def _matrix(path: Path, options: MetricsOptions) -> tuple[AccuracyMatrix, Readin
         unit = "fractions" if options.from_ == "facil" else "percent"
         return read_log(path, options.from_), Reading(str(path), unit)
     return read_matrix_file(path, percent=options.percent)
+
+
+def _costs(path: Path, tasks: int) -> dict[str, list[float]]:
+    """Return the columns of a file with a line of costs for each task; raises InputError."""
+    from pandas import read_csv
+
+    try:
+        table = read_csv(path)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--costs {path} cannot be read: {described(error)}") from None
+    if len(table) != tasks:
+        expected = f"expected one for each of {tasks} tasks"
+        raise InputError(f"--costs {path} has {len(table)} lines, {expected}")
+    return {str(name): table[name].tolist() for name in table}
+
+
+def _with_costs(
+    card: Scorecard, costs: dict[str, list[float]], options: MetricsOptions
+) -> Scorecard:
+    """Return a card with MS, SSS, CE and CLscore under each weighting."""
+    paper = {**card.values["diaz_rodriguez"]}
+    paper |= criteria_of_costs(costs, options.ce_epsilon, cast(CeForm, options.ce_form))
+    criteria = {name: paper[key] for name, key in NAMES.items()}
+    report, reasons = ReportSpec(weights=weightings(options.weights or ())), {**card.not_measured}
+    for name, weights in report.weightings.items():
+        key = f"cl_score[{name}]"
+        if missing := [criterion for criterion, value in criteria.items() if value is None]:
+            reasons[f"diaz_rodriguez.{key}"] = f"not measured: {', '.join(missing)}"
+        paper[key] = None if missing else cl_score(cast(dict[str, float], criteria), weights)
+    return Scorecard(values={**card.values, "diaz_rodriguez": paper}, not_measured=reasons)
 
 
 def _sizes(text: str | None) -> list[int] | None:

@@ -163,7 +163,7 @@ def overridden(study: Study, options: RunOptions) -> Study:
     ):
         if value is not None:
             table[key] = value
-    raw["report"]["weights"].update(_weightings(options.weights or ()))
+    raw["report"]["weights"].update(weightings(options.weights or ()))
     # Learners' recipes without epochs stay so; without a retraining's, it has the training's.
     changes = (settings.get("training") for settings in raw["learners"].values())
     for recipe in filter(None, (raw["training"], raw["retraining"], *changes)):
@@ -197,13 +197,20 @@ def _numbers(text: str) -> list[int | str]:
     return [int(entry) if entry.isdecimal() else entry for entry in names(text)]
 
 
-def _weightings(texts: Sequence[str]) -> dict[str, list[float]]:
-    """Return the weights of CLscore by the name of their weighting; their sum is checked later."""
-    weightings: dict[str, list[float]] = {}
+def weightings(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Return the weights of CLscore by the name of their weighting; their sum is checked later.
+
+    Args:
+        texts: The weightings as NAME=w1,...,w7.
+
+    Raises:
+        InputError: A text has another form.
+    """
+    weights: dict[str, tuple[float, ...]] = {}
     for text in texts:
         name, _, numbers = (part.strip() for part in text.partition("="))
         try:
-            weightings[name] = [float(number) for number in numbers.split(",")]
+            weights[name] = tuple(map(float, numbers.split(",")))
         except ValueError:
             raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None
-    return weightings
+    return weights

@@ -42,12 +42,13 @@ class EwcOnline(PenalizedLearner):
     the running Fisher at the end of the last task, not normalized by default. Source: section 4.1,
     equations 5, 6 and 2; in the paper's tables it is called EWC.
 
-    F <- alpha F_batch + (1 - alpha) F at every step (equation 6), or at each
-    `fisher_interval`-th; F starts at 0 and continues from task to task. Without extra passes, there is only the mean gradient g of the batch's B examples
-    (replayed ones included, the penalty's gradient not), so F_batch = B g^2: at a minimum of the
-    loss, where the mean gradient over the data vanishes, its expectation is the empirical Fisher
-    for every B; elsewhere it is larger by (B - 1) times the square of that mean. The paper does not
-    say how a batch gives its Fisher; g^2 by itself would be B times too small.
+    F <- alpha F_batch + (1 - alpha) F at every step (equation 6), or at each `fisher_interval`-th;
+    F starts at 0 and continues from task to task. Without extra passes, there is only the mean
+    gradient g of the batch's B examples (replayed ones included, the penalty's gradient not), so
+    F_batch = B g^2: at a minimum of the loss, where the mean gradient over the data vanishes, its
+    expectation is the empirical Fisher for every B; elsewhere it is larger by (B - 1) times the
+    square of that mean. The paper does not say how a batch gives its Fisher; g^2 by itself would be
+    B times too small.
 
     Attributes:
         fisher: The running Fisher F by parameter name, of the parameter's shape.

@@ -172,18 +172,18 @@ def stopped_plainly(patience: int, share: float, most: int) -> tuple[Tensor, int
     held_out, training = order[: round(share * N)], order[round(share * N) :].sort().values
     torch.randint(2**62, (), generator=generator)  # what seeds dropout
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05, foreach=False)
-    best, lowest, waited = weights(model), torch.inf, 0
-    for epoch in range(1, most + 1):
+    best, lowest, waited, epochs = weights(model), torch.inf, 0, 0
+    while epochs < most and waited < patience:
         for batch in training[torch.randperm(len(training), generator=generator)].split(SIZE):
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(examples.x[batch]), examples.y[batch]).backward()
             optimizer.step()
         with torch.no_grad():
             loss = nn.functional.cross_entropy(model(examples.x[held_out]), examples.y[held_out])
-        best, lowest, waited = (weights(model), loss, 0) if loss < lowest else (best, lowest, waited + 1)
-        if waited == patience:
-            break
-    return best, epoch
+        epochs, waited = epochs + 1, waited + 1
+        if loss < lowest:
+            best, lowest, waited = weights(model), loss, 0
+    return best, epochs
 
 
 @pytest.mark.parametrize(("patience", "most"), [(1, 40), (3, 40), (40, 12)])

@@ -200,6 +200,42 @@ def features(
     write_features_of_images(folder, network, weights, out, device_named(device))
 
 
+prepare = typer.Typer(no_args_is_help=True, help="Write a feature file from a published data set.")
+app.add_typer(prepare, name="prepare")
+
+_OUT = typer.Option(metavar="FILE.npz", help="The feature file to write.")
+_FEATURES = typer.Option(
+    metavar="FILE.npy", help="Features (N, D) in the order of images.txt, instead of ResNet-50's."
+)
+
+
+@prepare.command()
+def cub200(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder CUB_200_2011.")],
+    out: Annotated[Path, _OUT],
+    weights: Annotated[str, _WEIGHTS] = "default",
+    features: Annotated[Path | None, _FEATURES] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+) -> None:
+    """Prepare CUB-200-2011 with its official split, by torchvision's ResNet-50."""
+    from probe.devices import device_named
+    from scenarios.data.cub200 import prepare_cub200
+
+    prepare_cub200(folder, out, weights, features, device_named(device))
+
+
+@prepare.command()
+def audioset(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the embeddings.")],
+    classes: Annotated[Path, typer.Option(metavar="FILE", help="A class on each line.")],
+    out: Annotated[Path, _OUT],
+) -> None:
+    """Prepare AudioSet's embeddings of the samples with exactly one of some classes."""
+    from scenarios.data.audioset import prepare_audioset
+
+    prepare_audioset(folder, classes, out)
+
+
 _DATA_SETS = typer.Argument(metavar="DATASET|FILE.npz...", help="Data sets or feature files.")
 _BINS = typer.Option(help="Number of bins of equal width, 2 to 256; MDL by default.")
 

@@ -7,12 +7,13 @@ are not trusted: no pickle is run, and an image that would fill the memory is re
 torchvision is imported in functions, as it takes seconds.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from probe.errors import InputError, described, unknown
 from probe.examples import Examples
@@ -65,6 +66,39 @@ def write_features_of_images(
     write_features(out, train, test, classes)
     images_of = f"{len(train)} training and {len(test)} test images of {len(classes)} classes"
     print(f"{out}: {train.x.shape[1]} features of {images_of}")
+
+
+class _Files(Dataset[Any]):
+    """Images in files, prepared for a network, with the label 0."""
+
+    def __init__(self, files: Sequence[Path], network: str) -> None:
+        from torchvision import models
+
+        self._files = files
+        self._prepare = models.get_model_weights(network).DEFAULT.transforms()
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        return self._prepare(_picture(str(self._files[index]))), 0
+
+
+def features_of_files(
+    model: nn.Module, files: Sequence[Path], network: str, device: torch.device
+) -> torch.Tensor:
+    """Return the inputs (N, D) of a network's last dense layer, for N images in files.
+
+    Args:
+        model: The network, in eval mode on the device.
+        files: The files.
+        network: The name of the network in torchvision, for which the images are prepared.
+        device: The device.
+
+    Raises:
+        InputError: A file is missing, or no image.
+    """
+    return _examples(model, _Files(files, network), "images", device).x
 
 
 def load_network(name: str, weights: str) -> nn.Module:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
+from probe.batch import tensors
 from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
 from probe.tasked_examples import check_tasks
@@ -21,7 +22,7 @@ from scenarios.user_code import USER_DATA, unregistered
 
 _VAN_DE_VEN = Literal["class-incremental", "task-incremental", "domain-incremental"]
 _KEMKER = Literal["permutation", "incremental", "multimodal"]
-_COMMON = {"kind", "data", "train_limit", "test_limit", "validation", "standardize"}
+_COMMON = {"kind", "data", "train_limit", "test_limit", "validation", "standardize", "expects"}
 _BY_CLASS = {"classes_per_task", "tasks"}
 _PERMUTED = {"sessions", "permutation_seed"}
 # The title in tables and the keys of each kind, of `domain-incremental` by shift or source.
@@ -45,6 +46,18 @@ def _data_sets(data: object) -> object:
         if name not in datasets.LOADERS and name not in USER_DATA:
             raise unregistered("data set", name, datasets.LOADERS, USER_DATA)
     return data
+
+
+class Expected(StrictModel):
+    """The data for which the settings of a study are made.
+
+    Attributes:
+        classes: The number of classes K.
+        inputs: The shape of an input.
+    """
+
+    classes: StrictInt
+    inputs: tuple[StrictInt, ...]
 
 
 class ScenarioSpec(StrictModel):
@@ -72,6 +85,8 @@ class ScenarioSpec(StrictModel):
         permutation_seed: The seed of the permutations, not of a run: all runs of a study have the
             same sessions.
         source: The origin of the tasks: `dataset` if the tasks of the data set are the domains.
+        expects: The data that the settings are for, such as { classes = 10, inputs = [1, 28, 28] };
+            others are refused. None = any.
     """
 
     kind: Literal[_VAN_DE_VEN, _KEMKER] = "class-incremental"
@@ -88,6 +103,7 @@ class ScenarioSpec(StrictModel):
     sessions: StrictInt = Field(default=10, ge=2, le=MOST)
     permutation_seed: StrictInt = Field(default=0, ge=0)
     source: Literal["dataset"] | None = None
+    expects: Expected | None = None
 
     @model_validator(mode="after")
     def _fits_kind(self) -> Self:
@@ -172,6 +188,13 @@ class ScenarioSpec(StrictModel):
         if data.has_tasks and not (self.source or self.kind.startswith(("class", "task"))):
             kinds = 'kind = "class-incremental", or "domain-incremental" with source = "dataset"'
             raise InputError(f"{name} has its own tasks: use {kinds}")
+        got = Expected(classes=data.classes, inputs=tuple(tensors(data.train.x)[0].shape[1:]))
+        if self.expects not in (None, got):
+            of = "{0.classes} classes of inputs {0.inputs}".format
+            raise InputError(
+                f"{name} has {of(got)}, but these settings are for {of(self.expects)}: take "
+                f"another preset, or write a study file (`probe init`)"
+            )
         if self.validation is not None:
             data = datasets.held_out(data, self.validation)
         data = datasets.limited(data, self.train_limit, self.test_limit)

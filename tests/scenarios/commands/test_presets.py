@@ -117,7 +117,7 @@ def test_a_small_preset_is_its_full_one_with_less(name):
 # Kemker 2018: the section on experiments, and the supplement
 
 EVERY = tuple(name for name in preset_names() if name.startswith("kemker-"))
-INCREMENTAL = ("kemker-mnist-incremental", "kemker-digits-incremental")
+INCREMENTAL = tuple(name for name in EVERY if name.endswith("-incremental"))
 MULTIMODAL = ("kemker-multimodal", "kemker-features", "kemker-digits-multimodal")
 PERMUTATION = tuple(name for name in EVERY if name not in INCREMENTAL + MULTIMODAL)
 DIGITS = tuple(name for name in EVERY if "digits" in name)
@@ -132,7 +132,6 @@ SUPPLEMENT = {
 # A fiftieth of the data: smaller batches, for which FEL's rate is too fast.
 ON_DIGITS = {"finetune": ("nadam", 8e-4, 32), "ewc": ("adam", 2e-4, 32), "fel": ("adam", 2e-3, 32)}
 DEVIATIONS = {
-    "kemker-mnist-incremental": {"fel": ("adam", 2e-3, 256)},
     **dict.fromkeys(DIGITS, ON_DIGITS),
 }
 
@@ -175,6 +174,7 @@ def test_the_scenarios_are_the_papers_three(name):
         else ("multimodal", ("multi", "single"), {})
     )
     if name not in MULTIMODAL:
-        own["data"] = ("digits" if name in DIGITS else "mnist",)
+        _, data, *_ = name.split("-")
+        own["data"] = ({"cub": "cub200.npz", "audioset": "audioset.npz"}.get(data, data),)
     assert (spec.kind, study.report.heads) == (kind, heads)
     assert {field: getattr(spec, field) for field in own} == own

@@ -1,0 +1,72 @@
+"""`probe prepare cub200`: CUB-200-2011 with its official split as a feature file (Kemker 2018)."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from probe.errors import InputError
+from probe.examples import Examples
+from scenarios.data.feature_files import write_features
+from scenarios.data.image_features import features_of_files, load_network
+
+_NETWORK = "resnet50"
+
+
+def prepare_cub200(
+    folder: Path, out: Path, weights: str, features: Path | None, device: torch.device
+) -> None:
+    """Write the features of all images, ResNet-50's by default, to a feature file.
+
+    Args:
+        folder: The folder CUB_200_2011 of the release.
+        out: The file to write.
+        weights: The weights of torchvision's ResNet-50, see `load_network`.
+        features: A file (.npy) with features made elsewhere, (N, D) in the order of images.txt;
+            None = they are computed here.
+        device: The device of the network.
+
+    Raises:
+        InputError: A list is missing, or the lists or the features differ in their images.
+    """
+    paths = _column(folder / "images.txt")
+    labels, is_train = (
+        _column(folder / name) for name in ("image_class_labels.txt", "train_test_split.txt")
+    )
+    if not paths.keys() == labels.keys() == is_train.keys():
+        sizes = f"{len(paths)}, {len(labels)} and {len(is_train)}"
+        raise InputError(f"the lists in {folder} name other images ({sizes}): download it again")
+    if features is None:
+        files = [folder / "images" / path for path in paths.values()]
+        x = features_of_files(load_network(_NETWORK, weights).to(device), files, _NETWORK, device)
+    else:
+        x = _read(features, len(paths))
+    y = torch.tensor([int(label) - 1 for label in labels.values()])
+    train = torch.tensor([flag == "1" for flag in is_train.values()])
+    here, there = (Examples(x[rows], y[rows]) for rows in (train, ~train))
+    write_features(out, here, there, [*_column(folder / "classes.txt").values()])
+    sizes = f"{len(here):,} training and {len(there):,} test images"
+    print(f"{out}: {x.shape[1]} features of {sizes} (Kemker 2018: 5,994 and 5,794)")
+
+
+def _column(path: Path) -> dict[str, str]:
+    """Return the second column of a list, by the image's or class's number."""
+    try:
+        pairs = [line.split(maxsplit=1) for line in path.read_text("utf-8").splitlines()]
+        return {number: value.strip() for number, value in pairs}
+    except (OSError, ValueError) as error:
+        expected = "expected the release's list of pairs"
+        raise InputError(f"{path} cannot be read ({error!s:.60}): {expected}") from None
+
+
+def _read(path: Path, images: int) -> torch.Tensor:
+    """Return features (N, D) from a file; raises InputError for another shape."""
+    try:
+        x: Any = np.load(path, allow_pickle=False)
+        if x.ndim == 2 and len(x) == images:
+            return torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32))
+        got = str(x.shape)
+    except (OSError, ValueError, AttributeError) as error:
+        got = f"{error!s:.60}"
+    raise InputError(f"{path} must be a .npy file of shape ({images}, D), got {got}")

@@ -14,7 +14,7 @@ install = $(if $(UV),uv pip install --python $(1)/bin/python,$(1)/bin/python -m 
 .PHONY: demo test test-all lowest soak zoo bench docs found lint types clean
 
 demo: $(VENV)/installed
-	$(BIN)/probe run digits
+	$(BIN)/probe run digits --device cpu
 
 # Tests start hundreds of processes, none of which compiles again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE

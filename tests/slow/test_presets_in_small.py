@@ -1,0 +1,45 @@
+"""Every preset runs from its data to its tables, in small, on data made from a seed."""
+
+import pandas as pd
+import pytest
+import torch
+
+from probe.examples import Examples
+from scenarios.data import datasets
+from scenarios.study.study_file import check_study, preset_names, read_study
+
+pytestmark = pytest.mark.soak
+
+SMALL = "--train-limit 40 --test-limit 40 --epochs 1 --seeds 1 --workers 1 --device cpu"
+# Classes and the shape of an input.
+SHAPES = {
+    **dict.fromkeys(("mnist", "fashion_mnist"), (10, (1, 28, 28))),
+    **dict.fromkeys(("cifar10", "svhn"), (10, (3, 32, 32))),
+    **{"cifar100": (100, (3, 32, 32)), "spoken_digits": (10, (1, 24, 24))},
+    **{"cub200.npz": (200, (2048,)), "audioset.npz": (100, (1280,))},
+}
+
+
+def made(name, location):
+    """Return noise around a center for each class, in the shape of a data set."""
+    classes, shape = SHAPES[name]
+    draw = torch.Generator().manual_seed(classes)
+    centers = torch.rand(classes, *shape, generator=draw)
+
+    def split(examples):
+        y = torch.arange(classes).repeat(examples)
+        return Examples((centers[y] + torch.rand(len(y), *shape, generator=draw)) / 2, y)
+
+    return datasets.Dataset(name=name, train=split(44), test=split(40), classes=classes)
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_preset_runs_in_small(name, probe, cwd, monkeypatch):
+    load = datasets.load
+    by_name = lambda data, location=None: (made if data in SHAPES else load)(data, location)  # noqa: E731
+    monkeypatch.setattr(datasets, "load", by_name)
+    study = check_study(read_study(name), name)
+    code, out, err = probe(f"run {name} {SMALL} --data . --out run")
+    assert code == 0, err
+    learners = set(pd.read_csv(cwd / "run" / "measurements.csv").learner)
+    assert learners >= study.learners.keys()

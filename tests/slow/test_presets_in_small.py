@@ -39,7 +39,7 @@ def test_a_preset_runs_in_small(name, probe, cwd, monkeypatch):
     by_name = lambda data, location=None: (made if data in SHAPES else load)(data, location)  # noqa: E731
     monkeypatch.setattr(datasets, "load", by_name)
     study = check_study(read_study(name), name)
-    code, out, err = probe(f"run {name} {SMALL} --data . --out run")
+    code, _, err = probe(f"run {name} {SMALL} --data . --out run")
     assert code == 0, err
     learners = set(pd.read_csv(cwd / "run" / "measurements.csv").learner)
     assert learners >= study.learners.keys()

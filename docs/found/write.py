@@ -237,9 +237,7 @@ def chaudhry(study: str) -> Iterable[Sequence[str]]:
             continue
         own = rows[rows.learner == learner].set_index("metric")
         numbers = []
-        for k, (name, scale, digits) in enumerate(
-            (("average_accuracy[5]", 100, 1), ("forgetting[5]", 1, 3), ("intransigence[5]", 1, 3))
-        ):
+        for k, (name, scale, digits) in enumerate(_AFI):
             row = own.loc[name]
             numbers.append(f"{scale * row['mean']:.{digits}f} ± {scale * row['std']:.{digits}f}")
             numbers.append(f"{known[k]:g}" if known else "")
@@ -247,7 +245,68 @@ def chaudhry(study: str) -> Iterable[Sequence[str]]:
         yield learner.removesuffix("-paper"), strength, *numbers
 
 
+_AFI = ("average_accuracy[5]", 100, 1), ("forgetting[5]", 1, 3), ("intransigence[5]", 1, 3)
 _CALIBRATED = dict.fromkeys(("ewc", "si", "rwalk", "ewc-s", "si-s", "rwalk-s"), "calibrated")
+
+
+def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
+    """Yield A5, F5 and I5 by the authors' settings, the paper's, and A5 of other studies' rows."""
+    rows = _metrics(study)
+    rows = rows[rows["head"] == head]
+    known, other = _CHAUDHRY[others[0]], _metrics(others[0])
+    yield "learner", "A5 (%)", "paper", "ours, paper's strength", "F5", "paper", "I5", "paper"
+    for learner, paper in known.items():
+        names = [f"{learner}-authors", learner]
+        own = rows[rows.learner == next(n for n in names if n in set(rows.learner))]
+        own = own.set_index("metric")
+        numbers = [
+            f"{scale * own.loc[name, 'mean']:.{digits}f} ± {scale * own.loc[name, 'std']:.{digits}f}"
+            for name, scale, digits in _AFI
+        ]
+        ours = other[other.learner.isin([f"{learner}-paper"])].set_index("metric")
+        if ours.empty:
+            ours = other[other.learner == learner].set_index("metric")
+        a5 = ours.loc["average_accuracy[5]"]
+        beside = f"{100 * a5['mean']:.1f} ± {100 * a5['std']:.1f}"
+        a, f, i = (f"{number:g}" for number in paper)
+        yield learner, numbers[0], a, beside, numbers[1], f, numbers[2], i
+
+
+def settings(study: str, head: str) -> Iterable[Sequence[str]]:
+    """Yield how far each single setting moves A5, F5 and I5 of each learner, paired by seed."""
+    rows = _table(study, "measurements")
+    rows = rows[(rows["head"] == head) & (rows.metric == "accuracy") & rows.readout.isna()]
+    a = rows.set_index(["learner", "seed", "tasks_seen", "task_position"]).value
+    last = a.index.get_level_values("tasks_seen").max()
+    yield "learner", "setting", f"A{last} (%)", "change in points", f"F{last}", "change"
+    for learner in dict.fromkeys(rows.learner):
+        kind, _, setting = learner.partition("-")
+        ends, base = (_accuracy_and_forgetting(a[one], last) for one in (learner, f"{kind}-ours"))
+        changes = ["", ""]
+        if setting != "ours":
+            changes = [
+                f"{v:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+                for (v, low, high), digits in (
+                    (_interval(ends[0] - base[0]), 1),
+                    (tuple(x / 100 for x in _interval(ends[1] - base[1])), 2),
+                )
+            ]
+        yield (
+            *(kind, setting, f"{100 * ends[0].mean():.1f}", changes[0]),
+            *(f"{ends[1].mean():.2f}", changes[1]),
+        )
+
+
+def _accuracy_and_forgetting(
+    a: pd.Series[float], last: int
+) -> tuple[pd.Series[float], pd.Series[float]]:
+    """Return Chaudhry's A and F after the last task by seed, of accuracies by seed, k and j."""
+    by_task = a.unstack("task_position")
+    final = by_task.xs(last, level="tasks_seen")
+    past = by_task[by_task.index.get_level_values("tasks_seen").isin(range(1, last))]
+    best = past.groupby("seed").max()
+    earlier = [j for j in final.columns if j < last]
+    return final.mean(axis=1), (best - final)[earlier].mean(axis=1)
 
 
 def diaz(study: str) -> Iterable[Sequence[str]]:
@@ -325,7 +384,10 @@ def _points(at: pd.DataFrame, name: str) -> str:
 
 KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
     own.__name__: own
-    for own in (layers, forgotten, causes, budgets, murata, chaudhry, diaz, kemker, scenarios)
+    for own in (
+        *(layers, forgotten, causes, budgets, murata, chaudhry, authors, settings, diaz),
+        *(kemker, scenarios),
+    )
 }
 
 

@@ -72,6 +72,19 @@ def _lines(file: Path) -> list[str]:
         return []
 
 
+def show_size(size: int) -> str:
+    """Return a number of bytes with a unit of powers of ten, to one decimal.
+
+    >>> show_size(3_300_000_000), show_size(12)
+    ('3.3 GB', '12 B')
+    """
+    if size < 1000:
+        return f"{size} B"
+    # What rounds to 1000.0 is 1.0 of the next unit.
+    power = next(k for k in (1, 2, 3) if k == 3 or round(size / 1000**k, 1) < 1000)
+    return f"{size / 1000**power:.1f} {'KMG'[power - 1]}B"
+
+
 # Rows read before their pages are let go: the kernel maps up to 2 MB of a file for each.
 _PIECE = 32
 

@@ -7,10 +7,10 @@ object is checked when it is created, so that later code never meets contradicto
 import re
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from probe.byte_sizes import parse_size
 from probe.errors import InputError, unknown
 
 _Item = TypeVar("_Item")
@@ -21,6 +21,33 @@ EXECUTORS = ("inline", "pool", "ray")
 _ADDRESS = r"auto|(?:ray://)?[^/\s]+:[0-9]{1,5}"
 _LEAST_SHARE = 0.001  # of a GPU; Ray counts in ten thousandths
 _MOST_WORKERS = 10_000  # more is a slip of the pen
+
+_UNITS = {"": 1} | {f"{letter}b": 1000**k for k, letter in enumerate(["", *"kmgt"])}
+_UNITS |= {f"{letter}ib": 1024**k for k, letter in enumerate("kmgt", 1)}
+_DIGITS = 18
+
+
+def parse_size(text: str, name: str) -> int:
+    """Parse a size such as 500MB (10^6), 1.5GiB (2^30) or 4096.
+
+    Args:
+        text: The size.
+        name: The name of the size in the error message.
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        InputError: The text is not such a size.
+
+    >>> parse_size("500MB", "--cache-budget"), parse_size("2GiB", "--cache-budget")
+    (500000000, 2147483648)
+    """
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower())
+    # More than 18 digits are no size of any memory, and too many for a number with a fraction.
+    if not match or match[2] not in _UNITS or len(match[1]) > _DIGITS:
+        raise InputError(f"{name} expects a size such as 500MB, 2GiB or plain bytes, got {text!r}")
+    return int(Decimal(match[1]) * _UNITS[match[2]])
 
 
 def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:

@@ -260,8 +260,9 @@ def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
         own = rows[rows.learner == next(n for n in names if n in set(rows.learner))]
         own = own.set_index("metric")
         numbers = [
-            f"{scale * own.loc[name, 'mean']:.{digits}f} ± {scale * own.loc[name, 'std']:.{digits}f}"
+            f"{scale * mean:.{digits}f} ± {scale * std:.{digits}f}"
             for name, scale, digits in _AFI
+            for mean, std in [own.loc[name, ["mean", "std"]]]
         ]
         ours = other[other.learner.isin([f"{learner}-paper"])].set_index("metric")
         if ours.empty:

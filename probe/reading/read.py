@@ -26,9 +26,8 @@ from torch.utils.data import (
 )
 
 from probe.batch import Value, first, identical, like, pieces, tensors
-from probe.byte_sizes import show_size
 from probe.errors import InputError, described, located
-from probe.memory import MappedRows, free_memory
+from probe.memory import MappedRows, free_memory, show_size
 from probe.progress import progress_bar
 from probe.reading.item_format import Batch, as_batch, same_form
 from probe.seeding import every_global_stream, permutation, stream

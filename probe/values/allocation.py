@@ -10,9 +10,8 @@ from typing import Annotated, Literal, Self
 import torch
 from pydantic import Field, Strict
 
-from probe.byte_sizes import show_size
 from probe.errors import InputError
-from probe.memory import free_memory
+from probe.memory import free_memory, show_size
 from probe.validation import configuration
 
 Storage = Literal["fp32", "bf16"]

@@ -18,9 +18,9 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from probe.batch import Value, tensors
-from probe.byte_sizes import show_size
 from probe.cut.candidates import Candidate, candidates
 from probe.errors import InputError, ModelRaised, described, lacks_memory, printable
+from probe.memory import show_size
 from probe.progress import tracked
 from probe.seeding import stream
 from scenarios.commands.screen.terminal import print_json, show_line

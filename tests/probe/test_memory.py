@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from probe import memory
-from probe.byte_sizes import parse_size
 from probe.errors import InputError
 from probe.memory import MappedRows
+from scenarios.options import parse_size
 from tests.probe.resident import resident
 
 

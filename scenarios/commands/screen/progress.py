@@ -15,8 +15,8 @@ from rich.console import Console
 from probe.by_layer.jobs import Job, is_retraining, jobs_of, keys_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
-from probe.byte_sizes import show_size
 from probe.files import discard, make_folder, replacing
+from probe.memory import show_size
 from probe.results.run_directory import FAILURES, failure_file
 from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation, CacheSettings

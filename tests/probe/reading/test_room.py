@@ -10,8 +10,8 @@ from torch.utils.data import DataLoader, Dataset
 import probe.batch
 import probe.reading.read
 from probe.batch import gather
-from probe.byte_sizes import show_size
 from probe.examples import Examples
+from probe.memory import show_size
 from probe.seeding import stream
 from tests.probe.resident import resident
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from torch import Tensor, nn
 
-from probe.byte_sizes import show_size
+from probe.memory import show_size
 from tests.bad_input.making import study
 from tests.scenarios.execution.helpers import TINY, run
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from probe.analysis.statements import FEWEST
-from probe.tables.statement_text import points
+from probe.tables.statement_text import earlier_tasks, points
 from probe.tables.table_file import records, where
 
 _COST, _RETURNED, _OPEN, _LESS = "cost", "gave back", "cannot tell", "less than 1"
@@ -37,7 +37,7 @@ def _sentences(learner: str, rows: pd.DataFrame) -> Iterator[str]:
     total = mean.get(("forgotten", "")) or mean.get(("lost", ""))
     if total is None or total.value < _LITTLE:
         return
-    is_few, tasks = total.seeds < FEWEST, int(max(rows["task_position"].dropna()))
+    is_few, positions = total.seeds < FEWEST, rows["task_position"].dropna()
     if is_few:
         mean = {key: row._replace(low=row.value, high=row.value) for key, row in mean.items()}
     elif not total.low > 0:
@@ -45,7 +45,7 @@ def _sentences(learner: str, rows: pd.DataFrame) -> Iterator[str]:
     said = "forgot" if total.quantity == "forgotten" else "lost"
     sentence = (
         f"of the {points(total.value)} points that {learner} {said} of "
-        f"task{'s 1 to' * (tasks > 1)} {tasks}, {'; '.join(_parts(mean, is_few))}"
+        f"{earlier_tasks(positions, int(max(positions)))}, {'; '.join(_parts(mean, is_few))}"
     )
     few = f" ({total.seeds} of the {FEWEST} seeds that statements need)"
     yield sentence + few * bool(is_few)

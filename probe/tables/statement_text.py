@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import stdev
 from typing import Any
@@ -62,8 +62,10 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
         if slopes is not None and "yes" not in set(slopes["verdict"]):
             del by_statement["loses_plasticity"]
         budget = budget_of(tables["retraining"], readout)
+        layer_rows = where(tables["layers"], learner=learner, readout=readout, quantity="forgotten")
+        earlier = earlier_tasks(layer_rows["task_position"].dropna(), tasks - 1)
         text[learner, readout] = [
-            sentence(stated, ranges.get((learner, readout, name)), tasks, budget)
+            sentence(stated, ranges.get((learner, readout, name)), earlier, budget)
             for name, stated in by_statement.items()
         ]
         features = {name: stated["feature"].tolist() for name, stated in by_statement.items()}
@@ -80,6 +82,17 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
                 f"first: {_READOUTS}"
             )
     return text
+
+
+def earlier_tasks(positions: Iterable[float], last: int) -> str:
+    """Name the tasks over which forgetting is averaged, by those that were measured.
+
+    >>> earlier_tasks([1, 2], 2), earlier_tasks([1, 3, 5], 5)
+    ('tasks 1 to 2', 'tasks 1 to 5 (3 measured)')
+    """
+    measured = len({*positions})
+    text = f"task{'s 1 to' * (last > 1)} {last}"
+    return text if measured in (0, last) else f"{text} ({measured} measured)"
 
 
 def multiple_of(readout: str) -> int | None:
@@ -161,26 +174,25 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
     return Sheet(title=title, columns=columns, lines=lines)
 
 
-def sentence(rows: pd.DataFrame, first_layer: Any, tasks: int, budget: int | None) -> str:
+def sentence(rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | None) -> str:
     """Describe one statement on the layers of a learner and readout, by depth.
 
     Args:
         rows: The statement on each layer, with the columns `by_seed` and `moved`.
         first_layer: The row with the range of the first layer, None if there is no such row.
-        tasks: The number of tasks T.
+        earlier: The tasks that may be forgotten, see `earlier_tasks`.
         budget: The epochs of a retraining; None for other readouts.
 
     >>> from probe.tables.table_file import new_table
     >>> cells = ("ft", "linear", "conv3", 3, "forgets", "yes", 0.01, 0.054, 0.042, 0.066, 5)
-    >>> sentence(new_table("statements", [cells]).assign(by_seed=""), None, 5, None)
+    >>> sentence(new_table("statements", [cells]).assign(by_seed=""), None, "tasks 1 to 4", None)
     'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
     learner, statement = rows["learner"].iloc[0], rows["statement"].iloc[0]
     learner = f"retrained for {budget} epochs, {learner}" if budget else learner
     by_verdict = dict(list(rows.groupby("verdict", sort=False)))
     finds, finding = _VERBS[statement]
-    before_last = f" on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
-    unit = {"forgets": before_last, "loses_plasticity": " per task"}.get(statement, "")
+    unit = {"forgets": f" on {earlier}", "loses_plasticity": " per task"}.get(statement, "")
     if "yes" in by_verdict:
         shown = _values(by_verdict["yes"], unit, budget)
         parts = [f"{learner} {finds}{_range(first_layer)}: {shown}"]

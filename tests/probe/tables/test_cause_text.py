@@ -28,7 +28,7 @@ def row(feature: str, quantity: str, value: float, half: float = 0.01, **cells: 
 def causes(pieces: Values, together: Values | None = None, **whole: float) -> Any:
     """Return the table; together: what layers return, and break, alone: by default their points."""
     rows = [row("", name, value) for name, value in (FORGOT | whole).items()]
-    rows += [row("", "forgotten", 0.9, task_position=4)]
+    rows += [row("", "forgotten", 0.9, task_position=j) for j in (1, 2, 3, 4)]
     for feature, (value, half) in pieces.items():
         rows.append(row(feature, "attributed", value, half))
         restored, broken = (together or {}).get(feature, (value, value))

@@ -107,9 +107,11 @@ def _frozen(trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls) ->
     """
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
     needed = trained_pass.upstream([trained_pass.logits])
+    drawn = {number for number, step in trained_pass.steps.items() if step.random}
+    moved = _depending(trained_pass, (state - frozen) | drawn)
     for number, step in trained_pass.steps.items():
         fixed = all(parent[0] in frozen for parent in step.parents)
-        if not fixed and not step.names:
+        if number in moved and not fixed and not step.names:
             break  # from here on the code knows a number that training moves, and may act on it
         writes_state = any(step.parents[at][0] in state for at in step.overwritten)
         unread = step.function == "__getitem__" and number not in needed

@@ -138,8 +138,13 @@ def varied(value: AnyValue, n: int) -> AnyValue:
 
 
 def _ends(tensor: Tensor) -> Tensor:
-    """Return a number for the equal entries at both ends of each sequence of ids or a mask."""
-    if tensor.ndim != 2 or tensor.is_floating_point():
+    """Return a number for the equal entries at both ends of each sequence of ids or a mask.
+
+    Of a number for each example, such as a length or a task, it is the number.
+    """
+    if tensor.ndim == 1:
+        return tensor.float().cpu()
+    if tensor.ndim != 2 or (tensor.is_floating_point() and tensor.unique().numel() > 2):
         return torch.zeros((), device="cpu")
     sides = (tensor == tensor[:, :1], (tensor == tensor[:, -1:]).flip(1))
     left, right = (side.long().cumprod(1).sum(1).cpu() for side in sides)

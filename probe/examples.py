@@ -129,8 +129,8 @@ class Examples(Labeled, Generic[X]):
 
     def shared(self) -> Examples[X]:
         """Return the same examples, of whose large inputs any parts share the memory."""
-        large = [x.device.type == "cpu" and x.nbytes >= _LARGE for x in tensors(self.x)]
-        if not any(large) or any(isinstance(x, FileRows) for x in tensors(self.x)):
+        parts = tensors(self.x)
+        if not _are_large(parts) or any(isinstance(x, FileRows) for x in parts):
             return self
         return self.changed(x=mapped(self.x, FileRows.of))
 
@@ -182,13 +182,25 @@ def _moved(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def join(parts: Sequence[Examples[X]]) -> Examples[X]:
-    """Concatenate examples with the same kind of x, without their tasks.
+    """Concatenate examples with the same kind of x, without their tasks; large inputs stay apart.
 
     >>> len(join([Examples(torch.zeros(n, 8), torch.zeros(n).long()) for n in (2, 3)]))
     5
     """
-    x = like(parts[0].x, map(torch.cat, zip(*(tensors(part.x) for part in parts), strict=True)))
+    columns = zip(*(tensors(part.x) for part in parts), strict=True)
+    x = like(parts[0].x, map(_concatenated, columns))
     return parts[0].changed(x=x, y=torch.cat([part.y for part in parts]), task=None)
+
+
+def _concatenated(parts: Sequence[Tensor]) -> Tensor:
+    if not _are_large(parts):
+        return torch.cat([*parts])
+    return torch.cat([x if isinstance(x, FileRows) else FileRows.of(x) for x in parts])
+
+
+def _are_large(parts: Sequence[Tensor]) -> bool:
+    """Return whether tensors on the CPU are too large to be copied."""
+    return all(x.device.type == "cpu" for x in parts) and sum(x.nbytes for x in parts) >= _LARGE
 
 
 def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -> None:
@@ -208,7 +220,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         if isinstance(tensor, FileRows) and tensor.finite:
             continue
         # Piece by piece: the data may be a file larger than the memory.
-        finite = [piece.isfinite().view(len(piece), -1).all(1) for piece in pieces(tensor)]
+        finite = [piece.isfinite().flatten(1).all(1) for piece in pieces(tensor)]
         if len(odd := (~torch.cat(finite)).nonzero()):
             raise InputError(
                 f"{name} has NaN or Inf in example {int(odd[0])}: clean the data first"

@@ -118,7 +118,8 @@ class MappedRows:
                     os.posix_fallocate(file.fileno(), 0, size)
                 self._map = mmap.mmap(file.fileno(), size)
         except OSError as error:
-            text = f"cannot keep values in {folder} ({error.strerror}): allow more memory or disk"
+            remedy = "give another folder, by scratch= or TMPDIR"
+            text = f"cannot keep values in {folder} ({error.strerror}): {remedy}"
             raise NotWritten(text) from None
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 

@@ -186,6 +186,7 @@ def suggested(
         feature
         for feature in features
         if feature.frozen & weights
+        and trace.needed.intersection(name[0] for name in feature.visit.names)
         and (_gives_logits(feature) or (feature.readable and feature.module in working))
     ]
     opened, levels, largest, ends = {""}, list[list[list[Feature]]](), "", set[str]()

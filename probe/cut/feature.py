@@ -56,13 +56,14 @@ class Feature:
 
     @cached_property
     def readable(self) -> tuple[Name, ...]:
-        """The names of the value's real tensors that have a row for each example.
+        """The names of the value's tensors of real numbers that have a row for each example.
 
+        Whole numbers, such as positions or ids, are no values that a layer computes.
         An LSTM of packed sequences has h and c: its outputs are sorted by the batch's lengths.
         """
         trace, visit = self.trace, self.visit
         shapes = {n: trace.shapes[n] for n in visit.names if n in trace.shapes}
-        real = {n: x for n, x in shapes.items() if not x.dtype.is_complex}
+        real = {n: x for n, x in shapes.items() if x.dtype.is_floating_point}
         entries = {n: x.shape[x.dim] for n, x in real.items() if x.dim is not None}
         rows = {name for name, count in entries.items() if count % trace.examples == 0}
         return tuple(name for name in visit.names if name in rows - visit.packed)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from probe.batch import Value, kinds, tensors
 from probe.errors import InputError, ModelRaised, described, lacks_memory
 from probe.modules import tensors_in
-from probe.seeding import python_generators
+from probe.seeding import python_generators, stream
 from probe.training.precision import products
 
 Output = str | int | None
@@ -204,6 +204,7 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
         # A clone: what follows may write into it.
         return values[-1].clone()
 
+    redraw_zeros(model)
     with torch.enable_grad(), full_precision(x), undisturbed(x):
         for module in model.modules():
             module.register_forward_hook(note)
@@ -220,6 +221,18 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
         elif (reached.sum(1) == 1).all() and _are_last(reached, x):
             read[reached.shape[1]] = "last"
     return read
+
+
+@torch.no_grad()
+def redraw_zeros(model: nn.Module) -> None:
+    """Draw the matrices of a network that are 0, through which no gradient passes.
+
+    Such as the head of an untrained vision transformer, which reads what it will when trained.
+    """
+    draw = stream(0, "zeros")
+    for matrix in (p for p in model.parameters() if p.ndim > 1 and p.is_floating_point()):
+        if not matrix.any():
+            matrix.copy_(torch.randn(matrix.shape, generator=draw, device="cpu") / 10)
 
 
 def _are_last(reached: Tensor, x: Value) -> bool:

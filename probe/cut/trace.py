@@ -190,9 +190,14 @@ class Trace:
     given_frozen: frozenset[str]
 
     @cached_property
+    def needed(self) -> frozenset[int]:
+        """The calls that the logits depend on."""
+        return self.large.upstream([self.large.logits])
+
+    @cached_property
     def behind_logits(self) -> frozenset[str]:
         """Names of the parameters and buffers that the logits depend on."""
-        return self.depends_on(self.large.upstream([self.large.logits]))
+        return self.depends_on(self.needed)
 
     @cached_property
     def positions(self) -> Mapping[int, Positions]:

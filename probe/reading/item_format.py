@@ -1,5 +1,6 @@
 """Items of datasets and loaders, an example or a batch, as inputs and labels."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -164,9 +165,11 @@ def _tensor(part: Any) -> Tensor:
     if not _is_array(part):
         raise InputError(f"x has type {type(part).__name__}, expected tensors: use ToTensor")
     if not isinstance(part, Tensor):
-        # A copy of an array that is read-only, or has bytes in an order that torch does not know.
-        native = part.dtype.newbyteorder("=")
-        return torch.from_numpy(np.require(part, dtype=native, requirements=["C", "W"]))
+        # A copy of an array whose bytes are in an order that torch does not know.
+        native = np.require(part, dtype=part.dtype.newbyteorder("="), requirements=["C"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a read-only array, which nothing writes into
+            return torch.from_numpy(native)
     if part.layout != torch.strided or part.is_nested:
         raise InputError("x is a sparse or nested tensor: pad it, or give x.to_dense()")
     return part.detach()

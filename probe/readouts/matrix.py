@@ -17,6 +17,8 @@ from probe.errors import InputError
 from probe.readouts.pooling import Layout, Pooling, layout_of
 from probe.training.evaluation import batch_size_for
 
+_FEW = 4  # positions that are read side by side, however wide
+
 Matrices = dict[str, tuple[Tensor, str]]
 """The values (N, D) of each feature, float32, one row per example, and their layout in words."""
 
@@ -64,6 +66,10 @@ def feature_matrices(
     """
     matrices: Matrices = {}
     mask, how = _mask_in(x), pooling or Pooling()
+    if mask is None and any(t.read == "last" for cut in cuts for t in cut.facts.value):
+        # The head reads the last id that is not 0, see `positions_read`.
+        ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())
+        mask = next((t != 0 for t in ids), None)
     length = None if mask is None else mask.shape[1]
     layouts = {cut.facts.name: _layouts(cut.facts, how, length) for cut in cuts}
     row_bytes = {name: 4 * sum(layout.width for layout in layouts[name]) for name in layouts}
@@ -132,7 +138,10 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     # Of a sequence (L, C) the head shows the axis, where no layer does.
     head = tensor.read if pooling.pool == "bins" else ()
     if head and (head != "last" or length == shape[0]):
-        return Layout(shape=shape, channels=1, bins=(1,), read=head)
+        # A few positions may be told apart by the head; the mean of many is what it reads.
+        count = 1 if head == "last" else len(head)
+        bins = count if count <= _FEW or count * shape[1] <= pooling.width else 1
+        return Layout(shape=shape, channels=1, bins=(bins,), read=head)
     if len(shape) == 2 and length is not None:
         channels = tensor.channel_dim(axis)
         if channels is None and length in shape and 1 < min(shape) < max(shape):

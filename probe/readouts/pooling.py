@@ -50,8 +50,8 @@ class Layout:
         projected: The width of the projection, 0 for none.
         remark: A remark on the axis, in a few words.
         masked: Whether it is averaged over the positions that a mask keeps.
-        read: The positions that the network's head reads, over which it is averaged; or "last", the
-            last one that the mask keeps; empty = all.
+        read: The positions that the network's head reads; or "last", the last one that the mask
+            keeps; empty = all. With as many bins they are side by side, else averaged.
     """
 
     shape: tuple[int, ...]
@@ -79,7 +79,10 @@ class Layout:
         positions = _by(self.shape[: self.channels] + self.shape[self.channels + 1 :])
         if self.read:
             which = "the last" if self.read == "last" else f"{len(self.read)}"
-            return f"{self.width} channels at {which} of {positions} positions, as the head reads"
+            channels = f"{self.shape[self.channels]} channels"
+            is_mean = self.read != "last" and self.bins == (1,) and len(self.read) > 1
+            averaged = " averaged" * is_mean
+            return f"{channels}{averaged} at {which} of {positions} positions, as the head reads"
         positions = f"those that a mask keeps of {positions}" if self.masked else positions
         to_bins = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
         of = f"{self.shape[self.channels]} channels{self.remark}"
@@ -104,7 +107,8 @@ class Layout:
         if self.read == "last" and mask is not None:
             return value[torch.arange(len(value), device=value.device), :, last_kept(mask)]
         if self.read and self.read != "last":
-            return value[:, :, list(self.read)].mean(2)
+            values = value[:, :, list(self.read)]
+            return values.mean(2) if self.bins == (1,) else values.flatten(1)
         if self.masked and mask is not None:
             positions = value.shape[2]
             if positions < mask.shape[1]:

@@ -83,7 +83,7 @@ def causes(
     networks = _checked(model.network, len(test))
     T = max(networks)
     last = copied(unwrapped(networks[T])).eval()
-    x = varied(test[0][0], _SAMPLE)
+    x = _beside(last, varied(test[0][0], _SAMPLE))
     if features is None:
         suggested = suggestions(last, x, model.model_call)
         features = [name for name, downstream in suggested.items() if downstream]
@@ -134,17 +134,22 @@ def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
     return {learned: network for learned, network in networks.items() if learned}
 
 
+def _beside(network: nn.Module, value: Value) -> Value:
+    """Return a value on the device of a network."""
+    device = next((p.device for p in network.parameters()), None)
+    return mapped(value, lambda t: t.to(device or t.device))
+
+
 @torch.no_grad()
 def _scores(
     model: Model, score: Score, network: nn.Module, x: Value, y: Value, batch_size: int
 ) -> Floats:
     """Return the score of each example, (n,); what the network draws is the same in every call."""
-    device = next((p.device for p in network.parameters()), tensors(x)[0].device)
     parts = []
     with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
         for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(batch_size):
             rows = (gather(v, indices.to(tensors(v)[0].device)) for v in (x, y))
-            batch, labels = (mapped(value, lambda t: t.to(device)) for value in rows)
+            batch, labels = (_beside(network, value) for value in rows)
             if callable(score):
                 values = score(network, batch, labels)
             else:

@@ -25,7 +25,7 @@ CPU = torch.device("cpu")
 # The host must wait: the result is a number of Python's, or its shape depends on values.
 _WAITING = {"_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero"}
 _INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
-_COPYING = {"_to_copy", "copy_"}
+_COPYING = {"_to_copy", "to", "copy_"}  # `to` where autograd has been left
 
 
 class Held(Tensor):
@@ -158,7 +158,7 @@ def _waits(func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool)
         if there and (given.get("non_blocking") or args[-1] is True):
             return False  # on the way to the device
         sides = {isinstance(each, Held) for each in tensors}
-        return len(sides | ({there} if called == "_to_copy" else set())) > 1
+        return len(sides | (set() if called == "copy_" else {there})) > 1
     return called in _WAITING
 
 

@@ -69,7 +69,7 @@ def test_so_do_causes_by_example(networks: dict[int, nn.Module]) -> None:
 
     def causes(device: torch.device) -> pd.DataFrame:
         at = {t: deepcopy(network).to(device) for t, network in models.items()}
-        test = [(x[:15].to(device), y[:15]), (x[15:], y[15:].to(device))]
+        test = [(x[:15], y[:15].to(device)), (x[15:].to(device), y[15:])]
         return probe.causes(at, test, "loss", ["2", "4"])
 
     expected = causes(torch.device("cpu"))

@@ -84,6 +84,15 @@ def test_tasks_share_the_memory_of_large_data():
         assert part[:, :1].flatten().tolist() == expected
 
 
+def test_so_do_large_parts_that_are_joined():
+    parts = [torch.arange(20.0 * k, 20.0 * k + 20)[:, None].repeat(1, 2**18) for k in (0, 1)]
+    joined = join([Examples(x, torch.arange(20)) for x in parts])
+    assert {source.ctypes.data for source in joined.x.sources} == {x.data_ptr() for x in parts}
+    assert joined.x[:, 0].tolist() == [*range(40)]
+    images = torch.randn(3, 4, 4, 2).permute(0, 3, 1, 2)
+    check_examples(Examples(images, torch.arange(3)), range(3), "x")
+
+
 def test_what_was_looked_at_is_not_read_again(monkeypatch):
     monkeypatch.setattr(FileRows, "read", None)
     known = join([Examples(FileRows([ODD], finite=True), torch.arange(5))] * 2)

@@ -134,3 +134,37 @@ def test_of_a_deep_network_a_few_are_suggested_the_last_among_them() -> None:
     names = chosen(nn.Sequential(*(nn.Linear(4, 4) for _ in range(45))), 4)
     assert len(names) <= 20
     assert names[-1] == "44"
+
+
+class Numbered(nn.Module):
+    """Values with their positions, as whole numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 5)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return self.inner(x), torch.arange(5).expand(len(x), 5) * (x[:, :1] > 0)
+
+
+class Aside(nn.Module):
+    """A branch that the logits never use, and a number that only the inputs decide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.aside = Numbered(), nn.Linear(5, 6)
+        self.second, self.head = nn.Linear(5, 7), nn.Linear(7, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        values, _ = self.first(x)
+        self.cache = self.aside(values)[:, 1:]
+        if bool((x.abs() > 100).any()):
+            values = -values
+        logits: Tensor = self.head(torch.relu(self.second(values)))
+        return logits
+
+
+def test_whole_numbers_are_no_values_and_a_dead_branch_is_not_suggested() -> None:
+    found = {c.feature: c for c in candidates(Aside(), torch.randn(9, 4))}
+    assert found["first"].tensors == 1
+    assert [name for name, c in found.items() if c.suggested] == ["first", "head"]

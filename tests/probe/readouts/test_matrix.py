@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from probe.analysis.units import Activity
+from probe.batch import varied
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.examples import Examples
@@ -347,10 +348,31 @@ def test_of_a_sequence_is_read_what_the_head_reads(name: str):
     names = ["blocks.0", "blocks.1"]
     for block, (values, how) in feature_matrices(cut_each(model, names, x).each, x).items():
         assert expected in how
+        # Two tokens are read side by side, as a head may tell them apart.
+        values = values.unflatten(1, (8, -1)).mean(2)
         value = outputs(model, [block], x)[block]
         torch.testing.assert_close(values, read(value, x["mask"]), rtol=1e-4, atol=1e-5)
     averaged = feature_matrices(cut_each(model, names, x).each, x, pooling=Pooling(pool="mean"))
     assert all("as the head reads" not in how for _, how in averaged.values())
+
+
+@pytest.mark.parametrize("name", ["a class token", "the last word"])
+def test_so_it_is_with_a_head_of_zeros_and_with_ids_that_end_in_zeros(name: str):
+    model = sequence(lambda x, ids: HEADS[name][0](x, (ids != 0).long()))().eval()
+    nn.init.zeros_(model.head.weight)
+    ids = torch.arange(12) < torch.tensor([3, 12, 7, 5, 9, 4, 12, 6, 8])[:, None]
+    ids = ids.long() * torch.randint(1, 9, (9, 12))
+    x = {"ids": ids, "mask": ids}
+    for _, how in feature_matrices(cut_each(model, ["blocks.0"], x).each, x).values():
+        assert HEADS[name][1] in how
+
+
+def test_the_position_is_looked_for_in_examples_of_many_lengths():
+    """Also where a number for each example tells them."""
+    lengths = torch.arange(3, 12).repeat_interleave(9)
+    assert len(varied({"x": torch.randn(81, 12, 4), "lengths": lengths}, 8)["lengths"].unique()) > 4
+    mask = (torch.arange(12) < lengths[:, None]).float()
+    assert len(varied({"mask": mask}, 8)["mask"].sum(1).unique()) > 4
 
 
 class Prepending(nn.Module):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import json
 import re
 import runpy
 import tomllib
+from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 
 import pytest
 
+import figures
 import probe
-from scenarios.study.study_file import check_study
+from scenarios.study.study_file import check_study, preset_names
 
 README = Path(__file__).parents[1] / "README.md"
 DOCS = README.parent / "docs"
@@ -74,10 +78,35 @@ def test_the_metrics_of_a_matrix_are_those_below_the_example(
 
 def test_the_tables_of_what_we_found_are_those_of_the_studies() -> None:
     """As in the CSV files beside the page; another number on it is noticed."""
-    page = (DOCS / "found.md").read_text("utf-8")
     written = runpy.run_path(str(DOCS / "found/write.py"))["written"]
+    checklist, page = ((DOCS / f"{name}.md").read_text("utf-8") for name in ("checklist", "found"))
+    assert written(checklist) == checklist
     assert written(page) == page
     assert written(page.replace("| 82.7 ± 0.7 |", "| 83.7 ± 0.7 |")) == page
+
+
+def resolved(name: str) -> object:
+    """Return the object of a dotted name, from its module on."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        with suppress(ImportError):
+            return reduce(getattr, parts[end:], importlib.import_module(".".join(parts[:end])))
+    raise AssertionError(name)
+
+
+def test_every_command_of_the_checklist_is_one() -> None:
+    """Presets, kinds of figures, names of Python; the studies whose tables it names are there."""
+    rows = csv.DictReader((DOCS / "found/checklist.csv").read_text("utf-8").splitlines())
+    for row in rows:
+        for command in filter(None, row["command"].split("; ")):
+            preset = re.match(r"probe run ([\w-]+)", command)
+            assert not preset or preset[1] in {*preset_names(), "PRESET"}, command
+            for kind in (re.search(r"--only (\S+)", command) or ["", ""])[1].split(","):
+                assert not kind or hasattr(figures, kind), command
+            if dotted := re.match(r"(probe|scenarios)(\.\w+)+", command):
+                assert resolved(dotted[0]) is not None
+        assert not row["shipped"] or (DOCS / "found" / row["shipped"]).is_dir(), row
+        assert row["command"] or row["remark"], row
 
 
 def prose(page: str) -> str:

@@ -1,4 +1,4 @@
-"""Write the tables of found.md, and the pictures of all pages, from the studies in this folder.
+"""Write the tables of found.md and checklist.md, and all pages' pictures, from the studies here.
 
     python docs/found/write.py            # or `make found`
     python docs/found/write.py --check    # exit code 1 if the page has other tables
@@ -22,7 +22,7 @@ from scipy import stats
 import figures
 
 HERE = Path(__file__).parent
-PAGE = HERE.with_suffix(".md")
+PAGES = HERE.with_suffix(".md"), HERE.parent / "checklist.md"
 _BLOCK = re.compile(r"(<!-- (\w+) ([^>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _NAMES = {
     **{"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative"},
@@ -354,6 +354,42 @@ def scenarios(*studies: str) -> Iterable[Sequence[str]]:
             yield study, _name(str(learner)), end, *forgot, never, f"{100 * room:.1f}"
 
 
+def checklist(*source: str) -> Iterable[Sequence[str]]:
+    """Yield the items of a source, with command, setting, and ours beside theirs where it ran."""
+    items = pd.read_csv(HERE / "checklist.csv", keep_default_na=False)
+    yield "item", "command", "setting", "ours beside theirs"
+    for row in items[items.source == " ".join(source)].itertuples():
+        command = "; ".join(f"`{part}`" for part in row.command.split("; ") if part)
+        beside = [_beside(row.shipped)] if row.item.startswith("Table") and row.shipped else []
+        shipped = [f"tables: `docs/found/{row.shipped}`"] if row.shipped else []
+        cells = [*beside, *shipped, *filter(None, [row.remark])]
+        yield row.item, command or "none", row.setting, "; ".join(cells)
+
+
+def _beside(study: str) -> str:
+    """Return in a sentence how far the tables of a study are from the paper's."""
+    if study in _CHAUDHRY:
+        mine, what, theirs = (
+            "average_accuracy[5]",
+            "A5",
+            {n: p[0] / 100 for n, p in _CHAUDHRY[study].items()},
+        )
+    elif study in _KEMKER:
+        mine, what, theirs = "omega_all", "Omega_all", {n: p[2] for n, p in _KEMKER[study].items()}
+    elif study == "diaz":
+        mine, what, theirs = "accuracy", "A", {name: paper[0] for name, paper in _DIAZ.items()}
+    else:
+        return "no numbers in the paper"
+    rows = _metrics(study)
+    rows = rows[(rows.metric == mine) & rows.learner.isin(theirs)].set_index("learner")["mean"]
+    far = (rows - pd.Series(theirs)).abs().dropna()
+    worst = str(far.idxmax())
+    return (
+        f"{what} of {len(far)} rows: {(far <= 0.05).sum()} within 0.05, the largest difference "
+        f"{far.max():.2f} ({worst}: {rows[worst]:.3f}, theirs {theirs[worst]:.3f})"
+    )
+
+
 def _table(study: str, name: str) -> pd.DataFrame:
     return pd.read_csv(HERE / study / f"{name}.csv.gz")
 
@@ -387,7 +423,7 @@ KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
     own.__name__: own
     for own in (
         *(layers, forgotten, causes, budgets, murata, chaudhry, authors, settings, diaz),
-        *(kemker, scenarios),
+        *(kemker, scenarios, checklist),
     )
 }
 
@@ -404,10 +440,11 @@ def written(text: str) -> str:
 
 
 if __name__ == "__main__":
-    text = PAGE.read_text("utf-8")
+    texts = {page: page.read_text("utf-8") for page in PAGES}
     if "--check" in sys.argv:
-        sys.exit(text != written(text))
-    PAGE.write_text(written(text), "utf-8")
+        sys.exit(any(text != written(text) for text in texts.values()))
+    for page, text in texts.items():
+        page.write_text(written(text), "utf-8")
     pages = "".join(page.read_text("utf-8") for page in HERE.parent.glob("*.md"))
     for picture, study, kind, of in re.findall(r"\((found/([\w-]+)/(\w+)-?(\w*)\.png)\)", pages):
         if (HERE / study / "measurements.csv.gz").is_file():

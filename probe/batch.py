@@ -16,6 +16,7 @@ Value = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 AnyValue = TypeVar("AnyValue", bound=Value)
 
 _SEARCHED = 4096  # examples among which those of different lengths are looked for
+_FEW = 8  # examples that show whether numbers are those of a mask
 _PIECE = 2**24  # bytes of a tensor looked at together
 
 
@@ -127,14 +128,13 @@ def varied(value: AnyValue, n: int) -> AnyValue:
     Returns:
         The value with tensors (n, ...).
     """
-    some = first(value, _SEARCHED)
-    ends = sum(map(_ends, tensors(some)), torch.zeros((), device="cpu"))
+    ends = sum(map(_ends, tensors(value)), torch.zeros((), device="cpu"))
     if ends.unique().numel() < 2 or len(ends) < n:
         return first(value, n)
     # In turns from both ends of their order: the first few differ most.
     order = ends.argsort(stable=True)[torch.linspace(0, len(ends) - 1, n, device="cpu").long()]
     turns = torch.stack([order, order.flip(0)], 1).flatten()[:n]
-    return mapped(some, lambda tensor: tensor[turns.to(tensor.device)])
+    return mapped(value, lambda tensor: tensor.index_select(0, turns.to(tensor.device)))
 
 
 def _ends(tensor: Tensor) -> Tensor:
@@ -143,9 +143,11 @@ def _ends(tensor: Tensor) -> Tensor:
     Of a number for each example, such as a length or a task, it is the number.
     """
     if tensor.ndim == 1:
-        return tensor.float().cpu()
-    if tensor.ndim != 2 or (tensor.is_floating_point() and tensor.unique().numel() > 2):
+        return tensor[:_SEARCHED].float().cpu()
+    # Only what is looked at is read: the data may be a file larger than the memory.
+    if tensor.ndim != 2 or (tensor.is_floating_point() and tensor[:_FEW].unique().numel() > 2):
         return torch.zeros((), device="cpu")
+    tensor = tensor[:_SEARCHED]
     sides = (tensor == tensor[:, :1], (tensor == tensor[:, -1:]).flip(1))
     left, right = (side.long().cumprod(1).sum(1).cpu() for side in sides)
     return (left * (tensor.shape[1] + 1) + right).float()

@@ -50,6 +50,25 @@ def parse_size(text: str, name: str) -> int:
     return int(Decimal(match[1]) * _UNITS[match[2]])
 
 
+def weightings(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Return the weights of CLscore by the name of their weighting; their sum is checked later.
+
+    Args:
+        texts: The weightings as NAME=w1,...,w7.
+
+    Raises:
+        InputError: A text has another form.
+    """
+    weights: dict[str, tuple[float, ...]] = {}
+    for text in texts:
+        name, _, numbers = (part.strip() for part in text.partition("="))
+        try:
+            weights[name] = tuple(map(float, numbers.split(",")))
+        except ValueError:
+            raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None
+    return weights
+
+
 def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
     """Define a flag.
 

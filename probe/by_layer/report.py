@@ -8,11 +8,8 @@ from pydantic import AfterValidator, Field, Strict
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
-from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, CeForm, weights_by_criterion
+from probe.metrics.diaz_rodriguez import CRITERIA, WEIGHTS, CeForm, weights_by_criterion
 from probe.metrics.task_predictions import Mean
-
-WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
-"""The weightings of Diaz-Rodriguez 2018, which every study reports."""
 
 
 def _check_heads(heads: tuple[Head, ...]) -> tuple[Head, ...]:

@@ -37,7 +37,8 @@ CRITERIA = tuple(NAMES)
 W1 = (1 / 7,) * 7
 W2 = (0.4, 0.05, 0.2, 0.1, 0.15, 0.05, 0.05)
 W3 = (0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05)
-"""The weights of Table 3, in the order of CRITERIA."""
+WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
+"""The weights of Table 3, in the order of CRITERIA, which every study reports."""
 
 COST_COLUMNS = (
     *("parameter_bytes", "carried_bytes", "stored_bytes"),

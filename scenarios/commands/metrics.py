@@ -11,15 +11,19 @@ from typing import cast
 from rich.console import Console
 from rich.table import Table
 
-from probe.by_layer.report import ReportSpec
 from probe.errors import InputError, described, printable
-from probe.metrics.diaz_rodriguez import NAMES, CeForm, cl_score, criteria_of_costs
+from probe.metrics.diaz_rodriguez import (
+    NAMES,
+    WEIGHTS,
+    CeForm,
+    cl_score,
+    criteria_of_costs,
+)
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import Reading, read_log, read_matrix_file
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.validation import shown
-from scenarios.options import MetricsOptions, names
-from scenarios.study.study_file import weightings
+from scenarios.options import MetricsOptions, names, weightings
 
 
 def score_file(file: Path, options: MetricsOptions) -> None:
@@ -84,8 +88,8 @@ def _with_costs(
     paper = {**card.values["diaz_rodriguez"]}
     paper |= criteria_of_costs(costs, options.ce_epsilon, cast(CeForm, options.ce_form))
     criteria = {name: paper[key] for name, key in NAMES.items()}
-    report, reasons = ReportSpec(weights=weightings(options.weights or ())), {**card.not_measured}
-    for name, weights in report.weightings.items():
+    reasons = {**card.not_measured}
+    for name, weights in {**WEIGHTS, **weightings(options.weights or ())}.items():
         key = f"cl_score[{name}]"
         if missing := [criterion for criterion, value in criteria.items() if value is None]:
             reasons[f"diaz_rodriguez.{key}"] = f"not measured: {', '.join(missing)}"

@@ -18,7 +18,7 @@ from probe.by_layer.probing import readouts_model
 from probe.errors import InputError, unknown
 from probe.validation import keys_at, message, problems, shown
 from scenarios.learners.catalog import LEARNERS
-from scenarios.options import RunOptions, names
+from scenarios.options import RunOptions, names, weightings
 from scenarios.study.spec import Study
 
 _PRESETS = Path(__file__).with_name("presets")
@@ -167,7 +167,7 @@ def overridden(study: Study, options: RunOptions) -> Study:
     # Learners' recipes without epochs stay so; without a retraining's, it has the training's.
     changes = (settings.get("training") for settings in raw["learners"].values())
     for recipe in filter(None, (raw["training"], raw["retraining"], *changes)):
-        if options.epochs is not None and (recipe["epochs"] or recipe["iterations"]):
+        if options.epochs is not None and (recipe["epochs"] or recipe.get("iterations")):
             recipe |= {"epochs": options.epochs, "iterations": None}
     return check_study(raw, "the flags given")
 
@@ -195,22 +195,3 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
 def _numbers(text: str) -> list[int | str]:
     """Return the numbers of a flag; other entries are left to the check of the study."""
     return [int(entry) if entry.isdecimal() else entry for entry in names(text)]
-
-
-def weightings(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return the weights of CLscore by the name of their weighting; their sum is checked later.
-
-    Args:
-        texts: The weightings as NAME=w1,...,w7.
-
-    Raises:
-        InputError: A text has another form.
-    """
-    weights: dict[str, tuple[float, ...]] = {}
-    for text in texts:
-        name, _, numbers = (part.strip() for part in text.partition("="))
-        try:
-            weights[name] = tuple(map(float, numbers.split(",")))
-        except ValueError:
-            raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None
-    return weights

@@ -25,6 +25,7 @@ from tests.scenarios.tiny_run import Tiny
 SHARING = [kind for kind in LEARNERS if "first_task" in vars(LEARNERS[kind])]
 # Another value of each setting; a new one needs one here.
 OTHER: dict[str, Any] = {
+    **{"iterations": 3, "patience": 1, "validation": 0.3},
     **{"epochs": 3, "batch_size": 11, "optimizer": "nadam", "learning_rate": 0.05},
     **{"weight_decay": 0.3, "momentum": 0.9, "schedule": "cosine", "warmup": 0.6},
     **{"clip_norm": 0.05, "init": "murata", "precision": "bf16"},
@@ -32,7 +33,10 @@ OTHER: dict[str, Any] = {
     **{"strength": 3.0, "temperature": 5.0, "fisher_examples": 4, "anchors": "last"},
     **{"memory_per_class": 2, "margin": 0.1},
 }
-BESIDE = {"momentum": {"optimizer": "sgd"}}
+BESIDE = {
+    "momentum": {"optimizer": "sgd"},
+    **{"patience": {"validation": 0.3}, "validation": {"patience": 1}},
+}
 RECIPE = {"epochs": 2, "batch_size": 7, "learning_rate": 0.02, "init": "torch"}
 BASE: dict[str, Any] = {
     "orders": {"swapped": [2, 1]},

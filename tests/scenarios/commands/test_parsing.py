@@ -11,7 +11,7 @@ from probe.errors import InputError, printable
 from scenarios.commands.app import app
 from scenarios.commands.parsing import call
 
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = {n: c for n, c in typer.main.get_command(app).commands.items() if c.callback}
 KINDS = {
     int: "valid integer",
     int | None: "valid integer",

@@ -35,10 +35,14 @@ RAW = {
     "report": {"heads": ["multi"]},
 }
 RECIPE = {
+    **{"iterations": 5, "patience": 3, "validation": 0.2},
     **{"epochs": 6, "batch_size": 63, "optimizer": "sgd", "learning_rate": 0.0011},
     **{"weight_decay": 0.1, "momentum": 0.9, "schedule": "cosine", "warmup": 0.1, "clip_norm": 1.0},
 }
-WITH = {"momentum": {"optimizer": "sgd"}}  # required with it
+WITH = {  # required with it
+    "momentum": {"optimizer": "sgd"},
+    **{"patience": {"validation": 0.1}, "validation": {"patience": 2}},
+}
 EXEMPLARS = [
     {"per_class": 5},
     {"total": 5},

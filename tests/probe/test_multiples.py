@@ -89,6 +89,21 @@ def test_half_of_the_epochs_is_what_a_training_of_half_the_epochs_gives(make, fe
     assert at_output.at_half is at_output.history is None
 
 
+def test_a_retraining_may_stop_early_and_be_given_in_steps() -> None:
+    """90 examples are six steps an epoch; of a training that may stop, no half is known."""
+    early = recipe(60, patience=1, validation=0.2)
+    [stopped] = measured(chain, ["2"], recipe=early)
+    assert 1 < len(stopped.history.accuracies) < 60
+    assert stopped.at_half is None
+    by_steps, by_epochs = (
+        measured(chain, ["2"], recipe=own, multiples=(1, 2))
+        for own in (recipe(iterations=12), recipe(2))
+    )
+    for one, other in zip(by_steps, by_epochs, strict=True):
+        assert torch.equal(one.predicted, other.predicted)
+        assert torch.equal(one.at_half, other.at_half)
+
+
 @pytest.mark.parametrize("multiples", [(), (0, 1), (2, 1), (1, 2.0)])
 def test_what_are_no_multiples_is_refused(multiples) -> None:
     with pytest.raises(InputError, match=r"the budget must be multiples .* ascending"):

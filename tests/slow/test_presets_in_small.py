@@ -1,12 +1,15 @@
 """Every preset runs from its data to its tables, in small, on data made from a seed."""
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torchvision.datasets import SVHN
 
 from probe.examples import Examples
 from scenarios.data import datasets
 from scenarios.study.study_file import check_study, preset_names, read_study
+from tests.scenarios.data.test_datasets import write_svhn
 
 pytestmark = pytest.mark.soak
 
@@ -31,6 +34,14 @@ def made(name, location):
         return Examples((centers[y] + torch.rand(len(y), *shape, generator=draw)) / 2, y)
 
     return datasets.Dataset(name=name, train=split(44), test=split(40), classes=classes)
+
+
+def test_svhn_runs_from_torchvisions_files(probe, cwd, monkeypatch):
+    labels = np.arange(20, dtype=np.uint8) % 10
+    write_svhn(cwd, SVHN, monkeypatch, {"train": labels, "test": labels})
+    code, _, err = probe(f"run murata-svhn {SMALL} --orders none --data . --out run")
+    assert code == 0, err
+    assert set(pd.read_csv(cwd / "run" / "measurements.csv").feature.dropna()) > {"stem", "layer4"}
 
 
 @pytest.mark.parametrize("name", preset_names())

@@ -287,7 +287,7 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     if dim or len(kinds) > 1 or (plain and any(form is not None for form in forms)):
         return None
     as_rows = (lambda p: FileRows([p.contiguous().numpy()])) if plain else FileRows.of
-    blocks = [p if isinstance(p, FileRows) else as_rows(p) for p in parts]
+    blocks = [p if isinstance(p, FileRows) else as_rows(p.cpu()) for p in parts]
     sources = {id(source): source for block in blocks for source in block.sources}
     numbers = [b.places.new_tensor([[*sources].index(id(s)) for s in b.sources]) for b in blocks]
     pairs = zip(numbers, blocks, strict=True)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 import probe
 from probe import Examples, Recipe
+from probe.examples import join
 from probe.memory import FileRows
 from probe.readouts.lbfgs import LogisticLoss, minimize
 from probe.training.loop import fit
@@ -90,6 +91,16 @@ def waits(batch_size: int) -> int:
 
 def test_no_step_waits_for_rows_outside_of_the_device() -> None:
     assert waits(12) == waits(60) > 0
+
+
+def test_stored_samples_join_rows_outside_of_the_device() -> None:
+    x, y = data(60)
+    with OtherDevice() as there:
+        rows = Examples(FileRows.of(x).on(there.device), y.to(there.device))
+        stored = rows.take(torch.arange(6, device=there.device))
+        joined = join([stored, rows])
+        assert type(joined.x) is FileRows
+        assert joined.x[:9].cpu().equal(torch.cat([x[:6], x[:3]]))
 
 
 def test_a_step_of_a_linear_fit_waits_once() -> None:

@@ -8,6 +8,7 @@ from torchvision.datasets import SVHN
 
 from probe.examples import Examples
 from scenarios.data import datasets
+from scenarios.data.feature_files import write_features
 from scenarios.study.study_file import check_study, preset_names, read_study
 from tests.scenarios.data.test_datasets import write_svhn
 
@@ -50,6 +51,8 @@ def test_a_preset_runs_in_small(name, probe, cwd, monkeypatch):
     by_name = lambda data, location=None: (made if data in SHAPES else load)(data, location)  # noqa: E731
     monkeypatch.setattr(datasets, "load", by_name)
     study = check_study(read_study(name), name)
+    for file in (data for data in study.scenario.data if data.endswith(".npz")):
+        write_features(cwd / file, made(file, None).train, made(file, None).test)
     code, _, err = probe(f"run {name} {SMALL} --data . --out run")
     assert code == 0, err
     learners = set(pd.read_csv(cwd / "run" / "measurements.csv").learner)

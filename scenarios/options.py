@@ -270,7 +270,7 @@ class MetricsOptions:
 
     json: bool = flag("Print one JSON object.", False)
     test_sizes: str | None = flag("Test examples of each task, 10,20,...; equal by default.")
-    reference: Path | None = flag("R of the cumulative learner, for intransigence.")
+    reference: Path | None = flag("R of the cumulative learner, for intransigence, rho, Omega.")
     ideal: float | None = flag("Offline accuracy on the first task, for Omega.")
     costs: Path | None = flag("Costs of a line per task, as costs.csv has them, for CLscore.")
     ce_epsilon: float = flag("The epsilon of CE.", 1.0)
@@ -282,6 +282,11 @@ class MetricsOptions:
         "or pilot (.log).",
         metavar="FRAMEWORK",
     )
+
+    def __post_init__(self) -> None:
+        of_costs = self.ce_epsilon, self.ce_form, self.weights
+        if self.costs is None and of_costs != (1.0, "paper", None):
+            raise InputError("--ce-epsilon, --ce-form and --weights are for --costs: add it")
 
 
 @dataclass(frozen=True, kw_only=True)

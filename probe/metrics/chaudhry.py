@@ -8,7 +8,7 @@ only) or single-head (outputs of all classes seen so far) is decided where R is 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
 
@@ -173,10 +173,7 @@ def intransigence(
     0.5
     """
     k = R.check_task(k)
-    reference = AccuracyMatrix.of(reference)
-    if reference.tasks != R.tasks:
-        raise InputError(f"the reference has {reference.tasks} tasks, expected {R.tasks} as in R")
-    best = float(reference.values[k, k - 1])
+    best = float(R.check_reference(reference).values[k, k - 1])
     if np.isnan(best):
         raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")
     return best - R.cell(k, k)

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from numpy.typing import ArrayLike
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import NotMeasured
 from probe.metrics.kemker import alpha_all
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
@@ -41,9 +41,7 @@ def omega(
     >>> omega([[0.5, 0.0], [0.25, 1.0]], reference=[[1.0, 0.0], [1.0, 0.25]])
     0.75
     """
-    joint = AccuracyMatrix.of(reference)
-    if joint.tasks != R.tasks:
-        raise InputError(f"the reference has {joint.tasks} tasks, expected {R.tasks} as in R")
+    joint = R.check_reference(reference)
     best = [alpha_all(joint, i, test_sizes) for i in range(1, R.tasks + 1)]
     if not all(best):
         raise NotMeasured(f"the reference's accuracy after task {best.index(0) + 1} is 0")

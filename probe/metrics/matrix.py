@@ -160,6 +160,19 @@ class AccuracyMatrix:
         k = self.check_task(k)
         return self.measured(k, np.arange(1, k + 1))
 
+    def check_reference(self, reference: AccuracyMatrix | ArrayLike) -> AccuracyMatrix:
+        """Return the matrix of a reference learner; raises InputError unless it has as many tasks.
+
+        Args:
+            reference: Accuracy matrix, (T+1, T).
+        """
+        other = AccuracyMatrix.of(reference)
+        if other.tasks != self.tasks:
+            raise InputError(
+                f"the reference has {other.tasks} tasks, expected {self.tasks} as in R"
+            )
+        return other
+
     def check_task(self, k: int | None, name: str = "k") -> int:
         """Check that k is a number of tasks in 1..T.
 

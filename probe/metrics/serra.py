@@ -7,7 +7,7 @@ which Diaz-Rodriguez 2018 cites.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from probe.errors import InputError, NotMeasured
+from probe.errors import NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
 
@@ -37,9 +37,7 @@ def forgetting_ratio(
     >>> forgetting_ratio(R, reference=[[1.0, 0.5], [1.0, 1.0]])
     -0.25
     """
-    k, joint = R.check_task(k), AccuracyMatrix.of(reference)
-    if joint.tasks != R.tasks:
-        raise InputError(f"the reference has {joint.tasks} tasks, expected {R.tasks} as in R")
+    k, joint = R.check_task(k), R.check_reference(reference)
     chance = R.measured(0, np.arange(1, k + 1))
     if (least := (room := joint.seen(k) - chance).min()) <= 0:
         raise NotMeasured(f"on task {room.argmin() + 1} the reference is {least:g} above chance")

@@ -50,7 +50,7 @@ class EarlyStopping:
     @torch.no_grad()
     def stops(self, model: nn.Module) -> bool:
         """Return whether to stop after this epoch; remember the weights if they are the best."""
-        if self._patience is None:
+        if self._patience is None or not len(self._held_out):
             return False
         loss, self._waited = self._mean_loss(model), self._waited + 1
         if loss < self._best:

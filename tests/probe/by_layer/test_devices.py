@@ -113,9 +113,3 @@ def test_a_step_of_a_linear_fit_waits_once() -> None:
             minimize(loss, 0.0, steps)
             counts.append(there.waits.total())
     assert counts[1] - counts[0] == 5
-
-
-def test_networks_in_memory_are_measured_where_they_are(networks: dict[int, nn.Module]) -> None:
-    model = probe.Model(networks, device="cuda:7")
-    with pytest.raises(probe.errors.InputError, match="cuda:7"):
-        probe.analyze(model, data(12), data(12), TASKS, ["2"])

@@ -349,6 +349,7 @@ def test_of_a_sequence_is_read_what_the_head_reads(name: str):
     for block, (values, how) in feature_matrices(cut_each(model, names, x).each, x).items():
         assert expected in how
         # Two tokens are read side by side, as a head may tell them apart.
+        assert values.shape[1] == (16 if "two" in name else 8)
         values = values.unflatten(1, (8, -1)).mean(2)
         value = outputs(model, [block], x)[block]
         torch.testing.assert_close(values, read(value, x["mask"]), rtol=1e-4, atol=1e-5)

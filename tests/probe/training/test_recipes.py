@@ -209,6 +209,12 @@ def test_iterations_are_steps(iterations: int) -> None:
     assert RecipeChanges(epochs=2).instead_of(recipe(iterations=3)) == recipe(epochs=2)
 
 
+def test_a_single_example_is_not_held_out() -> None:
+    early, few = Recipe(epochs=2, patience=1, validation=0.5), data().take(torch.zeros(1).long())
+    fit(network(), few, early, stream(0), steps := Objective())
+    assert len(steps.losses) == 3
+
+
 def test_early_stopping_takes_patience_and_a_share() -> None:
     for given in {"patience": 2}, {"validation": 0.2}:
         with pytest.raises(InputError, match="patience"):

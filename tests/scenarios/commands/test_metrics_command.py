@@ -65,3 +65,4 @@ def test_costs_give_the_criteria_and_scores_of_diaz_rodriguez(probe, tmp_path):
     code, _, err = probe("metrics R.npy --costs short.csv")
     assert code == 2
     assert "short.csv has 1 lines" in err
+    assert "--costs" in probe("metrics R.npy --ce-form poster")[2]

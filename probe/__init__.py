@@ -75,9 +75,12 @@ __all__ = [*_HOMES, "metrics"]
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        return version("forgetting-probe")
+        try:
+            return version("forgetting-probe")
+        except PackageNotFoundError:  # a checkout on PYTHONPATH, as on a cluster's machine
+            return "not installed"
     if name == "metrics":
         return import_module("probe.metrics")
     if name not in _HOMES:

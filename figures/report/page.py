@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from figures.captions import counted
 from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
+from probe import __version__
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.tables.folder import read_tables
@@ -116,7 +116,7 @@ def report(
         choices=choices,
         label=label,
         made=settings,
-        version=version("forgetting-probe"),
+        version=__version__,
         data=_json(runs),
         style=Markup(style),
         script=Markup(script),

@@ -4,12 +4,12 @@ The signature of a function is its command line, and its docstring is its `--hel
 are imported inside the commands, so that `probe --help` answers at once.
 """
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from probe import __version__
 from scenarios import options as flags
 from scenarios.commands.parsing import with_options
 
@@ -22,7 +22,7 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.
 def _show_version(requested: bool) -> None:
     """Print the version and exit, if requested."""
     if requested:
-        print(f"forgetting-probe {version('forgetting-probe')}")
+        print(f"forgetting-probe {__version__}")
         raise typer.Exit
 
 

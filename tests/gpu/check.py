@@ -329,7 +329,7 @@ def run_study(*options: str) -> str:
         command = ["-m", "probe", "run", "study.toml", "--out", "out", *options]
         done = subprocess.run(
             [sys.executable, *command], capture_output=True, text=True, timeout=300, cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, check=False,
+            env={**os.environ, "PYTHONPATH": str(Path(probe.__file__).parents[1])}, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (done.stdout + done.stderr)[-600:]
         return f"{len(list(Path(folder, 'out').glob('*.csv')))} tables"

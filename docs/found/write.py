@@ -25,11 +25,11 @@ HERE = Path(__file__).parent
 PAGES = HERE.with_suffix(".md"), HERE.parent / "checklist.md"
 _BLOCK = re.compile(r"(<!-- (\w+) ([^>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _NAMES = {
-    **{"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative"},
+    **{"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative", "rwalk": "RWalk"},
     **{"pathnet": "PathNet", "geppnet": "GeppNet", "geppnet_stm": "GeppNet+STM"},
 }
 
-# A5 (%), F5 and I5 of Chaudhry 2018, Table 1, MNIST.
+# A (%), F and I after the last task of Chaudhry 2018, Table 1: MNIST, CIFAR-100.
 _CHAUDHRY = {
     "chaudhry-multi": {
         "finetune": (90.3, 0.12, 6.6e-4),
@@ -47,6 +47,23 @@ _CHAUDHRY = {
         "ewc-s": (79.7, 0.14, 0.22),
         "si-s": (78.7, 0.24, 0.05),
         "rwalk-s": (82.5, 0.15, 0.14),
+    },
+    "chaudhry-cifar100-multi": {
+        "finetune": (44.4, 0.36, 0.02),
+        "ewc": (72.8, 0.001, 0.07),
+        "si": (73.2, 0, 0.06),
+        "rwalk": (74.2, 0.004, 0.04),
+    },
+    "chaudhry-cifar100-single": {
+        "finetune": (10.2, 0.36, -0.06),
+        "ewc": (23.1, 0.03, 0.17),
+        "si": (22.8, 0.04, 0.2),
+        "icarl_hybrid1": (7.4, 0.40, 0.06),
+        "icarl": (9.5, 0.11, 0.35),
+        "finetune-s": (12.9, 0.64, -0.3),
+        "ewc-s": (33.6, 0.27, -0.05),
+        "si-s": (33.6, 0.27, -0.03),
+        "rwalk-s": (34.0, 0.28, -0.06),
     },
 }
 # Diaz-Rodriguez 2018, Tables 1 and 3.
@@ -234,9 +251,9 @@ def _interval(values: pd.Series[float]) -> tuple[float, float, float]:
 
 
 def chaudhry(study: str) -> Iterable[Sequence[str]]:
-    """Yield A, F and I after five tasks beside the paper's; rows with the paper's own strengths."""
-    rows = _metrics(study)
-    yield "learner", "strength", "A5 (%)", "paper", "F5", "paper", "I5", "paper"
+    """Yield A, F and I after the last task beside the paper's; rows with the paper's strengths."""
+    rows, last = _metrics(study), _last(study)
+    yield "learner", "strength", f"A{last} (%)", "paper", f"F{last}", "paper", f"I{last}", "paper"
     for learner in dict.fromkeys(rows.learner):
         known = _CHAUDHRY[study].get(learner.removesuffix("-paper"))
         if learner == "cumulative":
@@ -244,15 +261,34 @@ def chaudhry(study: str) -> Iterable[Sequence[str]]:
         own = rows[rows.learner == learner].set_index("metric")
         numbers = []
         for k, (name, scale, digits) in enumerate(_AFI):
-            row = own.loc[name]
-            numbers.append(f"{scale * row['mean']:.{digits}f} ± {scale * row['std']:.{digits}f}")
+            row = own.loc[f"{name}[{last}]"]
+            numbers.append(_with_deviation(scale * row["mean"], scale * row["std"], digits))
             numbers.append(f"{known[k]:g}" if known else "")
-        strength = "paper's" if learner.endswith("-paper") else _CALIBRATED.get(learner, "")
+        ours = (
+            "paper's" if last == "10" and learner in _CALIBRATED else _CALIBRATED.get(learner, "")
+        )
+        strength = "paper's" if learner.endswith("-paper") else ours
         yield learner.removesuffix("-paper"), strength, *numbers
 
 
-_AFI = ("average_accuracy[5]", 100, 1), ("forgetting[5]", 1, 3), ("intransigence[5]", 1, 3)
+_AFI = ("average_accuracy", 100, 1), ("forgetting", 1, 3), ("intransigence", 1, 3)
 _CALIBRATED = dict.fromkeys(("ewc", "si", "rwalk", "ewc-s", "si-s", "rwalk-s"), "calibrated")
+
+
+def _last(study: str) -> str:
+    """Return the number of tasks of a study of Chaudhry's."""
+    return "10" if "cifar" in study else "5"
+
+
+def variants(study: str, metric: str) -> Iterable[Sequence[str]]:
+    """Yield a metric of learners named METHOD-VARIANT, in %: a line for each method."""
+    rows = _metrics(study)
+    rows = rows[rows.metric == metric]
+    method, variant = (rows.learner.str.rsplit("-", n=1).str[k] for k in (0, 1))
+    yield "method", *(name.replace("_", " ") for name in dict.fromkeys(variant))
+    for name, own in rows.groupby(method, sort=False):
+        ends = 100 * own[["mean", "std"]].to_numpy()
+        yield _name(str(name)), *(_with_deviation(*each, 1) for each in ends)
 
 
 def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
@@ -268,7 +304,7 @@ def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
         numbers = [
             f"{scale * mean:.{digits}f} ± {scale * std:.{digits}f}"
             for name, scale, digits in _AFI
-            for mean, std in [own.loc[name, ["mean", "std"]]]
+            for mean, std in [own.loc[f"{name}[5]", ["mean", "std"]]]
         ]
         ours = other[other.learner.isin([f"{learner}-paper"])].set_index("metric")
         if ours.empty:
@@ -346,6 +382,18 @@ def kemker(study: str) -> Iterable[Sequence[str]]:
         yield _name(learner), *cells, f"{seconds[learner].mean():.0f}"
 
 
+def multimodal(*first: str) -> Iterable[Sequence[str]]:
+    """Yield the Omegas of Kemker's third experiment, multi-head, by the data set learned first."""
+    rows = pd.read_csv(HERE / "kemker" / "multimodal.csv.gz")
+    rows = rows[rows["head"] == "multi"]
+    omegas = "omega_base", "omega_new", "omega_all"
+    yield "learner", *(f"{name} first: {omega[6:]}" for name in first for omega in omegas)
+    for learner, own in rows.groupby("learner", sort=False):
+        at = own.set_index("metric")[["mean", "std"]]
+        names = [f"{omega}[{name} first]" for name in first for omega in omegas]
+        yield _name(str(learner)), *(_with_deviation(*at.loc[name], 3) for name in names)
+
+
 def scenarios(*studies: str) -> Iterable[Sequence[str]]:
     """Yield accuracy at the end, forgotten (F), never learned (N) and room, of several studies."""
     yield "study", "learner", "R", "F output", "F conv3", "F conv2", "N conv3", "room at conv3"
@@ -375,11 +423,8 @@ def checklist(*source: str) -> Iterable[Sequence[str]]:
 def _beside(study: str) -> str:
     """Return in a sentence how far the tables of a study are from the paper's."""
     if (paper := study.replace("authors", "single")) in _CHAUDHRY:
-        mine, what, theirs = (
-            "average_accuracy[5]",
-            "A5",
-            {n: p[0] / 100 for n, p in _CHAUDHRY[paper].items()},
-        )
+        mine, what = f"average_accuracy[{_last(study)}]", f"A{_last(study)}"
+        theirs = {n: p[0] / 100 for n, p in _CHAUDHRY[paper].items()}
     elif study in _KEMKER:
         mine, what, theirs = "omega_all", "Omega_all", {n: p[2] for n, p in _KEMKER[study].items()}
     elif study == "diaz":
@@ -425,6 +470,10 @@ def _points(at: pd.DataFrame, name: str) -> str:
     return _with_interval(*(100 * at.loc[name, key] for key in ("value", "low", "high")))
 
 
+def _with_deviation(mean: float, std: float, digits: int) -> str:
+    return f"{mean:.{digits}f}" + ("" if pd.isna(std) else f" ± {std:.{digits}f}")
+
+
 def _with_interval(value: float, low: float, high: float) -> str:
     return f"{value:.1f}" if pd.isna(low) else f"{value:.1f} [{low:.1f}, {high:.1f}]"
 
@@ -432,8 +481,8 @@ def _with_interval(value: float, low: float, high: float) -> str:
 KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
     own.__name__: own
     for own in (
-        *(layers, forgotten, causes, budgets, murata, chaudhry, authors, settings, diaz),
-        *(kemker, scenarios, checklist),
+        *(layers, forgotten, causes, budgets, murata, chaudhry, variants, authors, settings),
+        *(diaz, kemker, multimodal, scenarios, checklist),
     )
 }
 

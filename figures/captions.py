@@ -62,10 +62,10 @@ def folded(name: str, width: int = 22) -> str:
     'features.denseblock3.\\nconv2'
     """
     lines = [""]
-    for part in re.findall(r"[^._ -]*[._ -]?", name):
-        if lines[-1] and len(lines[-1] + part) > width:
+    for part in re.findall(r"\n|[^._ \n-]*[._ -]?", name):
+        if part == "\n" or (lines[-1] and len(lines[-1] + part) > width):
             lines.append("")
-        lines[-1] += part
+        lines[-1] += part.strip("\n")
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -1,104 +1,140 @@
-"""Heat maps: their cells, whole or in halves, and the panels of `layers`."""
+"""Drawn heat maps: maps of layers by tasks, as on the page, and the numbers in their cells."""
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import PolyCollection
-from matplotlib.colors import AsinhNorm, Colormap, ListedColormap
+from matplotlib.collections import QuadMesh
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from figures.tables import StudyTables, unjudged
-from probe.tables.table_file import records, where
+from figures import captions, layout
+from figures.maps import BORDERS, HeatMap
+from figures.page import Page
 
-LINEAR = 2.0
-"""Points up to which scales are about linear; beyond, each factor takes the same room."""
+MOST_ANNOTATED = 12
+"""Most tasks for which cells show their values; in smaller cells no number could be read."""
 
-READOUTS = ("retrain", "linear", "linear-task")
-"""Readouts that have panels, in this order; the later ones only where they fit on the page."""
-
-GAP = 0.3
-"""Gap between the row of the last task and that of all tasks, in rows."""
+SHADES = ListedColormap(
+    ("#ffffff", "#fdf0e0", "#fde3c4", "#fbd09c", "#f6b56a", "#e8933a", "#b05d0c", "#854302")
+)
+"""Colors of the tones of a loss, white first, the same as on the page."""
 
 WEAK = "0.45"
-"""Color of a number whose interval holds 0."""
+"""Color of a number whose interval includes 0."""
 
-_SCALE = AsinhNorm(linear_width=LINEAR, vmin=-100, vmax=100)
-_HALVES = ("never_learned", "forgotten")
-_MARGIN = 0.03  # of a cell, white around each with a number
-_ROWS = 13  # more are so thin that the one of all tasks is made higher
+MARKS = (
+    "The darker, the more was lost, from white up to 0.5 points; below 0 is a gain",
+    "Gray italic number: it may be chance, as its 95 % interval includes 0",
+    "Hatched: withheld, as the numbers support no statement",
+)
+"""The sentences of captions on the marks of maps."""
 
-
-class LayerCell(NamedTuple):
-    """A cell of the map of a layer's missing accuracy, in points.
-
-    `x` and `y` are its left and upper edges; it is 1 wide and `high` high. `total` is the number in
-    the middle; `values` are the one or two numbers, side by side, that add up to it. The number is
-    `weak` if its interval includes 0; `below` means that the layer is surely less accurate than an
-    untrained one.
-    """
-
-    x: float
-    y: float
-    total: float
-    values: Sequence[float]
-    weak: bool
-    below: bool
-    high: float = 1
+_PAGE, _BESIDE, _AROUND = 8.8, 1.9, 0.5  # inches: height of a page, room beside panels, above
+_NORM = BoundaryNorm([0, *BORDERS, 100], SHADES.N, clip=True)
 
 
-@cache  # matplotlib computes a colormap anew for each
-def shades(*, below: bool) -> Colormap:
-    """Return the color map from -100 to 100 points, with white at 0.
+class _Size(NamedTuple):
+    """The columns of the grid, the inches of a panel, whether all fits, and numbers are legible."""
 
-    Purple is negative and orange positive; in cells below untrained, positive is teal. Color-blind
-    readers can tell these three apart, purple and teal the least, and no cell below untrained is
-    above the ceiling.
-    """
-    upper = matplotlib.colormaps["BrBG" if below else "PuOr_r"]
-    ends = np.linspace(0, 1, 256)
-    lower = matplotlib.colormaps["PuOr_r"](ends[:128])
-    return ListedColormap(np.concatenate([lower, upper(ends[128:])]))
+    columns: int
+    width: float
+    height: float
+    fits: bool
+    legible: bool
 
 
-def draw_cells(axes: Axes, cells: Sequence[LayerCell], *, texts: bool) -> PolyCollection:
-    """Draw cells in colors, on a scale that is the same in all figures; return the mesh.
+def draw_maps(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> list[Axes]:
+    """Draw maps with their titles, with one color bar; each block starts a new row.
 
     Args:
-        axes: The axes to draw on.
-        cells: The cells.
-        texts: Whether each cell shows its total, as a whole number.
+        page: The page to draw on; of blocks that do not fit the last are left out.
+        blocks: The maps of each block, two side by side at least if there are two.
+
+    Returns:
+        The panels, to pass to `fit`.
     """
-    for below in (True, False):
-        drawn = [cell for cell in cells if cell.below == below]
-        boxes = [box for cell in drawn for box in _boxes(cell, _MARGIN * texts)]
-        edge = {"edgecolor": "white", "linewidth": 0.3} if texts else {"linewidth": 0}
-        mesh = PolyCollection(boxes, cmap=shades(below=below), norm=_SCALE, **edge)
-        mesh.set_array(np.array([value for cell in drawn for value in cell.values]))
-        axes.add_collection(mesh)
-    for cell in cells if texts else ():
-        colors = [shades(below=cell.below)(float(_SCALE(value))) for value in cell.values]
-        # Rounded to a whole number: of a float, -0.2 would be -0.
-        number = write(axes, cell.x + 0.5, cell.y + 0.5, str(round(cell.total)), colors[0])
-        number.set_verticalalignment("center_baseline")
-        if cell.weak or len({ink(color) for color in colors}) > 1:
-            number.set_color(WEAK if cell.weak else "black")
-            # No outline: it would turn the text of an SVG into paths.
-            number.set_bbox({"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.4})
+    while not (size := _size(page, blocks)).fits and len(blocks) > 1:
+        blocks = blocks[:-1]
+    maps = [view for block in blocks for _, view in block]
+    rows = max((view.rows for view in maps), key=len)
+    same = all(list(view.rows) == list(rows[: len(view.rows)]) for view in maps)
+    titles = [[title for title, _ in block] for block in blocks]
+    panels = page.blocks(titles, size.columns, wide=True, share_y=False)
+    if page.axes is None and page.options.width is None:
+        # Legends are as wide as the figure will be.
+        page.figure.set_figwidth(size.columns * size.width + _BESIDE)
+    grid = [axes for block in panels for axes in block]
+    for axes, view in zip(grid, maps, strict=True):
+        spec = axes.get_subplotspec()
+        named = not same or spec is None or spec.is_first_col()
+        mesh = _draw_map(axes, view, numbers=size.legible)
+        axes.set_ylim(len(rows), 0)
+        names = captions.shortened(rows if same else view.rows)
+        axes.set_yticks([k + 0.5 for k in range(len(names))], names if named else [""] * len(names))
+    inches = (size.columns * size.width, len(grid) / size.columns * size.height)
+    page.color_bar(mesh, "Lost (points)", (*BORDERS, 100), grid, inches, beside=True)
+    return grid
+
+
+def panel_size(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> tuple[float, float]:
+    """Return the height and the width of a panel in inches, as `Page.fit` takes them."""
+    size = _size(page, blocks)
+    return size.height, size.width
+
+
+def _size(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> _Size:
+    """Return the size for the maps of each block."""
+    maps = [view for block in blocks for _, view in block]
+    most = max(map(len, blocks))
+    tasks, layers = (max(len(getattr(view, of)) for view in maps) for of in ("columns", "rows"))
+    few, scale, room = tasks <= MOST_ANNOTATED + 1, page.scale, page.max_width - _BESIDE
+    # Cells as large as is easily read or, if the page is then too short, as is just legible.
+    for wide, high in ((0.4, 0.2), (0.32, 0.18), (0.25, 0.15), (0.25, 0.12)):
+        height = max(0.6, high * scale * layers)
+        width = max(1.6 * scale, wide * scale * tasks) if few else min(room, 2.4)
+        columns = layout.balanced(most, max(1, int(room / (width + 0.1))))
+        rows = sum(math.ceil(len(block) / columns) for block in blocks)
+        if fits := rows * (height + _AROUND) < _PAGE:
+            break
+    width = min(width, room / columns)
+    legible = few and high >= 0.15 and page.legible(tasks, layers)
+    return _Size(columns, width, height, fits, legible)
+
+
+def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool) -> QuadMesh:
+    """Draw a map, input at the top, and return its colors."""
+    shape = len(view.rows), len(view.columns)
+    points = [[100 * cell.value for cell in row] for row in view.cells]
+    corners = (np.arange(size + 1) for size in shape[::-1])
+    edge: dict[str, Any] = {"edgecolor": "0.8" if numbers else "none", "linewidth": 0.4}
+    values = np.ma.masked_invalid(points)
+    mesh = axes.pcolormesh(*corners, values.clip(0), cmap=SHADES, norm=_NORM, **edge)
+    for y, row in enumerate(view.cells):
+        for x, cell in enumerate(row):
+            if cell.withheld:
+                hatched: dict[str, Any] = {
+                    "fill": False,
+                    "hatch": "////",
+                    "edgecolor": "0.5",
+                    "linewidth": 0,
+                }
+                axes.add_patch(Rectangle((x, y), 1, 1, **hatched))
+            if numbers and cell.tone is not None:
+                text = str(round(points[y][x]))
+                number = write(axes, x + 0.5, y + 0.5, text, SHADES(cell.tone))
+                if cell.weak:
+                    number.set(style="italic", color=WEAK if cell.tone < 3 else number.get_color())
+    last = len(view.columns) - 1
+    few = last <= MOST_ANNOTATED  # else the number of the last task would touch "all"
+    ticks = [*(k - 1 for k in layout.ticks(1, last) if few or k < last), last]
+    axes.set_xticks([k + 0.5 for k in ticks], [view.columns[k] for k in ticks])
+    strip(axes)
     return mesh
-
-
-def _boxes(cell: LayerCell, margin: float) -> list[list[tuple[float, float]]]:
-    """Return the corners of the parts of a cell, with a margin above and below."""
-    edges = np.linspace(cell.x + _MARGIN, cell.x + 1 - _MARGIN, len(cell.values) + 1).tolist()
-    low, high = cell.y + margin, cell.y + cell.high - margin
-    return [[(x0, low), (x1, low), (x1, high), (x0, high)] for x0, x1 in pairwise(edges)]
 
 
 def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
@@ -114,7 +150,9 @@ def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -
     Returns:
         The text.
     """
-    text = axes.text(x, y, number, color=ink(color), size=digits_size(), ha="center", va="center")
+    text = axes.text(
+        x, y, number, color=ink(color), size=digits_size(), ha="center", va="center_baseline"
+    )
     text.set_in_layout(False)  # it lies within the panel, which is much to find out
     return text
 
@@ -142,60 +180,3 @@ def ink(background: Sequence[float]) -> str:
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal here.
     return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
-
-
-class LayerPanel(NamedTuple):
-    """The map of a learner and readout; its rows are task positions, None for all tasks.
-
-    `forgets` is the first feature shown to forget, "" = none; nothing is stated on the features in
-    `unjudged`.
-    """
-
-    learner: str
-    readout: str
-    features: list[str]
-    task_positions: list[int | None]
-    cells: list[LayerCell]
-    forgets: str
-    unjudged: Sequence[str]
-
-
-def layer_panels(tables: StudyTables) -> list[LayerPanel]:
-    """Return the panels to draw, in the order of the table."""
-    groups = where(tables.layers, readout=READOUTS).groupby(["learner", "readout"], sort=False)
-    panels = [_panel(tables, learner, readout, rows) for (learner, readout), rows in groups]
-    return [panel for panel in panels if panel.cells]
-
-
-def _panel(tables: StudyTables, learner: str, readout: str, rows: pd.DataFrame) -> LayerPanel:
-    """Return the panel of the rows of a learner and readout."""
-    depths = sorted(set(zip(rows["depth"], rows["feature"], strict=True)))
-    features = list(dict(depths).values())
-    measured = records(rows.dropna(subset="value"))
-    row_of = {(r.feature, r.task_position, r.quantity): r for r in measured}
-    missing = {position for _, position, name in row_of if name == "missing"}
-    positions = sorted(missing, key=lambda position: position or math.inf)
-    high, cells = max(1.0, len(positions) / _ROWS), []
-    for x, feature in enumerate(features):
-        for y, position in enumerate(positions):
-            if row := row_of.get((feature, position, "missing")):
-                halves = [row_of.get((feature, position, name)) for name in _HALVES]
-                # Over all tasks the halves are means over different positions.
-                divided = position is not None and None not in halves
-                above = row_of.get((feature, position, "above_floor"))
-                cell = LayerCell(
-                    x=x,
-                    y=y + GAP * high * (position is None),
-                    high=1 if position else high,
-                    total=100 * row.value,
-                    values=[100 * part.value for part in (halves if divided else [row]) if part],
-                    # NaN, as of one seed, holds nothing.
-                    weak=row.low <= 0 <= row.high,
-                    below=above is not None and above.high < 0,
-                )
-                cells.append(cell)
-    forgets = where(tables.first_layer, statement="forgets", learner=learner, readout=readout)
-    first = next(iter(forgets["first_confirmed"]), "")
-    doubted = unjudged(tables.statements)
-    in_doubt = [name for name in features if (learner, readout, name) in doubted]
-    return LayerPanel(learner, readout, features, positions, cells, first, in_doubt)

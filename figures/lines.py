@@ -13,12 +13,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from figures import captions
 from figures.appearance import Appearance, Appearances, Marker
-from figures.heatmaps import LINEAR
 from figures.layout import ticks
 
 MOST_BARRED = 20
@@ -145,41 +143,6 @@ def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance
         depth: Appearance(text, matplotlib.colors.to_hex(shades[depth - 1]), marker, "-")
         for depth, text, marker in zip(names, texts, markers, strict=False)
     }
-
-
-def scale_points(axes: Axes) -> None:
-    """Scale the y axis of a panel in points of accuracy so that few and many can be told apart."""
-    axes.set_yscale("asinh", linear_width=LINEAR)
-    axes.yaxis.set_major_locator(FixedLocator([-100, -30, -10, -3, 0, 3, 10, 30, 100]))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.minorticks_off()
-    axes.axhline(0, color="black", lw=0.8, zorder=1)
-
-
-IN_POINTS = f"its scale is linear up to about {LINEAR:g} points, then logarithmic"
-"""The words of captions on the scale of `scale_points`."""
-
-
-def widen(grid: Sequence[Axes]) -> None:
-    """Give the shared y axis of accuracies in percent the scale that `WIDENED` describes."""
-    if max(axes.dataLim.y1 for axes in grid) > 90:
-        grid[0].set_yscale("function", functions=(_widened, _narrowed))
-        grid[0].yaxis.set_major_locator(FixedLocator([20, 50, 80, 90, 95, 98, 100]))
-
-
-WIDENED = (
-    f"Where accuracies reach 90 %, the scale is linear within {LINEAR:g} points of 100 %, and "
-    f"logarithmic below, so that lines can be told apart"
-)
-"""The sentence of captions on the scale of `widen`."""
-
-
-def _widened(percent: NDArray[np.float64]) -> NDArray[np.float64]:
-    return -np.arcsinh((100 - percent) / LINEAR)
-
-
-def _narrowed(heights: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 100 - LINEAR * np.sinh(-heights)
 
 
 def widths(count: int) -> list[float]:

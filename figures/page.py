@@ -38,7 +38,7 @@ class Page:
         question: The question that the figure answers.
         axes: The axes of a user's figure, None on a page of our own.
         figure: The figure, begun by `panels`, `blocks` or `blank`.
-        headline: The lines above the panels: question, study, doubts.
+        headline: The lines above the panels: question and study.
         caption: The caption, a paragraph for a paper.
     """
 
@@ -48,7 +48,7 @@ class Page:
     question: str = ""
     axes: Axes | None = None
     figure: Figure = field(init=False, repr=False)
-    headline: tuple[str, str, str] = field(init=False, default=("", "", ""))
+    headline: tuple[str, str] = field(init=False, default=("", ""))
     caption: str = field(init=False)
 
     def style(self) -> AbstractContextManager[None]:
@@ -116,7 +116,7 @@ class Page:
             of_kinds = where(self.tables.learners, kind=names)
             in_notes = dict(zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True))
         doubts = captions.doubts(self.tables.notes, in_notes, readouts)
-        self.headline = self.question, captions.study(rows), "\n".join(doubts)
+        self.headline = self.question, captions.study(rows)
         drawn = captions.caption(sentences, list(names.values()), rows)
         self.caption = " ".join([drawn, *(f"{doubt}." for doubt in doubts)]).replace(r"\$", "$")
 
@@ -433,11 +433,10 @@ class Page:
 
 
 _HEADLINE: tuple[dict[str, Any], ...] = (
-    {"color": "#B00020"},
     {"color": "0.3"},
     {"weight": "bold", "size": style.LABELS},
 )
-"""Appearance of the doubts, of the study above them, and of the question above both."""
+"""Appearance of the study, and of the question above it."""
 
 # A text between two dollar signs, of which none is escaped.
 _FORMULA = re.compile(r"(?<!\\)\$.*(?<!\\)\$")

@@ -32,7 +32,7 @@ FeatureByDepth = dict[int, str]
 class StudyTables:
     """The tables of a study as DataFrames: one field for each, with the name of its file.
 
-    `measurements` has only the cells of R and the PRA. If there are several heads (sets of outputs
+    `measurements` has only accuracies and PRA. If there are several heads (sets of outputs
     that compete), `measurements` and `metrics` have only the main one, which comes first in the
     table. `layers`, `statements` and `first_layer` are empty if layers were not compared with a
     control.
@@ -102,7 +102,7 @@ class StudyTables:
     @cached_property
     def seed_deviations(self) -> list[float]:
         """The standard deviations over seeds of R's cells of learned tasks, ascending."""
-        rows = where(self.measurements, metric="accuracy")
+        rows = where(self.measurements, metric="accuracy", feature="")
         is_learned = (rows["task_position"] <= rows["tasks_seen"]).fillna(False)
         rows = rows[is_learned & (rows["order"] != "")]
         return sorted(seed_means(rows, "learner", "tasks_seen", "task_position")["std"].dropna())
@@ -210,13 +210,11 @@ def _agree(first: Mapping[int, str], second: Mapping[int, str]) -> bool:
 
 
 def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a table that are drawn: R, PRA, and the head that comes first."""
+    """Return the rows of a table that are drawn: accuracies, PRA, and the head that comes first."""
     if name not in ("measurements", "metrics"):
         return table
-    is_drawn = table["feature"] == ""
-    if name == "measurements":
-        is_drawn = (is_drawn & (table["metric"] == "accuracy")) | (table["metric"] == "pra")
-    rows = table[is_drawn]
+    drawn = {"metric": ("accuracy", "pra")} if name == "measurements" else {"feature": ""}
+    rows = where(table, **drawn)
     return where(rows, head=["", next(filter(None, rows["head"]), "")])
 
 

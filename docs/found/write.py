@@ -25,7 +25,13 @@ HERE = Path(__file__).parent
 PAGES = HERE.with_suffix(".md"), HERE.parent / "checklist.md"
 _BLOCK = re.compile(r"(<!-- (\w+) ([^>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 _NAMES = {
-    **{"er": "ER", "lwf": "LwF", "finetune": "fine-tuning", "cumulative": "cumulative", "rwalk": "RWalk"},
+    **{
+        "er": "ER",
+        "lwf": "LwF",
+        "finetune": "fine-tuning",
+        "cumulative": "cumulative",
+        "rwalk": "RWalk",
+    },
     **{"pathnet": "PathNet", "geppnet": "GeppNet", "geppnet_stm": "GeppNet+STM"},
 }
 

@@ -2,8 +2,7 @@
 
 x: the feature up to which the network was held fixed, by depth; y: Partial Retrain Accuracy in %,
 from summary.csv; a line for each learner, a dashed one for offline training (Murata et al. 2020,
-figure 1). A panel below shows the points missing, ceiling minus accuracy, from layers.csv. On a
-user's axes there is only the accuracy.
+figure 1).
 
 At the left, little is held fixed and almost everything is retrained; at the right, the model is as
 it was trained. A learner lies between two controls, from layers.csv: the ceiling, the same accuracy
@@ -15,10 +14,7 @@ nothing to retain.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
-from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -36,20 +32,16 @@ from probe.tables.table_file import where
 _CONTROLS = {"ceiling": (OFFLINE, "Ceiling (offline)"), "floor": (UNTRAINED, "Floor (untrained)")}
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
 
-_RING: dict[str, Any] = {"marker": "o", "ms": 9, "mfc": "none", "mec": "black", "mew": 0.9}
-
 QUESTION = "What can retraining still reach from each layer?"
 NEEDS = "a learner with two features or more, measured by the readout retrain"
-TABLES = ("summary", "learners", "layers", "statements", "first_layer")
+TABLES = ("summary", "learners", "layers")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
     Bars are the 95 % intervals of layers.csv, or one standard deviation over seeds either way if
-    some learner has no intervals. A ring marks the feature at which a learner falls below the
-    ceiling. If there are intervals and every learner has a ceiling, a panel below shows the points
-    missing, on a scale that is linear around 0.
+    some learner has no intervals.
 
     Without a ceiling, Offline is a dashed line at the same value for every feature, since the whole
     network is trained on all tasks (Murata 2020, figure 1). Each architecture has a panel; the
@@ -75,27 +67,22 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY
     single = len(drawn) == 1
     titles = [captions.listed(looks[name].label for name in names) for _, names in drawn]
-    # A learner with its own network has no ceiling, and misses no points of it.
-    missing = set(where(shown.layers, quantity="missing")["learner"])
-    below = page.axes is None and len(bars) > 0 and set(learners) <= missing
-    blocks = _panels(page, [""] if single else titles, wide=wide or not single, below=below)
+    (grid,) = page.blocks(
+        [[""] if single else titles],
+        layout.balanced(len(titles), page.across(4)),
+        wide=wide or not single,
+    )
     keys: dict[str, Line2D] = {}
-    for quantity, block in zip(("accuracy", "missing"), blocks, strict=False):
-        for axes, (features, names) in zip(block, drawn, strict=True):
-            axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
-            if quantity == "accuracy":
-                keys |= _plot_controls(axes, looks, names, shown)
-            keys |= _plot_learners(
-                axes, {name: looks[name] for name in names}, shown, quantity, bars=len(bars) > 0
-            )
+    for axes, (features, names) in zip(grid, drawn, strict=True):
+        axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
+        keys |= _plot_controls(axes, looks, names, shown)
+        _plot_learners(axes, {name: looks[name] for name in names}, shown, bars=len(bars) > 0)
     page.legend(
         [*(looks[name] for name in learners), *keys.values()],
         captions.over_seeds(bars if len(bars) else pra),
     )
     # After the legend, whose height has to be known before names can be seen to touch.
-    for axes, (features, _) in zip(chain(*blocks[:-1]), drawn, strict=False):
-        axes.set_xticks(list(features), [""] * len(features))
-    page.name_layers(blocks[-1], [features for features, _ in drawn])
+    page.name_layers(grid, [features for features, _ in drawn])
     page.describe(
         learners,
         "Partial Retrain Accuracy by feature, in order of depth",
@@ -107,11 +94,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         if len(bars)
         else captions.points_are(where(pra, learner=learners)),
         *_control_sentences(shown),
-        f"Lower panel: the points missing, ceiling minus accuracy; {lines.IN_POINTS}" * below,
         readouts=[RETRAIN],
     )
-    axis_labels = ("Feature held fixed, by depth", "" if below else "Partial Retrain Accuracy (%)")
-    return page.fit([*chain(*blocks)], axis_labels, height=1.5 if below else 2.0 if single else 1.7)
+    axis_labels = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
+    return page.fit(grid, axis_labels, height=2.0 if single else 1.7)
 
 
 def _shown(tables: StudyTables) -> StudyTables:
@@ -121,26 +107,11 @@ def _shown(tables: StudyTables) -> StudyTables:
         tables,
         summary=where(tables.summary, metric="pra"),
         layers=layers.dropna(subset="value"),
-        first_layer=where(tables.first_layer, statement="below_ceiling", readout=RETRAIN),
     )
 
 
-def _panels(page: Page, titles: Sequence[str], *, wide: bool, below: bool) -> list[list[Axes]]:
-    """Return a panel for each architecture, and if `below` a second one for the points missing."""
-    columns = layout.balanced(len(titles), page.across(4))
-    if not below:
-        return page.blocks([titles], columns, wide=wide)
-    blocks = page.blocks([titles, [""] * len(titles)], columns, wide=wide, share_y="row")
-    for label, block in zip(("PRA (%)", "Missing (points)"), blocks, strict=True):
-        for first in block[::columns]:
-            first.set_ylabel(label)
-        for first in block[columns::columns]:
-            first.sharey(block[0])
-    return blocks
-
-
 def _control_sentences(shown: StudyTables) -> Iterator[str]:
-    """Yield sentences on the controls and marks that are drawn."""
+    """Yield sentences on the controls that are drawn."""
     quantities = set(shown.layers["quantity"])
     if "ceiling" in quantities:
         yield "Ceiling (dashed): the same for an offline network, trained on all tasks at once"
@@ -152,38 +123,19 @@ def _control_sentences(shown: StudyTables) -> Iterator[str]:
         yield "Band: the room between floor and ceiling"
     if "chance" in quantities:
         yield "Chance: accuracy of guessing"
-    if any(shown.first_layer["first_confirmed"]):
-        yield (
-            "A ring: from this layer to the output every layer is shown to fall below the ceiling, "
-            f"{captions.MARGIN}"
-        )
 
 
-def _plot_learners(
-    axes: Axes, looks: Appearances, shown: StudyTables, quantity: str, *, bars: bool
-) -> dict[str, Line2D]:
-    """Draw a line for each learner of an architecture; return the legend entry of the ring.
-
-    For `accuracy`, points without an interval are taken from the summary; `missing` has only points
-    with intervals.
-    """
-    if quantity == "missing":
-        lines.scale_points(axes)
-    keys, first_below = {}, shown.first_layer.set_index("learner")["first_confirmed"]
+def _plot_learners(axes: Axes, looks: Appearances, shown: StudyTables, *, bars: bool) -> None:
+    """Draw a line for each learner; points without an interval are taken from the summary."""
     for (name, look), offset in zip(looks.items(), lines.dodges(len(looks)), strict=True):
         rows = where(shown.summary, learner=name).sort_values("depth", kind="stable")
         if bars:
-            layers = where(shown.layers, quantity=quantity, learner=name)
+            layers = where(shown.layers, quantity="accuracy", learner=name)
             # Where there are intervals, a bar of another kind would be taken for one.
-            how = "left" if quantity == "accuracy" else "inner"
-            rows = rows.merge(layers[["feature", "value", "low", "high"]], on="feature", how=how)
+            columns = ["feature", "value", "low", "high"]
+            rows = rows.merge(layers[columns], on="feature", how="left")
             rows["value"] = rows["value"].fillna(rows["mean"])
-        drawn = lines.plot_means(axes, look, rows["depth"] + offset, rows)
-        for point, feature in zip(np.asarray(drawn.get_xydata()), rows["feature"], strict=True):
-            if first_below.get(name) == feature:
-                label = "Shown below ceiling"
-                (keys[label],) = axes.plot(*point, ls="", label=label, **_RING)
-    return keys
+        lines.plot_means(axes, look, rows["depth"] + offset, rows)
 
 
 def _plot_controls(

@@ -1,30 +1,32 @@
 """Accuracy matrix R of each learner as a heat map.
 
 x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
-%, from measurements.csv, dark for 0 and light for 100, gray where it is 0 by construction: a single
-head never predicts a class of a future task.
+%, from measurements.csv, the darker the less, white for tasks to come, and gray where it is 0 by
+construction: a single head never predicts a class of a future task.
 
-Read down a column to follow a task: it is learned at the white steps, and forgotten below them.
+Read down a column to follow a task: it is learned at the steps, and forgotten below them.
 Read along a row to see all tasks at one time.
 """
 
 import math
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from figures import captions, layout
-from figures.heatmaps import strip, write
+from figures.heatmaps import SHADES, strip, write
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
 """Most tasks for which cells show their values; in smaller cells no number could be read."""
+
+_LOST = LinearSegmentedColormap.from_list("lost", SHADES(range(SHADES.N))[::-1])
 
 QUESTION = "What does the network still know after each task?"
 NEEDS = "a learner and its accuracies after each task"
@@ -65,7 +67,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         matrices,
         "Accuracy on each task (columns, by position in the executed order) before training and "
         "after each task (rows), in percent",
-        "The white steps separate the tasks learned so far, below, from those to come",
+        "The steps separate the tasks learned so far, below, the darker the less accurate, from "
+        "those to come",
         "Gray: 0 by construction, as a single head never predicts a class of a task to come"
         * any_gray,
         *captions.of_accuracies(tables, "Numbers"),
@@ -95,14 +98,16 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible
 
     If `legible`, the cells that are not gray show their numbers.
     """
-    T, shade = R.tasks, matplotlib.colormaps["viridis"].with_extremes(under="0.82")
+    T, shade = R.tasks, _LOST.with_extremes(under="0.82")
+    tasks_seen, index = np.indices(R.values.shape)
+    to_come = (tasks_seen <= index) & np.isfinite(R.values)
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
     corners = np.arange(T + 1) + 0.5
     mesh = axes.pcolormesh(
         corners,
         np.arange(T + 2) - 0.5,
-        100 * np.ma.masked_invalid(np.where(gray, -1, R.values)),
+        100 * np.ma.masked_invalid(np.where(gray, -1, np.where(to_come, 1, R.values))),
         cmap=shade,
         vmin=0,
         vmax=100,
@@ -110,11 +115,12 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible
         linewidth=0.4,
     )
     # Above every cell R[j, j]: from there down task j has been learned.
-    axes.step(corners, corners, where="post", color="white", linewidth=1.8 if legible else 1)
+    axes.step(corners, corners, where="post", color="0.2", linewidth=1.4 if legible else 0.8)
     axes.set_xticks(layout.ticks(1, T))
     axes.set_yticks(layout.ticks(0, T), ["before", *map(str, layout.ticks(0, T)[1:])])
     strip(axes)
     for (row, column), value in np.ndenumerate(R.values) if legible else ():
         if not np.isnan(value) and not gray[row, column]:
-            write(axes, column + 1, row, f"{100 * value:.0f}", shade(float(value)))
+            color = shade(1.0 if to_come[row, column] else float(value))
+            write(axes, column + 1, row, f"{100 * value:.0f}", color)
     return mesh

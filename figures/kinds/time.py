@@ -1,13 +1,12 @@
-"""PRA by layer as tasks are learned: when each layer starts to forget.
+"""Accuracy by layer as tasks are learned: when each layer forgets.
 
-x: the number of tasks learned, 0 for the network before any training; y: accuracy on all tasks in
-%, from measurements.csv, by a readout trained downstream of the layer; a panel for each learner, a
-line for each layer, dark for the first by depth and light for the last.
+x: the number of tasks learned; y: accuracy on the tasks learned so far in %, from measurements.csv,
+by a readout trained downstream of the layer; a panel for each learner, a line for each layer, dark
+for the first by depth and light for the last.
 
-A falling line shows a layer that forgets, a rising one a layer that still learns. The dashed
-segments at the right are the ceiling, from the offline network: the distance to them is the
-accuracy missing in a layer. The scale is stretched near 100 %, where the lines of layers lie close
-together, and lines of deeper layers are thinner, so that none hides another.
+A falling line shows a layer that forgets, or that the tasks become harder to tell apart: the dashed
+segments at the right are the ceiling, the same layers of the offline network after all tasks. Lines
+of deeper layers are thinner, so that none hides another.
 """
 
 import math
@@ -23,13 +22,13 @@ from figures.appearance import Appearance
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, continual
-from probe.tables.schemas import OFFLINE, UNTRAINED
-from probe.tables.summary import pra_by_step
+from probe.tables.schemas import OFFLINE
+from probe.tables.summary import pra_by_step, seed_means
 from probe.tables.table_file import where
 
 _LAYER = ["learner", "depth", "feature"]
 
-QUESTION = "When does each layer lose accuracy?"
+QUESTION = "When did it happen?"
 NEEDS = "a layer that was measured after two tasks or more"
 TABLES = ("measurements",)
 
@@ -37,7 +36,7 @@ _DASHES = (0, (2, 0.8))
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw a panel per continual learner with a line per layer over 0 to T tasks learned.
+    """Draw a panel per continual learner with a line per layer over 1 to T tasks learned.
 
     It shows the readout that was measured most often, `linear` if there are several. Bars are one
     standard deviation over seeds either way; they are left out if there are many layers.
@@ -62,36 +61,35 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     grid = page.panels([page.display_name(name) for name in learners], most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         _plot_learner(axes, looks, where(courses, learner=learner), offline)
-    lines.widen(grid)
     ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
     note = f"{captions.over_seeds(courses)}, readout {readout}"
     page.layer_legend(grid, looks, note, *[ceiling] * (not offline.empty))
     page.describe(
         learners,
-        "Accuracy on all tasks downstream of each layer as tasks are learned, from none (0) on",
+        "Accuracy on the tasks learned so far downstream of each layer, by their number",
         f"Readout: {readout}, trained downstream on all tasks at once; the output is as trained",
-        lines.WIDENED,
         captions.points_are(courses),
         "Dashed: the same for the layers of a network trained on all tasks at once"
         * (not offline.empty),
         readouts=[readout],
     )
-    axis_labels = ("Tasks learned so far (0: untrained)", "Accuracy on all tasks (%)")
+    axis_labels = ("Tasks learned so far", "Accuracy on these tasks (%)")
     return page.fit(grid, axis_labels, height=1.3 if many else 1.6)
 
 
 def _courses(measurements: pd.DataFrame, readout: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the PRA of the layers after each number of tasks, and that of the offline network."""
-    courses = pra_by_step(measurements, readout)
-    rows = where(courses, learner=continual(courses))
+    """Return accuracies of layers on the tasks learned so far, and PRA of the offline network."""
+    rows = where(measurements, metric="accuracy", learner=continual(measurements))
+    rows = rows[(rows["task_position"] <= rows["tasks_seen"]).fillna(False)]
+    of_layers, R = where(rows, readout=readout), where(rows, feature="")
+    outputs = where(measurements, metric="pra", readout="")[_LAYER].drop_duplicates()
+    outputs = outputs[~outputs["feature"].isin(of_layers["feature"])]
+    rows = pd.concat([of_layers, R.drop(columns=["feature", "depth"]).merge(outputs)])
     # A single point says nothing of time.
-    rows = rows[rows.groupby(_LAYER)["tasks_seen"].transform("size") > 1]
-    untrained = where(courses, learner=UNTRAINED).drop(columns="learner")
-    start = rows[_LAYER].drop_duplicates().merge(untrained, on=["depth", "feature"])
-    rows = pd.concat([start, rows]).drop_duplicates([*_LAYER, "tasks_seen"], keep="last")
-    by_learner = [where(rows, learner=name) for name in continual(courses)]
-    drawn = pd.concat(by_learner).sort_values("tasks_seen", kind="stable")
-    return drawn, where(courses, learner=OFFLINE)
+    rows = rows[rows.groupby(_LAYER)["tasks_seen"].transform("nunique") > 1]
+    means = seed_means(rows, *_LAYER, "tasks_seen").sort_values(["depth", "tasks_seen"])
+    drawn = pd.concat([where(means, learner=name) for name in continual(rows)])
+    return drawn, where(pra_by_step(measurements, readout), learner=OFFLINE)
 
 
 def _readout(tables: StudyTables) -> str:
@@ -118,5 +116,5 @@ def _plot_learner(
         for mean in ceiling["mean"][-1:]:
             x = [last + 0.3 * part, last + 0.7 * part]
             axes.plot(x, [100 * mean] * 2, color=line.get_color(), lw=1.4, ls=_DASHES)
-    axes.set_xlim(-0.4 * part, last + 0.8 * part)
-    axes.set_xticks(layout.ticks(0, last))
+    axes.set_xlim(1 - 0.4 * part, last + 0.8 * part)
+    axes.set_xticks(layout.ticks(1, last))

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from figures.captions import counted
-from figures.report.views import FIRST, short
+from figures.maps import FIRST
+from figures.report.views import short
 from probe.analysis.statements import WITHHELD
 from probe.notes import note_sentences
 from probe.tables.cause_text import cause_sentences

@@ -19,6 +19,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from figures.captions import counted
+from figures.maps import BORDERS
 from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
@@ -115,6 +116,7 @@ def report(
         kinds=_CHOICES,
         choices=choices,
         label=label,
+        borders=BORDERS,
         made=settings,
         version=__version__,
         data=_json(runs),
@@ -144,12 +146,11 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     shown = [figure for figure in figures if not figure.more]
     maps = [figure for figure in shown if not readouts or figure.readout in readouts]
     light = file("page.css").split("}")[0]
-    colors = re.findall(r"--([np])(\d):(#\w+)", light)
     page = template("notebook.html").render(
         answers=answered,
         maps=maps,
-        barred=any(cell.barred for figure in maps for row in figure.view.cells for cell in row),
-        colors={0: "#fff"} | {int(k) * (1 if side == "p" else -1): c for side, k, c in colors},
+        withheld=any(cell.withheld for figure in maps for row in figure.view.cells for cell in row),
+        colors=["#fff", *re.findall(r"--p\d:(#\w+)", light)],
         label=label,
         notes=notes,
         sheets=Markup(sheets),

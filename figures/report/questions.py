@@ -1,7 +1,7 @@
 """Questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -9,23 +9,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from figures import maps
 from figures.captions import counted
+from figures.maps import Cell, HeatMap
 from figures.report import views
 from figures.report.courses import budget, course
-from figures.report.views import Cell, HeatMap, ReportFigure, Section
-from figures.tables import unjudged
+from figures.report.views import ReportFigure, Section
 from probe.extensions import spread_over
-from probe.tables.layer_text import interval, mean_cell
+from probe.tables.layer_text import mean_cell
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
-from probe.tables.table_file import records, where
+from probe.tables.table_file import where
 
-_QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
-_CAUSES = ("attributed", "restored", "broken", "net")
-_WHOLE = {"competition": "more classes", "forgotten": "forgotten"}
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
 _MOST_STEPS = 6  # numbers of tasks learned between which a reader can choose
 
@@ -49,77 +47,26 @@ def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigur
     """Return the figures of all runs, ordered by readout, then by learner."""
     several = len(figures) > 1
     of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
-    readouts = [views.FIRST, *(figure.readout for figure in of_runs)]
+    readouts = [maps.FIRST, *(figure.readout for figure in of_runs)]
     learners = [figure.learner for figure in of_runs]
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
 
 
 def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what is missing in each layer: after all tasks and, in further figures, after fewer."""
-    barred = unjudged(tables["statements"])
     figures, earlier = [], list[ReportFigure]()
-    for (learner, readout), layers in _of_layers(tables):
-        features = list(layers["feature"].unique())
-        view = _map(layers, _QUANTITIES, [f for f in features if (learner, readout, f) in barred])
-        if any(cell.tone is not None for row in view.cells for cell in row):
-            figures.append(ReportFigure(learner=learner, readout=readout, view=view))
-            earlier += _earlier(matrices, learner, readout, features)
-    yield from (replace(f, tasks_seen=views.ALL if earlier else "") for f in figures)
+    for learner, readout, _, view in maps.missing_maps(tables["layers"], tables["statements"]):
+        figures.append(ReportFigure(learner=learner, readout=readout, view=view))
+        earlier += _earlier(matrices, learner, readout, view.rows)
+    yield from (replace(f, tasks_seen=maps.ALL if earlier else "") for f in figures)
     yield from (replace(f, more=True) for f in earlier)
 
 
 def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the change of each layer cost; beside it, what a readout of each layer forgot."""
-    contents = dict(_of_layers(tables))
-    for learner, rows in where(tables["causes"], score="accuracy").groupby("learner", sort=False):
-        whole = [
-            where(rows, quantity=q).assign(feature=name, quantity="attributed")
-            for q, name in _WHOLE.items()
-        ]
-        pieces = [rows[rows["feature"] != ""], *(table for table in whole if table["value"].any())]
-        view = _map(pd.concat(pieces), _CAUSES)
-        yield ReportFigure(learner=learner, title="cost of its change", view=view)
-        readouts = [readout for name, readout in contents if name == learner]
-        for readout in [views.FIRST] if views.FIRST in readouts else readouts[:1]:
-            layers, title = contents[learner, readout], f"forgotten by its readout ({readout})"
-            if len(forgotten := where(layers, quantity="forgotten")):
-                view = _map(forgotten, ["forgotten"])
-                yield ReportFigure(learner=learner, title=title, view=view)
-
-
-def _map(layers: pd.DataFrame, quantities: Sequence[str], barred: Collection[str] = ()) -> HeatMap:
-    """Return the first quantity of layers by task position; tips and numbers have all of them."""
-    features = list(layers["feature"].unique())
-    by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
-    positions = [*sorted(set(layers["task_position"].dropna())), None]
-    cells, lines = [], []
-    for feature in features:
-        of_positions = [
-            {q: by_key[key] for q in quantities if (key := (feature, position, q)) in by_key}
-            for position in positions
-        ]
-        cells.append([_cell(of_one, quantities[0], feature in barred) for of_one in of_positions])
-        for position, row_of in zip(positions, of_positions, strict=True):
-            texts = (interval(row_of.get(quantity)) for quantity in quantities)
-            lines.append((feature, str(position or views.ALL), *texts))
-    columns = ["layer", "task position", *(name.replace("_", " ") for name in quantities)]
-    return HeatMap(
-        rows=features,
-        columns=[str(position or views.ALL) for position in positions],
-        cells=cells,
-        numbers=Sheet(title="", columns=columns, lines=lines),
-    )
-
-
-def _cell(row_of: Mapping[str, Any], quantity: str, in_doubt: bool) -> Cell:
-    """Return the cell for the quantities of a layer on a task."""
-    if quantity not in row_of:
-        return Cell()
-    row = row_of[quantity]
-    texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
-    where = f"task position {row.task_position}" if row.task_position else "all tasks"
-    tip = f"{row.feature}, {where}: {texts}; {counted(row.seeds, 'seed')}"
-    return Cell.missing(row.value, tip, weak=row.low <= 0 <= row.high, barred=in_doubt)
+    for learner, readout, title, view in maps.cause_maps(tables["causes"], tables["layers"]):
+        titled = f"{title} {readout}" if readout else title
+        yield ReportFigure(learner=learner, title=titled, view=view)
 
 
 def _earlier(
@@ -135,7 +82,7 @@ def _earlier(
     for t in spread_over(range(1, matrices.tasks), _MOST_STEPS):
         cells = [
             [
-                Cell.missing(value, f"{f}, task position {j}, after {t}: missing {points(value)}")
+                Cell.lost(value, f"{f}, task position {j}, after {t}: missing {points(value)}")
                 for j, value in enumerate(values[t, :t].tolist(), 1)
             ]
             for f, values in zip(rows, missing, strict=True)
@@ -150,7 +97,7 @@ def _earlier(
 
 def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask how much was forgotten, and how much was never learned."""
-    for (learner, readout), layers in _of_layers(tables):
+    for (learner, readout), layers in maps.of_layers(tables["layers"]):
         # The output loses far more than any layer before it, which would all lie at 0 then.
         features = list(layers["feature"].unique())[:-1]
         rows = where(layers, task_position=None, feature=features)
@@ -196,7 +143,7 @@ def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
                 columns=[f"{j:.0f}" for j in sorted(percent.columns)],
                 cells=[
                     [
-                        Cell(text=f"{100 * x:.0f}", tone=round(7 * x), tip=f"{100 * x:.1f} %")
+                        Cell(text=f"{100 * x:.0f}", tone=round(7 - 7 * x), tip=f"{100 * x:.1f} %")
                         for x in percent.loc[feature, sorted(percent.columns)]
                     ]
                     for feature in percent.index
@@ -227,7 +174,7 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
 
 
 def _matrix(R: Any) -> HeatMap:
-    """Return R as a heat map; tones are accuracies, those of tasks not yet learned are pale.
+    """Return R as a heat map: the less accurate, the darker, but for tasks not learned yet.
 
     If there are many tasks, only some are drawn; its table has all of them.
     """
@@ -249,7 +196,8 @@ def _accuracy(t: int, j: int, value: float) -> Cell:
     if math.isnan(value):
         return Cell()
     tip = f"task position {j}, after {t}: {100 * value:.1f} %"
-    return Cell(text=f"{100 * value:.0f}", tone=round(7 * value), weak=j > t, tip=tip)
+    tone = 0 if j > t else round(7 - 7 * value)
+    return Cell(text=f"{100 * value:.0f}", tone=tone, weak=j > t, tip=tip)
 
 
 def _mean_and_std(row: Any) -> str:
@@ -270,13 +218,3 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
         yield ReportFigure(learner=learner, view=table)
-
-
-def _of_layers(tables: Tables) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
-    """Yield the rows of each learner's layers, by depth, one readout after another."""
-    layers = tables["layers"].sort_values("depth", kind="stable")
-    order = tables["layers"][["readout", "learner"]].drop_duplicates()
-    readouts = list(order["readout"].unique())
-    pairs = sorted(order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout))
-    for readout, learner in pairs:
-        yield (learner, readout), where(layers, readout=readout, learner=learner)

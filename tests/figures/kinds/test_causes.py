@@ -1,58 +1,61 @@
-"""Bars of causes are the numbers of the table, and stand on each other."""
+"""Maps of causes: the numbers of the tables, whose columns add up to what was forgotten."""
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
-from matplotlib.container import BarContainer
 
 import figures
+from figures.heatmaps import SHADES, WEAK
+from figures.maps import BORDERS, cause_maps
 from figures.tables import StudyTables
 from probe.errors import InputError
 from tests.figures import invented, papers, seen
 
 FEATURES = ["conv1", "conv2", "output"]
-TASKS = (1, 2, 3, None)  # the tasks before the last, and their mean
-TABLE = invented.causes(["er", "finetune"], FEATURES, tasks=4)
+LEARNERS = ["finetune", "er"]
+TABLE = invented.causes(LEARNERS[::-1], FEATURES, tasks=4)
+LAYERS = invented.layers(LEARNERS, FEATURES, tasks=4, readouts=("linear",), split=("linear",))
 
 
-def value_of(learner):
-    """Return the values in points by feature, task position and quantity."""
-    of_learner = invented.rows_by(TABLE, "learner")[(learner,)]
-    return {(r.feature, r.task_position, r.quantity): 100 * r.value for r in of_learner}
+def numbers(axes):
+    """Return the numbers of a map, row by row from the top."""
+    at = {tuple(np.floor(t.get_position())[::-1].astype(int)): t for t in axes.texts}
+    return {place: int(text.get_text()) for place, text in at.items()}
 
 
-def boxes(axes):
-    """Return the bottom and top of each bar, by piece and then from left to right."""
-    bars = [c for c in axes.containers if isinstance(c, BarContainer)]
-    ends = [sorted((b.get_x(), b.get_y(), b.get_y() + b.get_height()) for b in c) for c in bars]
-    return np.array(ends)[..., 1:]
+def test_cost_stands_beside_what_the_readout_forgot_and_adds_up_to_what_was_forgotten():
+    figure = figures.causes(StudyTables(causes=TABLE, layers=LAYERS))
+    names = [f"{name}:\n{title}" for name in ("ER", "Finetune") for title in TITLES]
+    assert seen.titles(figure)[:4] == names
+    rows = invented.rows_by(TABLE, "learner", "quantity", "task_position", "feature")
+    own = invented.rows_by(LAYERS, "learner", "quantity", "task_position", "feature")
+    for k, learner in enumerate(("er", "finetune")):
+        cost, content = figure.axes[2 * k : 2 * k + 2]
+        for x, position in enumerate((1, 2, 3, None)):
+            pieces = [rows[learner, "attributed", position, f][0].value for f in FEATURES]
+            pieces += [rows[learner, "competition", position, ""][0].value]
+            found = [numbers(cost)[y, x] for y in range(5)]
+            assert found == [round(100 * value + 0.0) for value in (*pieces, sum(pieces))]
+            forgot = [own[learner, "forgotten", position, f][0].value for f in FEATURES]
+            assert [numbers(content)[y, x] for y in range(3)] == [round(100 * v) for v in forgot]
+    named = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert named == [*FEATURES, "more classes", "forgotten"]
 
 
-@pytest.mark.parametrize("learner", ["er", "finetune"])
-def test_pieces_are_stacked_away_from_zero_and_add_up_to_what_was_forgotten(learner):
-    figure, values = figures.causes(StudyTables(causes=TABLE[::-1])), value_of(learner)
-    axes = figure.axes[["finetune", "er"].index(learner)]
-    names = [*((f, "attributed") for f in FEATURES), ("", "competition")]
-    expected = np.array([[values[f, task, quantity] for task in TASKS] for f, quantity in names])
-    assert (expected < 0).any()
-    bottom, top = np.moveaxis(boxes(axes), -1, 0)
-    assert top - bottom == pytest.approx(expected)
-    for signed in (expected.clip(min=0), expected.clip(max=0)):
-        assert top[signed != 0] == pytest.approx(signed.cumsum(axis=0)[signed != 0])
-    (marks,) = (line for line in axes.lines if line.get_marker() == "D")
-    marked = seen.points(marks)
-    assert marked[marked[:, 0].argsort(), 1] == pytest.approx(expected.sum(axis=0))
+TITLES = ("cost of its change", "forgotten by readout")
 
 
-def test_pieces_of_the_mean_have_their_intervals_in_the_colors_of_the_bars():
-    figure = figures.causes(StudyTables(causes=TABLE))
-    rows = invented.rows_by(TABLE, "learner", "quantity", "task_position")
-    of_mean = [*rows["er", "attributed", None], *rows["er", "competition", None]]
-    bars, dots = (figure.axes[0].containers[part] for part in (slice(4), slice(4, None)))
-    for drawn, row in zip(dots, of_mean, strict=True):
-        seen.check_layers(drawn, [row])
-    colors = [to_hex(c[0].get_facecolor()) for c in bars[:-1]]
-    assert colors == [drawn.lines[0].get_color() for drawn in dots[:-1]]
+def test_the_darker_the_more_was_lost_and_what_may_be_chance_is_gray():
+    axes = figures.causes(StudyTables(causes=TABLE)).axes[0]
+    mesh = axes.collections[0]
+    rgba = mesh.cmap(mesh.norm([0, *BORDERS]))
+    assert np.diff(rgba[:, :3].sum(axis=1)).max() < 0
+    assert rgba == pytest.approx(SHADES(range(8)))
+    view = next(iter(cause_maps(TABLE, LAYERS[:0]))).view
+    cells = {(y, x): cell for y, row in enumerate(view.cells) for x, cell in enumerate(row)}
+    weak = {place for place, cell in cells.items() if cell.weak}
+    italic = {t for t in axes.texts if t.get_style() == "italic"}
+    assert len(italic) == len(weak) > 0
+    assert WEAK in {t.get_color() for t in italic}
 
 
 def test_twelve_layers_and_ten_tasks_fit_and_without_causes_nothing_is_drawn():

@@ -4,7 +4,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
-from matplotlib.figure import Figure
 
 import figures
 from figures.tables import StudyTables, architectures
@@ -29,17 +28,10 @@ def of_all_tasks(quantity, learner="ewc"):
     return rows[learner, "retrain", quantity, None]
 
 
-def rings(axes):
-    found = [line for line in axes.lines if line.get_label() == "Shown below ceiling"]
-    return [seen.points(line)[0].tolist() for line in found]
-
-
-def check_learners(axes, quantity):
-    """Check the lines, bars and rings of a panel."""
+def check_learners(axes):
+    """Check the lines and bars of a panel."""
     for learner, line in zip(papers.LEARNERS, axes.containers, strict=True):
-        seen.check_layers(line, of_all_tasks(quantity, learner))
-    at = [seen.points(line)[1] for line in axes.containers]
-    assert rings(axes) == [pytest.approx(point) for point in at]
+        seen.check_layers(line, of_all_tasks("accuracy", learner))
 
 
 def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each_architecture():
@@ -79,9 +71,9 @@ def test_learners_share_an_architecture_where_features_agree_even_if_some_are_mi
     ]
 
 
-def test_with_layers_a_band_is_the_room_and_the_points_missing_are_below_with_their_intervals():
+def test_with_layers_bars_are_intervals_and_a_band_is_the_room():
     figure = papers.figure("depth")
-    axes, missing = figure.axes
+    (axes,) = figure.axes
     drawn = {line.get_label(): seen.points(line) for line in axes.lines}
     (band,) = (c for c in axes.collections if isinstance(c, PolyCollection))
     edges = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
@@ -91,41 +83,18 @@ def test_with_layers_a_band_is_the_room_and_the_points_missing_are_below_with_th
         assert edges >= set(expected)
     assert drawn["Chance"][:, 1] == pytest.approx([10, 10])
     # The ceiling at the output replaces Offline's line.
-    controls = ["Ceiling (offline)", "Floor (untrained)", "Shown below ceiling", "Chance"]
+    controls = ["Ceiling (offline)", "Floor (untrained)", "Chance"]
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
-    check_learners(axes, "accuracy")
-    check_learners(missing, "missing")
-    assert any(line.get_ydata() == [0, 0] for line in missing.lines)
-    assert (seen.tick_names(missing), missing.get_ylabel()) == (papers.FEATURES, "Missing (points)")
+    check_learners(axes)
     note = " ".join(seen.note(figure).split("\n"))
     assert note.endswith("95 % interval (of seeds and test set)")
     said = papers.caption("depth", papers.tables())
-    for word in ("bars are 95 %", "Ceiling (dashed)", "Band:", "ring", "Chance:", "Lower panel"):
+    for word in ("bars are 95 %", "Ceiling (dashed)", "Band:", "Chance:"):
         assert word in said
-
-
-def test_no_points_are_missing_of_a_ceiling_that_an_architecture_has_not():
-    learners, both = ["finetune", "fel"], {"fel": OWN["fel"]}
-    summary = summarize(invented.rows([*learners, "offline"], FEATURES, seeds=3, own=both))
-    layers = invented.layers(learners, FEATURES, own=both)
-    of_fel = layers.query("not (learner == 'fel' and quantity == 'missing')")
-    heights = [
-        len(figures.depth(StudyTables(summary=summary, layers=each)).axes)
-        for each in (layers, of_fel)
-    ]
-    assert heights == [4, 2]
-
-
-def test_axes_of_another_figure_have_only_the_accuracies():
-    axes = Figure().subplots()
-    figures.depth(papers.tables(), axes)
-    check_learners(axes, "accuracy")
-    assert axes.get_ylabel() == "Partial Retrain Accuracy (%)"
 
 
 @pytest.mark.parametrize("lost", ["table", "learner", "intervals", "readout"])
 def test_where_an_interval_lacks_all_bars_are_deviations(lost):
-    """So are all of one kind, and what is missing, which has none of that kind, is left out."""
     whole = papers.tables()
     layers = {
         "table": whole.layers[:0],
@@ -133,8 +102,7 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
         "intervals": whole.layers.assign(low=math.nan, high=math.nan),
         "readout": whole.layers.query("readout == 'linear'"),
     }[lost]
-    linear = invented.first_layer(papers.LEARNERS, "conv2", readouts=("linear",))
-    tables = replace(whole, layers=layers, first_layer=linear)
+    tables = replace(whole, layers=layers)
     figure = figures.depth(tables)
     (axes,) = figure.axes
     for learner, drawn in zip(papers.LEARNERS, axes.containers, strict=True):
@@ -142,6 +110,4 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
     said = papers.caption("depth", tables)
     assert "bars are one standard deviation over seeds either way" in said
     assert ("Dashed line: a network trained on all tasks" in said) == (lost in ("table", "readout"))
-    for absent in ("interval", "ring"):
-        assert absent not in said
-    assert not rings(axes)
+    assert "interval" not in said

@@ -9,7 +9,8 @@ from figures.tables import StudyTables
 from tests.figures import invented, seen
 
 FEATURES = ["conv1", "conv2", "output"]
-COURSES = invented.courses(["finetune", "er"], FEATURES, steps=4, seeds=3)
+R = invented.rows(["finetune", "er"], ["output"], tasks=4, seeds=3).query("metric == 'accuracy'")
+COURSES = pd.concat([invented.courses(["finetune", "er"], FEATURES, steps=4, seeds=3), R])
 LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
@@ -21,10 +22,15 @@ def drawn(*rows):
 
 
 def by_seed(learner, feature, tasks_seen):
-    """Return the means over orders of each seed, in percent, by a plain loop."""
+    """Return the means over orders and learned tasks of each seed, in percent, by a plain loop."""
     found = {}
-    for row in pd.concat([COURSES, LEVELS]).itertuples():
-        if (row.learner, row.feature, row.tasks_seen) == (learner, feature, tasks_seen):
+    for row in COURSES.itertuples():
+        same = (row.learner, row.feature or "output", row.tasks_seen) == (
+            learner,
+            feature,
+            tasks_seen,
+        )
+        if same and row.metric == "accuracy" and row.task_position <= tasks_seen:
             found.setdefault(row.seed, []).append(100 * row.value)
     return [fmean(orders) for orders in found.values()]
 
@@ -34,14 +40,14 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
     assert seen.titles(figure) == ["ER", "Finetune"]
     for learner, axes in zip(["er", "finetune"], figure.axes, strict=True):
         for feature, course in zip(FEATURES, axes.containers, strict=True):
-            scores = [by_seed("untrained", feature, 0)]
-            scores += [by_seed(learner, feature, tasks_seen) for tasks_seen in (1, 2, 3, 4)]
+            scores = [by_seed(learner, feature, tasks_seen) for tasks_seen in (1, 2, 3, 4)]
             assert seen.heights(course) == pytest.approx([fmean(each) for each in scores])
             ends = [[fmean(s) - stdev(s), fmean(s) + stdev(s)] for s in scores]
             assert seen.bars(course) == pytest.approx(np.array(ends))
-            assert np.round(seen.points(course)[:, 0]).tolist() == [0, 1, 2, 3, 4]
+            assert np.round(seen.points(course)[:, 0]).tolist() == [1, 2, 3, 4]
         ceilings = [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
-        expected = [fmean(by_seed("offline", feature, 4)) for feature in FEATURES]
+        of = [LEVELS.query("learner == 'offline' and feature == @f").value for f in FEATURES]
+        expected = [100 * values.mean() for values in of]
         assert ceilings == pytest.approx(expected)
     assert seen.legend(figure) == [*FEATURES, "Ceiling (offline)"]
     # So that none hides another, however close they lie.
@@ -64,7 +70,7 @@ def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_a
     ):
         figure = drawn(*rows, LEVELS)
         assert seen.note(figure) == f"Mean ± standard deviation over 3 seeds, readout {readout}"
-        flat = {round(h, 6) for h in seen.heights(figure.axes[0].containers[0])[1:]} == {50}
+        flat = {round(h, 6) for h in seen.heights(figure.axes[0].containers[0])} == {50}
         assert flat == (readout != "linear")
 
 

@@ -4,7 +4,8 @@
     python docs/found/write.py --check    # exit code 1 if the page has other tables
 
 A table stands between `<!-- KIND STUDY ... -->` and `<!-- end -->`, KIND being a function below; a
-picture found/STUDY/KIND.png is the figure of that kind, KIND-READOUT.png that of one readout.
+picture found/STUDY/KIND.png is the figure of that kind, KIND-READOUT.png that of one readout,
+causes-LEARNER-LEARNER.png that of some learners.
 """
 
 from __future__ import annotations
@@ -511,7 +512,10 @@ if __name__ == "__main__":
     for page, text in texts.items():
         page.write_text(written(text), "utf-8")
     pages = "".join(page.read_text("utf-8") for page in HERE.parent.glob("*.md"))
-    for picture, study, kind, of in re.findall(r"\((found/([\w-]+)/(\w+)-?(\w*)\.png)\)", pages):
+    pages += HERE.parents[1].joinpath("README.md").read_text("utf-8").replace("docs/", "")
+    names = re.findall(r"\((found/([\w-]+)/(\w+)-?([\w-]*)\.png)\)", pages)
+    for picture, study, kind, of in dict.fromkeys(names):
         if (HERE / study / "measurements.csv.gz").is_file():
-            figure = getattr(figures, kind)(HERE / study, readouts=[of] if of else None)
+            chosen = {"learners" if kind == "causes" else "readouts": of.split("-")} if of else {}
+            figure = getattr(figures, kind)(HERE / study, **chosen)
             figure.savefig(HERE.parent / picture)

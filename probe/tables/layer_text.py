@@ -198,9 +198,8 @@ def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
     # If the network is the same, only retraining depends on the seed.
     mean = seeds > 1 and (not one_network or readout == RETRAIN)
     over = f", mean over {seeds} {'retrainings' if one_network else 'seeds'}" if mean else ""
-    last = f"{'s 1 to' * (tasks > 2)} {tasks - 1} (others on all {tasks}: columns need not add up)"
-    on = f", forgotten on task{last}" if tasks > 1 else ""
-    return f"readout {readout}, in %{over}{on}{', retained [95 % interval]' if seeds > 1 else ''}"
+    on = f"; forgotten: of task{'s 1 to' * (tasks > 2)} {tasks - 1}" if tasks > 1 else ""
+    return f"readout {readout}, in %{over}{on}"
 
 
 def _points(layer: Mapping[str, Any], quantity: str) -> str:

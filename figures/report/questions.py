@@ -16,6 +16,7 @@ from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import ReportFigure, Section
 from probe.extensions import spread_over
+from probe.metrics.registry import registered
 from probe.tables.layer_text import mean_cell
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
@@ -25,6 +26,10 @@ from probe.tables.summary import training_seconds
 from probe.tables.table_file import where
 
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
+# Of metrics that are no accuracies, nor differences of these.
+_UNITS = dict.fromkeys(("rem", "omega", "omega_base", "omega_new", "omega_all"), "ratio")
+_UNITS |= dict.fromkeys(("forgetting_ratio", "ms", "sss", "ce"), "ratio")
+_UNITS |= {"model_size_mb": "MB"}
 _MOST_STEPS = 6  # numbers of tasks learned between which a reader can choose
 
 
@@ -157,14 +162,20 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     learners = matrices.learners if matrices.tasks else ()
     yield from (ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners)
     rows = where(tables["metrics"], feature="")
-    scored = rows["learner"][np.isfinite(rows["mean"])].unique()
-    lines = []
-    of_output = rows[~rows["metric"].str.contains("[", regex=False)]
-    by_metric = of_output.groupby(["paper", "metric", "head"], sort=False)
-    for (paper, metric, head), of_metric in by_metric:
+    lines, heads = [], rows["head"][rows["head"] != ""].nunique()
+    # Of metrics that are defined after each task, those after the last.
+    name, after = (rows["metric"].str.extract(r"^(.*?)(?:\[(\d+)\])?$")[k] for k in (0, 1))
+    is_end = (after.isna() | (after == str(matrices.tasks))) & ~name.str.contains("[", regex=False)
+    of_end = rows.assign(name=name)[is_end]
+    scored = of_end["learner"][np.isfinite(of_end["mean"])].unique()
+    public = {(metric.paper, metric.name): metric.public for metric in registered()}
+    for (paper, metric, head), of_metric in of_end.groupby(["paper", "name", "head"], sort=False):
         row_of = {row.learner: row for row in of_metric.itertuples()}
-        title = f"{metric} ({paper}{', ' + head if head else ''})"
-        lines.append((title, *(_mean_and_std(row_of.get(name)) for name in scored)))
+        unit = _UNITS.get(metric, "points" if (paper, metric) in public else "")
+        named = [paper, unit, f"{head}-head" * (head != "" and heads > 1)]
+        title = f"{public.get((paper, metric), metric)} ({', '.join(filter(None, named))})"
+        scale = 100 if unit == "points" else 1
+        lines.append((title, *(_mean_and_std(row_of.get(name), scale) for name in scored)))
     if lines:
         seconds = training_seconds(tables["times"])
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
@@ -200,11 +211,13 @@ def _accuracy(t: int, j: int, value: float) -> Cell:
     return Cell(text=f"{100 * value:.0f}", tone=tone, weak=j > t, tip=tip)
 
 
-def _mean_and_std(row: Any) -> str:
+def _mean_and_std(row: Any, scale: float) -> str:
     """Return a metric of a learner, a dash where it was not measured."""
     if row is None or math.isnan(row.mean):
         return "-"
-    return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
+    if scale == 1:
+        return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
+    return mean_cell((row.mean, row.std), " ± ")
 
 
 def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:

@@ -16,8 +16,9 @@ from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import ReportFigure, Section
 from probe.extensions import spread_over
+from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
-from probe.tables.layer_text import mean_cell
+from probe.tables.layer_text import interval, mean_cell
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
@@ -40,7 +41,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for ask in (causes, missing, parted, retrained, course, budget, output, diagnostics):
+    for ask in (causes, missing, retrained, parted, course, budget, output, diagnostics):
         asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
         more = [figure for figure in asked if figure.more]
         if figures := [figure for figure in asked if not figure.more]:
@@ -126,10 +127,12 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     features = list(pra["feature"].unique())
     if len(features) < 2:
         return
+    rows = where(tables["layers"], readout=RETRAIN, task_position=None, quantity="accuracy")
+    intervals = {(row.learner, row.feature): interval(row) for row in rows.itertuples()}
     lines = []
-    for learner, rows in pra.groupby("learner", sort=False):
-        means = {row.feature: (row.mean, row.std) for row in rows.itertuples()}
-        cells = (mean_cell(means.get(feature), " ± ") for feature in features)
+    for learner, of_learner in pra.groupby("learner", sort=False):
+        means = {row.feature: f"{100 * row.mean:.1f}" for row in of_learner.itertuples()}
+        cells = (intervals.get((learner, f), means.get(f, "-")) for f in features)
         lines.append((views.label(learner), *cells))
     sheet = Sheet(title="", columns=["PRA in %", *views.short(features)], lines=lines)
     yield ReportFigure(view=sheet)

@@ -6,13 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 import pandas as pd
 
 from figures.tables import StudyTables
-from probe.analysis.statements import LEAST, SHARE, STUCK
+from probe.analysis.statements import STUCK
 from probe.tables.schemas import CONTROLS
-
-MARGIN = f"by over {100 * SHARE:.0f} % of the room from floor to ceiling and {100 * LEAST:g} point"
-"""The margin of statements, for captions."""
-
-NOT_JUDGED = "*: not judged, as a training has not converged or a note doubts a network"
 
 _DOUBTS = {
     "Collapsed": rf"it collapsed|it predicts class .* for every test example|{STUCK}",

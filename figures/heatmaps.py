@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
@@ -12,7 +11,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from figures import captions, layout
+from figures import captions, layout, style
 from figures.maps import BORDERS, HeatMap
 from figures.page import Page
 
@@ -151,7 +150,7 @@ def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -
         The text.
     """
     text = axes.text(
-        x, y, number, color=ink(color), size=digits_size(), ha="center", va="center_baseline"
+        x, y, number, color=ink(color), size=style.digits_size(), ha="center", va="center_baseline"
     )
     text.set_in_layout(False)  # it lies within the panel, which is much to find out
     return text
@@ -162,11 +161,6 @@ def strip(axes: Axes, ticks: float = 0) -> None:
     axes.tick_params(length=ticks)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-
-
-def digits_size() -> float:
-    """Return the font size of the numbers in cells, in points: slightly smaller than other text."""
-    return float(matplotlib.rcParams["font.size"]) * 7 / 7.5
 
 
 def ink(background: Sequence[float]) -> str:

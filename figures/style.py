@@ -55,6 +55,11 @@ def house_style(font_size: float | None = None, font: str = "") -> Iterator[None
         yield
 
 
+def digits_size() -> float:
+    """Return the font size of the numbers in cells, in points: slightly smaller than other text."""
+    return float(matplotlib.rcParams["font.size"]) * 7 / 7.5
+
+
 def save(
     figure: Figure, folder: Path, name: str, formats: Sequence[str] = FORMATS, font: str = ""
 ) -> list[Path]:

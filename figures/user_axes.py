@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from figures import layout, lines
-from figures.heatmaps import digits_size
 from figures.page import Page
+from figures.style import digits_size
 from probe.errors import InputError
 
 _GAP = 3  # points between the label of the x axis and the legend

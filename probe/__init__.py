@@ -75,12 +75,9 @@ __all__ = [*_HOMES, "metrics"]
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import PackageNotFoundError, version
+        from probe.version import installed_version
 
-        try:
-            return version("forgetting-probe")
-        except PackageNotFoundError:  # a checkout on PYTHONPATH, as on a cluster's machine
-            return "not installed"
+        return installed_version()
     if name == "metrics":
         return import_module("probe.metrics")
     if name not in _HOMES:

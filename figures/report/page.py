@@ -23,7 +23,6 @@ from figures.maps import BORDERS
 from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
-from probe import __version__
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.tables.folder import read_tables
@@ -32,6 +31,7 @@ from probe.tables.schemas import CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import compared_sheet
 from probe.tables.table_file import where
+from probe.version import installed_version
 
 PAGE = "report.html"
 """The file in a run directory."""
@@ -118,7 +118,7 @@ def report(
         label=label,
         borders=BORDERS,
         made=settings,
-        version=__version__,
+        version=installed_version(),
         data=_json(runs),
         style=Markup(style),
         script=Markup(script),

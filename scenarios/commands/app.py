@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from probe import __version__
+from probe.version import installed_version
 from scenarios import options as flags
 from scenarios.commands.parsing import with_options
 
@@ -22,7 +22,7 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.
 def _show_version(requested: bool) -> None:
     """Print the version and exit, if requested."""
     if requested:
-        print(f"forgetting-probe {__version__}")
+        print(f"forgetting-probe {installed_version()}")
         raise typer.Exit
 
 

@@ -29,6 +29,11 @@ class AccuracyMatrix:
     >>> R = AccuracyMatrix([[0.5, 0.5], [0.9, 0.1], [0.5, 0.8]])  # before, after task 1, 2
     >>> R.tasks, R.cell(2, 1)
     (2, 0.5)
+    >>> print(R)
+    learned  task 1  task 2
+          0    50.0    50.0
+          1    90.0    10.0
+          2    50.0    80.0
     """
 
     values: NDArray[np.float64]
@@ -94,6 +99,15 @@ class AccuracyMatrix:
                 Kemker 2018 for unbalanced classes.
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
+
+    def __str__(self) -> str:
+        """Return R in percent: a line for each number of tasks learned, a column for each task."""
+        cells = [["-" if x != x else f"{100 * x:.1f}" for x in row] for row in self.values]
+        titles = ["learned", *(f"task {j}" for j in range(1, self.tasks + 1))]
+        table = [titles, *([str(i), *row] for i, row in enumerate(cells))]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = (zip(row, widths, strict=True) for row in table)
+        return "\n".join("  ".join(cell.rjust(width) for cell, width in line) for line in lines)
 
     @property
     def tasks(self) -> int:

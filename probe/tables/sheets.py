@@ -1,5 +1,6 @@
 """Tables of formatted cells: as plain text, as HTML for notebooks, and as LaTeX for papers."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -67,26 +68,34 @@ def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
 
 
 def as_latex(sheet: Sheet) -> str:
-    r"""Return a sheet as a `tabular` with the rules of the package booktabs, names escaped.
+    r"""Return a sheet as a `table` with the rules of the package booktabs, names escaped.
 
-    Title and sentences are comments above it: a paper has its own caption.
+    Columns of numbers are aligned to the right. The sentences are comments above it.
 
-    >>> print(as_latex(Sheet(title="in %", columns=["layer", "PRA"], lines=[["conv_1", "-"]])))
-    % in %
+    >>> print(as_latex(Sheet(title="in %", columns=["layer", "PRA"], lines=[["conv_1", "9.5"]])))
     % \usepackage{booktabs}
-    \begin{tabular}{ll}
+    \begin{table}
+    \caption{in \%}
+    \label{tab:layers}
+    \begin{tabular}{lr}
     \toprule
     layer & PRA \\
     \midrule
-    conv\_1 & -- \\
+    conv\_1 & 9.5 \\
     \bottomrule
     \end{tabular}
+    \end{table}
     """
     rows = [" & ".join(map(_latex, line)) + r" \\" for line in (sheet.columns, *sheet.lines)]
-    said = " ".join(" ".join((sheet.heading, *sheet.after)).split())
-    body = [r"\toprule", rows[0], r"\midrule", *rows[1:], r"\bottomrule"]
-    kind = rf"\begin{{tabular}}{{{'l' * len(sheet.columns)}}}"
-    return "\n".join([f"% {said}", r"% \usepackage{booktabs}", kind, *body, r"\end{tabular}"])
+    numbers = [
+        all(_NUMBER.match(cell) for cell in cells) for cells in zip(*sheet.lines, strict=True)
+    ]
+    sides = "".join("lr"[number] for number in numbers)
+    said = [f"% {' '.join(sentence.split())}" for sentence in sheet.after]
+    head = [r"\begin{table}", rf"\caption{{{_latex(sheet.heading)}}}", r"\label{tab:layers}"]
+    body = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
+    ends = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join([*said, r"% \usepackage{booktabs}", *head, *body, *ends])
 
 
 def columns_of(sheet: Sheet) -> list[str]:
@@ -117,6 +126,8 @@ def _html(sheet: Sheet) -> Iterator[str]:
     yield "</tbody></table>"
     yield from (f'<p style="margin:0.3em 0">{escape(sentence)}</p>' for sentence in sheet.after)
 
+
+_NUMBER = re.compile(r"-$|-?\d")  # a number, perhaps with its interval, or a dash
 
 # A bracket after a line's end would be taken for a length, and < > for other signs.
 _LATEX = {

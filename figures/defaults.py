@@ -1,14 +1,10 @@
 """The figures that are drawn for a study unless others are requested.
 
-The first `MOST` figures of the study's list that have something to draw are drawn; `probe figures
---only NAME` and `figures.NAME` draw the others. There are three lists:
+Eight kinds in all; `probe figures --only NAME` and `figures.NAME` draw the others. There are two lists:
 
 - if layers were measured: whose change cost what was forgotten, which layers lack accuracy on which
-  task, what retraining reaches, which tasks each layer favors, when accuracy was lost, whether more
-  retraining or more examples change the picture, the output, and the features without a readout;
-- if only outputs were measured, with an offline network: Kemker's sessions and Omegas;
-- if only outputs were measured, without one: the output, forgetting against intransigence, the
-  exemplars, criteria and accuracy on the fixed test set.
+  task, what retraining reaches, which tasks each layer favors, when accuracy was lost, the output;
+- if only outputs were measured: the output, forgetting against intransigence.
 
 The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either, and
 for Kemker's studies.
@@ -16,11 +12,8 @@ for Kemker's studies.
 
 from figures.tables import StudyTables
 
-MOST = 6
-
-_OF_LAYERS = ("causes", "layers", "depth", "bias", "time", "budget", "repair", "", "diagnostics")
-_OF_SESSIONS = ("", "omegas")
-_OF_OUTPUTS = ("", "tradeoff", "memory", "sampling", "spider", "fixed")
+_OF_LAYERS = ("causes", "layers", "depth", "bias", "time", "")
+_OF_OUTPUTS = ("", "tradeoff")
 
 _FEW_LEARNERS, _FEW_TASKS = 4, 10  # of which a matrix shows every number
 
@@ -38,5 +31,5 @@ def defaults(tables: StudyTables) -> list[str]:
         many = shared or long or len(tables.matrices) > _FEW_LEARNERS
         if many and len(tables.metric("kemker", "alpha_all[2]")):
             of_output = "sessions"
-    names = _OF_LAYERS if deep else _OF_SESSIONS if shared else _OF_OUTPUTS
+    names = _OF_LAYERS if deep else _OF_OUTPUTS
     return [name or of_output for name in names]

@@ -12,7 +12,7 @@ from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
-from figures.defaults import MOST, defaults
+from figures.defaults import defaults
 from figures.options import Options
 from figures.page import Page
 from figures.sources import read_source, select
@@ -95,8 +95,6 @@ def draw_kinds(
     selected = select(tables, options)
     figures: dict[str, tuple[Figure, str]] = {}
     for kind in kinds or defaults(selected):
-        if not kinds and len(figures) == MOST:
-            break
         if drawn := _draw(kind, tables, selected, options, ax):
             figures[kind] = drawn
         elif kinds:

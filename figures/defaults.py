@@ -1,10 +1,12 @@
 """The figures that are drawn for a study unless others are requested.
 
-Eight kinds in all; `probe figures --only NAME` and `figures.NAME` draw the others. There are two lists:
+Eight kinds in all; `probe figures --only NAME` and `figures.NAME` draw the others. There are two
+lists:
 
 - if layers were measured: whose change cost what was forgotten, which layers lack accuracy on which
   task, what retraining reaches, which tasks each layer favors, when accuracy was lost, the output;
-- if only outputs were measured: the output, forgetting against intransigence.
+- if only outputs were measured: the output and, but for Kemker's studies, forgetting against
+  intransigence.
 
 The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either, and
 for Kemker's studies.
@@ -31,5 +33,5 @@ def defaults(tables: StudyTables) -> list[str]:
         many = shared or long or len(tables.matrices) > _FEW_LEARNERS
         if many and len(tables.metric("kemker", "alpha_all[2]")):
             of_output = "sessions"
-    names = _OF_LAYERS if deep else _OF_OUTPUTS
+    names = _OF_LAYERS if deep else ("",) if shared else _OF_OUTPUTS
     return [name or of_output for name in names]

@@ -40,7 +40,7 @@ def outputs(learners, tasks=5, shares=False):
         (outputs(MANY[:2]), ["matrix", "tradeoff"]),
         (outputs(MANY[:2], tasks=50), ["sessions", "tradeoff"]),
         (outputs(MANY[:1], tasks=50), ["matrix", "tradeoff"]),
-        (outputs(MANY, shares=True), ["sessions", "tradeoff"]),
+        (outputs(MANY, shares=True), ["sessions"]),
         (outputs(MANY[:1], shares=True), ["matrix"]),
     ],
     ids=["all of layers", "no layers.csv", "many", "few", "long", "one", "omegas", "1"],

@@ -126,7 +126,8 @@ def compare(
 ) -> int:
     """Show how much more or less each layer forgets in a second run than in the first.
 
-    The exit code is 1 if a layer of the second run forgets more than --max-forgetting.
+    A run may also be reference:mnist or reference:digits, the tables behind docs/found.md. The exit
+    code is 1 if a layer of the second run forgets more than --max-forgetting.
     """
     from scenarios.commands.report import show_compared
 

@@ -1,9 +1,11 @@
 """`probe report`, `probe compare` and `probe explain`: results of runs, and their sources."""
 
+from importlib.resources import files
 from pathlib import Path
 
 from rich.console import Console
 
+from probe.errors import unknown
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
 from scenarios.options import names
@@ -33,14 +35,15 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     from figures.report.page import PAGE, write_report
 
     path = out or directories[0] / PAGE
-    show_line(str(write_report(directories, path, names(learners) if learners else None)))
+    shown = write_report([*map(_named, directories)], path, names(learners) if learners else None)
+    show_line(str(shown))
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:
     """Print how much more or less each layer forgets in a second run than in the first.
 
     Args:
-        first: The directory of the first run.
+        first: The directory of the first run, or `reference:NAME` for tables of this package.
         second: The directory of the second run.
         most: The most accuracy that a layer of the second run may forget, a fraction; None = no
             limit.
@@ -55,7 +58,7 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     from probe.tables.statement_text import compared_sheet, points
     from probe.tables.table_file import where
 
-    before, after = read_tables(first), read_tables(second)
+    before, after = read_tables(_named(first)), read_tables(_named(second))
     show_sheet(Console(), compared_sheet(first.name, before, second.name, after))
     forgets = where(after["statements"], statement="forgets")
     above = forgets[forgets["value"] > (1 if most is None else most)]
@@ -64,6 +67,17 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
         cell = f"{row.learner}, {row.readout}, {row.feature}"
         show_line(f"{cell}: forgets {points(row.value)} points {limits}")
     return bool(above.empty)
+
+
+def _named(directory: Path) -> Path:
+    """Return a run directory, or that of the tables in this package that `reference:NAME` names."""
+    prefix, _, name = str(directory).partition(":")
+    if prefix != "reference":
+        return directory
+    folder = Path(str(files("scenarios") / "references"))
+    if name not in (known := sorted(path.name for path in folder.iterdir())):
+        raise unknown("reference", name, known, "in this package")
+    return folder / name
 
 
 def show_explanation(root: Path, learner: str, readout: str, feature: str, quantity: str) -> None:

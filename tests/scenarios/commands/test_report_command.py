@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+import scenarios
+from probe.errors import InputError
 from probe.tables.table_file import write_table
 from scenarios.commands.report import show_compared, show_report
 from tests.figures.report.hand_made import stated, tables
@@ -37,3 +39,15 @@ def test_a_limit_that_is_broken_is_told(tmp_path: Path, capsys: pytest.CaptureFi
     assert not show_compared(a, b, 0.05)
     said = "ft, linear, conv2: forgets 8.0 points [7.0, 9.0], more than 5.0"
     assert said in capsys.readouterr().out
+
+
+def test_a_run_is_compared_with_tables_of_the_package_by_their_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    digits, mnist = Path("reference:digits"), Path("reference:mnist")
+    assert show_compared(digits, digits, None)
+    assert "output           forgotten" in capsys.readouterr().out
+    with pytest.raises(InputError, match="did you mean 'mnist'"):
+        show_compared(Path("reference:mnst"), mnist, None)
+    folder = Path(scenarios.__file__).parent / "references"
+    assert sum(path.stat().st_size for path in folder.rglob("*.gz")) < 300_000

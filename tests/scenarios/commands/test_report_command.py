@@ -46,7 +46,7 @@ def test_a_run_is_compared_with_tables_of_the_package_by_their_name(
 ) -> None:
     digits, mnist = Path("reference:digits"), Path("reference:mnist")
     assert show_compared(digits, digits, None)
-    assert "output           forgotten" in capsys.readouterr().out
+    assert "reference:digits minus reference:digits" in capsys.readouterr().out
     with pytest.raises(InputError, match="did you mean 'mnist'"):
         show_compared(Path("reference:mnst"), mnist, None)
     folder = Path(scenarios.__file__).parent / "references"

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
@@ -27,14 +28,15 @@ WEAK = "0.45"
 """Color of a number whose interval includes 0."""
 
 MARKS = (
-    "The darker, the more was lost, from white up to 0.5 points; below 0 is a gain",
-    "Gray italic number: it may be chance, as its 95 % interval includes 0",
-    "Hatched: withheld, as the numbers support no statement",
+    "White up to 0.5 points, and the darker the more; a number below 0 is a gain",
+    "Italic: it may be chance, as its 95 % interval includes 0 or there is none",
+    "Striped: withheld, as the numbers support no statement",
 )
 """The sentences of captions on the marks of maps."""
 
 _PAGE, _BESIDE, _AROUND = 8.8, 1.9, 0.5  # inches: height of a page, room beside panels, above
-_NORM = BoundaryNorm([0, *BORDERS, 100], SHADES.N, clip=True)
+NORM = BoundaryNorm([0, *BORDERS, 100], SHADES.N)
+"""The tones of points lost."""
 
 
 class _Size(NamedTuple):
@@ -47,15 +49,18 @@ class _Size(NamedTuple):
     legible: bool
 
 
-def draw_maps(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> list[Axes]:
+def draw_maps(
+    page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]], label: str
+) -> list[Axes]:
     """Draw maps with their titles, with one color bar; each block starts a new row.
 
     Args:
-        page: The page to draw on; of blocks that do not fit the last are left out.
-        blocks: The maps of each block, two side by side at least if there are two.
+        page: The page to draw on; of several blocks that do not fit the last are left out.
+        blocks: The maps of each block.
+        label: The label of the color bar.
 
     Returns:
-        The panels, to pass to `fit`.
+        The panels, to pass to `fit_maps`.
     """
     while not (size := _size(page, blocks)).fits and len(blocks) > 1:
         blocks = blocks[:-1]
@@ -68,22 +73,41 @@ def draw_maps(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> li
         # Legends are as wide as the figure will be.
         page.figure.set_figwidth(size.columns * size.width + _BESIDE)
     grid = [axes for block in panels for axes in block]
+    wide = size.width / max(len(view.columns) for view in maps)
+    decimals = page.axes is None and wide >= 0.32 * page.scale
     for axes, view in zip(grid, maps, strict=True):
         spec = axes.get_subplotspec()
         named = not same or spec is None or spec.is_first_col()
-        mesh = _draw_map(axes, view, numbers=size.legible)
+        mesh = _draw_map(axes, view, numbers=size.legible, decimals=decimals)
         axes.set_ylim(len(rows), 0)
-        names = captions.shortened(rows if same else view.rows)
+        names = captions.shortened(rows if same else view.rows)[: len(view.rows)]
         axes.set_yticks([k + 0.5 for k in range(len(names))], names if named else [""] * len(names))
     inches = (size.columns * size.width, len(grid) / size.columns * size.height)
-    page.color_bar(mesh, "Lost (points)", (*BORDERS, 100), grid, inches, beside=True)
+    page.color_bar(mesh, label, (*BORDERS, 100), grid, inches, beside=True)
     return grid
 
 
-def panel_size(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> tuple[float, float]:
-    """Return the height and the width of a panel in inches, as `Page.fit` takes them."""
-    size = _size(page, blocks)
-    return size.height, size.width
+def fit_maps(
+    page: Page, grid: Sequence[Axes], blocks: Sequence[Sequence[tuple[str, HeatMap]]]
+) -> Figure:
+    """Label the axes of maps, give each cell of a figure the same size, and return the figure.
+
+    Args:
+        page: The page.
+        grid: The panels that `draw_maps` returned.
+        blocks: The maps of each block, as they were passed to it.
+    """
+    size, maps = _size(page, blocks), [view for block in blocks for _, view in block]
+    labels = (page.tables.position_label, "Layer")
+    figure = page.fit(grid, labels, height=size.height, width=size.width)
+    most = max(len(view.rows) for view in maps)
+    for axes, view in zip(grid, maps, strict=False):
+        if page.axes is None:
+            x, y, width, height = axes.get_position(original=True).bounds
+            part = len(view.rows) / most
+            axes.set_position((x, y + height * (1 - part), width, height * part))
+        axes.set_ylim(len(view.rows), 0)
+    return figure
 
 
 def _size(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> _Size:
@@ -105,14 +129,14 @@ def _size(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> _Size:
     return _Size(columns, width, height, fits, legible)
 
 
-def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool) -> QuadMesh:
+def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> QuadMesh:
     """Draw a map, input at the top, and return its colors."""
     shape = len(view.rows), len(view.columns)
     points = [[100 * cell.value for cell in row] for row in view.cells]
     corners = (np.arange(size + 1) for size in shape[::-1])
     edge: dict[str, Any] = {"edgecolor": "0.8" if numbers else "none", "linewidth": 0.4}
     values = np.ma.masked_invalid(points)
-    mesh = axes.pcolormesh(*corners, values.clip(0), cmap=SHADES, norm=_NORM, **edge)
+    mesh = axes.pcolormesh(*corners, values.clip(0), cmap=SHADES, norm=NORM, **edge)
     for y, row in enumerate(view.cells):
         for x, cell in enumerate(row):
             if cell.withheld:
@@ -124,7 +148,8 @@ def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool) -> QuadMesh:
                 }
                 axes.add_patch(Rectangle((x, y), 1, 1, **hatched))
             if numbers and cell.tone is not None:
-                text = str(round(points[y][x]))
+                short = abs(points[y][x]) >= 9.95 or not decimals
+                text = str(round(points[y][x])) if short else cell.text
                 number = write(axes, x + 0.5, y + 0.5, text, SHADES(cell.tone))
                 if cell.weak:
                     number.set(style="italic", color=WEAK if cell.tone < 3 else number.get_color())

@@ -1,8 +1,8 @@
 """Maps of layers by tasks, from input to output and from the first task on: the page and files.
 
 A cell is a number in points of accuracy and a tone of one color: the more was lost, the darker;
-nothing lost, or more there than before, is white. A number whose interval includes 0 may be chance
-(`weak`); a cell on which nothing is stated is `withheld`.
+nothing lost, or more there than before, is white. A number whose interval includes 0, or that has
+none, may be chance (`weak`); a cell on which nothing is stated is `withheld`.
 """
 
 import math
@@ -40,7 +40,7 @@ class Cell:
     Attributes:
         text: The text in the cell.
         tone: The tone of its color, from 0, white, to 7; None = empty.
-        weak: Whether its interval includes 0.
+        weak: Whether its interval includes 0, or there is none.
         withheld: Whether nothing is stated about it.
         tip: The text with all numbers.
         value: The loss as a fraction, NaN where the cell is none.
@@ -106,10 +106,13 @@ def missing_maps(layers: pd.DataFrame, statements: pd.DataFrame) -> Iterator[Lay
             yield LayerMap(learner, readout, "", view)
 
 
-def cause_maps(causes: pd.DataFrame, layers: pd.DataFrame) -> Iterator[LayerMap]:
+def cause_maps(
+    causes: pd.DataFrame, layers: pd.DataFrame, statements: pd.DataFrame
+) -> Iterator[LayerMap]:
     """Yield what the change of each layer cost, and what a readout of each layer forgot."""
-    contents = dict(of_layers(where(layers, quantity="forgotten")))
-    for learner, rows in where(causes, score="accuracy").groupby("learner", sort=False):
+    contents, doubts = dict(of_layers(where(layers, quantity="forgotten"))), unjudged(statements)
+    causes = where(causes, score="accuracy").sort_values("depth", kind="stable")
+    for learner, rows in causes.groupby("learner", sort=False):
         whole = [
             where(rows, quantity=q).assign(feature=name, quantity="attributed")
             for q, name in _WHOLE.items()
@@ -119,7 +122,8 @@ def cause_maps(causes: pd.DataFrame, layers: pd.DataFrame) -> Iterator[LayerMap]
         yield LayerMap(str(learner), "", "cost of its change", view)
         readouts = [readout for name, readout in contents if name == learner]
         for readout in [FIRST] if FIRST in readouts else readouts[:1]:
-            view = layer_map(contents[learner, readout], ["forgotten"])
+            withheld = [feature for *key, feature in doubts if key == [learner, readout]]
+            view = layer_map(contents[learner, readout], ["forgotten"], withheld)
             yield LayerMap(str(learner), readout, "forgotten by readout", view)
 
 
@@ -157,7 +161,7 @@ def _cell(row_of: Mapping[str, Any], quantity: str, withheld: bool) -> Cell:
     texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
     at = f"task position {row.task_position}" if row.task_position else "all tasks"
     tip = f"{row.feature}, {at}: {texts}; {counted(row.seeds, 'seed')}"
-    return Cell.lost(row.value, tip, weak=row.low <= 0 <= row.high, withheld=withheld)
+    return Cell.lost(row.value, tip, weak=not (row.low > 0 or row.high < 0), withheld=withheld)
 
 
 def of_layers(layers: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:

@@ -31,12 +31,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no causes were measured.
     """
-    maps = list(cause_maps(tables.causes, tables.layers))
+    maps = list(cause_maps(tables.causes, tables.layers, tables.statements))
     if not maps:
         return None
     titled = [[(f"{page.display_name(m.learner)}:\n{m.title}", m.view) for m in maps]]
-    grid = heatmaps.draw_maps(page, titled)
-    rows = where(tables.causes, score="accuracy")
+    grid = heatmaps.draw_maps(page, titled, "Lost (points)")
+    # In a user's axes there is one of them.
+    maps = [m for axes, m in zip(grid, maps, strict=True) if page.axes in (None, axes)]
+    rows = where(tables.causes, score="accuracy", learner=[m.learner for m in maps])
     readouts = dict.fromkeys(m.readout for m in maps if m.readout)
     error = max(rows["sampling_error"].dropna(), default=0)
     page.describe(
@@ -52,5 +54,4 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         f"Drawing orders of layers adds a standard error of up to {points(error)} points"
         * (error >= 0.0005),
     )
-    height, width = heatmaps.panel_size(page, titled)
-    return page.fit(grid, (tables.position_label, "Layer"), height=height, width=width)
+    return heatmaps.fit_maps(page, grid, titled)

@@ -43,7 +43,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         for block in blocks
         if block
     ]
-    grid = heatmaps.draw_maps(page, titled)
+    grid = heatmaps.draw_maps(page, titled, "Missing (points)")
     drawn = [m for block in blocks for m in block][: len(grid)]
     # In a user's axes there is one of them.
     drawn = [m for axes, m in zip(grid, drawn, strict=True) if page.axes in (None, axes)]
@@ -63,5 +63,4 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         captions.means_are(rows, "Numbers"),
         readouts=readouts,
     )
-    height, width = heatmaps.panel_size(page, titled)
-    return page.fit(grid, (tables.position_label, "Layer"), height=height, width=width)
+    return heatmaps.fit_maps(page, grid, titled)

@@ -1,8 +1,8 @@
 """Accuracy matrix R of each learner as a heat map.
 
-x: the evaluated task; y: the number of tasks learned, from none in the top row; color: accuracy in
-%, from measurements.csv, the darker the less, white for tasks to come, and gray where it is 0 by
-construction: a single head never predicts a class of a future task.
+x: the evaluated task; y: the number of tasks learned, from none in the top row; number: accuracy in
+%, from measurements.csv; color: points lost since the task was learned, white for tasks to come,
+gray where accuracy is 0 by construction: a single head never predicts a class of a future task.
 
 Read down a column to follow a task: it is learned at the steps, and forgotten below them.
 Read along a row to see all tasks at one time.
@@ -13,20 +13,18 @@ import math
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from figures import captions, layout
-from figures.heatmaps import SHADES, strip, write
+from figures.heatmaps import NORM, SHADES, strip, write
+from figures.maps import BORDERS
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.metrics.matrix import AccuracyMatrix
 
 MOST_ANNOTATED = 10
 """Most tasks for which cells show their values; in smaller cells no number could be read."""
-
-_LOST = LinearSegmentedColormap.from_list("lost", SHADES(range(SHADES.N))[::-1])
 
 QUESTION = "What does the network still know after each task?"
 NEEDS = "a learner and its accuracies after each task"
@@ -59,16 +57,16 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         # As in a matrix, row 0 is on top.
         axes.yaxis.set_inverted(True)
     any_gray = any(gray.any() for gray in impossible)
-    label = captions.with_head("Accuracy (%)", tables.measurements)
+    label = captions.with_head("Lost since the task was learned (points)", tables.measurements)
     label += "\nGray: 0 by construction" * any_gray
     size = (columns * width, len(grid) / columns * height)
-    page.color_bar(mesh, label, range(0, 101, 25), grid, size)
+    page.color_bar(mesh, label, BORDERS[::2], grid, size)
     page.describe(
         matrices,
         "Accuracy on each task (columns, by position in the executed order) before training and "
         "after each task (rows), in percent",
-        "The steps separate the tasks learned so far, below, the darker the less accurate, from "
-        "those to come",
+        "The steps separate the tasks learned so far, below, from those to come",
+        "Color: points lost since the task was learned",
         "Gray: 0 by construction, as a single head never predicts a class of a task to come"
         * any_gray,
         *captions.of_accuracies(tables, "Numbers"),
@@ -98,19 +96,19 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible
 
     If `legible`, the cells that are not gray show their numbers.
     """
-    T, shade = R.tasks, _LOST.with_extremes(under="0.82")
+    T, shade = R.tasks, SHADES.with_extremes(under="0.82")
     tasks_seen, index = np.indices(R.values.shape)
-    to_come = (tasks_seen <= index) & np.isfinite(R.values)
+    lost = np.where(tasks_seen <= index, 0, R.values[1:].diagonal() - R.values)
+    points = np.where(gray, -1, 100 * np.where(np.isnan(R.values), np.nan, lost.clip(0)))
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
     corners = np.arange(T + 1) + 0.5
     mesh = axes.pcolormesh(
         corners,
         np.arange(T + 2) - 0.5,
-        100 * np.ma.masked_invalid(np.where(gray, -1, np.where(to_come, 1, R.values))),
+        np.ma.masked_invalid(points),
         cmap=shade,
-        vmin=0,
-        vmax=100,
+        norm=NORM,
         edgecolor="white" if legible else "none",
         linewidth=0.4,
     )
@@ -121,6 +119,5 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible
     strip(axes)
     for (row, column), value in np.ndenumerate(R.values) if legible else ():
         if not np.isnan(value) and not gray[row, column]:
-            color = shade(1.0 if to_come[row, column] else float(value))
-            write(axes, column + 1, row, f"{100 * value:.0f}", color)
+            write(axes, column + 1, row, f"{100 * value:.0f}", shade(NORM(points[row, column])))
     return mesh

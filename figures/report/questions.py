@@ -20,7 +20,7 @@ from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
 from probe.tables.layer_text import interval, mean_cell
 from probe.tables.matrices import Matrices
-from probe.tables.schemas import Tables
+from probe.tables.schemas import OFFLINE, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
@@ -70,7 +70,9 @@ def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
 
 def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the change of each layer cost; beside it, what a readout of each layer forgot."""
-    for learner, readout, title, view in maps.cause_maps(tables["causes"], tables["layers"]):
+    for learner, readout, title, view in maps.cause_maps(
+        tables["causes"], tables["layers"], tables["statements"]
+    ):
         titled = f"{title} {readout}" if readout else title
         yield ReportFigure(learner=learner, title=titled, view=view)
 
@@ -141,20 +143,24 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
     """Yield the F1 of each task downstream of each layer, for each learner and control."""
-    for learner, of_learner in rows.groupby("learner", sort=False):
-        percent = of_learner.pivot_table("mean", "feature", "task_position", sort=False)
+    shares = {
+        learner: of_learner.pivot_table("mean", "feature", "task_position", sort=False)
+        for learner, of_learner in rows.groupby("learner", sort=False)
+    }
+    for learner, f1 in shares.items():
+        missing = (shares.get(OFFLINE, f1) - f1).reindex_like(f1)
         yield ReportFigure(
             learner=learner,
             title="F1 of each task",
             view=HeatMap(
-                rows=views.short(list(percent.index)),
-                columns=[f"{j:.0f}" for j in sorted(percent.columns)],
+                rows=views.short(list(f1.index)),
+                columns=[f"{j:.0f}" for j in sorted(f1.columns)],
                 cells=[
                     [
-                        Cell(text=f"{100 * x:.0f}", tone=round(7 - 7 * x), tip=f"{100 * x:.1f} %")
-                        for x in percent.loc[feature, sorted(percent.columns)]
+                        _percent(f1.loc[at, j], missing.loc[at, j], f"task position {j:.0f}")
+                        for j in sorted(f1.columns)
                     ]
-                    for feature in percent.index
+                    for at in f1.index
                 ],
             ),
         )
@@ -188,7 +194,7 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
 
 
 def _matrix(R: Any) -> HeatMap:
-    """Return R as a heat map: the less accurate, the darker, but for tasks not learned yet.
+    """Return R as a heat map: the more was lost since the task was learned, the darker.
 
     If there are many tasks, only some are drawn; its table has all of them.
     """
@@ -199,19 +205,27 @@ def _matrix(R: Any) -> HeatMap:
     return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
-        cells=[[_accuracy(t, j, float(R[t, j - 1])) for j in columns] for t in rows],
+        cells=[
+            [
+                _percent(
+                    R[t, j - 1], R[j, j - 1] - R[t, j - 1], f"task position {j}, after {t}", j > t
+                )
+                for j in columns
+            ]
+            for t in rows
+        ],
         down="tasks learned",
         numbers=Sheet(title="", columns=titles, lines=lines),
     )
 
 
-def _accuracy(t: int, j: int, value: float) -> Cell:
-    """Return the cell of R[t, j]."""
+def _percent(value: float, lost: float, at: str, to_come: bool = False) -> Cell:
+    """Return the cell of a score in percent, with the tone of what was lost of it."""
     if math.isnan(value):
         return Cell()
-    tip = f"task position {j}, after {t}: {100 * value:.1f} %"
-    tone = 0 if j > t else round(7 - 7 * value)
-    return Cell(text=f"{100 * value:.0f}", tone=tone, weak=j > t, tip=tip)
+    tone = 0 if to_come or math.isnan(lost) else maps.tone(lost)
+    tip = f"{at}: {100 * value:.1f} %"
+    return Cell(text=f"{100 * value:.0f}", tone=tone, weak=to_come, tip=tip)
 
 
 def _mean_and_std(row: Any, scale: float) -> str:

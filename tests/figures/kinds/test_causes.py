@@ -8,6 +8,7 @@ from figures.heatmaps import SHADES, WEAK
 from figures.maps import BORDERS, cause_maps
 from figures.tables import StudyTables
 from probe.errors import InputError
+from probe.tables.table_file import new_table
 from tests.figures import invented, papers, seen
 
 FEATURES = ["conv1", "conv2", "output"]
@@ -19,7 +20,12 @@ LAYERS = invented.layers(LEARNERS, FEATURES, tasks=4, readouts=("linear",), spli
 def numbers(axes):
     """Return the numbers of a map, row by row from the top."""
     at = {tuple(np.floor(t.get_position())[::-1].astype(int)): t for t in axes.texts}
-    return {place: int(text.get_text()) for place, text in at.items()}
+    return {place: round(float(text.get_text())) for place, text in at.items()}
+
+
+def shown(value):
+    """Return points as a number below 10 is shown, with a decimal, rounded as `numbers` does."""
+    return round(round(100 * value, 1)) if abs(100 * value) < 9.95 else round(100 * value)
 
 
 def test_cost_stands_beside_what_the_readout_forgot_and_adds_up_to_what_was_forgotten():
@@ -34,9 +40,9 @@ def test_cost_stands_beside_what_the_readout_forgot_and_adds_up_to_what_was_forg
             pieces = [rows[learner, "attributed", position, f][0].value for f in FEATURES]
             pieces += [rows[learner, "competition", position, ""][0].value]
             found = [numbers(cost)[y, x] for y in range(5)]
-            assert found == [round(100 * value + 0.0) for value in (*pieces, sum(pieces))]
+            assert found == [shown(value) for value in (*pieces, sum(pieces))]
             forgot = [own[learner, "forgotten", position, f][0].value for f in FEATURES]
-            assert [numbers(content)[y, x] for y in range(3)] == [round(100 * v) for v in forgot]
+            assert [numbers(content)[y, x] for y in range(3)] == [shown(v) for v in forgot]
     named = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert named == [*FEATURES, "more classes", "forgotten"]
 
@@ -50,7 +56,7 @@ def test_the_darker_the_more_was_lost_and_what_may_be_chance_is_gray():
     rgba = mesh.cmap(mesh.norm([0, *BORDERS]))
     assert np.diff(rgba[:, :3].sum(axis=1)).max() < 0
     assert rgba == pytest.approx(SHADES(range(8)))
-    view = next(iter(cause_maps(TABLE, LAYERS[:0]))).view
+    view = next(iter(cause_maps(TABLE, LAYERS[:0], new_table("statements")))).view
     cells = {(y, x): cell for y, row in enumerate(view.cells) for x, cell in enumerate(row)}
     weak = {place for place, cell in cells.items() if cell.weak}
     italic = {t for t in axes.texts if t.get_style() == "italic"}

@@ -57,7 +57,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         # As in a matrix, row 0 is on top.
         axes.yaxis.set_inverted(True)
     any_gray = any(gray.any() for gray in impossible)
-    label = captions.with_head("Lost since the task was learned (points)", tables.measurements)
+    label = captions.with_head("Lost since learned (points)", tables.measurements)
     label += "\nGray: 0 by construction" * any_gray
     size = (columns * width, len(grid) / columns * height)
     page.color_bar(mesh, label, BORDERS[::2], grid, size)

@@ -60,7 +60,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     label = captions.with_head("Lost since learned (points)", tables.measurements)
     label += "\nGray: 0 by construction" * any_gray
     size = (columns * width, len(grid) / columns * height)
-    page.color_bar(mesh, label, BORDERS[::2], grid, size)
+    page.color_bar(mesh, label, (*BORDERS[::2], 100), grid, size)
     page.describe(
         matrices,
         "Accuracy on each task (columns, by position in the executed order) before training and "

@@ -421,21 +421,27 @@ def checklist(*source: str) -> Iterable[Sequence[str]]:
     yield "item", "command", "setting", "ours beside theirs"
     for row in items[items.source == " ".join(source)].itertuples():
         command = "; ".join(f"`{part}`" for part in row.command.split("; ") if part)
-        beside = [_beside(row.shipped)] if row.item.startswith("Table") and row.shipped else []
+        beside = []
+        if row.item.startswith("Table") and row.shipped:
+            beside = [_beside(row.shipped, row.item)]
         shipped = [f"tables: `docs/found/{row.shipped}`"] if row.shipped else []
         cells = [*beside, *shipped, *filter(None, [row.remark])]
         yield row.item, command or "none", row.setting, "; ".join(cells)
 
 
-def _beside(study: str) -> str:
+def _beside(study: str, item: str) -> str:
     """Return in a sentence how far the tables of a study are from the paper's."""
     if (paper := study.replace("authors", "single")) in _CHAUDHRY:
         mine, what = f"average_accuracy[{_last(study)}]", f"A{_last(study)}"
         theirs = {n: p[0] / 100 for n, p in _CHAUDHRY[paper].items()}
     elif study in _KEMKER:
-        mine, what, theirs = "omega_all", "Omega_all", {n: p[2] for n, p in _KEMKER[study].items()}
+        size = "MB" in item
+        mine, what = ("model_size_mb", "MB") if size else ("omega_all", "Omega_all")
+        theirs = {n: p[3 if size else 2] for n, p in _KEMKER[study].items()}
     elif study == "diaz":
-        mine, what, theirs = "accuracy", "A", {name: paper[0] for name, paper in _DIAZ.items()}
+        scores = item.startswith("Table 3")
+        mine, what = ("cl_score[W1]", "CLscore by W1") if scores else ("accuracy", "A")
+        theirs = {name: paper[7 if scores else 0] for name, paper in _DIAZ.items()}
     else:
         return "no numbers in the paper"
     rows = _metrics(study)

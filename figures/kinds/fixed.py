@@ -11,7 +11,7 @@ from figures.page import Page
 from figures.tables import StudyTables
 
 QUESTION = "How much of all that is to come has been learned?"
-NEEDS = "two learners and two tasks"
+NEEDS = "two learners with fixed_accuracy after two tasks or more"
 TABLES = ("metrics", "learners")
 
 

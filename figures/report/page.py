@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from figures.maps import BORDERS
 from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
+from probe.analysis.statements import LEAST, SHARE
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.tables.folder import read_tables
@@ -118,6 +119,7 @@ def report(
         label=label,
         borders=BORDERS,
         made=settings,
+        believe=_believe(runs.values()),
         version=installed_version(),
         data=_json(runs),
         style=Markup(style),
@@ -125,6 +127,21 @@ def report(
         policy=_policy(style, script),
     )
     return printable(page, _KEPT)
+
+
+def _believe(runs: Iterable[Tables]) -> str:
+    """Return what a sentence states, and how many trainings of readouts had not converged."""
+    notes = [tables["notes"] for tables in runs]
+    count = sum(int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes)
+    unfinished = (
+        f" {counted(count, 'training')} of readouts had not converged: a statement on them says "
+        f"after how many epochs, and more might change it."
+    )
+    return (
+        f"May I believe it? A layer is said to forget where the 95 % interval, over three seeds or "
+        f"more, exceeds a margin: {100 * SHARE:.0f} % of the room from floor to ceiling, and at "
+        f"least {100 * LEAST:g} point." + unfinished * (count > 0)
+    )
 
 
 def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:

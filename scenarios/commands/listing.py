@@ -48,7 +48,7 @@ def _names() -> dict[str, list[dict[str, Any]]]:
     presets = dict[str, str]()
     for name in preset_names():
         study = check_study(read_study(name), name)
-        learners = f"{', '.join(study.learners)}; seeds 0-{study.seeds[-1]}"
+        learners = f"{', '.join(study.learners)}; seeds {', '.join(map(str, study.seeds))}"
         presets[name] = f"{study.network.name} on {study.scenario.title}: {learners}"
     data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.

@@ -25,7 +25,7 @@ SHADES = ListedColormap(
 """Colors of the tones of a loss, white first, the same as on the page."""
 
 WEAK = "0.45"
-"""Color of a number whose interval includes 0."""
+"""Color of a number that may be chance, on a light cell."""
 
 MARKS = (
     "White up to 0.5 points, and the darker the more; a number below 0 is a gain",
@@ -39,6 +39,10 @@ NORM = BoundaryNorm([0, *BORDERS, 100], SHADES.N)
 """The tones of points lost."""
 
 
+Block = Sequence[tuple[str, HeatMap]]
+"""Maps with their titles, which start a new row."""
+
+
 class _Size(NamedTuple):
     """The columns of the grid, the inches of a panel, whether all fits, and numbers are legible."""
 
@@ -49,21 +53,30 @@ class _Size(NamedTuple):
     legible: bool
 
 
-def draw_maps(
-    page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]], label: str
-) -> list[Axes]:
-    """Draw maps with their titles, with one color bar; each block starts a new row.
+def fitting(page: Page, blocks: Sequence[Block]) -> Sequence[Block]:
+    """Return the first blocks of maps, at least one, that fit on a page together.
 
     Args:
-        page: The page to draw on; of several blocks that do not fit the last are left out.
+        page: The page to draw on.
+        blocks: The maps of each block.
+    """
+    while len(blocks) > 1 and not _size(page, blocks).fits:
+        blocks = blocks[:-1]
+    return blocks
+
+
+def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
+    """Draw maps with one color bar.
+
+    Args:
+        page: The page to draw on.
         blocks: The maps of each block.
         label: The label of the color bar.
 
     Returns:
         The panels, to pass to `fit_maps`.
     """
-    while not (size := _size(page, blocks)).fits and len(blocks) > 1:
-        blocks = blocks[:-1]
+    size = _size(page, blocks)
     maps = [view for block in blocks for _, view in block]
     rows = max((view.rows for view in maps), key=len)
     same = all(list(view.rows) == list(rows[: len(view.rows)]) for view in maps)
@@ -87,9 +100,7 @@ def draw_maps(
     return grid
 
 
-def fit_maps(
-    page: Page, grid: Sequence[Axes], blocks: Sequence[Sequence[tuple[str, HeatMap]]]
-) -> Figure:
+def fit_maps(page: Page, grid: Sequence[Axes], blocks: Sequence[Block]) -> Figure:
     """Label the axes of maps, give each cell of a figure the same size, and return the figure.
 
     Args:
@@ -101,7 +112,7 @@ def fit_maps(
     labels = (page.tables.position_label, "Layer")
     figure = page.fit(grid, labels, height=size.height, width=size.width)
     most = max(len(view.rows) for view in maps)
-    for axes, view in zip(grid, maps, strict=False):
+    for axes, view in zip(grid, maps, strict=True):
         if page.axes is None:
             x, y, width, height = axes.get_position(original=True).bounds
             part = len(view.rows) / most
@@ -110,7 +121,7 @@ def fit_maps(
     return figure
 
 
-def _size(page: Page, blocks: Sequence[Sequence[tuple[str, HeatMap]]]) -> _Size:
+def _size(page: Page, blocks: Sequence[Block]) -> _Size:
     """Return the size for the maps of each block."""
     maps = [view for block in blocks for _, view in block]
     most = max(map(len, blocks))
@@ -140,13 +151,7 @@ def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> Qu
     for y, row in enumerate(view.cells):
         for x, cell in enumerate(row):
             if cell.withheld:
-                hatched: dict[str, Any] = {
-                    "fill": False,
-                    "hatch": "////",
-                    "edgecolor": "0.5",
-                    "linewidth": 0,
-                }
-                axes.add_patch(Rectangle((x, y), 1, 1, **hatched))
+                axes.add_patch(Rectangle((x, y), 1, 1, fill=False, hatch="////", ec="0.5", lw=0))
             if numbers and cell.tone is not None:
                 short = abs(points[y][x]) >= 9.95 or not decimals
                 text = str(round(points[y][x])) if short else cell.text

@@ -38,11 +38,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if not any(blocks):
         return None
     several = sum(map(bool, blocks)) > 1
-    titled = [
+    all_titled = [
         [(page.display_name(m.learner) + f", {m.readout}" * several, m.view) for m in block]
         for block in blocks
         if block
     ]
+    titled = heatmaps.fitting(page, all_titled)
     grid = heatmaps.draw_maps(page, titled, "Missing (points)")
     drawn = [m for block in blocks for m in block][: len(grid)]
     # In a user's axes there is one of them.

@@ -4,13 +4,14 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
 
 import figures
 import probe
-from figures.report.questions import _accuracy
+from figures.report.questions import _matrix
 from figures.tables import StudyTables
 from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.store import InMemory, Store
@@ -235,7 +236,8 @@ def test_the_floor_of_a_seed_is_the_first_network_of_its_first_run():
 def test_deviations_include_the_task_just_learned_and_only_later_ones_are_pale():
     rows = invented.rows(["er"], ["output"], tasks=2, orders=1)
     assert len(StudyTables(measurements=rows).seed_deviations) == 3
-    assert [_accuracy(2, j, 0.5).weak for j in (1, 2, 3)] == [False, False, True]
+    R = np.full((4, 3), 0.5)
+    assert [cell.weak for cell in _matrix(R).cells[2]] == [False, False, True]
 
 
 def test_the_ceiling_is_the_last_row_of_the_offline_network():

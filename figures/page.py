@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from textwrap import fill
-from typing import Any, Literal
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -169,7 +169,7 @@ class Page:
         columns: int,
         *,
         wide: bool,
-        share_y: bool | Literal["row"] = True,
+        share_y: bool = True,
         fold: bool = True,
     ) -> list[list[Axes]]:
         """Begin a figure and return blocks of panels, each of which starts a new row.
@@ -180,7 +180,7 @@ class Page:
             titles: The title of each panel of each block.
             columns: The number of panels side by side.
             wide: Whether the figure is as wide as two columns of a page.
-            share_y: Whether all panels, or those of a row, share the y axis.
+            share_y: Whether all panels share the y axis.
             fold: Whether titles are names, which are broken if they are long.
         """
         rows = [math.ceil(len(block) / columns) for block in titles]

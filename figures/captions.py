@@ -127,18 +127,18 @@ def mean_over(rows: pd.DataFrame) -> str:
 
 
 def over_seeds(rows: pd.DataFrame) -> str:
-    """Describe the points of a figure and their bars, if any: deviations, or intervals.
+    """Describe the points of a figure and their bars, if any.
 
     >>> rows = pd.DataFrame({"mean": [0.9], "std": [0.01], "seeds": [3]})
     >>> over_seeds(rows), mean_over(rows)
-    ('Mean ± standard deviation over 3 seeds', 'Mean over 3 seeds')
+    ('Mean and 95 % interval over 3 seeds', 'Mean over 3 seeds')
     >>> over_seeds(pd.DataFrame({"value": [0.9], "low": [0.8], "high": [0.95], "seeds": [3]}))
     'Mean over 3 seeds, 95 % interval (of seeds and test set)'
     """
     text = mean_over(rows)
     if "low" in rows:
         return text + ", 95 % interval (of seeds and test set)" * bool(rows["low"].notna().any())
-    return text.replace("Mean", "Mean ± standard deviation") if rows["std"].notna().any() else text
+    return text.replace("Mean", "Mean and 95 % interval") if rows["std"].notna().any() else text
 
 
 def means_are(rows: pd.DataFrame, what: str = "Points") -> str:
@@ -167,9 +167,9 @@ def points_are(rows: pd.DataFrame, what: str = "Points") -> str:
         The sentence.
 
     >>> points_are(pd.DataFrame({"mean": [0.9], "std": [0.01], "seeds": [3]}))
-    'Points are means over 3 seeds; bars are one standard deviation over seeds either way'
+    'Points are means over 3 seeds; bars are 95 % intervals of the seeds'
     """
-    bars = "; bars are one standard deviation over seeds either way"
+    bars = "; bars are 95 % intervals of the seeds"
     return means_are(rows, what) + bars * bool(rows["std"].notna().any())
 
 
@@ -220,13 +220,13 @@ def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
     Yields:
         The sentences.
     """
-    rows, deviations = tables.measurements, tables.seed_deviations
+    rows, errors = tables.measurements, tables.seed_errors
     if several := [f"{name}s" for name, count in _counts(rows).items() if count > 1]:
         yield f"{what} are means over {together(several)}"
-    if deviations:
+    if errors:
         yield (
-            f"Their standard deviation over seeds is {100 * deviations[len(deviations) // 2]:.1f} "
-            f"points in the median, and {100 * deviations[-1]:.1f} at most"
+            f"Their 95 % intervals of the seeds reach {100 * errors[len(errors) // 2]:.1f} points "
+            f"either way in the median, and {100 * errors[-1]:.1f} at most"
         )
     yield next((_HEADS[head] for head in rows["head"].unique() if head in _HEADS), "")
 

@@ -3,6 +3,7 @@
 `errorbar` and `plot` of matplotlib draw; `dress` then turns an `Appearance` into their settings.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike
 from figures import captions
 from figures.appearance import Appearance, Appearances, Marker
 from figures.layout import ticks
+from figures.tables import half_widths
 
 MOST_BARRED = 20
 """Most points of a line that all have bars and markers: more cannot be told apart."""
@@ -48,17 +50,20 @@ def plot_means(
         axes: The axes to draw on.
         appearance: The appearance of the line.
         x: The positions of the rows along x.
-        rows: The means, in the columns mean and std, or value, low and high; a mean over a single
-            seed has no bar.
+        rows: The means, in the columns mean, std and seeds, or value, low and high; a mean over a
+            single seed has no bar.
         x_bars: The lengths of the bars along x to either side; () for no bars.
-        scale: The factor of the means, 100 to show fractions in percent.
+        scale: The factor of the means, 100 to show fractions in percent, whose bars end at 0 and
+            100: no accuracy lies beyond.
         joined: Whether a line runs through the markers.
     """
     if "low" in rows:
         means = rows["value"]
         ends = [means - rows["low"], rows["high"] - means]
     else:
-        means, ends = rows["mean"], [rows["std"], rows["std"]]
+        means, half = rows["mean"], half_widths(rows)
+        room = (means, 1 - means) if scale == 100 else (math.inf, math.inf)
+        ends = [np.minimum(half, most) for most in room]
     # matplotlib draws no bar of negative length, as rounding can make one.
     bars = np.maximum(scale * np.array(ends), 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.

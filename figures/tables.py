@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from figures.appearance import distinct
+from probe.analysis.intervals import half_width
 from probe.analysis.statements import WITHHELD
 from probe.errors import printable
 from probe.files import recorded_hashes
@@ -100,12 +101,13 @@ class StudyTables:
         return "Task, in the one order learned" if self.task_names else "Task position"
 
     @cached_property
-    def seed_deviations(self) -> list[float]:
-        """The standard deviations over seeds of R's cells of learned tasks, ascending."""
+    def seed_errors(self) -> list[float]:
+        """Half the 95 % intervals over seeds of R's cells of learned tasks, ascending."""
         rows = where(self.measurements, metric="accuracy", feature="")
         is_learned = (rows["task_position"] <= rows["tasks_seen"]).fillna(False)
         rows = rows[is_learned & (rows["order"] != "")]
-        return sorted(seed_means(rows, "learner", "tasks_seen", "task_position")["std"].dropna())
+        means = seed_means(rows, "learner", "tasks_seen", "task_position")
+        return sorted(half_widths(means).dropna())
 
     def impossible(self, R: AccuracyMatrix) -> NDArray[np.bool_]:
         """Return the cells of R, (T+1, T), that are 0 by construction.
@@ -221,6 +223,12 @@ def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
 def differ(values: Iterable[float]) -> bool:
     """Return whether values differ by more than rounding."""
     return len({round(value, 9) for value in values}) > 1
+
+
+def half_widths(rows: pd.DataFrame) -> pd.Series:
+    """Return half the 95 % intervals of means over seeds, NaN for a single seed."""
+    halves = [half_width(row.std, row.seeds) for row in rows.itertuples()]
+    return pd.Series(halves, rows.index, float)
 
 
 def plain(name: str) -> str:

@@ -25,6 +25,7 @@ from figures.appearance import Appearances
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, architectures, continual
+from probe.analysis.intervals import half_width
 from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
 from probe.tables.table_file import where
@@ -40,8 +41,8 @@ TABLES = ("summary", "learners", "layers")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
-    Bars are the 95 % intervals of layers.csv, or one standard deviation over seeds either way if
-    some learner has no intervals.
+    Bars are the 95 % intervals of layers.csv, or of the seeds alone if some learner has none
+    there.
 
     Without a ceiling, Offline is a dashed line at the same value for every feature, since the whole
     network is trained on all tasks (Murata 2020, figure 1). Each architecture has a panel; the
@@ -159,10 +160,17 @@ def _plot_controls(
     # It has a row at the output at least; should there be others, the deepest is the model itself.
     offline = where(shown.summary, learner=OFFLINE).sort_values("depth")[-1:]
     for row in offline.itertuples() if "ceiling" not in percent else ():
-        look, mean, std = looks[OFFLINE], 100 * row.mean, 100 * row.std
+        look, mean = looks[OFFLINE], 100 * row.mean
         keys[look.label] = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)
         if row.seeds > 1:
-            axes.axhspan(mean - std, mean + std, color=look.color, alpha=0.15, linewidth=0)
+            half = 100 * half_width(row.std, row.seeds)
+            axes.axhspan(
+                max(mean - half, 0),
+                min(mean + half, 100),
+                color=look.color,
+                alpha=0.15,
+                linewidth=0,
+            )
     for chance in of_any_learner("chance")["value"][:1]:
         keys["Chance"] = axes.axhline(100 * chance, color="0.6", lw=0.8, label="Chance")
     return keys

@@ -36,7 +36,7 @@ _PANELS = {
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw a panel per metric with a line per learner and control over L layers.
 
-    Bars are one standard deviation over seeds either way.
+    Bars are 95 % intervals over seeds.
 
     Args:
         tables: The tables of the study.

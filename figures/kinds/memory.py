@@ -40,8 +40,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
     There is one line for each kind of learner and sampling strategy. Budgets per class and in total
     are different numbers, so each has a panel. The x axis is logarithmic; a learner of the kind
-    that stores nothing is drawn at 0, to the left of the smallest budget. Bars are one standard
-    deviation over seeds either way.
+    that stores nothing is drawn at 0, to the left of the smallest budget. Bars are 95 %
+    intervals over seeds.
 
     Args:
         tables: The tables of the study.

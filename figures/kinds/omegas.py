@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from figures import captions
 from figures.page import Page
 from figures.style import MANY
-from figures.tables import StudyTables, differ
+from figures.tables import StudyTables, differ, half_widths
 
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
 """The color of each Omega's bars: Brewer's blues, which print as three grays."""
@@ -32,9 +32,8 @@ TABLES = ("metrics",)
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
-    The learners are in the order of their appearances, not in that of the study. Error bars are one
-    standard deviation over seeds either way; the line at 1 is the offline learner, or for Omega_new
-    a perfect one.
+    The learners are in the order of their appearances, not in that of the study. Error bars are
+    95 % intervals over seeds; the line at 1 is the offline learner, or for Omega_new a perfect one.
 
     Args:
         tables: The tables of the study.
@@ -57,12 +56,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for k, (name, rows) in enumerate(omegas.items()):
         # The middle of a group's bars stands over the learner's name.
         x = [group + (k - (len(omegas) - 1) / 2) * _BAR for group in range(len(looks))]
-        means, stds = rows.loc[[*looks], "mean"], rows.loc[[*looks], "std"]
+        means, errors = rows.loc[[*looks], "mean"], half_widths(rows.loc[[*looks]])
         edge: dict[str, Any] = {"edgecolor": _INK, "linewidth": _THIN}
         axes.bar(x, means, _BAR, color=SHADES[name], **edge)
-        # Of a single seed there is no deviation: matplotlib would draw the caps all the same.
-        if stds.notna().any():
-            axes.errorbar(x, means, stds, fmt="none", ecolor="black", elinewidth=0.9, capthick=0.9)
+        # Of a single seed there is no interval: matplotlib would draw the caps all the same.
+        if errors.notna().any():
+            axes.errorbar(x, means, errors, fmt="none", ecolor="k", elinewidth=0.9, capthick=0.9)
         sign = rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"
         # The others are shares of Offline's.
         sign += " (accuracy)" * (name == "omega_new")

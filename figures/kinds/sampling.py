@@ -27,7 +27,7 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
-    Bars are one standard deviation over seeds either way. If all groups share a budget, the x axis
+    Bars are 95 % intervals over seeds. If all groups share a budget, the x axis
     names it; otherwise each group's name does. Among learners with the same kind, strategy and
     budget, the first counts.
 

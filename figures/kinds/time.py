@@ -38,8 +38,8 @@ _DASHES = (0, (2, 0.8))
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw a panel per continual learner with a line per layer over 1 to T tasks learned.
 
-    It shows the readout that was measured most often, `linear` if there are several. Bars are one
-    standard deviation over seeds either way; they are left out if there are many layers.
+    It shows the readout that was measured most often, `linear` if there are several. Bars are
+    95 % intervals over seeds; they are left out if there are many layers.
 
     Args:
         tables: The tables of the study.

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from figures import captions, lines
 from figures.page import Page
 from figures.style import MANY
-from figures.tables import StudyTables
+from figures.tables import StudyTables, half_widths
 
 QUADRANTS = {
     ("left", "bottom"): "PBT, PFT",
@@ -32,7 +32,7 @@ TABLES = ("metrics", "learners")
 
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw one marker per learner at (F_T, I_T), with bars of one std over seeds either way.
+    """Draw one marker per learner at (F_T, I_T), with 95 % intervals over seeds.
 
     Lower is better for both. The lines at 0 separate positive from negative transfer: backward
     (PBT, NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3).
@@ -65,7 +65,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
     for name in both:
         x, y = F.loc[[name]], I_T.loc[[name]]
-        lines.plot_means(axes, looks[name], x["mean"], y, x_bars=x["std"], scale=1, joined=False)
+        lines.plot_means(
+            axes, looks[name], x["mean"], y, x_bars=half_widths(x), scale=1, joined=False
+        )
     points = pd.concat([F, I_T])
     note = captions.with_head(captions.over_seeds(points), F)
     page.legend([looks[name] for name in both], note, joined=False)
@@ -90,7 +92,7 @@ def _limits(rows: pd.DataFrame, margin: float, least: float) -> tuple[float, flo
     `margin` is the share of the axis that stays free at either end, `least` the least share on
     either side of 0.
     """
-    means, reach = rows["mean"], rows["std"].fillna(0)
+    means, reach = rows["mean"], half_widths(rows).fillna(0)
     low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))
     # With so much room at either end, `margin` of the whole axis is free there.
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)

@@ -18,7 +18,7 @@ from figures.report.views import ReportFigure, Section
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
-from probe.tables.layer_text import interval, mean_cell
+from probe.tables.layer_text import interval, mean_and_interval
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import OFFLINE, Tables
 from probe.tables.sheets import Sheet
@@ -183,8 +183,8 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
         unit = _UNITS.get(metric, "points" if (paper, metric) in public else "")
         named = [paper, unit, f"{head}-head" * (head != "" and heads > 1)]
         title = f"{public.get((paper, metric), metric)} ({', '.join(filter(None, named))})"
-        scale = 100 if unit == "points" else 1
-        lines.append((title, *(_mean_and_std(row_of.get(name), scale) for name in scored)))
+        style = (100, ".1f") if unit == "points" else (1, ".3g")
+        lines.append((title, *(mean_and_interval(row_of.get(name), *style) for name in scored)))
     if lines:
         seconds = training_seconds(tables["times"])
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
@@ -226,15 +226,6 @@ def _percent(value: float, lost: float, at: str, to_come: bool = False) -> Cell:
     tone = 0 if to_come or math.isnan(lost) else maps.tone(lost)
     tip = f"{at}: {100 * value:.1f} %"
     return Cell(text=f"{100 * value:.0f}", tone=tone, weak=to_come, tip=tip)
-
-
-def _mean_and_std(row: Any, scale: float) -> str:
-    """Return a metric of a learner, a dash where it was not measured."""
-    if row is None or math.isnan(row.mean):
-        return "-"
-    if scale == 1:
-        return f"{row.mean:.3g}" + ("" if math.isnan(row.std) else f" ± {row.std:.2g}")
-    return mean_cell((row.mean, row.std), " ± ")
 
 
 def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:

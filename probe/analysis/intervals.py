@@ -75,6 +75,21 @@ def mean_over_seeds(scores: Iterable[tuple[int, float]]) -> SeedMean | None:
     return SeedMean(mean=fmean(means), std=std, seeds=len(means))
 
 
+def half_width(std: float, seeds: int) -> float:
+    """Return half the length of the 95 % t interval of a mean over seeds, NaN for one seed.
+
+    Args:
+        std: The sample standard deviation over the seeds.
+        seeds: The number of seeds.
+
+    >>> round(half_width(1.0, 3), 2)
+    2.48
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) * std / math.sqrt(seeds)
+
+
 def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     """Return the mean over seeds of sum_i w_i e_si, with its t interval.
 

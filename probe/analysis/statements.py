@@ -5,10 +5,9 @@ interval is, and below it where the high end is; else the question is open. The 
 of the room C - b between floor and ceiling, and at least a stated number of points.
 """
 
-import math
 from collections.abc import Sequence
 
-from probe.analysis.intervals import LEVEL, Estimate
+from probe.analysis.intervals import Estimate, half_width
 
 QUANTITIES = (
     "accuracy",
@@ -145,16 +144,13 @@ def seeds_needed(estimate: Estimate, margin: float) -> int | None:
     >>> seeds_needed(Estimate(value=0.02, low=-0.02, high=0.06, seeds=5), 0.05)
     7
     """
-    from scipy.special import stdtrit
-
-    def half(seeds: int) -> float:
-        return float(stdtrit(seeds - 1, (1 + LEVEL) / 2)) / math.sqrt(seeds)
-
     seeds, room = estimate.seeds, estimate.high - estimate.value
     if not room:
         return None
     share = abs(estimate.value - margin) / room
-    needed = (n for n in range(seeds + 1, _MOST) if half(n) <= share * half(seeds))
+    needed = (
+        n for n in range(seeds + 1, _MOST) if half_width(1, n) <= share * half_width(1, seeds)
+    )
     return next(needed, None)
 
 

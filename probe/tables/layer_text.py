@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from probe.analysis.intervals import half_width
 from probe.metrics.murata import RETRAIN
 from probe.tables.cause_text import cause_sentences
 from probe.tables.schemas import OFFLINE, UNTRAINED, Tables
@@ -99,17 +100,30 @@ def interval(row: Any) -> str:
     return points(row.value) + ends
 
 
+def mean_and_interval(row: Any, scale: float = 100, digits: str = ".1f") -> str:
+    """Return the mean of a row with its 95 % interval over seeds; a dash for None.
+
+    Args:
+        row: The row, with mean, std and seeds.
+        scale: The factor that multiplies the numbers.
+        digits: The format of the numbers.
+    """
+    if row is None or math.isnan(row.mean):
+        return "-"
+    half = half_width(row.std, row.seeds)
+    low, mean, high = (f"{scale * (row.mean + k * half):{digits}}" for k in (-1, 0, 1))
+    return mean if math.isnan(half) else f"{mean} [{low}, {high}]"
+
+
 def pra_sheet(summary: pd.DataFrame) -> Sheet:
     """Return the PRA of each learner's features as one sheet."""
     rows = where(summary, metric="pra")
     seeds = max(rows["seeds"], default=0)
-    over = f", mean ± standard deviation over {seeds} seeds" if seeds > 1 else ""
+    over = f", mean and 95 % interval over {seeds} seeds" if seeds > 1 else ""
     return Sheet(
         title=f"Partial Retrain Accuracy, in %{over}",
         columns=("learner", "feature", "PRA"),
-        lines=[
-            (r.learner, r.feature, mean_cell((r.mean, r.std), " ± ")) for r in rows.itertuples()
-        ],
+        lines=[(r.learner, r.feature, mean_and_interval(r)) for r in rows.itertuples()],
     )
 
 

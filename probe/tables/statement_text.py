@@ -8,9 +8,8 @@ from statistics import stdev
 from typing import Any
 
 import pandas as pd
-from scipy.special import stdtrit
 
-from probe.analysis.intervals import LEVEL
+from probe.analysis.intervals import half_width
 from probe.analysis.statements import FEWEST, STATEMENTS, WITHHELD
 from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import Tables
@@ -163,8 +162,7 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
         key = tuple(getattr(row, column) for column in KEY)
         old, new = (values.get(key, {}) for values in by_seed)
         if old.keys() == new.keys() == seeds and len(seeds) > 1:
-            spread = stdev(new[seed] - old[seed] for seed in seeds) / math.sqrt(len(seeds))
-            half = float(stdtrit(len(seeds) - 1, (1 + LEVEL) / 2)) * spread
+            half = half_width(stdev(new[seed] - old[seed] for seed in seeds), len(seeds))
             interval = f" [{points(difference - half)}, {points(difference + half)}]"
         quantity = STATEMENTS[row.statement].replace("_", " ")
         values = points(row.value_before), points(row.value), points(difference) + interval

@@ -7,6 +7,7 @@ import pytest
 from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.collections import LineCollection
 from matplotlib.text import Text
+from scipy.stats import t
 
 from figures.appearance import learner_appearances
 from figures.style import house_style
@@ -57,7 +58,8 @@ def bars(drawn, *, x=False):
 
 
 def spread(rows, scale=100):
-    return np.array([[scale * (r.mean - r.std), scale * (r.mean + r.std)] for r in rows])
+    ends = [t.interval(0.95, r.seeds - 1, r.mean, r.std / r.seeds**0.5) for r in rows]
+    return scale * np.clip(ends, *((0, 1) if scale == 100 else (None, None)))
 
 
 def check_means(drawn, rows, scale=100):

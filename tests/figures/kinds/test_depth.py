@@ -34,7 +34,7 @@ def check_learners(axes):
         seen.check_layers(line, of_all_tasks("accuracy", learner))
 
 
-def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each_architecture():
+def test_without_layers_lines_and_bars_are_means_and_intervals_a_panel_for_each_architecture():
     figure = figures.depth(StudyTables(summary=SUMMARY))
     assert seen.titles(figure) == ["Finetune, EWC", "PathNet", "FEL"]
     assert [seen.tick_names(axes) for axes in figure.axes] == [FEATURES, *OWN.values()]
@@ -54,8 +54,8 @@ def test_without_layers_lines_and_bars_are_means_and_deviations_a_panel_for_each
         (line,) = [line for line in axes.lines if line.get_label() == "Offline"]
         assert list(line.get_ydata()) == pytest.approx([100 * row.mean] * 2)
         (band,) = axes.patches
-        assert band.get_y() == pytest.approx(100 * (row.mean - row.std))
-        assert band.get_height() == pytest.approx(200 * row.std)
+        ends = [band.get_y(), band.get_y() + band.get_height()]
+        assert ends == pytest.approx(seen.spread([row])[0])
     assert seen.legend(figure) == ["Finetune", "PathNet", "EWC", "FEL", "Offline"]
 
 
@@ -94,7 +94,7 @@ def test_with_layers_bars_are_intervals_and_a_band_is_the_room():
 
 
 @pytest.mark.parametrize("lost", ["table", "learner", "intervals", "readout"])
-def test_where_an_interval_lacks_all_bars_are_deviations(lost):
+def test_where_an_interval_lacks_all_bars_are_of_the_seeds_alone(lost):
     whole = papers.tables()
     layers = {
         "table": whole.layers[:0],
@@ -108,6 +108,6 @@ def test_where_an_interval_lacks_all_bars_are_deviations(lost):
     for learner, drawn in zip(papers.LEARNERS, axes.containers, strict=True):
         assert seen.bars(drawn) == pytest.approx(seen.spread(pra(learner, whole.summary)))
     said = papers.caption("depth", tables)
-    assert "bars are one standard deviation over seeds either way" in said
+    assert "bars are 95 % intervals of the seeds" in said
     assert ("Dashed line: a network trained on all tasks" in said) == (lost in ("table", "readout"))
-    assert "interval" not in said
+    assert "test set" not in said

@@ -1,8 +1,9 @@
-from statistics import fmean, stdev
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import sem, t
 
 import figures
 from figures.tables import StudyTables
@@ -42,8 +43,8 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
         for feature, course in zip(FEATURES, axes.containers, strict=True):
             scores = [by_seed(learner, feature, tasks_seen) for tasks_seen in (1, 2, 3, 4)]
             assert seen.heights(course) == pytest.approx([fmean(each) for each in scores])
-            ends = [[fmean(s) - stdev(s), fmean(s) + stdev(s)] for s in scores]
-            assert seen.bars(course) == pytest.approx(np.array(ends))
+            ends = [t.interval(0.95, len(s) - 1, fmean(s), sem(s)) for s in scores]
+            assert seen.bars(course) == pytest.approx(np.clip(ends, 0, 100))
             assert np.round(seen.points(course)[:, 0]).tolist() == [1, 2, 3, 4]
         ceilings = [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
         of = [LEVELS.query("learner == 'offline' and feature == @f").value for f in FEATURES]
@@ -69,7 +70,7 @@ def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_a
         ((FEW, other(COURSES, "ncm")), "ncm"),
     ):
         figure = drawn(*rows, LEVELS)
-        assert seen.note(figure) == f"Mean ± standard deviation over 3 seeds, readout {readout}"
+        assert seen.note(figure) == f"Mean and 95 % interval over 3 seeds, readout {readout}"
         flat = {round(h, 6) for h in seen.heights(figure.axes[0].containers[0])} == {50}
         assert flat == (readout != "linear")
 

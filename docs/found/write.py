@@ -417,6 +417,57 @@ def scenarios(*studies: str) -> Iterable[Sequence[str]]:
             yield study, _name(str(learner)), end, *forgot, never, f"{100 * room:.1f}"
 
 
+def cheap(study: str) -> Iterable[Sequence[str]]:
+    """Yield Spearman's correlation of each cheap and costly measure, and what it has above depth's.
+
+    Over pairs of learner and hidden layer, by seed; means and 95 % t intervals over seeds.
+    """
+    pair = ["seed", "learner", "feature"]
+    layers, causes = (_table(study, name).set_index(pair) for name in ("layers", "causes"))
+    layers, causes = (rows[rows.task_position.isna()] for rows in (layers, causes))
+    forgotten_of = (layers.readout == "linear") & (layers.quantity == "forgotten")
+    missing_of = (layers.readout == "retrain") & (layers.quantity == "missing")
+    costly = {
+        "forgotten (linear)": layers.value[forgotten_of],
+        "its change cost": causes.value[
+            (causes.score == "accuracy") & (causes.quantity == "attributed")
+        ],
+        "missing (retraining)": layers.value[missing_of],
+    }
+    rows = _table(study, "diagnostics")
+    rows = rows[rows.order.notna()]  # the controls have none
+    of = rows.groupby([*pair, "metric"]).value.mean().unstack()
+    measures = {
+        "depth of the layer": rows.groupby(pair).depth.first(),
+        "1 - CKA to its past": 1 - of.filter(like="cka.step").mean(axis=1),
+        "1 - CKA to offline": 1 - of["cka.offline"],
+        "less effective rank": -of["rank"],
+        "dead units": of["dead"],
+    }
+    yield "measure", *(cell for name in costly for cell in (name, "above depth's"))
+    depth: dict[str, pd.Series[float]] = {}
+    for measure, values in measures.items():
+        if values.nunique() == 1:
+            yield measure, *["the same everywhere", ""] * len(costly)
+            continue
+        cells = []
+        for name, other in costly.items():
+            rho = _spearman(values, other)
+            above = rho - depth.setdefault(name, rho)
+            value, low, high = (end / 100 for end in _interval(rho))
+            answer = "yes" if low > 0.5 else "no" if high < 0.5 else "cannot tell"
+            cells.append(f"{value:.2f} [{low:.2f}, {high:.2f}]: {answer}")
+            value, low, high = (end / 100 for end in _interval(above))
+            cells.append(f"{value:.2f} [{low:.2f}, {high:.2f}]" if above.any() else "")
+        yield measure, *cells
+
+
+def _spearman(values: pd.Series[float], other: pd.Series[float]) -> pd.Series[float]:
+    """Return Spearman's rank correlation for each seed."""
+    ranks = pd.concat({0: values, 1: other}, axis=1, join="inner").groupby("seed").rank()
+    return ranks.groupby("seed").apply(lambda own: own[0].corr(own[1]))
+
+
 def checklist(*source: str) -> Iterable[Sequence[str]]:
     """Yield the items of a source, with command, setting, and ours beside theirs where it ran."""
     items = pd.read_csv(HERE / "checklist.csv", keep_default_na=False)
@@ -497,7 +548,7 @@ KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
     own.__name__: own
     for own in (
         *(layers, forgotten, causes, budgets, murata, chaudhry, variants, authors, settings),
-        *(diaz, kemker, multimodal, scenarios, checklist),
+        *(diaz, kemker, multimodal, scenarios, cheap, checklist),
     )
 }
 

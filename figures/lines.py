@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
@@ -26,6 +26,9 @@ MOST_BARRED = 20
 
 MOST_NAMED = 10
 """Most layers that the legend names; of more, a color bar shows the depths."""
+
+SHADES = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1e9183", "#4a9a4e", "#8b9a12"]
+"""Colors of layers from input to output, the darkest first; all stand out from white by 3 to 1."""
 
 Key = Line2D | Patch
 """Key of a legend as matplotlib takes it."""
@@ -141,13 +144,26 @@ def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance
     few = len(names) <= MOST_NAMED
     unique = few and len(names) == len(pairs)
     texts = captions.shortened(list(names.values())) if unique else [""] * len(names)
-    # The lightest shades of it are too faint on paper.
-    shades = matplotlib.colormaps["viridis"]([0.88 * k / max(names) for k in range(max(names))])
+    between = LinearSegmentedColormap.from_list("layers", SHADES)
+    colors = (
+        [SHADES[k] for k in shades(max(names))]
+        if max(names) <= len(SHADES)
+        else [to_hex(between(k / (max(names) - 1))) for k in range(max(names))]
+    )
     markers = cycle("osD^vPX" if few else [""])
     return {
-        depth: Appearance(text, matplotlib.colors.to_hex(shades[depth - 1]), marker, "-")
+        depth: Appearance(text, colors[depth - 1], marker, "-")
         for depth, text, marker in zip(names, texts, markers, strict=False)
     }
+
+
+def shades(count: int) -> list[int]:
+    """Return the places in `SHADES` of up to seven lines, as far apart as they can be.
+
+    >>> shades(3), shades(7), shades(1)
+    ([0, 3, 6], [0, 1, 2, 3, 4, 5, 6], [0])
+    """
+    return [int(k * (len(SHADES) - 1) / max(count - 1, 1) + 0.5) for k in range(count)]
 
 
 def widths(count: int) -> list[float]:

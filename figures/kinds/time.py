@@ -2,7 +2,7 @@
 
 x: the number of tasks learned; y: accuracy on the tasks learned so far in %, from measurements.csv,
 by a readout trained downstream of the layer; a panel for each learner, a line for each layer, dark
-for the first by depth and light for the last.
+for the first by depth and lighter toward the last.
 
 A falling line shows a layer that forgets, or that the tasks become harder to tell apart: the dashed
 segments at the right are the ceiling, the same layers of the offline network after all tasks. Lines

@@ -28,7 +28,12 @@ def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
                 if points := _points(means):
                     series[feature] = points
             if sum(len(points) > 2 for points in series.values()) > 1:
-                view = Chart(series=series, across="tasks learned", up="accuracy on these, in %")
+                view = Chart(
+                    series=series,
+                    across="tasks learned",
+                    up="accuracy on these, in %",
+                    among=matrices.features,
+                )
                 yield ReportFigure(learner=learner, readout=readout, view=view)
                 yield from _each_task(matrices, learner, readout, list(series))
 
@@ -54,10 +59,10 @@ def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
     return [ChartPoint(x=x, value=value, tip=f"{value:.1f}") for x, value in finite]
 
 
-def budget(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
+def budget(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what the retraining budget changes: accuracies by its multiples, and losses."""
     yield from _budgets(tables)
-    yield from _losses(tables)
+    yield from _losses(tables, matrices.features)
 
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
@@ -72,7 +77,7 @@ def _budgets(tables: Tables) -> Iterator[ReportFigure]:
         yield ReportFigure(learner=learner, title=feature, view=view)
 
 
-def _losses(tables: Tables) -> Iterator[ReportFigure]:
+def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
     epochs = tables["retraining"]
     epochs = epochs[epochs["epoch"] > 0]
     for (readout, learner), rows in epochs.groupby(["readout", "learner"], sort=False):
@@ -81,5 +86,5 @@ def _losses(tables: Tables) -> Iterator[ReportFigure]:
             mean = losses.groupby("epoch", sort=False)["loss"].agg(fmean)
             finite = mean[np.isfinite(mean)]
             series[feature] = [ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()]
-        view = Chart(series=series, across="epoch", up="training loss, in nats")
+        view = Chart(series=series, across="epoch", up="training loss, in nats", among=among)
         yield ReportFigure(learner=learner, readout=readout, view=view)

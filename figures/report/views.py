@@ -10,12 +10,13 @@ from typing import Any, NamedTuple, Self
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
+from figures.lines import SHADES, shades
 from probe.extensions import spread_over
 from probe.tables.layer_text import interval
 from probe.tables.sheets import Sheet
 
 _TICKS = 4
-_MOST_LINES = 8  # of a chart
+_APART = 0.08  # of the names of lines, as a share of the height
 _WIDTHS = (24, 32, 40)  # of names, in characters
 
 
@@ -53,13 +54,15 @@ class Chart:
     """A chart: series of points by name over a common axis, joined by lines.
 
     `across` and `up` are the titles of the axes; with `zero`, the axis of values includes 0. If the
-    x, whole numbers from 1, have `names`, points are not joined and x runs downwards.
+    x, whole numbers from 1, have `names`, points are not joined and x runs downwards. Series have
+    the colors of their places `among` all names, by default their own.
     """
 
     series: Mapping[str, Sequence[ChartPoint]]
     across: str
     up: str
     names: Sequence[str] = ()
+    among: Sequence[str] = ()
     zero: bool = True
 
     @property
@@ -70,7 +73,29 @@ class Chart:
     @property
     def drawn(self) -> dict[str, Sequence[ChartPoint]]:
         """The series that are drawn: if there are many, some at even distances."""
-        return dict(spread_over(list(self.series.items()), _MOST_LINES))
+        finite = [(name, points) for name, points in self.series.items() if points]
+        return dict(spread_over(finite, len(SHADES)))
+
+    @property
+    def shades(self) -> list[int]:
+        """The number of the color of each series that is drawn."""
+        among = list(self.among or self.drawn)
+        if len(among) > len(SHADES):
+            return shades(len(self.drawn))
+        return [shades(len(among))[among.index(name)] for name in self.drawn]
+
+    @property
+    def ends(self) -> list[float]:
+        """The height of each line's name, 0 to 1: that of its last point, but for overlaps."""
+        last = [self.y.at(points[-1].value) for points in self.drawn.values()]
+        order = sorted(range(len(last)), key=last.__getitem__)
+        below, above = -math.inf, 1.0
+        for k in order:
+            below = last[k] = max(last[k], below + _APART)
+        for k in reversed(order):
+            last[k] = min(last[k], above)
+            above = last[k] - _APART
+        return last
 
     @property
     def x(self) -> ChartAxis:

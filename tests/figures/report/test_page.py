@@ -5,12 +5,15 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from figures.lines import layer_appearances
 from figures.report.page import report, write_report
 from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure
@@ -129,8 +132,32 @@ def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
     assert spread_over(range(1, 51), 6) == (1, 11, 21, 30, 40, 50)
     series = {str(k): [ChartPoint(x=t, value=k) for t in (1, 2)] for k in range(50)}
     view = Chart(series=series, across="tasks learned", up="accuracy")
-    assert len(view.drawn) == 8
+    assert len(view.drawn) == 7
     assert len(view.table.columns) == 51
+
+
+@pytest.mark.parametrize("last", [[100, 99, 98, 1], [0, 0, 0, 0, 0, 0, 0], [50], [100, 97, 3, 0]])
+def test_names_of_lines_are_in_their_order_apart_and_near_where_there_is_room(last):
+    series = {f"layer{k}": [ChartPoint(x=1, value=v)] for k, v in enumerate(last)}
+    view = Chart(series=series, across="", up="")
+    ends = view.ends
+    order = sorted(range(len(last)), key=lambda k: (last[k], ends[k]))
+    at = [ends[k] for k in order]
+    assert all(b - a > 0.079 for a, b in pairwise(at))
+    assert -1e-9 <= at[0] <= at[-1] <= 1
+    assert len(last) > 1 or ends == [view.y.at(50)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7])
+def test_a_layer_has_the_color_of_its_depth_on_the_page_and_in_a_figure(count):
+    """Also on a chart that some layers are not on."""
+    layers = [f"layer{k}" for k in range(count)]
+    series = {name: [ChartPoint(x=1, value=1)] for name in layers[:-1]}
+    style = files("figures.report").joinpath("page.css").read_text("utf-8")
+    css = dict(re.findall(r"--c(\d):(#\w+)", style)[:7])
+    of_figure = layer_appearances(enumerate(layers, 1))
+    for depth, k in enumerate(Chart(series=series, across="", up="", among=layers).shades, 1):
+        assert css[str(k)] == of_figure[depth].color
 
 
 def test_differences_between_runs_are_paired_by_seed() -> None:

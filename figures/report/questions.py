@@ -120,6 +120,11 @@ def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
             up = "points of accuracy"
             view = views.Chart(series=series, across="layer", up=up, names=features)
             yield ReportFigure(learner=learner, readout=readout, view=view)
+        if len(rows := where(layers, quantity="never_learned")):
+            by_task = maps.layer_map(rows, ["never_learned"])
+            yield ReportFigure(
+                learner=learner, readout=readout, title="never learned, by task", view=by_task
+            )
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:

@@ -29,10 +29,10 @@ def cause_sentences(causes: pd.DataFrame) -> dict[str, list[str]]:
         The sentences by learner.
     """
     groups = where(causes, score="accuracy").groupby("learner", sort=False)
-    return {learner: list(_sentences(learner, rows)) for learner, rows in groups}
+    return {learner: list(_sentences(rows)) for learner, rows in groups}
 
 
-def _sentences(learner: str, rows: pd.DataFrame) -> Iterator[str]:
+def _sentences(rows: pd.DataFrame) -> Iterator[str]:
     mean = {(r.quantity, r.feature): r for r in records(where(rows, task_position=None))}
     total = mean.get(("forgotten", "")) or mean.get(("lost", ""))
     if total is None or total.value < _LITTLE:
@@ -42,15 +42,15 @@ def _sentences(learner: str, rows: pd.DataFrame) -> Iterator[str]:
         mean = {key: row._replace(low=row.value, high=row.value) for key, row in mean.items()}
     elif not total.low > 0:
         return
-    said = "forgot" if total.quantity == "forgotten" else "lost"
+    said = "forgotten" if total.quantity == "forgotten" else "lost"
     sentence = (
-        f"of the {points(total.value)} points that {learner} {said} of "
+        f"of the {points(total.value)} points {said} of "
         f"{earlier_tasks(positions, int(max(positions)))}, {'; '.join(_parts(mean, is_few))}"
     )
     few = f" ({total.seeds} of the {FEWEST} seeds that statements need)"
     yield sentence + few * bool(is_few)
     if not is_few:
-        yield from _no_single_layer(learner, mean)
+        yield from _no_single_layer(mean)
 
 
 def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
@@ -85,7 +85,7 @@ def verdict(row: Any) -> str:
     return _COST if row.low > 0 else _RETURNED if row.high < 0 else _OPEN
 
 
-def _no_single_layer(learner: str, mean: dict[tuple[str, str], Any]) -> Iterator[str]:
+def _no_single_layer(mean: dict[tuple[str, str], Any]) -> Iterator[str]:
     """Yield that layers changed together, if only together they return what was lost.
 
     That is if putting back the layer with most points returns more or less than its change breaks.
@@ -103,7 +103,7 @@ def _no_single_layer(learner: str, mean: dict[tuple[str, str], Any]) -> Iterator
         yield (
             f"{'no single layer' if is_minor else 'layers changed together'}: put back alone, the "
             f"best, {best.feature}, returns {_with_ends(best)} of the {points(lost.value)} points "
-            f"that {learner} lost"
+            f"lost"
         )
 
 

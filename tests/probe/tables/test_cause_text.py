@@ -13,7 +13,7 @@ Values = dict[str, tuple[float, float]]
 FORGOT = {"forgotten": 0.97, "lost": 0.97, "competition": 0.0}
 PIECES: Values = {"conv3": (0.447, 0.02), "conv1": (0.003, 0.002), "output": (0.344, 0.01)}
 COST = (
-    "of the 97.0 points that ft forgot of tasks 1 to 4, changes of conv3 cost 44.7 [42.7, 46.7], "
+    "of the 97.0 points forgotten of tasks 1 to 4, changes of conv3 cost 44.7 [42.7, 46.7], "
     "of output 34.4 [33.4, 35.4]"
 )
 

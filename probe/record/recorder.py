@@ -5,12 +5,12 @@ from __future__ import annotations
 import filecmp
 import re
 import warnings
-from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from operator import index
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from probe.model import Head, Model
 from probe.modules import check_model, kept_buffers, mode, unwrapped
 from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
+from probe.record.course import COURSE, Course
 from probe.record.data import DataReference, keep_data
 from probe.record.state_files import (
     NEVER,
@@ -46,6 +47,9 @@ from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, as_examples, assign_tasks
 from probe.tasks import TestExamples
 from probe.training.evaluation import check_outputs, predict_each
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _FEW = 2  # examples on which a model is tried before it is trained
 
@@ -95,6 +99,8 @@ class Recorder:
         output: The way to find the logits, as in `probe.Model`.
         head: The outputs that compete, as in `probe.Model`, but None = all of them.
         batch_size: Examples in a batch of the evaluation, None = a size that is fast on the device.
+        every: The steps between two readings of `after_step`, None = it is not called.
+        layers: The names of modules that `after_step` reads by the nearest class mean.
         grows: The name of the linear layer with a bias, or of the module around it, that gets
             outputs for new classes as it learns. It is saved with all K outputs: those to come are
             never predicted. None = the network has all outputs from the start.
@@ -106,6 +112,7 @@ class Recorder:
     """
 
     _lock: ExitStack | None = None
+    _course: Course | None = None
 
     def __init__(
         self,
@@ -123,6 +130,8 @@ class Recorder:
         output: Output = None,
         head: Head | None = None,
         batch_size: int | None = None,
+        every: int | None = None,
+        layers: Sequence[str] = (),
         grows: str | None = None,
     ) -> None:
         run = _run(learner, order, seed)
@@ -131,9 +140,8 @@ class Recorder:
         check_model(model)
         self.folder, self.model, self._grows = _path(folder), unwrapped(model), grows
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
-        splits = {"test": as_examples(test, "test")}
-        if train is not None:
-            splits["train"] = as_examples(train, "train")
+        given = {"test": test} if train is None else {"test": test, "train": train}
+        splits = {name: as_examples(examples, name) for name, examples in given.items()}
         examples = assign_tasks(splits, tasks)
         if (size := min(sizes := examples.sizes("test"))) < 2:
             raise InputError(f"test has {size} examples of task {sizes.index(size) + 1}: give more")
@@ -159,10 +167,11 @@ class Recorder:
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
-        if not any(map(is_lazy, plain_state(self.model).values())):
+        if not self._is_lazy:
             self._state()
             self._predict(self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0)
         make_folder(recording.run_folder(self.folder, run))
+        self._course = self._begun_course(every, layers)
         if train is not None:
             self._keep_data(data, *match_inputs(splits["train"], splits["test"]))
 
@@ -225,6 +234,73 @@ class Recorder:
         self._warn_of_equal(row, hashes)
         predicted = self._predict(self._examples.splits["test"], row)
         self._keep({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
+
+    def _begun_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
+        """Return the course, None without `every`; raises InputError if a layer cannot be read."""
+        has_train = "train" in self._examples.splits
+        if layers and (every is None or not has_train or isinstance(layers, str)):
+            raise InputError("layers=['conv1'] are read by training examples: give every=, train=")
+        if every is None:
+            return None
+        path = recording.run_folder(self.folder, self.run) / COURSE
+        step = _whole(every, "every", 1)
+        course = Course(path, step, layers, self._examples, self._learned, self.run.seed)
+        if course.step == 0 and not self._is_lazy:
+            self._read_course(course)  # the floor
+        return course
+
+    @property
+    def _is_lazy(self) -> bool:
+        return any(map(is_lazy, plain_state(self.model).values()))
+
+    @property
+    def _learned(self) -> int:
+        """The tasks learned by the last network that was recorded."""
+        return max(self._record.rows, default=0)
+
+    @property
+    def every(self) -> int | None:
+        """The steps between two readings of the course, None without."""
+        return self._course.every if self._course else None
+
+    @property
+    def course(self) -> pd.DataFrame:
+        """The accuracies between tasks so far: step, tasks_seen, feature, task_position, accuracy.
+
+        The feature "" is the network's own output; a layer is read by the nearest class mean. Step
+        0 is the network as the recorder got it, the floor.
+        """
+        if self._course is None:
+            raise InputError("no steps are read: give every=100, the steps between two readings")
+        return self._course.table
+
+    def after_step(self) -> None:
+        """Count a step of the training; after each `every`-th, add to `course` and its file.
+
+        The network is tested on at most 1,000 of the test examples, drawn by the seed, and each of
+        `layers` by the nearest class mean of at most 1,000 training examples of all tasks. Source:
+        De Lange et al. 2023, who find that accuracy on earlier tasks falls and recovers within a
+        task (the stability gap).
+
+        Raises:
+            InputError: The recorder was made without `every`, another one has this run, or the
+                model fails on the test data.
+            NotWritten: The disk is full.
+        """
+        if (course := self._course) is None:
+            raise InputError("no steps are read: give every=100, the steps between two readings")
+        course.step += 1
+        if course.step % course.every == 0:
+            self._lock_run()
+            self._read_course(course)
+            course.write()
+
+    def _read_course(self, course: Course) -> None:
+        """Add what the output and the layers predict now, leaving the model unchanged."""
+        output = self._predict(course.test, course.step)
+        with self._undisturbed(course.test.x, course.step):
+            layers = course.layer_predictions(self.model, self._call)
+        course.add(self._learned, {"": output, **layers})
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""
@@ -310,11 +386,17 @@ class Recorder:
         model, classes = self.model, self._examples.n_classes
         device = next((p.device for p in model.parameters()), test.y.device)
         test = test.to(device)
-        # It may draw at random, in eval mode too.
-        draws = every_global_stream(stream(self.run.seed, "record", row))
-        with mode(model, training=False), kept_buffers(model), draws, explained(test.x):
+        with self._undisturbed(test.x, row):
             check_outputs(self._logits, test)
             return predict_each(self._logits, test, classes, {"": None}, self._batch_size)[0][""]
+
+    @contextmanager
+    def _undisturbed(self, x: Any, row: int) -> Iterator[None]:
+        """Read the model in eval mode; its buffers, modes and all generators stay."""
+        # It may draw at random, in eval mode too.
+        draws = every_global_stream(stream(self.run.seed, "record", row))
+        with mode(self.model, training=False), kept_buffers(self.model), draws, explained(x):
+            yield
 
     def _resume(self) -> None:
         """Resume from the rows of this run that an earlier process recorded."""

@@ -39,6 +39,10 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
             raise InputError(f"{what}, which changes the loss: let the head grow (grows=)")
         self.begin(strategy.model)
 
+    def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
+        """Count a step."""
+        self.step()
+
     def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
         """Note that an experience is over."""
         self._ended = True

@@ -1,5 +1,7 @@
 """A callback for Lightning's Trainer that records the network after each `fit()`."""
 
+from typing import Any
+
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from probe.errors import InputError
@@ -27,6 +29,11 @@ class ForgettingProbe(TaskCounter, Callback):
         self._trains = True
         if trainer.is_global_zero:
             self.begin(pl_module)
+
+    def on_train_batch_end(self, trainer: Trainer, *args: Any) -> None:
+        """Count a step."""
+        if trainer.is_global_zero:
+            self.step()
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Record the network after one more task."""

@@ -46,6 +46,11 @@ class TaskCounter:
             self.recorder.after_task(0)
         self._begun = True
 
+    def step(self) -> None:
+        """Count a step of the training, if the recorder reads steps."""
+        if self.recorder.every is not None:
+            self.recorder.after_step()
+
     def end(self) -> None:
         """Record the network after one more task."""
         self.learned += 1

@@ -25,6 +25,11 @@ class ForgettingProbe(TaskCounter, TrainerCallback):
         if state.is_world_process_zero:
             self.begin(kwargs["model"])
 
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Count a step."""
+        if state.is_world_process_zero:
+            self.step()
+
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Record the network after one more task."""
         if state.is_world_process_zero:

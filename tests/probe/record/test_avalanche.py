@@ -100,7 +100,7 @@ def rows_of(plugin, stream):
 def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path, together):
     test, tasks, plain, model = examples(60, 1), benchmark().train_stream, network(), network()
     data = data_of(benchmark())
-    plugin = ForgettingProbe(Recorder(tmp_path, model, data.test, train=data.train))
+    plugin = ForgettingProbe(Recorder(tmp_path, model, data.test, train=data.train, every=2))
     assert plugin.recorder.tasks == TASKS
     loops = {False: strategy(plain), True: strategy(model, plugin)}
 

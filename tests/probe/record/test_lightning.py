@@ -53,7 +53,7 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
     test = examples(60, 1)
     of = {module.net: module for module in (Module(), Module())}
     plain, recorded = of
-    callback = ForgettingProbe(Recorder(tmp_path / "rec", recorded, test, TASKS))
+    callback = ForgettingProbe(Recorder(tmp_path / "rec", recorded, test, TASKS, every=4))
 
     def trained(net, task, watched):
         fit(of[net], tmp_path, examples().of_classes(task), [callback] if watched else [])

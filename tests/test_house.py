@@ -54,8 +54,8 @@ def test_the_house_keeps_its_size():
     tests = (ROOT / "tests").rglob("*.py")
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in rooms]
     files = {n.removesuffix(".__init__"): p for n, p in zip(names, rooms, strict=True)}
-    assert sum(map(size, rooms)) <= 23_116, "lines of code"
-    assert sum(path.read_text("utf-8").count("\n") for path in tests) <= 32_448, "lines of tests"
+    assert sum(map(size, rooms)) <= 23_216, "lines of code"
+    assert sum(path.read_text("utf-8").count("\n") for path in tests) <= 32_648, "lines of tests"
     assert len(closure("probe.retrain", files)) <= 77, "modules that probe.retrain imports"
 
 

@@ -1,5 +1,5 @@
 """
-Whose change cost it?
+Which layer's change caused it?
 =====================
 
 A network learns five tasks, in each with all digits so far, then ``conv2`` gets fresh weights. A

@@ -6,7 +6,7 @@ gained if the interval lies below minus the margin; if the statement is open, no
 A layer gives back what is missing at the output if less than half as much is missing in the layer.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -14,7 +14,7 @@ import pandas as pd
 from figures.captions import counted
 from figures.maps import FIRST
 from figures.report.views import short
-from probe.analysis.statements import WITHHELD
+from probe.analysis.statements import LEAST, WITHHELD
 from probe.notes import note_sentences
 from probe.tables.cause_text import cause_sentences
 from probe.tables.layer_text import count_tasks, repair_sentences
@@ -53,13 +53,15 @@ def answers(tables: Tables) -> list[Answer]:
         of_learner = where(shortened, learner=learner, readout=readout)
         causes = where(tables["causes"], learner=learner).replace(short_names)
         causes_text = cause_sentences(causes).get(learner, [])
-        more = [text for name in readouts for text in sentences_of.get((learner, name), ())]
+        texts = (text for name in readouts for text in sentences_of.get((learner, name), ()))
+        more = list(dict.fromkeys(texts))
         caveats = [
             *_caveats(learner, rows, of_learner, tables),
             *(text for text in more if _READOUTS_DIFFER in text),
         ]
         repair = repair_sentences(shortened, learner)
-        first = "; ".join([*_forgot(rows, tasks), *_rebuilt(rows, of_learner), *repair])
+        worse = _worse_than_untrained(of_learner)
+        first = "; ".join([*_forgot(rows, tasks), *worse, *_rebuilt(rows, of_learner), *repair])
         result.append(Answer(learner, readout, causes_text, first, more, caveats))
     return result
 
@@ -69,41 +71,53 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
     on = f"on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     forgets = where(rows, statement="forgets")
     verdicts, has_gained = forgets["verdict"], forgets["high"] < -forgets["margin"]
-    gained = forgets[has_gained]
-    some = forgets[(verdicts == "open") & (forgets["low"] > 0)]
+    is_open, yes = verdicts == "open", forgets[verdicts == "yes"]
+    gained, some = forgets[has_gained], forgets[is_open & (forgets["low"] > 0)]
+    unclear = forgets[is_open & (forgets["low"] <= 0)]
+    # What is below a margin of one point is nothing to speak of.
+    within = forgets[(verdicts == "no") & (forgets["low"] > 0) & (forgets["margin"] > LEAST)]
     parts = [
-        *_verdict("forgot", forgets[verdicts == "yes"], on),
+        *_verdict("forgot", yes, on),
         *_verdict("gained", gained, on, -1),
+        *_verdict("forgot", some, on, limit=", not shown to exceed"),
+        *_verdict("forgot", within, on, limit=", within the margin of"),
     ]
-    if len(some):
-        least = margin(some["margin"].max())
-        parts += _verdict("forgot", some, f"{on}, not shown to exceed {least}")
     names_of: dict[str, list[str]] = {}
-    for row in forgets[(verdicts == "no") & ~has_gained].itertuples():
-        names_of.setdefault(f" forgot less than {margin(row.margin)}", []).append(row.feature)
-    reasons = {verdict: f"not judged, as {why}" for verdict, why in WITHHELD.items()}
-    for verdict, words in {"open": "no forgetting shown", **reasons}.items():
-        features = forgets["feature"][verdicts == verdict]
-        if names := list(features.drop(some.index, errors="ignore")):
-            names_of[f": {words}"] = names
+    told = pd.concat([yes, gained, some, within, unclear]).index
+    for row in forgets.drop(told).itertuples():
+        words = ": not measured"
+        if row.verdict in WITHHELD:
+            words = f": not judged, as {WITHHELD[row.verdict]}"
+        elif row.verdict == "no":
+            words = f" forgot less than {margin(row.margin)}"
+        names_of.setdefault(words, []).append(row.feature)
     parts += [f"{_some(names)}{words}" for words, names in names_of.items()]
-    # What came with later tasks was not there at first, but was learned.
-    never = where(rows, statement="learns_less", verdict="yes")
-    later, of = never["feature"].isin(gained["feature"]), "of what offline training learns"
-    parts += _verdict("never learned", never[~later], of)
-    parts += _verdict("at first lacked", never[later], of)
+    parts += [f"cannot tell: {text}" for text in _verdict("", unclear, f"forgotten {on}")]
     nothing = "it learned one task, and had nothing to forget"
+    parts += _never_learned(rows, {*gained["feature"]})
     return parts or [nothing if tasks < 2 else "what its layers forgot was not measured"]
 
 
-def _verdict(verb: str, rows: pd.DataFrame, on: str, sign: int = 1) -> list[str]:
+def _never_learned(rows: pd.DataFrame, gained: Collection[str]) -> list[str]:
+    """Return what layers never learned; what came with later tasks was only lacking at first."""
+    never = where(rows, statement="learns_less", verdict="yes")
+    later, of = never["feature"].isin(gained), "of what offline training learns"
+    return [
+        *_verdict("never learned", never[~later], of),
+        *_verdict("at first lacked", never[later], of),
+    ]
+
+
+def _verdict(verb: str, rows: pd.DataFrame, on: str, sign: int = 1, limit: str = "") -> list[str]:
     """Return the layers with their points and intervals, as one part of a sentence or none."""
     cells = list[str]()
     for row in rows.itertuples():
         low, high = sorted((sign * row.low, sign * row.high))
         value = f"{points(sign * row.value)}{'' if cells else ' points'}"
-        prefix = "" if cells else f"{verb} "
-        cells.append(f"{row.feature} {prefix}{value} [{points(low)}, {points(high)}]")
+        cells.append(f"{value} [{points(low)}, {points(high)}]")
+        cells[-1] = " ".join(filter(None, (row.feature, verb * (len(cells) == 1), cells[-1])))
+    if cells and limit:
+        on += f"{limit} {margin(rows['margin'].max())}"
     return [f"{_some(cells)} {on}"] if cells else []
 
 
@@ -111,6 +125,17 @@ def _some(names: Sequence[str]) -> str:
     """Return names separated by commas; of many, the first, the number of others, and the last."""
     more = len(names) - _MOST
     return ", ".join([*names[: _MOST - 1], f"{more} more", names[-1]] if more > 1 else names)
+
+
+def _worse_than_untrained(layers: pd.DataFrame) -> list[str]:
+    """Return the layers whose readout is shown to be worse than that of an untrained network."""
+    by_key = where(layers, task_position=None).set_index(["feature", "quantity"])["value"]
+    above = where(layers, task_position=None, quantity="above_floor")
+    cells = []
+    for name in above["feature"][above["high"] < 0]:
+        accuracy, floor = (f"{100 * by_key[name, key]:.1f}" for key in ("accuracy", "floor"))
+        cells.append(f"{name} {accuracy} % (untrained {floor})")
+    return [f"worse than untrained: {_some(cells)}"] if cells else []
 
 
 def _rebuilt(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
@@ -151,7 +176,7 @@ def _caveats(
         if small := list(room.index[room < _LITTLE_ROOM]):
             yield (
                 f"little room at {_some(small)}: there an untrained network comes within 2 points "
-                f"of the ceiling, so they may show a loss, but not what they retained"
+                f"of the ceiling, so a high accuracy is no evidence of what was retained"
             )
     if floor is None:
         yield "no floor was measured: how accurate an untrained network would be is not known"

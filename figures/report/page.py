@@ -23,7 +23,7 @@ from figures.maps import BORDERS
 from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
-from probe.analysis.statements import LEAST, SHARE
+from probe.analysis.statements import FEWEST, LEAST, SHARE
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.tables.folder import read_tables
@@ -131,14 +131,18 @@ def report(
 
 def _believe(runs: Iterable[Tables]) -> str:
     """Return what a sentence states, and how many trainings of readouts had not converged."""
+    runs = list(runs)
     notes = [tables["notes"] for tables in runs]
     count = sum(int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes)
     unfinished = (
         f" {counted(count, 'training')} of readouts had not converged: a statement on them says "
         f"after how many epochs, and more might change it."
     )
+    seeds = min((min(tables["statements"]["seeds"], default=0) for tables in runs), default=0)
+    few = f"Not yet: {counted(seeds, 'seed')} of the {FEWEST} that statements need. "
     return (
-        f"May I believe it? A layer is said to forget where the 95 % interval, over three seeds or "
+        f"May I believe it? {few if seeds < FEWEST else 'What is stated, within its limits. '}"
+        f"A layer is said to forget where the 95 % interval, over three seeds or "
         f"more, exceeds a margin: {100 * SHARE:.0f} % of the room from floor to ceiling, and at "
         f"least {100 * LEAST:g} point." + unfinished * (count > 0)
     )

@@ -18,7 +18,7 @@ from figures.report.views import ReportFigure, Section
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
-from probe.tables.layer_text import interval, mean_and_interval
+from probe.tables.layer_text import count_tasks, interval, mean_and_interval
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import OFFLINE, Tables
 from probe.tables.sheets import Sheet
@@ -105,6 +105,7 @@ def _earlier(
 
 def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask how much was forgotten, and how much was never learned."""
+    tasks = count_tasks(tables["layers"])
     for (learner, readout), layers in maps.of_layers(tables["layers"]):
         # The output loses far more than any layer before it, which would all lie at 0 then.
         features = list(layers["feature"].unique())[:-1]
@@ -120,8 +121,10 @@ def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
             up = "points of accuracy"
             view = views.Chart(series=series, across="layer", up=up, names=features)
             yield ReportFigure(learner=learner, readout=readout, view=view)
-        if len(rows := where(layers, quantity="never_learned")):
-            by_task = maps.layer_map(rows, ["never_learned"])
+        never = where(layers, quantity="never_learned").dropna(subset="value")
+        # Where it was measured on all tasks together alone, or at few steps, there is no map.
+        if len(never) > len(layers["feature"].unique()) * tasks / 2:
+            by_task = maps.layer_map(never, ["never_learned"])
             yield ReportFigure(
                 learner=learner, readout=readout, title="never learned, by task", view=by_task
             )
@@ -230,7 +233,7 @@ def _percent(value: float, lost: float, at: str, to_come: bool = False) -> Cell:
         return Cell()
     tone = 0 if to_come or math.isnan(lost) else maps.tone(lost)
     tip = f"{at}: {100 * value:.1f} %"
-    return Cell(text=f"{100 * value:.0f}", tone=tone, weak=to_come, tip=tip)
+    return Cell(text=f"{100 * value:.1f}", tone=tone, weak=to_come, tip=tip)
 
 
 def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:

@@ -107,11 +107,17 @@ def mean_and_interval(row: Any, scale: float = 100, digits: str = ".1f") -> str:
         row: The row, with mean, std and seeds.
         scale: The factor that multiplies the numbers.
         digits: The format of the numbers.
+
+    >>> row = pd.DataFrame({"mean": [0.5, 0.5], "std": [math.nan, 0.1], "seeds": [1, 2]})
+    >>> [mean_and_interval(one) for one in row.itertuples()]
+    ['50.0', '50.0 [-39.8, 139.8]']
     """
     if row is None or math.isnan(row.mean):
         return "-"
     half = half_width(row.std, row.seeds)
-    low, mean, high = (f"{scale * (row.mean + k * half):{digits}}" for k in (-1, 0, 1))
+    mean, low, high = (
+        f"{scale * x:{digits}}" for x in (row.mean, row.mean - half, row.mean + half)
+    )
     return mean if math.isnan(half) else f"{mean} [{low}, {high}]"
 
 

@@ -65,12 +65,14 @@ OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
             "conv2 forgot less than 1 point; output forgot less than 8 points",
         ),
         # An interval that holds 0 shows nothing, whatever its middle.
-        ([stated("conv1", "open", 0.008)], "conv1: no forgetting shown"),
+        (
+            [stated("conv1", "open", 0.008)],
+            "cannot tell: conv1 0.8 points [-0.2, 1.8] forgotten on tasks 1 to 2",
+        ),
         *(  # Layers of one verdict are told together.
             ([stated(f, verdict, 0.0) for f in ("conv1", "conv2")], f"conv1, conv2{words}")
             for verdict, words in {
                 "no": " forgot less than 1 point",
-                "open": ": no forgetting shown",
                 **{verdict: f": not judged, as {why}" for verdict, why in WITHHELD.items()},
             }.items()
         ),
@@ -127,7 +129,7 @@ def test_values_that_are_not_a_number_say_nothing() -> None:
     nowhere = [row | unknown | {"verdict": "open"} for row in ONE]
     lacking = layers(ALL).assign(**unknown)
     found = answer(nowhere, ALL, layers=lacking)
-    assert found.first == "conv1, conv2, output: no forgetting shown"
+    assert found.first == "conv1, conv2, output: not measured"
     figures = report({"toy": tables(nowhere, ALL, layers=lacking)}, {}).split("</nav>")[1]
     assert "nan" not in figures.split("<footer")[0]
 

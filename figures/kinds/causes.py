@@ -16,7 +16,7 @@ from figures.tables import StudyTables
 from probe.tables.statement_text import points
 from probe.tables.table_file import where
 
-QUESTION = "Whose change cost what was forgotten?"
+QUESTION = "Which layer's change caused it?"
 NEEDS = "a learner whose networks after each task were put back layer by layer"
 TABLES = ("causes", "layers", "statements", "measurements")
 

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from probe.batch import varied
 from probe.cut.cuts import cut_each
 from probe.cut.model_call import ModelCall
+from probe.errors import InputError
+from probe.examples import Examples
 from probe.files import replacing
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Ncm, read
@@ -42,11 +44,13 @@ class Accuracy(NamedTuple):
 class Course:
     """The accuracies of a network, and of a readout of its layers, every few steps.
 
-    Steps of a task that was not learned to its end, as its training was stopped, are dropped.
+    There is a reading after each task, too: it marks the step at which a training that is resumed
+    from this task goes on.
 
     Attributes:
         every: The steps between two readings.
         step: The number of the last step.
+        learned: The number of tasks learned.
         test: The test examples that are read, 1,000 at most.
 
     Args:
@@ -56,6 +60,9 @@ class Course:
         examples: The examples of all tasks.
         learned: The tasks learned by the last network that was recorded.
         seed: The seed that draws the examples.
+
+    Raises:
+        InputError: The file is damaged.
     """
 
     def __init__(
@@ -68,57 +75,82 @@ class Course:
         seed: int,
     ) -> None:
         few = {
-            name: split.take(_drawn(len(split), stream(seed, "course", name)))
+            name: split.take(_drawn(split.y.cpu(), stream(seed, "course", name)))
             for name, split in examples.splits.items()
         }
         self.every, self.test, self._train = every, few["test"], few.get("train")
         self._path, self._layers, self._classes = path, layers, examples.n_classes
-        cells: list[list[str]] = []
-        if path.exists():
-            with path.open(newline="") as file:
-                cells = list(csv.reader(file))[1:]
-        rows = (Accuracy(int(k), int(t), f, int(j), float(a)) for k, t, f, j, a in cells)
-        self._rows = [row for row in rows if row.tasks_seen < learned]
-        self.step = max((row.step for row in self._rows), default=0)
+        self._rows, self._size = _stored(path), _size(path)
+        self.learned, self.step = learned, 0
+        marks = [row.step for row in self._rows if row.tasks_seen == learned]
+        self._keep_until(min(marks) if marks else -1)
 
-    def layer_predictions(self, model: nn.Module, call: ModelCall) -> dict[str, Tensor]:
+    def _keep_until(self, step: int) -> None:
+        self._rows = [row for row in self._rows if row.step <= step]
+        self.step = max(step, 0)
+
+    def go_to(self, learned: int) -> None:
+        """Go on after so many tasks; steps since then, if any, were of another training."""
+        if learned < self.learned:
+            marks = [row.step for row in self._rows if row.tasks_seen == learned]
+            self._keep_until(min(marks) - 1 if marks else -1)
+            self.step = min(marks, default=0)
+        self.learned = learned
+
+    def layer_predictions(
+        self, model: nn.Module, call: ModelCall, batch_size: int | None, *, task_aware: bool
+    ) -> dict[str, Tensor]:
         """Return what the nearest class mean of each layer predicts for the test examples.
 
-        Raises InputError if a layer does not exist, or does not run.
+        Args:
+            model: The network.
+            call: Its call.
+            batch_size: The examples in a batch, None = a size that is fast on the device.
+            task_aware: Whether only the classes of an example's task compete.
+
+        Raises:
+            InputError: A layer does not exist, or does not run.
         """
         if self._train is None or not self._layers:
             return {}
         device = next((p.device for p in model.parameters()), self.test.y.device)
         train, test = self._train.to(device), self.test.to(device)
         sample = varied(test.x, _SAMPLE)
-        found = cut_each(model, self._layers, sample, call.output, call.call, tails=False)
-        of_train, of_test = (
-            feature_matrices(found.of(model, False).each, split.x) for split in (train, test)
-        )
+        cuts = cut_each(model, self._layers, sample, call.output, call.call, tails=False).each
+        of_train, of_test = (feature_matrices(cuts, split.x, batch_size) for split in (train, test))
         predicted = {}
         for layer in self._layers:
             x, test_x = of_train[layer][0], of_test[layer][0]
-            predicted[layer] = read(Ncm(), x, train.y, test_x, self._classes).predicted
+            predicted[layer] = test.y.cpu().clone()
+            for rows, test_rows in _competing(train, test, task_aware=task_aware):
+                result = read(Ncm(), x[rows], train.y[rows], test_x[test_rows], self._classes)
+                predicted[layer][test_rows.cpu()] = result.predicted
         return predicted
 
-    def add(self, learned: int, predictions: Mapping[str, Tensor]) -> None:
-        """Add the accuracy of each task.
+    def add(self, predictions: Mapping[str, Tensor]) -> None:
+        """Add the accuracy on each task at this step, and write the file.
 
         Args:
-            learned: The tasks learned so far; the next one is being learned.
             predictions: The predicted classes of the test examples, by layer.
+
+        Raises:
+            InputError: Another recorder has written the file since.
+            NotWritten: The disk is full.
         """
+        if _size(self._path) != self._size:
+            remedy = "give each run its own seed=, order= or learner=, or make a new recorder here"
+            raise InputError(f"another recorder has written {self._path} since: {remedy}")
+        now = self.step, self.learned
+        self._rows = [row for row in self._rows if (row.step, row.tasks_seen) != now]
         tasks = cast(Tensor, self.test.task).cpu()
         for layer, predicted in predictions.items():
             correct = (predicted.cpu() == self.test.y.cpu()).double()
             for j in tasks.unique().tolist():
                 accuracy = float(correct[tasks == j].mean())
-                self._rows.append(Accuracy(self.step, learned, layer, j + 1, accuracy))
-
-    def write(self) -> None:
-        """Write the file; raises NotWritten."""
-        with replacing(self._path) as new, new.open("w", newline="") as file:
+                self._rows.append(Accuracy(*now, layer, j + 1, accuracy))
+        with replacing(self._path) as new, new.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([Accuracy._fields, *self._rows])
+        self._size = _size(self._path)
 
     @property
     def table(self) -> pd.DataFrame:
@@ -128,6 +160,43 @@ class Course:
         return pd.DataFrame(self._rows, columns=list(Accuracy._fields))
 
 
-def _drawn(count: int, generator: torch.Generator) -> Tensor:
-    """Return the indices of the examples that are read, in order."""
-    return permutation(count, generator)[:_MOST].sort().values
+def _stored(path: Path) -> list[Accuracy]:
+    """Return the rows of a file, none if there is no file; raises InputError if it is damaged."""
+    if not path.exists():
+        return []
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            titles, *lines = csv.reader(file)
+        rows = [Accuracy(int(k), int(t), f, int(j), float(a)) for k, t, f, j, a in lines]
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{path} is damaged: remove it, and its steps are lost") from error
+    if tuple(titles) != Accuracy._fields:
+        raise InputError(f"{path} is damaged: remove it, and its steps are lost")
+    return rows
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _competing(train: Examples, test: Examples, *, task_aware: bool) -> list[tuple[Tensor, Tensor]]:
+    """Return the training and test examples whose classes compete, as masks: all, or by task."""
+    if not task_aware:
+        return [(torch.ones_like(train.y).bool(), torch.ones_like(test.y).bool())]
+    of_train, of_test = (cast(Tensor, split.task).to(split.y.device) for split in (train, test))
+    return [(of_train == j, of_test == j) for j in of_test.unique().tolist()]
+
+
+def _drawn(y: Tensor, generator: torch.Generator) -> Tensor:
+    """Return the indices of the examples that are read, in order, as many of each class as can be.
+
+    >>> y = torch.tensor([0] * 3000 + [1] * 400)
+    >>> y[_drawn(y, torch.Generator())].bincount().tolist()
+    [600, 400]
+    """
+    order = permutation(len(y), generator)
+    by_class = y[order].argsort(stable=True)
+    counts = y.bincount()
+    place = torch.empty_like(order)
+    place[by_class] = torch.arange(len(y)) - (counts.cumsum(0) - counts)[y[order][by_class]]
+    return order[place.argsort(stable=True)[:_MOST]].sort().values

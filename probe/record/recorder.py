@@ -150,7 +150,7 @@ class Recorder:
         called, self._examples = make_task_aware(
             Model(model, call=call, output=output, head=head), examples, lambda: model, orders
         )
-        self._call = called.model_call
+        self._call, self._task_aware = called.model_call, called.task_aware
         self._record = recording.RunRecord(
             run=run,
             tasks=examples.classes,
@@ -167,7 +167,7 @@ class Recorder:
         self._resume()
         # What fails on a few examples now would fail after hours of training. A model without
         # shapes yet would get them here, and with them its weights.
-        if not self._is_lazy:
+        if not any(map(is_lazy, plain_state(self.model).values())):
             self._state()
             self._predict(self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0)
         make_folder(recording.run_folder(self.folder, run))
@@ -234,6 +234,9 @@ class Recorder:
         self._warn_of_equal(row, hashes)
         predicted = self._predict(self._examples.splits["test"], row)
         self._keep({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
+        if self._course is not None:
+            self._course.go_to(row)
+            self._read(self._course)
 
     def _begun_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
         """Return the course, None without `every`; raises InputError if a layer cannot be read."""
@@ -243,20 +246,11 @@ class Recorder:
         if every is None:
             return None
         path = recording.run_folder(self.folder, self.run) / COURSE
-        step = _whole(every, "every", 1)
-        course = Course(path, step, layers, self._examples, self._learned, self.run.seed)
-        if course.step == 0 and not self._is_lazy:
-            self._read_course(course)  # the floor
+        learned, every = max(self._record.rows, default=0), _whole(every, "every", 1)
+        course = Course(path, every, layers, self._examples, learned, self.run.seed)
+        if not any(map(is_lazy, plain_state(self.model).values())):
+            self._layer_predictions(course)  # what fails would fail after hours of training
         return course
-
-    @property
-    def _is_lazy(self) -> bool:
-        return any(map(is_lazy, plain_state(self.model).values()))
-
-    @property
-    def _learned(self) -> int:
-        """The tasks learned by the last network that was recorded."""
-        return max(self._record.rows, default=0)
 
     @property
     def every(self) -> int | None:
@@ -267,8 +261,9 @@ class Recorder:
     def course(self) -> pd.DataFrame:
         """The accuracies between tasks so far: step, tasks_seen, feature, task_position, accuracy.
 
-        The feature "" is the network's own output; a layer is read by the nearest class mean. Step
-        0 is the network as the recorder got it, the floor.
+        The feature "" is the network's own output; a layer is read by the nearest class mean, among
+        the classes of the task if the network is task-aware. There is a reading after each task,
+        too; that after task 0, of the untrained network, is the floor.
         """
         if self._course is None:
             raise InputError("no steps are read: give every=100, the steps between two readings")
@@ -277,8 +272,8 @@ class Recorder:
     def after_step(self) -> None:
         """Count a step of the training; after each `every`-th, add to `course` and its file.
 
-        The network is tested on at most 1,000 of the test examples, drawn by the seed, and each of
-        `layers` by the nearest class mean of at most 1,000 training examples of all tasks. Source:
+        The network is tested on at most 1,000 of the test examples, drawn by the seed class by
+        class, and each of `layers` by the nearest class mean of as many training examples. Source:
         De Lange et al. 2023, who find that accuracy on earlier tasks falls and recovers within a
         task (the stability gap).
 
@@ -292,15 +287,18 @@ class Recorder:
         course.step += 1
         if course.step % course.every == 0:
             self._lock_run()
-            self._read_course(course)
-            course.write()
+            self._read(course)
 
-    def _read_course(self, course: Course) -> None:
+    def _read(self, course: Course) -> None:
         """Add what the output and the layers predict now, leaving the model unchanged."""
         output = self._predict(course.test, course.step)
+        course.add({"": output, **self._layer_predictions(course)})
+
+    def _layer_predictions(self, course: Course) -> dict[str, Tensor]:
         with self._undisturbed(course.test.x, course.step):
-            layers = course.layer_predictions(self.model, self._call)
-        course.add(self._learned, {"": output, **layers})
+            return course.layer_predictions(
+                self.model, self._call, self._batch_size, task_aware=self._task_aware
+            )
 
     def offline(self, model: nn.Module) -> None:
         """Save a network that was trained on all tasks at once, the ceiling of this seed's runs."""

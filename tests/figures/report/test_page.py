@@ -228,4 +228,6 @@ def test_causes_stand_beside_what_a_readout_of_the_same_layer_forgot() -> None:
     assert [cell.text for cell in content.view.cells[0]] == ["12.0"] * 3
     page = report({"toy": found}, {})
     assert "points forgotten of tasks 1 to 2, changes of" in page
-    assert page.index("<b>Content</b>, by the readout") < page.index("Which layer&#39;s change caused it?")
+    assert page.index("<b>Content</b>, by the readout") < page.index(
+        "Which layer&#39;s change caused it?"
+    )

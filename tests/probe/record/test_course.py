@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from probe.errors import InputError
+from probe.examples import Examples
 from probe.record.recorder import Recorder
 from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state, train
 
@@ -29,7 +30,15 @@ def learn(model, rec, upto=3, begin=0):
     return model
 
 
-def test_a_training_does_not_notice_and_the_last_step_of_a_task_has_its_row_of_r(tmp_path):
+def steps(rec):
+    """Return the steps that were read, by the tasks learned then."""
+    return {t: sorted(set(own.step)) for t, own in rec.course.groupby("tasks_seen")}
+
+
+WHOLE = {0: [*range(0, 21, 4)], 1: [*range(20, 41, 4)], 2: [*range(40, 61, 4)], 3: [60]}
+
+
+def test_a_training_does_not_notice_and_a_reading_after_a_task_is_its_row_of_r(tmp_path):
     states = []
     for every in (None, 4):
         torch.manual_seed(0)
@@ -38,18 +47,19 @@ def test_a_training_does_not_notice_and_the_last_step_of_a_task_has_its_row_of_r
         rec = recorder(tmp_path / str(every), model, train=TRAIN, every=every, layers=layers)
         states.append(learn(model, rec).state_dict())
     assert same_state(*states)
+    assert steps(rec) == WHOLE
     course = rec.course
-    assert sorted(set(course.step)) == list(range(0, 61, 4))
-    assert dict(zip(course.step, course.tasks_seen, strict=True))[24] == 1
-    output = course[course.feature == ""].pivot_table("accuracy", "step", "task_position")
-    assert output.loc[[0, 20, 40, 60]].to_numpy() == pytest.approx(rec.R.values)
-    written = (tmp_path / "4").rglob("course.csv")
-    assert next(written).read_text().count("\n") == 1 + len(course)
+    ends = course[(course.feature == "") & (course.step == 20 * course.tasks_seen)]
+    output = ends.pivot_table("accuracy", "tasks_seen", "task_position")
+    assert output.to_numpy() == pytest.approx(rec.R.values)
+    (written,) = (tmp_path / "4").rglob("course.csv")
+    assert written.read_text().count("\n") == 1 + len(course)
 
 
 def test_a_layer_is_read_by_scikit_learns_nearest_centroid(tmp_path):
     model = network()
     rec = recorder(tmp_path, model, train=TRAIN, every=1, layers=["2"])
+    rec.after_task(0)
     model.eval()
     readout = make_pipeline(StandardScaler(), NearestCentroid())
     readout.fit(model[:3](TRAIN.x).detach().numpy(), TRAIN.y)
@@ -63,17 +73,76 @@ def test_a_layer_is_read_by_scikit_learns_nearest_centroid(tmp_path):
     assert not np.allclose(expected, rec.course[rec.course.feature == ""].accuracy)
 
 
-def test_after_a_restart_steps_of_an_unfinished_task_are_dropped(tmp_path):
+def test_after_a_restart_steps_of_an_unfinished_task_are_taken_again(tmp_path):
+    """Also with as many steps between two readings as are not a part of those of a task."""
+    whole = network()
+    rec = recorder(tmp_path / "whole", whole, every=7)
+    learn(whole, rec)
     model = network()
-    rec = recorder(tmp_path, model, every=4)
-    learn(model, rec, upto=2)
+    stopped = recorder(tmp_path / "stopped", model, every=7)
+    learn(model, stopped, upto=2)
     for _ in range(8):
-        rec.after_step()
-    assert set(rec.course.step[rec.course.tasks_seen == 2]) == {44, 48}
-    again = recorder(tmp_path, model, every=4)
-    assert set(again.course.tasks_seen) == {0, 1}
+        stopped.after_step()
+    again = recorder(tmp_path / "stopped", model, every=7)
+    assert max(again.course.step) == 40
     learn(model, again, begin=3)
-    assert sorted(set(again.course.step)) == list(range(0, 61, 4))
+    assert steps(again) == steps(rec)
+
+
+@pytest.mark.parametrize("begin", [0, 1])
+def test_a_training_that_is_recorded_again_replaces_the_steps_of_the_first(tmp_path, begin):
+    learn(network(), recorder(tmp_path, network(), every=4))
+    again = recorder(tmp_path, network(1), every=4)
+    learn(again.model, again, begin=begin)
+    # The last step before the task that is learned again was read of the network that is replaced.
+    before = {0: [0, 4, 8, 12, 16]} if begin else {}
+    assert steps(again) == WHOLE | before
+    assert not again.course.duplicated(["step", "tasks_seen", "feature", "task_position"]).any()
+
+
+def test_of_two_recorders_the_one_that_wrote_last_goes_on(tmp_path):
+    one, two = (recorder(tmp_path, network(), every=1) for _ in range(2))
+    one.after_step()
+    with pytest.raises(InputError, match="another recorder has written"):
+        two.after_step()
+    assert one.course.step.max() == 1
+
+
+@pytest.mark.parametrize("damage", [b"step,tasks_seen\n", b"a,b,c,d,e\n", b"\xff", b""])
+def test_a_damaged_file_is_named(tmp_path, damage):
+    recorder(tmp_path, network(), every=1).after_step()
+    (path,) = tmp_path.rglob("course.csv")
+    path.write_bytes(path.read_bytes()[:-3] if damage.startswith(b"step") else damage)
+    if damage.startswith(b"step"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\n\n", 1))
+    with pytest.raises(InputError, match=r"course\.csv is damaged: remove it"):
+        recorder(tmp_path, network(), every=1)
+
+
+class Told(torch.nn.Module):
+    """A network whose classes share one feature across tasks; the task chooses among outputs."""
+
+    def forward(self, x, task):
+        return torch.stack([-x[:, 0], x[:, 0]] * 3, 1)
+
+
+def test_of_a_task_aware_network_layers_are_read_among_the_classes_of_the_task(tmp_path):
+    y = torch.arange(60) % 6
+    data = Examples((2.0 * (y % 2) - 1)[:, None] + torch.zeros(60, 2), y)
+    model = torch.nn.Sequential(torch.nn.Identity())
+    model.told = Told()
+    rec = Recorder(
+        tmp_path,
+        model,
+        data,
+        TASKS,
+        train=data,
+        every=1,
+        layers=["0"],
+        call=lambda model, x, task: model.told(model[0](x), task),
+    )
+    rec.after_step()
+    assert rec.course.accuracy.tolist() == [1] * 6
 
 
 def test_of_many_examples_a_thousand_are_read_the_same_each_time(tmp_path):
@@ -81,6 +150,7 @@ def test_of_many_examples_a_thousand_are_read_the_same_each_time(tmp_path):
     values = []
     for name in "ab":
         rec = Recorder(tmp_path / name, network(), many, TASKS, every=1)
+        rec.after_task(0)
         values.append(rec.course.accuracy.to_list())
     assert values[0] == values[1]
     assert values[0] == pytest.approx(accuracies(network().eval(), many), abs=0.1)

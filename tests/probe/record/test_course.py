@@ -91,7 +91,8 @@ def test_after_a_restart_steps_of_an_unfinished_task_are_taken_again(tmp_path):
 
 @pytest.mark.parametrize("begin", [0, 1])
 def test_a_training_that_is_recorded_again_replaces_the_steps_of_the_first(tmp_path, begin):
-    learn(network(), recorder(tmp_path, network(), every=4))
+    first = recorder(tmp_path, network(), every=4)
+    learn(first.model, first)
     again = recorder(tmp_path, network(1), every=4)
     learn(again.model, again, begin=begin)
     # The last step before the task that is learned again was read of the network that is replaced.

@@ -3,7 +3,6 @@
 `errorbar` and `plot` of matplotlib draw; `dress` then turns an `Appearance` into their settings.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import Any
@@ -61,12 +60,11 @@ def plot_means(
         joined: Whether a line runs through the markers.
     """
     if "low" in rows:
-        means = rows["value"]
-        ends = [means - rows["low"], rows["high"] - means]
+        means, ends = rows["value"], [rows["value"] - rows["low"], rows["high"] - rows["value"]]
     else:
-        means, half = rows["mean"], half_widths(rows)
-        room = (means, 1 - means) if scale == 100 else (math.inf, math.inf)
-        ends = [np.minimum(half, most) for most in room]
+        means, ends = rows["mean"], [half_widths(rows)] * 2
+    if scale == 100:
+        ends = [np.minimum(end, room) for end, room in zip(ends, (means, 1 - means), strict=True)]
     # matplotlib draws no bar of negative length, as rounding can make one.
     bars = np.maximum(scale * np.array(ends), 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
@@ -158,7 +156,7 @@ def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance
 
 
 def shades(count: int) -> list[int]:
-    """Return the places in `SHADES` of up to seven lines, as far apart as they can be.
+    """Return the places in `SHADES` of lines, as far apart as they can be; many share some.
 
     >>> shades(3), shades(7), shades(1)
     ([0, 3, 6], [0, 1, 2, 3, 4, 5, 6], [0])

@@ -14,7 +14,7 @@ import pandas as pd
 from figures.captions import counted
 from figures.maps import FIRST
 from figures.report.views import short
-from probe.analysis.statements import LEAST, WITHHELD
+from probe.analysis.statements import FEWEST, LEAST, WITHHELD
 from probe.notes import note_sentences
 from probe.tables.cause_text import cause_sentences
 from probe.tables.layer_text import count_tasks, repair_sentences
@@ -60,7 +60,8 @@ def answers(tables: Tables) -> list[Answer]:
             *(text for text in more if _READOUTS_DIFFER in text),
         ]
         repair = repair_sentences(shortened, learner)
-        worse = _worse_than_untrained(of_learner)
+        withheld = rows["feature"][rows["verdict"].isin(WITHHELD)]
+        worse = _worse_than_untrained(of_learner[~of_learner["feature"].isin(withheld)])
         first = "; ".join([*_forgot(rows, tasks), *worse, *_rebuilt(rows, of_learner), *repair])
         result.append(Answer(learner, readout, causes_text, first, more, caveats))
     return result
@@ -70,17 +71,18 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
     """Return what each layer forgot, by depth; layers with the same verdict are grouped."""
     on = f"on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     forgets = where(rows, statement="forgets")
-    verdicts, has_gained = forgets["verdict"], forgets["high"] < -forgets["margin"]
+    verdicts, judged = forgets["verdict"], forgets[~forgets["verdict"].isin(WITHHELD)]
     is_open, yes = verdicts == "open", forgets[verdicts == "yes"]
-    gained, some = forgets[has_gained], forgets[is_open & (forgets["low"] > 0)]
+    gained = judged[judged["high"] < -judged["margin"]]
+    some = forgets[is_open & (forgets["low"] > 0)]
     unclear = forgets[is_open & (forgets["low"] <= 0)]
     # What is below a margin of one point is nothing to speak of.
     within = forgets[(verdicts == "no") & (forgets["low"] > 0) & (forgets["margin"] > LEAST)]
     parts = [
         *_verdict("forgot", yes, on),
         *_verdict("gained", gained, on, -1),
-        *_verdict("forgot", some, on, limit=", not shown to exceed"),
-        *_verdict("forgot", within, on, limit=", within the margin of"),
+        *_limited(some, f"{on}, not shown to exceed"),
+        *_limited(within, f"{on}, within the margin of"),
     ]
     names_of: dict[str, list[str]] = {}
     told = pd.concat([yes, gained, some, within, unclear]).index
@@ -108,16 +110,20 @@ def _never_learned(rows: pd.DataFrame, gained: Collection[str]) -> list[str]:
     ]
 
 
-def _verdict(verb: str, rows: pd.DataFrame, on: str, sign: int = 1, limit: str = "") -> list[str]:
+def _limited(rows: pd.DataFrame, on: str) -> Iterator[str]:
+    """Yield what layers forgot, and the margin that it is compared with."""
+    for limit, of_limit in rows.groupby(rows["margin"].map(margin), sort=False):
+        yield from _verdict("forgot", of_limit, f"{on} {limit}")
+
+
+def _verdict(verb: str, rows: pd.DataFrame, on: str, sign: int = 1) -> list[str]:
     """Return the layers with their points and intervals, as one part of a sentence or none."""
     cells = list[str]()
     for row in rows.itertuples():
         low, high = sorted((sign * row.low, sign * row.high))
         value = f"{points(sign * row.value)}{'' if cells else ' points'}"
-        cells.append(f"{value} [{points(low)}, {points(high)}]")
-        cells[-1] = " ".join(filter(None, (row.feature, verb * (len(cells) == 1), cells[-1])))
-    if cells and limit:
-        on += f"{limit} {margin(rows['margin'].max())}"
+        words = row.feature, verb * (not cells), f"{value} [{points(low)}, {points(high)}]"
+        cells.append(" ".join(filter(None, words)))
     return [f"{_some(cells)} {on}"] if cells else []
 
 
@@ -132,7 +138,7 @@ def _worse_than_untrained(layers: pd.DataFrame) -> list[str]:
     by_key = where(layers, task_position=None).set_index(["feature", "quantity"])["value"]
     above = where(layers, task_position=None, quantity="above_floor")
     cells = []
-    for name in above["feature"][above["high"] < 0]:
+    for name in above["feature"][(above["high"] < 0) & (above["seeds"] >= FEWEST)]:
         accuracy, floor = (f"{100 * by_key[name, key]:.1f}" for key in ("accuracy", "floor"))
         cells.append(f"{name} {accuracy} % (untrained {floor})")
     return [f"worse than untrained: {_some(cells)}"] if cells else []

@@ -87,4 +87,5 @@ def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
             finite = mean[np.isfinite(mean)]
             series[feature] = [ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()]
         view = Chart(series=series, across="epoch", up="training loss, in nats", among=among)
-        yield ReportFigure(learner=learner, readout=readout, view=view)
+        if view.drawn:
+            yield ReportFigure(learner=learner, readout=readout, view=view)

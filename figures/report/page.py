@@ -138,13 +138,14 @@ def _believe(runs: Iterable[Tables]) -> str:
         f" {counted(count, 'training')} of readouts had not converged: a statement on them says "
         f"after how many epochs, and more might change it."
     )
-    seeds = min((min(tables["statements"]["seeds"], default=0) for tables in runs), default=0)
-    few = f"Not yet: {counted(seeds, 'seed')} of the {FEWEST} that statements need. "
+    # Of a run without statements, the answer says why.
+    seeds = [min(tables["statements"]["seeds"], default=FEWEST) for tables in runs]
+    few = f"Not yet: {counted(min(seeds), 'seed')} of the {FEWEST} that statements need. "
     return (
-        f"May I believe it? {few if seeds < FEWEST else 'What is stated, within its limits. '}"
-        f"A layer is said to forget where the 95 % interval, over three seeds or "
-        f"more, exceeds a margin: {100 * SHARE:.0f} % of the room from floor to ceiling, and at "
-        f"least {100 * LEAST:g} point." + unfinished * (count > 0)
+        f"May I believe it? {few if min(seeds) < FEWEST else 'What is stated, within its limits. '}"
+        f"A layer is said to forget where the 95 % interval, over three seeds or more, exceeds a "
+        f"margin: {100 * SHARE:.0f} % of the room from floor to ceiling, and at least "
+        f"{100 * LEAST:g} point." + unfinished * (count > 0)
     )
 
 

@@ -73,15 +73,16 @@ class Chart:
     @property
     def drawn(self) -> dict[str, Sequence[ChartPoint]]:
         """The series that are drawn: if there are many, some at even distances."""
-        finite = [(name, points) for name, points in self.series.items() if points]
-        return dict(spread_over(finite, len(SHADES)))
+        finite = {
+            name: [point for point in points if math.isfinite(point.value)]
+            for name, points in self.series.items()
+        }
+        return dict(spread_over([line for line in finite.items() if line[1]], len(SHADES)))
 
     @property
     def shades(self) -> list[int]:
         """The number of the color of each series that is drawn."""
         among = list(self.among or self.drawn)
-        if len(among) > len(SHADES):
-            return shades(len(self.drawn))
         return [shades(len(among))[among.index(name)] for name in self.drawn]
 
     @property

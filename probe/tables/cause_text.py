@@ -28,7 +28,8 @@ def cause_sentences(causes: pd.DataFrame) -> dict[str, list[str]]:
     Returns:
         The sentences by learner.
     """
-    groups = where(causes, score="accuracy").groupby("learner", sort=False)
+    rows = where(causes, score="accuracy").dropna(subset="value")
+    groups = rows.groupby("learner", sort=False)
     return {learner: list(_sentences(rows)) for learner, rows in groups}
 
 
@@ -102,7 +103,7 @@ def _no_single_layer(mean: dict[tuple[str, str], Any]) -> Iterator[str]:
         is_minor = 2 * best.high < lost.value
         yield (
             f"{'no single layer' if is_minor else 'layers changed together'}: put back alone, "
-            f"{best.feature} returns the most, {_with_ends(best)} of {points(lost.value)} points"
+            f"{best.feature} returns {_with_ends(best)} of {points(lost.value)} points, others less"
         )
 
 

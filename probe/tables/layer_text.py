@@ -42,7 +42,7 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """
     layers = tables["layers"]
     tasks = count_tasks(layers)
-    text, causes = sentences(tables, tasks), cause_sentences(tables["causes"])
+    statements, causes = sentences(tables, tasks), cause_sentences(tables["causes"])
     sheets = []
     of_all_tasks = where(layers, task_position=None)
     for (learner, readout), rows in of_all_tasks.groupby(["learner", "readout"], sort=False):
@@ -59,9 +59,9 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
                 lines=lines,
                 # Below the first sheet of a learner, as they are on no readout.
                 after=[
-                    *causes.pop(learner, ()),
+                    *(f"{learner}: {text}" for text in causes.pop(learner, ())),
                     *repair_sentences(rows, learner),
-                    *text.get((learner, readout), ()),
+                    *statements.get((learner, readout), ()),
                 ],
             )
         )

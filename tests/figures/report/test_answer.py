@@ -10,7 +10,7 @@ from figures.report.answer import answers
 from figures.report.page import report
 from probe.analysis.statements import WITHHELD
 from probe.tables.table_file import new_table
-from tests.figures.report.hand_made import layers, stated, tables
+from tests.figures.report.hand_made import layer, layers, stated, tables
 
 ALL = {"conv1": 0.0, "conv2": 0.0, "output": 0.0}
 ONE = [
@@ -39,6 +39,25 @@ def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
     assert "recovers" not in answer(ONE, {"conv1": 0.0, "conv2": 0.2, "output": 0.4}).first
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {},
+            "conv1 36.0 % (untrained 40.0), output 36.0 % (untrained 40.0)",
+        ),
+        ({"seeds": 2}, ""),
+        ({"low": -0.02, "high": 0.01}, ""),
+    ],
+)
+def test_a_layer_shown_to_be_worse_than_untrained_is_told_unless_it_is_withheld(changes, words):
+    below = [layer(f, "above_floor", -0.04) | changes for f in ALL]
+    table = pd.concat([layers(dict.fromkeys(ALL, 0.54)), new_table("layers", below)])
+    said = [stated("conv1", "no", 0.0), stated("conv2", "few seeds", 0.0), OTHER_MARGIN]
+    found = answer(said, {}, layers=table).first
+    assert found.partition("; worse than untrained: ")[2] == words
+
+
 OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
 
 
@@ -54,6 +73,16 @@ OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
             [stated("conv2", "no", -0.1), stated("conv2", "yes", 0.12, "learns_less")],
             "conv2 gained 10.0 points [9.0, 11.0] on tasks 1 to 2; conv2 at first lacked 12.0 "
             "points [11.0, 13.0] of what offline training learns",
+        ),
+        (  # What is withheld is no gain, and each margin is named beside what it is compared with.
+            [
+                stated("conv1", "equal seeds", -0.05),
+                stated("conv2", "open", 0.012),
+                stated("output", "open", 0.08, margin=0.085),
+            ],
+            "conv2 forgot 1.2 points [0.2, 2.2] on tasks 1 to 2, not shown to exceed 1 point; "
+            "output forgot 8.0 points [7.0, 9.0] on tasks 1 to 2, not shown to exceed 8.5 points; "
+            f"conv1: not judged, as {WITHHELD['equal seeds']}",
         ),
         (  # A negative loss is a gain only where the interval shows it.
             [stated("conv1", "no", -0.05), stated("conv2", "no", -0.015)],

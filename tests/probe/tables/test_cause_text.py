@@ -77,8 +77,8 @@ def test_nothing_is_said_of_a_learner_that_is_not_shown_to_forget() -> None:
 @pytest.mark.parametrize(
     ("restored", "broken", "words"),
     [
-        (0.31, 0.6, ["no single layer: put back alone, output returns the most, 34.4 "]),
-        (0.7, 0.2, ["layers changed together: put back alone, conv3 returns the most, 70.0 "]),
+        (0.31, 0.6, ["no single layer: put back alone, output returns 34.4 "]),
+        (0.7, 0.2, ["layers changed together: put back alone, conv3 returns 70.0 "]),
         (0.31, 0.32, []),  # their intervals meet
         (0.965, 0.2, []),  # this layer returns all
     ],
@@ -100,4 +100,5 @@ def test_the_sentences_stand_once_before_those_of_the_first_readout() -> None:
     cells = {"learner": "ft", "feature": "conv3", "depth": 3, "quantity": "missing", "value": 0.5}
     layers = [{**cells, "readout": r, "low": 0.4, "high": 0.6, "seeds": 5} for r in ("a", "b")]
     tables = all_tables(causes=causes(PIECES), layers=new_table("layers", layers))
-    assert [sheet.after for sheet in layer_sheets(tables)] == [sentences(causes(PIECES)), []]
+    named = [f"ft: {text}" for text in sentences(causes(PIECES))]
+    assert [sheet.after for sheet in layer_sheets(tables)] == [named, []]

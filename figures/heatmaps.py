@@ -84,7 +84,7 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
     panels = page.blocks(titles, size.columns, wide=True, share_y=False)
     if page.axes is None and page.options.width is None:
         # Legends are as wide as the figure will be.
-        page.figure.set_figwidth(size.columns * size.width + _BESIDE)
+        page.figure.set_figwidth(size.columns * size.width + _beside(page, maps))
     grid = [axes for block in panels for axes in block]
     wide = size.width / max(len(view.columns) for view in maps)
     decimals = page.axes is None and wide >= 0.32 * page.scale
@@ -126,7 +126,8 @@ def _size(page: Page, blocks: Sequence[Block]) -> _Size:
     maps = [view for block in blocks for _, view in block]
     most = max(map(len, blocks))
     tasks, layers = (max(len(getattr(view, of)) for view in maps) for of in ("columns", "rows"))
-    few, scale, room = tasks <= MOST_ANNOTATED + 1, page.scale, page.max_width - _BESIDE
+    few, scale = tasks <= MOST_ANNOTATED + 1, page.scale
+    room = page.max_width - _beside(page, maps)
     # Cells as large as is easily read or, if the page is then too short, as is just legible.
     for wide, high in ((0.4, 0.2), (0.32, 0.18), (0.25, 0.15), (0.25, 0.12)):
         height = max(0.6, high * scale * layers)
@@ -138,6 +139,12 @@ def _size(page: Page, blocks: Sequence[Block]) -> _Size:
     width = min(width, room / columns)
     legible = few and high >= 0.15 and page.legible(tasks, layers)
     return _Size(columns, width, height, fits, legible)
+
+
+def _beside(page: Page, maps: Sequence[HeatMap]) -> float:
+    """Return the room beside panels: a color bar, and names of layers, of 14 letters or more."""
+    longest = max(len(name) for view in maps for name in captions.shortened(view.rows))
+    return _BESIDE + 0.06 * page.scale * max(0, longest - 14)
 
 
 def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> QuadMesh:

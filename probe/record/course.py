@@ -121,7 +121,7 @@ class Course:
         predicted = {}
         for layer in self._layers:
             x, test_x = of_train[layer][0], of_test[layer][0]
-            predicted[layer] = test.y.cpu().clone()
+            predicted[layer] = torch.full_like(test.y, -1).cpu()
             for rows, test_rows in _competing(train, test, task_aware=task_aware):
                 result = read(Ncm(), x[rows], train.y[rows], test_x[test_rows], self._classes)
                 predicted[layer][test_rows.cpu()] = result.predicted
@@ -198,5 +198,6 @@ def _drawn(y: Tensor, generator: torch.Generator) -> Tensor:
     by_class = y[order].argsort(stable=True)
     counts = y.bincount()
     place = torch.empty_like(order)
-    place[by_class] = torch.arange(len(y)) - (counts.cumsum(0) - counts)[y[order][by_class]]
+    first = counts.cumsum(0) - counts
+    place[by_class] = torch.arange(len(y), device="cpu") - first[y[order][by_class]]
     return order[place.argsort(stable=True)[:_MOST]].sort().values

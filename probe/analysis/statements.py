@@ -72,7 +72,7 @@ def margin(room: float, positions: int = 1) -> float:
         room: The room C - b between floor and ceiling, NaN if either is missing.
         positions: The number of positions over which a slope adds up to the difference.
 
-    >>> margin(0.5), margin(0.02), margin(math.nan), margin(0.5, positions=5)
+    >>> margin(0.5), margin(0.02), margin(float("nan")), margin(0.5, positions=5)
     (0.05, 0.01, 0.01, 0.01)
     """
     # In this order NaN is never the larger one.

@@ -233,9 +233,9 @@ def test_the_floor_of_a_seed_is_the_first_network_of_its_first_run():
     assert _with_controls(runs, {})[Run("untrained", "", 0)] == {0: first}
 
 
-def test_deviations_include_the_task_just_learned_and_only_later_ones_are_pale():
+def test_intervals_include_the_task_just_learned_and_only_later_ones_are_pale():
     rows = invented.rows(["er"], ["output"], tasks=2, orders=1)
-    assert len(StudyTables(measurements=rows).seed_deviations) == 3
+    assert len(StudyTables(measurements=rows).seed_errors) == 3
     R = np.full((4, 3), 0.5)
     assert [cell.weak for cell in _matrix(R).cells[2]] == [False, False, True]
 

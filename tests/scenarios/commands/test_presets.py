@@ -80,7 +80,7 @@ def test_diaz_rodriguez():
     """Section 3 and appendix A: ten tasks of ten classes, 4 conv + 2 dense layers, three runs."""
     study = preset("diaz-cifar100")
     assert (study.scenario.data, study.scenario.classes_per_task) == (("cifar100",), 10)
-    assert (study.network.name, study.seeds) == ("cnn6", (0, 1, 2))
+    assert (study.network.name, study.seeds) == ("cnn6", (1, 2, 3))
     assert kinds(study) == {"finetune", "cumulative", "ewc", "lwf", "si"}
     assert {settings.budget for settings in study.learners.values()} == {None}
 

@@ -215,6 +215,8 @@ def murata(study: str) -> Iterable[Sequence[str]]:
 
     deepest, third, output = layer[-2], layer[2], layer[-1]
     others = [one for one in learners if one != "finetune"]
+    replay = [one for one in others if one in ("er", "gem")]
+    are = "are" if len(replay) > 1 else "is"
     inner = {
         one: sum(f1(one, third, task_position) for task_position in (2, 3, 4)) / 3 for one in others
     }
@@ -225,10 +227,8 @@ def murata(study: str) -> Iterable[Sequence[str]]:
         f"at {deepest} all others are above fine-tuning": {
             f"{one} - finetune": pra[one, deepest] - pra["finetune", deepest] for one in others
         },
-        "at the output ER and GEM are above fine-tuning": {
-            f"{one} - finetune": pra[one, output] - pra["finetune", output]
-            for one in others
-            if one in ("er", "gem")
+        f"at the output {' and '.join(map(str.upper, replay))} {are} above fine-tuning": {
+            f"{one} - finetune": pra[one, output] - pra["finetune", output] for one in replay
         },
         "at the output SI and LwF are not above fine-tuning": {
             f"finetune - {one}": pra["finetune", output] - pra[one, output]

@@ -164,13 +164,8 @@ def _plot_controls(
         keys[look.label] = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)
         if row.seeds > 1:
             half = 100 * half_width(row.std, row.seeds)
-            axes.axhspan(
-                max(mean - half, 0),
-                min(mean + half, 100),
-                color=look.color,
-                alpha=0.15,
-                linewidth=0,
-            )
+            low, high = max(mean - half, 0), min(mean + half, 100)
+            axes.axhspan(low, high, color=look.color, alpha=0.15, linewidth=0)
     for chance in of_any_learner("chance")["value"][:1]:
         keys["Chance"] = axes.axhline(100 * chance, color="0.6", lw=0.8, label="Chance")
     return keys

@@ -486,8 +486,8 @@ def cheap(study: str) -> Iterable[Sequence[str]]:
 
 def _spearman(values: pd.Series[float], other: pd.Series[float]) -> pd.Series[float]:
     """Return Spearman's rank correlation for each seed."""
-    ranks = pd.concat({0: values, 1: other}, axis=1, join="inner").groupby("seed").rank()
-    return ranks.groupby("seed").apply(lambda own: own[0].corr(own[1]))
+    both = pd.concat({0: values, 1: other}, axis=1, join="inner").groupby("seed")
+    return both.apply(lambda pairs: pairs[0].corr(pairs[1], method="spearman"))
 
 
 def checklist(*source: str) -> Iterable[Sequence[str]]:

@@ -194,26 +194,6 @@ def together(sheets: Sequence[Sheet]) -> Sheet:
     )
 
 
-def mean_cell(
-    value: tuple[float, float] | None, between: str = "±", scale: int = 100, digits: int = 1
-) -> str:
-    """Return a mean with its deviation, if there is one, or a dash if it was not measured.
-
-    Args:
-        value: The mean and the deviation, None = not measured.
-        between: The text between the two.
-        scale: The factor that multiplies both.
-        digits: The number of digits after the decimal point.
-
-    >>> mean_cell((0.5, 0.25)), mean_cell((0.5, math.nan)), mean_cell(None)
-    ('50.0±25.0', '50.0', '-')
-    """
-    if value is None:
-        return "-"
-    mean, std = (f"{scale * number:.{digits}f}" for number in value)
-    return mean if math.isnan(value[1]) else f"{mean}{between}{std}"
-
-
 def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
     # If the network is the same, only retraining depends on the seed.
     mean = seeds > 1 and (not one_network or readout == RETRAIN)

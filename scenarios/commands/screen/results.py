@@ -5,7 +5,6 @@ Learners with a different network have different features, and so a separate tab
 "not measured".
 """
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from figures.report.answer import Answer, answers
 from probe.errors import printable
 from probe.notes import note_sentences
 from probe.tables.folder import read_tables
-from probe.tables.layer_text import control_sheets, layer_sheets, mean_cell
+from probe.tables.layer_text import control_sheets, layer_sheets, mean_and_interval
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
@@ -106,22 +105,21 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
     networks = _by_features(summary)
     last = f"average accuracy A and forgetting F after the last task ({main}-head)"
     what = f"Partial Retrain Accuracy, {last}" if any(networks) else f"A{last[1:]}"
-    over = f"mean±std over {seeds} seeds" if seeds > 1 else "one seed"
+    over = f"mean and 95 % interval over {seeds} seeds" if seeds > 1 else "one seed"
     console.print(printable(f"{what}, in %: {over}"), markup=False)
     # They come in order of k: the last one stays.
     of_head = where(metrics, head=main)
     names = of_head["metric"].str
-    a = _means(of_head[names.startswith("average_accuracy[")], "learner")
-    f = _means(of_head[names.startswith("forgetting[")], "learner")
-    pra = _means(summary, "learner", "feature")
+    a = _rows_by(of_head[names.startswith("average_accuracy[")], "learner")
+    f = _rows_by(of_head[names.startswith("forgetting[")], "learner")
+    pra = _rows_by(summary, "learner", "feature")
     for features, learners in networks.items():
-        # Many features fit into 80 columns with the deviation below the mean.
-        between = "\n±" if len(features) > 4 else "±"
         lines = []
         for learner in learners:
-            accuracies = (pra.get((learner, feature)) for feature in features)
-            values = (*accuracies, a.get(learner), f.get(learner))
-            lines.append((learner, *(mean_cell(value, between) for value in values)))
+            of_features = (pra.get((learner, feature)) for feature in features)
+            rows = (*of_features, a.get(learner), f.get(learner))
+            if any(rows):
+                lines.append((learner, *map(_cell, rows)))
         show_sheet(console, Sheet(title="", columns=["learner", *features, "A", "F"], lines=lines))
 
 
@@ -141,7 +139,7 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
     main = _main_head(metrics)
     title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
     console.print(title, markup=False)
-    values = _means(where(metrics, head=["", main]), "learner", "metric")
+    rows = _rows_by(where(metrics, head=["", main]), "learner", "metric")
     seconds = training_seconds(times)
     learners = where(metrics, metric="omega_new")["learner"].unique()
     by_first = metrics["metric"][metrics["metric"].str.startswith("omega_new[")]
@@ -150,20 +148,24 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
             console.print(printable(first.strip("[]")), markup=False, highlight=False)
         lines = []
         for learner in learners:
-            omegas = [values.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
-            size, spent = values.get((learner, "model_size_mb")), seconds.get(learner)
-            cells = [mean_cell(value, scale=1, digits=3) for value in omegas]
-            cells.append(mean_cell(size and (size[0], math.nan), scale=1, digits=2))
-            cells.append(mean_cell(None if spent is None else (spent, math.nan), scale=1))
+            omegas = [rows.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
+            size, spent = rows.get((learner, "model_size_mb")), seconds.get(learner)
+            cells = [_cell(row, 1, ".3f") for row in omegas]
+            cells.append("-" if size is None else f"{size.mean:.2f}")
+            cells.append("-" if spent is None else f"{spent:.1f}")
             lines.append((learner, *cells))
         columns = ["learner", "base", "new", "all", "MB", "seconds"]
         show_sheet(console, Sheet(title="", columns=columns, lines=lines))
 
 
-def _means(table: pd.DataFrame, *columns: str) -> dict[Any, tuple[float, float]]:
-    """Return mean and standard deviation by the value of a column, or the values of several."""
-    rows = table.set_index(list(columns))
-    return dict(zip(rows.index, zip(rows["mean"], rows["std"], strict=True), strict=True))
+def _cell(row: Any, scale: float = 100, digits: str = ".1f") -> str:
+    """Return a mean with its interval below it: many features fit into 80 columns."""
+    return mean_and_interval(row, scale, digits).replace(" ", "\n", 1)
+
+
+def _rows_by(table: pd.DataFrame, *columns: str) -> dict[Any, Any]:
+    """Return the rows of a table by the value of a column, or the values of several."""
+    return dict(zip(table.set_index(list(columns)).index, table.itertuples(), strict=True))
 
 
 def note_lines(notes: pd.DataFrame) -> list[str]:

@@ -27,7 +27,7 @@ def show_sheet(console: Console, sheet: Sheet) -> None:
     first = table.columns[0]
     first.justify, first.no_wrap, first.overflow = "left", False, "fold"
     for name, *rest in sheet.lines:
-        table.add_row(Text(printable(name)), *(Text(printable(cell)) for cell in rest))
+        table.add_row(Text(printable(name)), *(Text(printable(cell, "\n")) for cell in rest))
     console.print(table)
     for sentence in sheet.after:
         show_line(sentence)

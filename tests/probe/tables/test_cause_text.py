@@ -77,8 +77,8 @@ def test_nothing_is_said_of_a_learner_that_is_not_shown_to_forget() -> None:
 @pytest.mark.parametrize(
     ("restored", "broken", "words"),
     [
-        (0.31, 0.6, ["no single layer: put back alone, output returns 34.4 "]),
-        (0.7, 0.2, ["layers changed together: put back alone, conv3 returns 70.0 "]),
+        (0.31, 0.6, ["no single layer: the most that one returns, put back alone, is 34.4 "]),
+        (0.7, 0.2, ["layers changed together: the most that one returns, put back alone, is 70.0 "]),
         (0.31, 0.32, []),  # their intervals meet
         (0.965, 0.2, []),  # this layer returns all
     ],

@@ -6,7 +6,7 @@ gained if the interval lies below minus the margin; if the statement is open, no
 A layer gives back what is missing at the output if less than half as much is missing in the layer.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -25,15 +25,16 @@ from probe.tables.table_file import where
 _LITTLE_ROOM = 0.02  # between floor and ceiling, below which a layer can show little
 _READOUTS_DIFFER = " differ on where "  # in sentences on readouts
 _MOST = 4  # layers that are named in a row
+_NOTHING = "it learned one task, and had nothing to forget"
 
 
 class Answer(NamedTuple):
-    """The answer for one learner: causes, what layers forgot, all statements, what limits them."""
+    """The answer for one learner: causes, content by line, all statements, what limits them."""
 
     learner: str
     readout: str
     causes: Sequence[str]
-    first: str
+    content: Sequence[str]
     more: Sequence[str]
     caveats: Sequence[str]
 
@@ -62,8 +63,10 @@ def answers(tables: Tables) -> list[Answer]:
         repair = repair_sentences(shortened, learner)
         withheld = rows["feature"][rows["verdict"].isin(WITHHELD)]
         worse = _worse_than_untrained(of_learner[~of_learner["feature"].isin(withheld)])
-        first = "; ".join([*_forgot(rows, tasks), *worse, *_rebuilt(rows, of_learner), *repair])
-        result.append(Answer(learner, readout, causes_text, first, more, caveats))
+        lines = _forgot(rows, tasks), _never_learned(rows), worse, _rebuilt(rows, of_learner)
+        content = ["; ".join(parts) for parts in (*lines, repair) if parts]
+        content = content or [_NOTHING if tasks < 2 else "what its layers forgot was not measured"]
+        result.append(Answer(learner, readout, causes_text, content, more, caveats))
     return result
 
 
@@ -71,9 +74,9 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
     """Return what each layer forgot, by depth; layers with the same verdict are grouped."""
     on = f"on task{'s 1 to' * (tasks > 2)} {tasks - 1}"
     forgets = where(rows, statement="forgets")
-    verdicts, judged = forgets["verdict"], forgets[~forgets["verdict"].isin(WITHHELD)]
+    verdicts = forgets["verdict"]
     is_open, yes = verdicts == "open", forgets[verdicts == "yes"]
-    gained = judged[judged["high"] < -judged["margin"]]
+    gained = _gained(forgets)
     some = forgets[is_open & (forgets["low"] > 0)]
     unclear = forgets[is_open & (forgets["low"] <= 0)]
     # What is below a margin of one point is nothing to speak of.
@@ -94,15 +97,19 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
             words = f" forgot less than {margin(row.margin)}"
         names_of.setdefault(words, []).append(row.feature)
     parts += [f"{_some(names)}{words}" for words, names in names_of.items()]
-    parts += [f"cannot tell: {text}" for text in _verdict("", unclear, f"forgotten {on}")]
-    nothing = "it learned one task, and had nothing to forget"
-    parts += _never_learned(rows, {*gained["feature"]})
-    return parts or [nothing if tasks < 2 else "what its layers forgot was not measured"]
+    return parts + [f"cannot tell: {text}" for text in _verdict("", unclear, f"forgotten {on}")]
 
 
-def _never_learned(rows: pd.DataFrame, gained: Collection[str]) -> list[str]:
+def _gained(forgets: pd.DataFrame) -> pd.DataFrame:
+    """Return the layers that are shown to have gained, of the statements on what was forgotten."""
+    judged = forgets[~forgets["verdict"].isin(WITHHELD)]
+    return judged[judged["high"] < -judged["margin"]]
+
+
+def _never_learned(rows: pd.DataFrame) -> list[str]:
     """Return what layers never learned; what came with later tasks was only lacking at first."""
     never = where(rows, statement="learns_less", verdict="yes")
+    gained = _gained(where(rows, statement="forgets"))["feature"]
     later, of = never["feature"].isin(gained), "of what offline training learns"
     return [
         *_verdict("never learned", never[~later], of),

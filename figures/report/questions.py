@@ -18,7 +18,7 @@ from figures.report.views import ReportFigure, Section
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
-from probe.tables.layer_text import count_tasks, interval, mean_and_interval
+from probe.tables.layer_text import count_tasks, interval, layer_sheets, mean_and_interval
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import OFFLINE, Tables
 from probe.tables.sheets import Sheet
@@ -41,7 +41,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for ask in (causes, missing, retrained, parted, course, budget, output, diagnostics):
+    for ask in (causes, readable, missing, retrained, parted, course, budget, output, diagnostics):
         asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
         more = [figure for figure in asked if figure.more]
         if figures := [figure for figure in asked if not figure.more]:
@@ -56,6 +56,15 @@ def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigur
     readouts = [maps.FIRST, *(figure.readout for figure in of_runs)]
     learners = [figure.learner for figure in of_runs]
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
+
+
+def readable(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
+    """Ask what a readout of each layer reaches, between floor and ceiling."""
+    layers = tables["layers"]
+    first = sorted(layers["readout"].unique(), key=lambda name: name != maps.FIRST)[:1]
+    of_first: Tables = {**tables, "layers": where(layers, readout=first)}
+    for sheet in layer_sheets(of_first):
+        yield ReportFigure(learner=sheet.of, readout=first[0], view=sheet)
 
 
 def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:

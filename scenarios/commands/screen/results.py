@@ -63,10 +63,10 @@ def _show_answers(answered: Sequence[Answer]) -> None:
     of_learners = [set(answer.caveats) for answer in answered]
     shared = set.intersection(*of_learners) if len(answered) > 1 else set()
     for answer in answered[:_MOST_ANSWERS]:
-        causes = "; ".join(answer.causes)
-        show_line(f"{answer.learner}: {causes or answer.first}")
+        causes, content = "; ".join(answer.causes), "; ".join(answer.content)
+        show_line(f"{answer.learner}: {causes or content}")
         if causes:
-            show_line(f"  by the readout {answer.readout}, whoever changed it: {answer.first}")
+            show_line(f"  by the readout {answer.readout}, whoever changed it: {content}")
         if caveat := next((text for text in answer.caveats if text not in shared), ""):
             show_line(f"  {caveat}")
     for caveat in sorted(shared)[:2]:

@@ -29,14 +29,16 @@ def answer(statements: list[Any], missing: dict[str, float], **others: Any) -> A
 
 def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
     found = answer(ONE, {"conv1": 0.0, "conv2": 0.05, "output": 0.4})
-    assert found.first == (
+    assert "; ".join(found.content) == (
         "conv2 forgot 21.0 points [20.0, 22.0], output 60.0 [59.0, 61.0] on tasks 1 to 2; conv1 "
         "forgot less than 1 point; of the 40.0 points missing at output, a readout of conv2 "
         "recovers 35.0 (an untrained conv2: none)"
     )
     assert found.caveats == []
     # Nothing is given back where the layer before lacks half as much.
-    assert "recovers" not in answer(ONE, {"conv1": 0.0, "conv2": 0.2, "output": 0.4}).first
+    assert "recovers" not in "; ".join(
+        answer(ONE, {"conv1": 0.0, "conv2": 0.2, "output": 0.4}).content
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,7 +56,7 @@ def test_a_layer_shown_to_be_worse_than_untrained_is_told_unless_it_is_withheld(
     below = [layer(f, "above_floor", -0.04) | changes for f in ALL]
     table = pd.concat([layers(dict.fromkeys(ALL, 0.54)), new_table("layers", below)])
     said = [stated("conv1", "no", 0.0), stated("conv2", "few seeds", 0.0), OTHER_MARGIN]
-    found = answer(said, {}, layers=table).first
+    found = "; ".join(answer(said, {}, layers=table).content)
     assert found.partition("; worse than untrained: ")[2] == words
 
 
@@ -108,7 +110,7 @@ OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
     ],
 )
 def test_statements_in_words(statements: list[Any], text: str) -> None:
-    assert answer(statements, ALL).first == text
+    assert "; ".join(answer(statements, ALL).content) == text
 
 
 def test_readouts_that_disagree_are_a_caveat() -> None:
@@ -158,7 +160,7 @@ def test_values_that_are_not_a_number_say_nothing() -> None:
     nowhere = [row | unknown | {"verdict": "open"} for row in ONE]
     lacking = layers(ALL).assign(**unknown)
     found = answer(nowhere, ALL, layers=lacking)
-    assert found.first == "conv1, conv2, output: not measured"
+    assert "; ".join(found.content) == "conv1, conv2, output: not measured"
     figures = report({"toy": tables(nowhere, ALL, layers=lacking)}, {}).split("</nav>")[1]
     assert "nan" not in figures.split("<footer")[0]
 
@@ -167,7 +169,7 @@ def test_of_many_layers_some_are_named_by_the_ends_of_their_names() -> None:
     names = [f"backbone.encoder.layers.{k}.attention.output" for k in range(12)]
     yes = stated("conv1", "yes", 0.1)
     many = [yes | {"feature": name, "depth": k} for k, name in enumerate(names, 1)]
-    found = answer(many, ALL).first
+    found = "; ".join(answer(many, ALL).content)
     assert found.startswith("…0.attention.output forgot 10.0 points [9.0, 11.0], …1.attention")
     assert found.endswith("8 more, …11.attention.output 10.0 [9.0, 11.0] on tasks 1 to 2")
 
@@ -175,5 +177,5 @@ def test_of_many_layers_some_are_named_by_the_ends_of_their_names() -> None:
 def test_one_task_cannot_be_forgotten_and_without_a_control_there_is_no_answer() -> None:
     one_task = layers(ALL).assign(task_position=pd.array([pd.NA] * len(layers(ALL)), "Int64"))
     found = answer([stated("conv1", "no", 0.0, "below_ceiling")], ALL, layers=one_task)
-    assert found.first == "it learned one task, and had nothing to forget"
+    assert "; ".join(found.content) == "it learned one task, and had nothing to forget"
     assert answers(tables([], {})) == []

@@ -85,7 +85,11 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     told = "conv2, task position 1: missing 30.0 [29.0, 31.0]; 5 seeds"
     assert told in cells
     titles = re.findall("<h2>(.*?)</h2>", report({"a": study()}, {}))
-    assert titles == ["What is missing in each layer?", "What do the metrics of the output say?"]
+    assert titles == [
+        "What can still be read from each layer?",
+        "What is missing of each task?",
+        "What do the metrics of the output say?",
+    ]
 
 
 def test_a_reader_chooses_the_number_of_tasks_learned() -> None:

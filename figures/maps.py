@@ -118,7 +118,9 @@ def cause_maps(
             for q, name in _WHOLE.items()
         ]
         pieces = [rows[rows["feature"] != ""], *(table for table in whole if table["value"].any())]
-        view = layer_map(pd.concat(pieces), _CAUSES)
+        output = pieces[0]["feature"].iloc[-1]
+        is_doubted = any(key[0] == learner and key[-1] == output for key in doubts)
+        view = layer_map(pd.concat(pieces), _CAUSES, [_WHOLE["forgotten"]] * is_doubted)
         yield LayerMap(str(learner), "", "cost of its change", view)
         readouts = [readout for name, readout in contents if name == learner]
         for readout in [FIRST] if FIRST in readouts else readouts[:1]:

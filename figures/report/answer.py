@@ -108,12 +108,13 @@ def _gained(forgets: pd.DataFrame) -> pd.DataFrame:
 
 def _never_learned(rows: pd.DataFrame) -> list[str]:
     """Return what layers never learned; what came with later tasks was only lacking at first."""
-    never = where(rows, statement="learns_less", verdict="yes")
-    gained = _gained(where(rows, statement="forgets"))["feature"]
-    later, of = never["feature"].isin(gained), "of what offline training learns"
+    learns, of = where(rows, statement="learns_less"), "of what offline training learns"
+    never, unclear = (where(learns, verdict=verdict) for verdict in ("yes", "open"))
+    later = never["feature"].isin(_gained(where(rows, statement="forgets"))["feature"])
     return [
         *_verdict("never learned", never[~later], of),
         *_verdict("at first lacked", never[later], of),
+        *(f"cannot tell: {text}" for text in _verdict("", unclear, "never learned")),
     ]
 
 
@@ -167,13 +168,14 @@ def _rebuilt(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
     missing, output_missing, accuracy, output_accuracy = (by_key.loc[key] for key in keys)
     if not missing["high"] < output_missing["low"] / 2:
         return []
-    untrained = ""
+    recovered, untrained = accuracy["value"] - output_accuracy["value"], ""
     if (layer, "floor") in by_key.index:
         gain = by_key.loc[(layer, "floor"), "value"] - output_accuracy["value"]
-        untrained = f" (an untrained {layer}: {points(gain) if gain > 0 else 'none'})"
+        than = "" if gain < recovered else "no more than "
+        untrained = f" ({than}an untrained {layer}: {points(gain) if gain > 0 else 'none'})"
     return [
         f"of the {points(output_missing['value'])} points missing at {output}, a readout of "
-        f"{layer} recovers {points(accuracy['value'] - output_accuracy['value'])}{untrained}"
+        f"{layer} recovers {points(recovered)}{untrained}"
     ]
 
 
@@ -198,18 +200,19 @@ def _caveats(
     if unfinished := set(where(rows, verdict="not converged")["feature"]):
         yield f"some trainings downstream of {_some(sorted(unfinished))} have not converged"
     measured = where(tables["measurements"], learner=learner)
+    networks = len(measured[["order", "seed", "tasks_seen"]].drop_duplicates())
     if measured["order"].nunique() == 1 < count_tasks(layers):
         yield "one task order: effects of a task and of its position cannot be told apart"
     seeds = min(rows["seeds"])
     if seeds < 3:
         yield f"{counted(seeds, 'seed')}: statements need at least three"
-    yield from _notes(where(tables["notes"], learner=learner, feature=""))
+    yield from _notes(where(tables["notes"], learner=learner, feature=""), networks)
 
 
-def _notes(notes: pd.DataFrame) -> Iterator[str]:
+def _notes(notes: pd.DataFrame, networks: int) -> Iterator[str]:
     """Yield the notes on the learner's own networks: those with a feature are on retrained ones."""
     is_constant = notes["note"].str.contains("for every test example", regex=False)
     if constant := int(is_constant.sum()):
-        words = "network predicts" if constant == 1 else "networks predict"
-        yield f"{constant} {words} one class for every example"
+        verb = "predicts" if constant == 1 else "predict"
+        yield f"{constant} of {counted(networks, 'network')} {verb} one class for every example"
     yield from note_sentences(notes[~is_constant])

@@ -37,6 +37,7 @@ from probe.version import installed_version
 PAGE = "report.html"
 """The file in a run directory."""
 
+_YES = "What is stated, as far as its 95 % interval goes; what is italic or striped, not. "
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
 _CHOICES = {"run": "run", "learner": "learner", "readout": "readout", "tasks_seen": "tasks learned"}
@@ -135,14 +136,14 @@ def _believe(runs: Iterable[Tables]) -> str:
     notes = [tables["notes"] for tables in runs]
     count = sum(int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes)
     unfinished = (
-        f" {counted(count, 'training')} of readouts had not converged: a statement on them says "
-        f"after how many epochs, and more might change it."
+        f" {counted(count, 'retraining')} had not converged: statements on them, in the lists "
+        f"above, name the epochs, and more epochs might change them."
     )
     # Of a run without statements, the answer says why.
     seeds = [min(tables["statements"]["seeds"], default=FEWEST) for tables in runs]
     few = f"Not yet: {counted(min(seeds), 'seed')} of the {FEWEST} that statements need. "
     return (
-        f"May I believe it? {few if min(seeds) < FEWEST else 'What is stated, within its limits. '}"
+        f"May I believe it? {few if min(seeds) < FEWEST else _YES}"
         f"A layer is said to forget where the 95 % interval, over three seeds or more, exceeds a "
         f"margin: {100 * SHARE:.0f} % of the room from floor to ceiling, and at least "
         f"{100 * LEAST:g} point." + unfinished * (count > 0)

@@ -15,10 +15,11 @@ from figures.maps import Cell, HeatMap
 from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import ReportFigure, Section
+from figures.tables import unjudged
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
-from probe.tables.layer_text import count_tasks, interval, layer_sheets, mean_and_interval
+from probe.tables.layer_text import count_tasks, interval, mean_and_interval, per_class_of
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import OFFLINE, Tables
 from probe.tables.sheets import Sheet
@@ -31,6 +32,8 @@ _MOST_TASKS = 14  # of an accuracy matrix that are drawn
 _UNITS = dict.fromkeys(("rem", "omega", "omega_base", "omega_new", "omega_all"), "ratio")
 _UNITS |= dict.fromkeys(("forgetting_ratio", "ms", "sss", "ce"), "ratio")
 _UNITS |= {"model_size_mb": "MB"}
+_REACHED = {"accuracy": "accuracy", "floor": "floor: untrained", "ceiling": "ceiling: offline"}
+_LACKING = {"missing": "missing", "never_learned": "never learned", "forgotten": "forgotten"}
 _MOST_STEPS = 6  # numbers of tasks learned between which a reader can choose
 
 
@@ -41,7 +44,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for ask in (causes, readable, missing, retrained, parted, course, budget, output, diagnostics):
+    for ask in _QUESTIONS:
         asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
         more = [figure for figure in asked if figure.more]
         if figures := [figure for figure in asked if not figure.more]:
@@ -60,30 +63,45 @@ def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigur
 
 def readable(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what a readout of each layer reaches, between floor and ceiling."""
-    layers = tables["layers"]
-    first = sorted(layers["readout"].unique(), key=lambda name: name != maps.FIRST)[:1]
-    of_first: Tables = {**tables, "layers": where(layers, readout=first)}
-    for sheet in layer_sheets(of_first):
-        yield ReportFigure(learner=sheet.of, readout=first[0], view=sheet)
+    readouts = sorted(tables["layers"]["readout"].unique(), key=lambda name: name != maps.FIRST)
+    yield from _reached(where(tables["layers"], readout=readouts[:1]), [*_REACHED, *_LACKING])
+
+
+def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
+    """Ask what a new head on each layer reaches with a few examples of each class."""
+    examples = tables["layers"]["readout"].map(per_class_of, na_action="ignore")
+    yield from _reached(tables["layers"][examples < math.inf], [*_REACHED])
+
+
+def _reached(layers: pd.DataFrame, quantities: Sequence[str]) -> Iterator[ReportFigure]:
+    """Yield quantities of layers over all tasks, a table for each learner and readout."""
+    for (learner, readout), rows in maps.of_layers(where(layers, task_position=None)):
+        by_key = {(row.feature, row.quantity): row for row in rows.itertuples()}
+        names = list(rows["feature"].unique())
+        cells = ([interval(by_key.get((name, q))) for q in quantities] for name in names)
+        lines = [(name, *texts) for name, texts in zip(views.short(names), cells, strict=True)]
+        columns = ["layer", *((_REACHED | _LACKING)[q] for q in quantities)]
+        view = Sheet(title="", columns=columns, lines=lines)
+        yield ReportFigure(learner=learner, readout=readout, view=view)
 
 
 def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what is missing in each layer: after all tasks and, in further figures, after fewer."""
     figures, earlier = [], list[ReportFigure]()
     for learner, readout, _, view in maps.missing_maps(tables["layers"], tables["statements"]):
-        figures.append(ReportFigure(learner=learner, readout=readout, view=view))
+        figures.append(ReportFigure(learner=learner, readout=readout, title="missing", view=view))
         earlier += _earlier(matrices, learner, readout, view.rows)
     yield from (replace(f, tasks_seen=maps.ALL if earlier else "") for f in figures)
     yield from (replace(f, more=True) for f in earlier)
 
 
 def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what the change of each layer cost; beside it, what a readout of each layer forgot."""
+    """Ask what the change of each layer cost; what a readout of each layer forgot is below."""
     for learner, readout, title, view in maps.cause_maps(
         tables["causes"], tables["layers"], tables["statements"]
     ):
-        titled = f"{title} {readout}" if readout else title
-        yield ReportFigure(learner=learner, title=titled, view=view)
+        if not readout:
+            yield ReportFigure(learner=learner, title=title, view=view)
 
 
 def _earlier(
@@ -113,30 +131,17 @@ def _earlier(
 
 
 def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask how much was forgotten, and how much was never learned."""
-    tasks = count_tasks(tables["layers"])
+    """Ask what was never learned of each task, and what of it was forgotten since."""
+    tasks, doubts = count_tasks(tables["layers"]), unjudged(tables["statements"])
     for (learner, readout), layers in maps.of_layers(tables["layers"]):
-        # The output loses far more than any layer before it, which would all lie at 0 then.
-        features = list(layers["feature"].unique())[:-1]
-        rows = where(layers, task_position=None, feature=features)
-        rows, series = rows.dropna(subset="value"), {}
-        for quantity, shift in (("never_learned", -0.15), ("forgotten", 0.15)):
-            if points_of := [
-                views.ChartPoint.of_layer(1 + features.index(row.feature) + shift, row)
-                for row in where(rows, quantity=quantity).itertuples()
-            ]:
-                series[quantity.replace("_", " ")] = points_of
-        if series:
-            up = "points of accuracy"
-            view = views.Chart(series=series, across="layer", up=up, names=features)
-            yield ReportFigure(learner=learner, readout=readout, view=view)
-        never = where(layers, quantity="never_learned").dropna(subset="value")
-        # Where it was measured on all tasks together alone, or at few steps, there is no map.
-        if len(never) > len(layers["feature"].unique()) * tasks / 2:
-            by_task = maps.layer_map(never, ["never_learned"])
-            yield ReportFigure(
-                learner=learner, readout=readout, title="never learned, by task", view=by_task
-            )
+        withheld = [feature for *key, feature in doubts if key == [learner, readout]]
+        for quantity in ("never_learned", "forgotten"):
+            rows = where(layers, quantity=quantity).dropna(subset="value")
+            # Where it was measured on all tasks together alone, or at few steps, there is no map.
+            if len(rows) > layers["feature"].nunique() * tasks / 2:
+                view = maps.layer_map(rows, [quantity], withheld)
+                title = _LACKING[quantity]
+                yield ReportFigure(learner=learner, readout=readout, title=title, view=view)
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -240,9 +245,8 @@ def _percent(value: float, lost: float, at: str, to_come: bool = False) -> Cell:
     """Return the cell of a score in percent, with the tone of what was lost of it."""
     if math.isnan(value):
         return Cell()
-    tone = 0 if to_come or math.isnan(lost) else maps.tone(lost)
-    tip = f"{at}: {100 * value:.1f} %"
-    return Cell(text=f"{100 * value:.1f}", tone=tone, weak=to_come, tip=tip)
+    tone = None if to_come else 0 if math.isnan(lost) else maps.tone(lost)
+    return Cell(text=f"{100 * value:.1f}", tone=tone, tip=f"{at}: {100 * value:.1f} %")
 
 
 def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -256,3 +260,9 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
         yield ReportFigure(learner=learner, view=table)
+
+
+_QUESTIONS = (
+    *(causes, readable, parted, missing, repaired),
+    *(retrained, course, budget, output, diagnostics),
+)

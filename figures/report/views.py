@@ -6,7 +6,7 @@ Every number that is drawn is also in the `table` of its view.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
@@ -53,22 +53,16 @@ class ChartAxis(NamedTuple):
 class Chart:
     """A chart: series of points by name over a common axis, joined by lines.
 
-    `across` and `up` are the titles of the axes; with `zero`, the axis of values includes 0. If the
-    x, whole numbers from 1, have `names`, points are not joined and x runs downwards. Series have
-    the colors of their places `among` all names, by default their own.
+    `across` and `up` are the titles of the axes; with `zero`, the axis of values includes 0. Series
+    have the colors of their places `among` all names, by default their own.
     """
 
+    kind: ClassVar[str] = "chart"
     series: Mapping[str, Sequence[ChartPoint]]
     across: str
     up: str
-    names: Sequence[str] = ()
     among: Sequence[str] = ()
     zero: bool = True
-
-    @property
-    def kind(self) -> str:
-        """The kind of view."""
-        return "dots" if self.names else "chart"
 
     @property
     def drawn(self) -> dict[str, Sequence[ChartPoint]]:
@@ -118,7 +112,7 @@ class Chart:
         """The values: a line for each x, a column for each series."""
         tips = [{round(p.x): p.tip for p in points} for points in self.series.values()]
         lines = [
-            (self.names[x - 1] if self.names else str(x), *(tip_of.get(x, "-") for tip_of in tips))
+            (str(x), *(tip_of.get(x, "-") for tip_of in tips))
             for x in sorted({x for tip_of in tips for x in tip_of})
         ]
         return Sheet(title="", columns=[self.across, *self.series], lines=lines)

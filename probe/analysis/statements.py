@@ -40,7 +40,7 @@ STATEMENTS = {
 WITHHELD = {
     "few seeds": "fewer than three seeds are finished",
     "not converged": "training has not converged",
-    "near chance": "accuracy on the first task is near chance",
+    "near chance": "a run is near chance on its first task",
     "no ceiling": "offline training is less accurate than a learner",
     "unchanged": "its values are the same after every task",
     "equal seeds": "networks that should differ are the same",

@@ -102,9 +102,8 @@ def _no_single_layer(mean: dict[tuple[str, str], Any]) -> Iterator[str]:
     if apart and best.high < lost.low:
         is_minor = 2 * best.high < lost.value
         yield (
-            f"{'no single layer' if is_minor else 'layers changed together'}: the most that one "
-            f"returns, put back alone, is {_with_ends(best)} of {points(lost.value)} points "
-            f"({best.feature})"
+            f"{'no single layer' if is_minor else 'layers changed together'}: put back alone, "
+            f"{best.feature} returns the most, {_with_ends(best)} of {points(lost.value)} points"
         )
 
 

@@ -85,7 +85,8 @@ def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
 
     The scores are those after a learner's last task, which is 0 for `untrained`. A seed's score is
     the mean over its orders (Murata 2020, section 3); `f1` is grouped by task position, whatever
-    the task. NaN means "not measured" and is left out.
+    the task, also that of networks that were trained in no order: it is the mean over the tasks at
+    this position in the orders of the study. NaN means "not measured" and is left out.
 
     Args:
         measurements: The measurements of one study; the order of a learner's rows does not matter.
@@ -102,10 +103,20 @@ def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
     require(table, "depth")
     require(where(table, metric="f1"), "task_position")
     table = table.assign(task_position=table["task_position"].where(table["metric"] == "f1"))
+    table = _in_every_order(table)
     columns = ["learner", "metric", "depth", "task_position"]
     ranks = {"learner": measurements["learner"].unique().tolist(), "metric": METRICS}
     means = _ranked(seed_means(table, *columns, "feature"), columns, ranks)
     return new_table("summary", means)
+
+
+def _in_every_order(table: pd.DataFrame) -> pd.DataFrame:
+    """Put the F1 of networks without an order at the position of its task in each order."""
+    places = table.loc[table["order"] != "", ["order", "task", "task_position"]]
+    places = places.dropna().drop_duplicates()
+    is_without = (table["order"] == "") & table["task"].isin(places["task"])
+    placed = table[is_without].drop(columns=["order", "task_position"]).merge(places, on="task")
+    return pd.concat([table[~is_without], placed])
 
 
 def pra_by_step(measurements: pd.DataFrame, readout: str) -> pd.DataFrame:

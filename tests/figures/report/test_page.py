@@ -220,11 +220,12 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
         report({"sweep": found}, {}, ["mine"])
 
 
-def test_causes_stand_beside_what_a_readout_of_the_same_layer_forgot() -> None:
+def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
     forgot = [layer("conv1", "forgotten", 0.12, j) for j in (None, 1, 2)]
     table = invented.causes(["ft"], ["conv1", "output"], tasks=3)
     found = study(causes=table, layers=new_table("layers", forgot))
-    cause, content = next(s for s in sections({"toy": found}) if s.name == "causes").figures
+    figures = {section.name: section.figures for section in sections({"toy": found})}
+    (cause,), (content,) = figures["causes"], figures["parted"]
     assert cause.view.rows == ["conv1", "output", "more classes", "forgotten"]
     assert cause.view.columns == content.view.columns == ["1", "2", "all"]
     *pieces, total = ([float(cell.text) for cell in row] for row in cause.view.cells)

@@ -139,8 +139,8 @@ def test_what_is_withheld_has_its_reason_whatever_has_converged():
     assert text[:2] == [
         "ft: no layer is shown to fall below the ceiling; not judged, as offline training is less "
         "accurate than a learner, at conv1, conv2, conv3",
-        "ft: no layer is shown to forget; not judged, as accuracy on the first task is near "
-        "chance, at conv1, conv2, conv3",
+        "ft: no layer is shown to forget; not judged, as a run is near chance on its "
+        "first task, at conv1, conv2, conv3",
     ]
     assert text[2].endswith(f"at conv1, conv2; {not_judged}")
 

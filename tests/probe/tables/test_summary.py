@@ -76,6 +76,20 @@ def test_rows_that_cannot_be_are_refused(average, last, told):
         average(table(pra(0, "0", 0.5), last))
 
 
+@pytest.mark.parametrize(("orders", "expected"), [(1, [0.8, 0.2]), (2, [0.5, 0.5])])
+def test_f1_of_networks_without_an_order_is_of_the_tasks_at_each_position(orders, expected):
+    at = {"metric": "f1", "feature": "conv1", "depth": 1, "tasks_seen": 2}
+    tasks = [
+        (order, task, abs(order - k)) for order in range(orders) for k, task in enumerate("ab")
+    ]
+    rows = [a_row(0, str(o), 0.1, **at, task=task, task_position=k + 1) for o, task, k in tasks]
+    for k, value in enumerate((0.8, 0.2)):
+        of_task = at | {"task": "ab"[k], "task_position": k + 1}
+        rows.append(a_row(0, "", value, learner="offline", **of_task))
+    summary = summarize(table(*rows)).query("learner == 'offline'")
+    assert summary["mean"].tolist() == pytest.approx(expected)
+
+
 pairs = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=12)
 
 

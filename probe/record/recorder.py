@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch.nn.parameter import is_lazy
 
 from probe.batch import tensor_hash
@@ -33,14 +32,8 @@ from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.course import COURSE, Course
 from probe.record.data import DataReference, keep_data
-from probe.record.state_files import (
-    NEVER,
-    keep_tensors,
-    load_state,
-    plain_state,
-    with_rows,
-    write_tensors,
-)
+from probe.record.growing_head import all_logits, all_outputs
+from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware
@@ -165,15 +158,20 @@ class Recorder:
         )
         recording.check_tasks_of(self._record, others)
         self._resume()
-        # What fails on a few examples now would fail after hours of training. A model without
-        # shapes yet would get them here, and with them its weights.
-        if not any(map(is_lazy, plain_state(self.model).values())):
-            self._state()
-            self._predict(self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0)
-        make_folder(recording.run_folder(self.folder, run))
         self._course = self._begun_course(every, layers)
+        self._try_model()
+        make_folder(recording.run_folder(self.folder, run))
         if train is not None:
             self._keep_data(data, *match_inputs(splits["train"], splits["test"]))
+
+    def _try_model(self) -> None:
+        """Try on a few examples what would otherwise fail after hours of training."""
+        # A model without shapes yet would get them here, and with them its weights.
+        if not any(map(is_lazy, plain_state(self.model).values())):
+            all_outputs(self.model, self._grows, self._examples.n_classes)
+            self._predict(self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0)
+            if self._course is not None:
+                self._layer_predictions(self._course)
 
     def _keep_data(self, name: str | None, train: Examples[Any], test: Examples[Any]) -> None:
         """Save examples, or their name and hash; raises InputError if others are saved there."""
@@ -225,7 +223,7 @@ class Recorder:
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
-            write_tensors(self._state(), new)
+            write_tensors(all_outputs(self.model, self._grows, self._examples.n_classes), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
                 # What follows a different network is of no use beside this one. Before that
@@ -247,10 +245,7 @@ class Recorder:
             return None
         path = recording.run_folder(self.folder, self.run) / COURSE
         learned, every = max(self._record.rows, default=0), _whole(every, "every", 1)
-        course = Course(path, every, layers, self._examples, learned, self.run.seed)
-        if not any(map(is_lazy, plain_state(self.model).values())):
-            self._layer_predictions(course)  # what fails would fail after hours of training
-        return course
+        return Course(path, every, layers, self._examples, learned, self.run.seed)
 
     @property
     def every(self) -> int | None:
@@ -346,38 +341,9 @@ class Recorder:
             text = f"the network at tasks learned = {row} is {equal[0]}, bit for bit"
             warnings.warn(f"{text}: record the network that is trained", stacklevel=3)
 
-    def _state(self) -> dict[str, Tensor]:
-        """Return the model's state, a growing head with all its outputs.
-
-        Raises InputError if the head cannot be given further outputs.
-        """
-        state, classes = plain_state(self.model), self._examples.n_classes
-        if self._grows is None:
-            return state
-        head = {name: t for name, t in state.items() if name.startswith(f"{self._grows}.")}
-        # Without a bias, an output with weights of 0 would win against negative ones.
-        has_bias = any(name.endswith("bias") for name in head)
-        shapes = {name: tuple(tensor.shape) for name, tensor in head.items()}
-        sizes = {shape[:1] for shape in shapes.values()}
-        if not has_bias or len(sizes) > 1 or max(sizes) > (classes,):
-            what = f"grows={self._grows!r:.60} has {shapes or 'no tensors'}"
-            raise InputError(f"{what}, not a weight and a bias of as many rows, {classes} at most")
-        return state | {name: with_rows(tensor, classes, name) for name, tensor in head.items()}
-
     def _logits(self, x: Any) -> Tensor:
-        """Return the model's logits, NEVER for outputs that a growing head does not have yet."""
         logits, classes = self._call(self.model, x), self._examples.n_classes
-        missing = classes - logits.shape[1] if logits.dim() == 2 else 0
-        if missing < 0:
-            what = f"the model has {logits.shape[1]} outputs for {classes} classes"
-            raise InputError(f"{what}: choose theirs, as by call=lambda m, x: m(x)[:, :{classes}]")
-        if missing > 0 and self._grows is None:
-            what = f"the model's output is {tuple(logits.shape)}, expected {len(logits), classes}"
-            raise InputError(f"{what}: give it all outputs, or name the head that grows (grows=)")
-        if missing > 0 and logits.min() <= NEVER:
-            what = f"the model's output is {float(logits.min()):g}, below the {NEVER:g}"
-            raise InputError(f"{what} of outputs that are yet to come: give it all outputs")
-        return F.pad(logits, (0, max(missing, 0)), value=NEVER)
+        return all_logits(logits, classes, grows=self._grows is not None)
 
     def _predict(self, test: Examples[Any], row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""

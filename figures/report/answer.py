@@ -53,7 +53,7 @@ def answers(tables: Tables) -> list[Answer]:
         rows, shortened = rows.replace(short_names), layers.replace(short_names)
         of_learner = where(shortened, learner=learner, readout=readout)
         causes = where(tables["causes"], learner=learner).replace(short_names)
-        causes_text = cause_sentences(causes).get(learner, [])
+        causes_text = _causes(causes, rows)
         texts = (text for name in readouts for text in sentences_of.get((learner, name), ()))
         more = list(dict.fromkeys(texts))
         caveats = [
@@ -68,6 +68,16 @@ def answers(tables: Tables) -> list[Answer]:
         content = content or [_NOTHING if tasks < 2 else "what its layers forgot was not measured"]
         result.append(Answer(learner, readout, causes_text, content, more, caveats))
     return result
+
+
+def _causes(causes: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
+    """Return the sentences on the causes of one learner, and why they are in doubt."""
+    text = [sentence for of_learner in cause_sentences(causes).values() for sentence in of_learner]
+    verdicts = where(rows, statement="forgets")["verdict"].tolist()
+    # Of few seeds these sentences speak themselves.
+    if text and verdicts and verdicts[-1] in WITHHELD.keys() - {"few seeds"}:
+        text.append(f"in doubt, as {WITHHELD[verdicts[-1]]}")
+    return text
 
 
 def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:

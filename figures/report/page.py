@@ -37,7 +37,7 @@ from probe.version import installed_version
 PAGE = "report.html"
 """The file in a run directory."""
 
-_YES = "What is stated, as far as its 95 % interval goes; what is italic or striped, not. "
+_YES = "Statements yes, within their 95 % intervals; numbers that are italic or striped no. "
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
 _CHOICES = {"run": "run", "learner": "learner", "readout": "readout", "tasks_seen": "tasks learned"}
@@ -110,7 +110,7 @@ def report(
     page = template("page.html").render(
         title=", ".join(runs),
         about={name: _about(tables) for name, tables in runs.items()},
-        left_out=len(continual) - len(shown),
+        left_out=[name for name in continual if name not in shown],
         answers=answered,
         shared=[*caveats, *(caveat for caveat in first if caveat in shared)],
         compared=[compared_sheet(first_run, first_tables, name, tables) for name, tables in others],
@@ -136,15 +136,16 @@ def _believe(runs: Iterable[Tables]) -> str:
     notes = [tables["notes"] for tables in runs]
     count = sum(int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes)
     unfinished = (
-        f" {counted(count, 'retraining')} had not converged: statements on them, in the lists "
-        f"above, name the epochs, and more epochs might change them."
+        f" {counted(count, 'retraining')} had not converged: statements on them, in the "
+        f"folded lists, name the epochs, and more epochs might change them."
     )
     # Of a run without statements, the answer says why.
     seeds = [min(tables["statements"]["seeds"], default=FEWEST) for tables in runs]
     few = f"Not yet: {counted(min(seeds), 'seed')} of the {FEWEST} that statements need. "
     return (
-        f"May I believe it? {few if min(seeds) < FEWEST else _YES}"
-        f"A layer is said to forget where the 95 % interval, over three seeds or more, exceeds a "
+        f"{few if min(seeds) < FEWEST else _YES}"
+        f"A change is said to cost points where the 95 % interval, over three seeds or more, lies "
+        f"above 0; a layer is said to forget, or never to have learned, where it exceeds a "
         f"margin: {100 * SHARE:.0f} % of the room from floor to ceiling, and at least "
         f"{100 * LEAST:g} point." + unfinished * (count > 0)
     )

@@ -47,7 +47,9 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     for ask in _QUESTIONS:
         asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
         more = [figure for figure in asked if figure.more]
-        if figures := [figure for figure in asked if not figure.more]:
+        figures = [figure for figure in asked if not figure.more]
+        # That a repair was not measured is an answer, too.
+        if figures or (ask is repaired and any(len(t["layers"]) for t in runs.values())):
             answered.append(Section(ask.__name__, figures, more))
     return answered
 
@@ -56,7 +58,7 @@ def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigur
     """Return the figures of all runs, ordered by readout, then by learner."""
     several = len(figures) > 1
     of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
-    readouts = [maps.FIRST, *(figure.readout for figure in of_runs)]
+    readouts = ["", maps.FIRST, *(figure.readout for figure in of_runs)]
     learners = [figure.learner for figure in of_runs]
     return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
 
@@ -130,8 +132,10 @@ def _earlier(
             )
 
 
-def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
+def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what was never learned of each task, and what of it was forgotten since."""
+    if len(tables["layers"]) and matrices.tasks > 1:
+        yield ReportFigure(view=_then_and_now(matrices))
     tasks, doubts = count_tasks(tables["layers"]), unjudged(tables["statements"])
     for (learner, readout), layers in maps.of_layers(tables["layers"]):
         withheld = [feature for *key, feature in doubts if key == [learner, readout]]
@@ -142,6 +146,18 @@ def parted(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
                 view = maps.layer_map(rows, [quantity], withheld)
                 title = _LACKING[quantity]
                 yield ReportFigure(learner=learner, readout=readout, title=title, view=view)
+
+
+def _then_and_now(matrices: Matrices) -> Sheet:
+    """Return the output's accuracy on each task right after it, and after all tasks."""
+    lines, shown = [], spread_over(range(matrices.tasks), _MOST_TASKS)
+    for learner in matrices.learners:
+        R = matrices.R(learner).values
+        for when, row in (("right after the task", np.diag(R[1:])), ("after all tasks", R[-1])):
+            texts = ("-" if np.isnan(row[k]) else f"{100 * row[k]:.1f}" for k in shown)
+            lines.append((f"{views.label(learner)}, {when}", *texts))
+    columns = ["output, in %, by task position", *(str(k + 1) for k in shown)]
+    return Sheet(title="", columns=columns, lines=lines)
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:

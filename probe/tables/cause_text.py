@@ -11,7 +11,7 @@ from probe.tables.statement_text import earlier_tasks, points
 from probe.tables.table_file import records, where
 
 _COST, _RETURNED, _OPEN, _LESS = "cost", "gave back", "cannot tell", "less than 1"
-_LITTLE = 0.01
+_LITTLE, _SHOWN = 0.01, 0.0005
 _MOST = 4  # layers that are named in a row
 
 
@@ -83,7 +83,8 @@ def verdict(row: Any) -> str:
     """Decide by its interval whether a change cost points, gave some back, or did little."""
     if row.low > -_LITTLE and row.high < _LITTLE:
         return _LESS
-    return _COST if row.low > 0 else _RETURNED if row.high < 0 else _OPEN
+    # An end that is printed as 0.0 is not told apart from 0.
+    return _COST if row.low > _SHOWN else _RETURNED if row.high < -_SHOWN else _OPEN
 
 
 def _no_single_layer(mean: dict[tuple[str, str], Any]) -> Iterator[str]:

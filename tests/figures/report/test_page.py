@@ -87,7 +87,9 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     titles = re.findall("<h2>(.*?)</h2>", report({"a": study()}, {}))
     assert titles == [
         "What can still be read from each layer?",
+        "Never learned, or forgotten?",
         "What is missing of each task?",
+        "What would a new head on a few stored examples reach?",
         "What do the metrics of the output say?",
     ]
 
@@ -225,7 +227,11 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
     table = invented.causes(["ft"], ["conv1", "output"], tasks=3)
     found = study(causes=table, layers=new_table("layers", forgot))
     figures = {section.name: section.figures for section in sections({"toy": found})}
-    (cause,), (content,) = figures["causes"], figures["parted"]
+    (cause,), (table, content) = figures["causes"], figures["parted"]
+    assert [name for name, *_ in table.view.lines] == [
+        "ft, right after the task",
+        "ft, after all tasks",
+    ]
     assert cause.view.rows == ["conv1", "output", "more classes", "forgotten"]
     assert cause.view.columns == content.view.columns == ["1", "2", "all"]
     *pieces, total = ([float(cell.text) for cell in row] for row in cause.view.cells)

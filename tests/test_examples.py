@@ -57,7 +57,7 @@ def test_an_own_cnn_by_a_plain_loop_and_its_checkpoints(probe, cwd, programs):
     assert found.R.values[5, :3].max() < 0.3 < found.R.values[1:, :].max()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_replay_of_avalanche_by_the_plugin(probe, cwd, programs):
     pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
     programs("replay.py", "--seeds", "1", "--epochs", "2")

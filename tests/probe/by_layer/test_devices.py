@@ -28,7 +28,7 @@ def data(examples: int) -> tuple[Tensor, Tensor]:
     return torch.randn(examples, 3, 8, 8, generator=draw), torch.arange(examples) % 6
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def networks() -> dict[int, nn.Module]:
     torch.manual_seed(0)
     return {tasks_seen: network() for tasks_seen in range(4)}
@@ -46,11 +46,18 @@ def tables(networks: dict[int, nn.Module], device: torch.device) -> dict[str, pd
     return {n: t.drop(columns=["loss"], errors="ignore") for n, t in tables.items() if n != "times"}
 
 
+@pytest.fixture(scope="module")
+def expected(networks: dict[int, nn.Module]) -> dict[str, pd.DataFrame]:
+    return tables(networks, torch.device("cpu"))
+
+
 @pytest.mark.parametrize("fits", [True, False])
 def test_an_analysis_on_another_device_gives_the_same_tables(
-    networks: dict[int, nn.Module], fits: bool, monkeypatch: pytest.MonkeyPatch
+    networks: dict[int, nn.Module],
+    expected: dict[str, pd.DataFrame],
+    fits: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expected = tables(networks, torch.device("cpu"))
     copied: list[FileRows] = []
     monkeypatch.setattr("probe.examples._LARGE", 2**25 if fits else 0)
     for module in ("examples", "values.allocation"):

@@ -88,17 +88,20 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
     is_open, yes = verdicts == "open", forgets[verdicts == "yes"]
     gained = _gained(forgets)
     some = forgets[is_open & (forgets["low"] > 0)]
+    no, seen = forgets[verdicts == "no"], [*gained["feature"]]
+    improved = no[(no["high"] < 0) & (no["value"] < -LEAST) & ~no["feature"].isin(seen)]
     unclear = forgets[is_open & (forgets["low"] <= 0)]
     # What is below a margin of one point is nothing to speak of.
-    within = forgets[(verdicts == "no") & (forgets["low"] > 0) & (forgets["margin"] > LEAST)]
+    within = no[(no["low"] > 0) & (no["margin"] > LEAST)]
     parts = [
         *_verdict("forgot", yes, on),
         *_verdict("gained", gained, on, -1),
         *_limited(some, f"{on}, not shown to exceed"),
+        *_limited(improved, f"{on}, not shown to exceed", "gained", -1),
         *_limited(within, f"{on}, within the margin of"),
     ]
     names_of: dict[str, list[str]] = {}
-    told = pd.concat([yes, gained, some, within, unclear]).index
+    told = pd.concat([yes, gained, some, improved, within, unclear]).index
     for row in forgets.drop(told).itertuples():
         words = ": not measured"
         if row.verdict in WITHHELD:
@@ -128,10 +131,10 @@ def _never_learned(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _limited(rows: pd.DataFrame, on: str) -> Iterator[str]:
-    """Yield what layers forgot, and the margin that it is compared with."""
+def _limited(rows: pd.DataFrame, on: str, verb: str = "forgot", sign: int = 1) -> Iterator[str]:
+    """Yield what layers forgot or gained, and the margin that it is compared with."""
     for limit, of_limit in rows.groupby(rows["margin"].map(margin), sort=False):
-        yield from _verdict("forgot", of_limit, f"{on} {limit}")
+        yield from _verdict(verb, of_limit, f"{on} {limit}", sign)
 
 
 def _verdict(verb: str, rows: pd.DataFrame, on: str, sign: int = 1) -> list[str]:

@@ -26,6 +26,7 @@ from figures.report.views import label, short
 from probe.analysis.statements import FEWEST, LEAST, SHARE
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
+from probe.metrics.murata import RETRAIN
 from probe.tables.folder import read_tables
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, Tables
@@ -37,7 +38,10 @@ from probe.version import installed_version
 PAGE = "report.html"
 """The file in a run directory."""
 
-_YES = "Statements yes, within their 95 % intervals; numbers that are italic or striped no. "
+_YES = (
+    "Statements that are not in doubt, within their 95 % intervals; no number in italics or "
+    "stripes. "
+)
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
 _CHOICES = {"run": "run", "learner": "learner", "readout": "readout", "tasks_seen": "tasks learned"}
@@ -131,13 +135,17 @@ def report(
 
 
 def _believe(runs: Iterable[Tables]) -> str:
-    """Return what a sentence states, and how many trainings of readouts had not converged."""
+    """Return what a sentence states, and how many retrainings had not converged."""
     runs = list(runs)
-    notes = [tables["notes"] for tables in runs]
+    notes, measured = (
+        [t[name][t[name]["readout"].str.startswith(RETRAIN)] for t in runs]
+        for name in ("notes", "measurements")
+    )
     count = sum(int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes)
+    retrainings = counted(sum(len(where(m, metric="pra")) for m in measured), "retraining")
     unfinished = (
-        f" {counted(count, 'retraining')} had not converged: statements on them, in the "
-        f"folded lists, name the epochs, and more epochs might change them."
+        f" {count} of {retrainings} had not converged: statements on them, in the folded lists, "
+        f"name the epochs, and more epochs might change them."
     )
     # Of a run without statements, the answer says why.
     seeds = [min(tables["statements"]["seeds"], default=FEWEST) for tables in runs]

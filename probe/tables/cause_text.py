@@ -67,6 +67,10 @@ def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
             (layer, value), *others = by_verdict[verb]
             cells = [f"{layer} {verb} {value}", *map(" ".join, others)]
             yield f"changes of {_listed(cells, ', of ')}"
+    costs = [row for row in layers if verdict(row) == _COST]
+    least = max((row.low for row in costs), default=0)
+    if len(equal := [row.feature for row in costs if row.high >= least]) > 1 and not is_few:
+        yield f"{_OPEN} which of {_listed(equal)} cost most"
     if by_verdict[_OPEN]:
         yield f"{_OPEN}: {_listed([*map(' '.join, by_verdict[_OPEN])])}"
     if by_verdict[_LESS]:

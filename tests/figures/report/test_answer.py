@@ -88,7 +88,8 @@ OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
         ),
         (  # A negative loss is a gain only where the interval shows it.
             [stated("conv1", "no", -0.05), stated("conv2", "no", -0.015)],
-            "conv1 gained 5.0 points [4.0, 6.0] on tasks 1 to 2; conv2 forgot less than 1 point",
+            "conv1 gained 5.0 points [4.0, 6.0] on tasks 1 to 2; "
+            "conv2 gained 1.5 points [0.5, 2.5] on tasks 1 to 2, not shown to exceed 1 point",
         ),
         (  # An interval above 0 is told also where it holds the margin.
             [stated("conv1", "open", 0.012), stated("conv2", "no", 0.0), OTHER_MARGIN],

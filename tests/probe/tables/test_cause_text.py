@@ -93,7 +93,8 @@ def test_layers_that_changed_together_are_no_single_cause(
 def test_of_many_layers_the_first_are_named_and_drawn_orders_have_an_error() -> None:
     table = causes({f"block{k}": (0.1 - k / 1000, 0.01) for k in range(9)})
     (text,) = sentences(table, sampling_error=0.004)
-    assert "of block3 9.7 [8.7, 10.7], of 5 more; drawing orders of layers adds" in text
+    assert "of block3 9.7 [8.7, 10.7], of 5 more; cannot tell which of block0, block1, " in text
+    assert "block3, 5 more cost most; drawing orders of layers adds" in text
 
 
 def test_the_sentences_stand_once_before_those_of_the_first_readout() -> None:

@@ -279,6 +279,6 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 _QUESTIONS = (
-    *(causes, readable, parted, missing, repaired),
+    *(causes, missing, readable, parted, repaired),
     *(retrained, course, budget, output, diagnostics),
 )

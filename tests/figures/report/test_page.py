@@ -86,9 +86,9 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     assert told in cells
     titles = re.findall("<h2>(.*?)</h2>", report({"a": study()}, {}))
     assert titles == [
+        "What is missing of each task?",
         "What can still be read from each layer?",
         "Never learned, or forgotten?",
-        "What is missing of each task?",
         "What would a new head on a few stored examples reach?",
         "What do the metrics of the output say?",
     ]

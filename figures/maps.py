@@ -110,7 +110,9 @@ def cause_maps(
     causes: pd.DataFrame, layers: pd.DataFrame, statements: pd.DataFrame
 ) -> Iterator[LayerMap]:
     """Yield what the change of each layer cost, and what a readout of each layer forgot."""
-    contents, doubts = dict(of_layers(where(layers, quantity="forgotten"))), unjudged(statements)
+    contents = dict(of_layers(where(layers, quantity="forgotten")))
+    statements = where(statements, statement="forgets")
+    doubts = unjudged(statements)
     causes = where(causes, score="accuracy").sort_values("depth", kind="stable")
     for learner, rows in causes.groupby("learner", sort=False):
         whole = [
@@ -118,9 +120,10 @@ def cause_maps(
             for q, name in _WHOLE.items()
         ]
         pieces = [rows[rows["feature"] != ""], *(table for table in whole if table["value"].any())]
-        output = pieces[0]["feature"].iloc[-1]
-        is_doubted = any(key[0] == learner and key[-1] == output for key in doubts)
-        view = layer_map(pd.concat(pieces), _CAUSES, [_WHOLE["forgotten"]] * is_doubted)
+        judged = list(where(statements, learner=learner)["readout"].unique())
+        readout, output = FIRST if FIRST in judged else "".join(judged[:1]), pieces[0]["feature"]
+        in_doubt = [_WHOLE["forgotten"]] * ((learner, readout, output.iloc[-1]) in doubts)
+        view = layer_map(pd.concat(pieces), _CAUSES, in_doubt)
         yield LayerMap(str(learner), "", "cost of its change", view)
         readouts = [readout for name, readout in contents if name == learner]
         for readout in [FIRST] if FIRST in readouts else readouts[:1]:

@@ -2,8 +2,9 @@
 
 There is one answer for each learner that learns task by task, from one readout: `linear` if there
 are statements on it, else the first readout. A layer forgot if its statement `forgets` says yes; it
-gained if the interval lies below minus the margin; if the statement is open, nothing can be shown.
-A layer gives back what is missing at the output if less than half as much is missing in the layer.
+gained if the interval lies below minus the margin. What is forgotten or gained for sure, but not
+shown to exceed the margin, is said to be so; of the rest nothing can be told. A layer gives back
+what is missing at the output if less than half as much is missing in the layer.
 """
 
 from collections.abc import Iterator, Sequence
@@ -122,11 +123,13 @@ def _gained(forgets: pd.DataFrame) -> pd.DataFrame:
 def _never_learned(rows: pd.DataFrame) -> list[str]:
     """Return what layers never learned; what came with later tasks was only lacking at first."""
     learns, of = where(rows, statement="learns_less"), "of what offline training learns"
-    never, unclear = (where(learns, verdict=verdict) for verdict in ("yes", "open"))
+    never, is_open = where(learns, verdict="yes"), where(learns, verdict="open")
+    some, unclear = is_open[is_open["low"] > 0], is_open[is_open["low"] <= 0]
     later = never["feature"].isin(_gained(where(rows, statement="forgets"))["feature"])
     return [
         *_verdict("never learned", never[~later], of),
         *_verdict("at first lacked", never[later], of),
+        *_limited(some, f"{of}, not shown to exceed", "never learned"),
         *(f"cannot tell: {text}" for text in _verdict("", unclear, "never learned")),
     ]
 
@@ -184,8 +187,7 @@ def _rebuilt(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
     recovered, untrained = accuracy["value"] - output_accuracy["value"], ""
     if (layer, "floor") in by_key.index:
         gain = by_key.loc[(layer, "floor"), "value"] - output_accuracy["value"]
-        than = "" if gain < recovered else "no more than "
-        untrained = f" ({than}an untrained {layer}: {points(gain) if gain > 0 else 'none'})"
+        untrained = f" (an untrained {layer}: {points(gain) if gain > 0 else 'none'})"
     return [
         f"of the {points(output_missing['value'])} points missing at {output}, a readout of "
         f"{layer} recovers {points(recovered)}{untrained}"
@@ -213,7 +215,8 @@ def _caveats(
     if unfinished := set(where(rows, verdict="not converged")["feature"]):
         yield f"some trainings downstream of {_some(sorted(unfinished))} have not converged"
     measured = where(tables["measurements"], learner=learner)
-    networks = len(measured[["order", "seed", "tasks_seen"]].drop_duplicates())
+    trained = measured.loc[measured["tasks_seen"] > 0, ["order", "seed", "tasks_seen"]]
+    networks = len(trained.drop_duplicates())
     if measured["order"].nunique() == 1 < count_tasks(layers):
         yield "one task order: effects of a task and of its position cannot be told apart"
     seeds = min(rows["seeds"])

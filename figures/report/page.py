@@ -124,7 +124,7 @@ def report(
         label=label,
         borders=BORDERS,
         made=settings,
-        believe=_believe(runs.values()),
+        believe=_believe(runs.values()) if any(answered.values()) else "",
         version=installed_version(),
         data=_json(runs),
         style=Markup(style),

@@ -44,7 +44,8 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    for ask in _QUESTIONS:
+    on_layers = (causes, missing, readable, parted, repaired)
+    for ask in (*on_layers, retrained, course, budget, output, diagnostics):
         asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
         more = [figure for figure in asked if figure.more]
         figures = [figure for figure in asked if not figure.more]
@@ -65,8 +66,9 @@ def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigur
 
 def readable(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what a readout of each layer reaches, between floor and ceiling."""
-    readouts = sorted(tables["layers"]["readout"].unique(), key=lambda name: name != maps.FIRST)
-    yield from _reached(where(tables["layers"], readout=readouts[:1]), [*_REACHED, *_LACKING])
+    for _, rows in tables["layers"].groupby("learner", sort=False):
+        readouts = sorted(rows["readout"].unique(), key=lambda name: name != maps.FIRST)
+        yield from _reached(where(rows, readout=readouts[:1]), [*_REACHED, *_LACKING])
 
 
 def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -84,7 +86,8 @@ def _reached(layers: pd.DataFrame, quantities: Sequence[str]) -> Iterator[Report
         lines = [(name, *texts) for name, texts in zip(views.short(names), cells, strict=True)]
         columns = ["layer", *((_REACHED | _LACKING)[q] for q in quantities)]
         view = Sheet(title="", columns=columns, lines=lines)
-        yield ReportFigure(learner=learner, readout=readout, view=view)
+        # It stays, whatever readout a reader chooses for the maps.
+        yield ReportFigure(learner=learner, title=readout, view=view)
 
 
 def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -136,10 +139,14 @@ def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what was never learned of each task, and what of it was forgotten since."""
     if len(tables["layers"]) and matrices.tasks > 1:
         yield ReportFigure(view=_then_and_now(matrices))
-    tasks, doubts = count_tasks(tables["layers"]), unjudged(tables["statements"])
+    tasks = count_tasks(tables["layers"])
+    doubts = {
+        quantity: unjudged(where(tables["statements"], statement=statement))
+        for quantity, statement in (("never_learned", "learns_less"), ("forgotten", "forgets"))
+    }
     for (learner, readout), layers in maps.of_layers(tables["layers"]):
-        withheld = [feature for *key, feature in doubts if key == [learner, readout]]
-        for quantity in ("never_learned", "forgotten"):
+        for quantity, in_doubt in doubts.items():
+            withheld = [feature for *key, feature in in_doubt if key == [learner, readout]]
             rows = where(layers, quantity=quantity).dropna(subset="value")
             # Where it was measured on all tasks together alone, or at few steps, there is no map.
             if len(rows) > layers["feature"].nunique() * tasks / 2:
@@ -276,9 +283,3 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         lines = list(texts.fillna("-").itertuples(name=None))
         table = Sheet(title="", columns=["layer", *metrics], lines=lines)
         yield ReportFigure(learner=learner, view=table)
-
-
-_QUESTIONS = (
-    *(causes, missing, readable, parted, repaired),
-    *(retrained, course, budget, output, diagnostics),
-)

@@ -168,7 +168,7 @@ class Recorder:
         """Try on a few examples what would otherwise fail after hours of training."""
         # A model without shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
-            all_outputs(self.model, self._grows, self._examples.n_classes)
+            self._state()
             self._predict(self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0)
             if self._course is not None:
                 self._layer_predictions(self._course)
@@ -223,7 +223,7 @@ class Recorder:
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
-            write_tensors(all_outputs(self.model, self._grows, self._examples.n_classes), new)
+            write_tensors(self._state(), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
                 # What follows a different network is of no use beside this one. Before that
@@ -237,7 +237,7 @@ class Recorder:
             self._read(self._course)
 
     def _begun_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
-        """Return the course, None without `every`; raises InputError if a layer cannot be read."""
+        """Return the course, None without `every`; raises InputError for layers without it."""
         has_train = "train" in self._examples.splits
         if layers and (every is None or not has_train or isinstance(layers, str)):
             raise InputError("layers=['conv1'] are read by training examples: give every=, train=")
@@ -340,6 +340,9 @@ class Recorder:
         if equal:
             text = f"the network at tasks learned = {row} is {equal[0]}, bit for bit"
             warnings.warn(f"{text}: record the network that is trained", stacklevel=3)
+
+    def _state(self) -> dict[str, Tensor]:
+        return all_outputs(self.model, self._grows, self._examples.n_classes)
 
     def _logits(self, x: Any) -> Tensor:
         logits, classes = self._call(self.model, x), self._examples.n_classes

@@ -11,7 +11,7 @@ from probe.tables.statement_text import earlier_tasks, points
 from probe.tables.table_file import records, where
 
 _COST, _RETURNED, _OPEN, _LESS = "cost", "gave back", "cannot tell", "less than 1"
-_LITTLE, _SHOWN = 0.01, 0.0005
+_LITTLE = 0.01
 _MOST = 4  # layers that are named in a row
 
 
@@ -67,9 +67,10 @@ def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
             (layer, value), *others = by_verdict[verb]
             cells = [f"{layer} {verb} {value}", *map(" ".join, others)]
             yield f"changes of {_listed(cells, ', of ')}"
-    costs = [row for row in layers if verdict(row) == _COST]
-    least = max((row.low for row in costs), default=0)
-    if len(equal := [row.feature for row in costs if row.high >= least]) > 1 and not is_few:
+    rivals = [row for row in layers if verdict(row) in (_COST, _OPEN)]
+    least = max((row.low for row in rivals), default=0)
+    equal = [row.feature for row in rivals if row.high >= least]
+    if by_verdict[_COST] and len(equal) > 1 and not is_few:
         yield f"{_OPEN} which of {_listed(equal)} cost most"
     if by_verdict[_OPEN]:
         yield f"{_OPEN}: {_listed([*map(' '.join, by_verdict[_OPEN])])}"
@@ -87,8 +88,7 @@ def verdict(row: Any) -> str:
     """Decide by its interval whether a change cost points, gave some back, or did little."""
     if row.low > -_LITTLE and row.high < _LITTLE:
         return _LESS
-    # An end that is printed as 0.0 is not told apart from 0.
-    return _COST if row.low > _SHOWN else _RETURNED if row.high < -_SHOWN else _OPEN
+    return _COST if row.low > 0 else _RETURNED if row.high < 0 else _OPEN
 
 
 def _no_single_layer(mean: dict[tuple[str, str], Any]) -> Iterator[str]:
@@ -115,8 +115,13 @@ def _no_single_layer(mean: dict[tuple[str, str], Any]) -> Iterator[str]:
 def _with_ends(row: Any, is_few: bool = False) -> str:
     """Return points with their interval; those that a change gave back are positive."""
     sign = -1 if row.high < 0 else 1
-    low, high = sorted((sign * row.low, sign * row.high))
-    return points(sign * row.value) + f" [{points(low)}, {points(high)}]" * (not is_few)
+    ends = ", ".join(_end(end) for end in sorted((sign * row.low, sign * row.high)))
+    return points(sign * row.value) + f" [{ends}]" * (not is_few)
+
+
+def _end(end: float) -> str:
+    """Return the end of an interval in points, with more digits if it would be printed as 0.0."""
+    return points(end) if abs(end) >= 0.0005 or not end else f"{100 * end:.1g}"
 
 
 def _listed(cells: Sequence[str], between: str = ", ") -> str:

@@ -103,6 +103,8 @@ def interval(row: Any) -> str:
 def mean_and_interval(row: Any, scale: float = 100, digits: str = ".1f") -> str:
     """Return the mean of a row with its 95 % interval over seeds; a dash for None.
 
+    In percent, ends beyond 100 % are cut off.
+
     Args:
         row: The row, with mean, std and seeds.
         scale: The factor that multiplies the numbers.
@@ -110,14 +112,14 @@ def mean_and_interval(row: Any, scale: float = 100, digits: str = ".1f") -> str:
 
     >>> row = pd.DataFrame({"mean": [0.5, 0.5], "std": [math.nan, 0.1], "seeds": [1, 2]})
     >>> [mean_and_interval(one) for one in row.itertuples()]
-    ['50.0', '50.0 [-39.8, 139.8]']
+    ['50.0', '50.0 [-39.8, 100.0]']
     """
     if row is None or math.isnan(row.mean):
         return "-"
     half = half_width(row.std, row.seeds)
-    mean, low, high = (
-        f"{scale * x:{digits}}" for x in (row.mean, row.mean - half, row.mean + half)
-    )
+    most = 1 if scale == 100 else math.inf
+    ends = max(row.mean - half, -most), min(row.mean + half, most)
+    mean, low, high = (f"{scale * x:{digits}}" for x in (row.mean, *ends))
     return mean if math.isnan(half) else f"{mean} [{low}, {high}]"
 
 

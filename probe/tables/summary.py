@@ -112,9 +112,10 @@ def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
 
 def _in_every_order(table: pd.DataFrame) -> pd.DataFrame:
     """Put the F1 of networks without an order at the position of its task in each order."""
-    places = table.loc[table["order"] != "", ["order", "task", "task_position"]]
-    places = places.dropna().drop_duplicates()
-    is_without = (table["order"] == "") & table["task"].isin(places["task"])
+    is_f1 = (table["metric"] == "f1") & (table["task"] != "")
+    places = table.loc[is_f1 & (table["order"] != ""), ["order", "task", "task_position"]]
+    places = places.drop_duplicates()
+    is_without = is_f1 & (table["order"] == "") & table["task"].isin(places["task"])
     placed = table[is_without].drop(columns=["order", "task_position"]).merge(places, on="task")
     return pd.concat([table[~is_without], placed])
 

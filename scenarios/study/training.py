@@ -309,7 +309,7 @@ class LearnedNetworks:
         state = {**learner.state(), **cost.to_state()}
         self.store.save_checkpoint(self._steps[done], learner.model.state_dict(), state)
         if self.source.study.probing.checkpoints == "needed":
-            # A resumed run goes on from the one just saved; only diagnostics read earlier models.
+            # A resumed run goes on from the one just saved; comparisons read earlier models.
             probing = self.source.study.probing
             compared = (probing.diagnostics or probing.hybrids) and not self.job.without
             self.store.drop_checkpoint(self._steps[done - 1], model=not compared)

@@ -119,7 +119,7 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
             of_features = (pra.get((learner, feature)) for feature in features)
             rows = (*of_features, a.get(learner), f.get(learner))
             if any(rows):
-                lines.append((learner, *map(_cell, rows)))
+                lines.append((learner, *map(mean_and_interval, rows)))
         show_sheet(console, Sheet(title="", columns=["learner", *features, "A", "F"], lines=lines))
 
 
@@ -150,17 +150,12 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
         for learner in learners:
             omegas = [rows.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
             size, spent = rows.get((learner, "model_size_mb")), seconds.get(learner)
-            cells = [_cell(row, 1, ".3f") for row in omegas]
+            cells = [mean_and_interval(row, 1, ".3f") for row in omegas]
             cells.append("-" if size is None else f"{size.mean:.2f}")
             cells.append("-" if spent is None else f"{spent:.1f}")
             lines.append((learner, *cells))
         columns = ["learner", "base", "new", "all", "MB", "seconds"]
         show_sheet(console, Sheet(title="", columns=columns, lines=lines))
-
-
-def _cell(row: Any, scale: float = 100, digits: str = ".1f") -> str:
-    """Return a mean with its interval below it: many features fit into 80 columns."""
-    return mean_and_interval(row, scale, digits).replace(" ", "\n", 1)
 
 
 def _rows_by(table: pd.DataFrame, *columns: str) -> dict[Any, Any]:

@@ -13,7 +13,7 @@ from scenarios.commands.screen.terminal import show_line
 def show_sheet(console: Console, sheet: Sheet) -> None:
     """Print a sheet with its heading, if it has one, and the sentences below it.
 
-    Only a long first cell of a line is folded.
+    Only a long first cell of a line is folded; intervals go below their means where it is narrow.
 
     Args:
         console: The console to print to.
@@ -22,12 +22,13 @@ def show_sheet(console: Console, sheet: Sheet) -> None:
     if sheet.heading:
         console.print(printable(sheet.heading), markup=False, highlight=False)
     table = Table(box=SIMPLE, padding=0, pad_edge=False)
-    for column in sheet.columns:
-        table.add_column(Text(printable(column)), justify="right", no_wrap=True)
+    for k, column in enumerate(sheet.columns):
+        has_intervals = any("[" in line[k] for line in sheet.lines)
+        table.add_column(Text(printable(column)), justify="right", no_wrap=not has_intervals)
     first = table.columns[0]
     first.justify, first.no_wrap, first.overflow = "left", False, "fold"
     for name, *rest in sheet.lines:
-        table.add_row(Text(printable(name)), *(Text(printable(cell, "\n")) for cell in rest))
+        table.add_row(Text(printable(name)), *(Text(printable(cell)) for cell in rest))
     console.print(table)
     for sentence in sheet.after:
         show_line(sentence)

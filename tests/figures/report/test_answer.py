@@ -139,7 +139,7 @@ WITHOUT = {
         ({"room": 0.01}, "little room at conv1, conv2, output: "),
         ({"orders": 1}, "one task order: "),
         # Of the network, and not of one retrained from conv1.
-        ({"notes": new_table("notes", NOTES)}, "1 of 40 networks predicts"),
+        ({"notes": new_table("notes", NOTES)}, "1 of 30 networks predicts"),
         ({"notes": new_table("notes", RENAMED)}, "ft, after 5 tasks, in 1 run: its accuracy"),
         *(({"layers": rows}, f"no {control} was measured: ") for control, rows in WITHOUT.items()),
     ],

@@ -60,6 +60,7 @@ def test_a_layer_shown_to_be_worse_than_untrained_is_told_unless_it_is_withheld(
     assert found.partition("; worse than untrained: ")[2] == words
 
 
+LEARNED = ("yes", 0.07), ("open", 0.012), ("open", math.nan)
 OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
 
 
@@ -67,9 +68,10 @@ OTHER_MARGIN = stated("output", "no", 0.0, margin=0.08)
     ("statements", "text"),
     [
         (
-            [stated("conv2", "no", 0.0), stated("conv2", "yes", 0.07, "learns_less")],
+            [stated("conv2", "no", 0.0), *(stated("conv2", *it, "learns_less") for it in LEARNED)],
             "conv2 forgot less than 1 point; conv2 never learned 7.0 points [6.0, 8.0] of what "
-            "offline training learns",
+            "offline training learns; conv2 never learned 1.2 points [0.2, 2.2] of what offline "
+            "training learns, not shown to exceed 1 point",
         ),
         (  # What was learned later was not never learned.
             [stated("conv2", "no", -0.1), stated("conv2", "yes", 0.12, "learns_less")],

@@ -16,6 +16,7 @@ from probe.training.loop import fit
 from tests.laws.other_device import OtherDevice
 
 TASKS = [[0, 1], [2, 3], [4, 5]]
+Tables = dict[str, pd.DataFrame]
 
 
 def network() -> nn.Module:
@@ -34,7 +35,7 @@ def networks() -> dict[int, nn.Module]:
     return {tasks_seen: network() for tasks_seen in range(4)}
 
 
-def tables(networks: dict[int, nn.Module], device: torch.device) -> dict[str, pd.DataFrame]:
+def tables(networks: dict[int, nn.Module], device: torch.device) -> Tables:
     networks = {t: deepcopy(network).to(device) for t, network in networks.items()}
     result = probe.analyze(
         networks, data(120), data(60), TASKS, ["2", "4"], offline=deepcopy(networks[2]),
@@ -47,16 +48,13 @@ def tables(networks: dict[int, nn.Module], device: torch.device) -> dict[str, pd
 
 
 @pytest.fixture(scope="module")
-def expected(networks: dict[int, nn.Module]) -> dict[str, pd.DataFrame]:
+def expected(networks: dict[int, nn.Module]) -> Tables:
     return tables(networks, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("fits", [True, False])
 def test_an_analysis_on_another_device_gives_the_same_tables(
-    networks: dict[int, nn.Module],
-    expected: dict[str, pd.DataFrame],
-    fits: bool,
-    monkeypatch: pytest.MonkeyPatch,
+    networks: dict[int, nn.Module], expected: Tables, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copied: list[FileRows] = []
     monkeypatch.setattr("probe.examples._LARGE", 2**25 if fits else 0)

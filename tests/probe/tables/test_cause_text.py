@@ -16,6 +16,7 @@ COST = (
     "of the 97.0 points forgotten of tasks 1 to 4, changes of conv3 cost 44.7 [42.7, 46.7], "
     "of output 34.4 [33.4, 35.4]"
 )
+RIVALS = "cannot tell which of conv3, bn cost most"
 
 
 def row(feature: str, quantity: str, value: float, half: float = 0.01, **cells: Any) -> Any:
@@ -48,6 +49,7 @@ def test_layers_that_cost_points_are_named_by_their_points_and_small_ones_withou
     ("pieces", "whole", "text"),
     [
         ({"bn": (0.02, 0.03)}, {}, "; cannot tell: bn 2.0 [-1.0, 5.0]"),
+        ({"bn": (0.3, 0.3004)}, {}, f"; {RIVALS}; cannot tell: bn 30.0 [-0.04, 60.0]"),
         ({"bn": (-0.2, 0.05)}, {}, "; changes of bn gave back 20.0 [15.0, 25.0]"),
         ({}, {"competition": 0.05}, "; more classes compete: 5.0 [4.0, 6.0] points"),
         ({}, {"competition": 0.01}, ""),  # its interval holds 0

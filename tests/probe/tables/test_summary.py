@@ -79,13 +79,10 @@ def test_rows_that_cannot_be_are_refused(average, last, told):
 @pytest.mark.parametrize(("orders", "expected"), [(1, [0.8, 0.2]), (2, [0.5, 0.5])])
 def test_f1_of_networks_without_an_order_is_of_the_tasks_at_each_position(orders, expected):
     at = {"metric": "f1", "feature": "conv1", "depth": 1, "tasks_seen": 2}
-    tasks = [
-        (order, task, abs(order - k)) for order in range(orders) for k, task in enumerate("ab")
-    ]
-    rows = [a_row(0, str(o), 0.1, **at, task=task, task_position=k + 1) for o, task, k in tasks]
-    for k, value in enumerate((0.8, 0.2)):
-        of_task = at | {"task": "ab"[k], "task_position": k + 1}
-        rows.append(a_row(0, "", value, learner="offline", **of_task))
+    places = [(str(o), task, 1 + abs(o - k)) for o in range(orders) for k, task in enumerate("ab")]
+    rows = [a_row(0, o, 0.1, **at, task=task, task_position=j) for o, task, j in places]
+    for task, j, value in (("a", 1, 0.8), ("b", 2, 0.2)):
+        rows.append(a_row(0, "", value, "offline", **at, task=task, task_position=j))
     summary = summarize(table(*rows)).query("learner == 'offline'")
     assert summary["mean"].tolist() == pytest.approx(expected)
 

@@ -195,13 +195,12 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
         job: A job of the plan.
 
     Returns:
-        A key for each earlier network, ten at most; none if the network is one block, all of it.
+        A key for each earlier network, ten at most.
     """
-    features = plan.learners[job.learner].features
-    is_other = job.offline or job.without or job.last < len(plan.tasks)
-    if not plan.hybrids or is_other or len(features) < 2:
+    if not plan.hybrids or job.offline or job.without or job.last < len(plan.tasks):
         return []
     earlier = [tasks_seen for tasks_seen in job.steps[:-1] if tasks_seen]
+    features = plan.learners[job.learner].features
     record = {REWOUND: plan.hybrids, "blocks": features, "orders": "by seed"}
     digest = fingerprint(record)[:8]
     return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(earlier)]

@@ -44,7 +44,7 @@ def _layers(cwd, name, features):
     return package.load(cwd / "runs" / name)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_an_own_cnn_by_a_plain_loop_and_its_checkpoints(probe, cwd, programs):
     programs("cnn.py", "--seeds", "2", "--epochs", "2")
     line = f"model cnn:build {FILES} --data cnn:load {TENS} --epochs 2 --workers 1 --tables"

@@ -237,7 +237,7 @@ def test_intervals_include_the_task_just_learned_and_only_later_ones_are_pale():
     rows = invented.rows(["er"], ["output"], tasks=2, orders=1)
     assert len(StudyTables(measurements=rows).seed_errors) == 3
     R = np.full((4, 3), 0.5)
-    assert [cell.weak for cell in _matrix(R).cells[2]] == [False, False, True]
+    assert [cell.tone for cell in _matrix(R).cells[2]] == [0, 0, None]
 
 
 def test_the_ceiling_is_the_last_row_of_the_offline_network():

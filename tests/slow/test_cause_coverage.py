@@ -14,7 +14,7 @@ from probe.tables.cause_text import verdict
 from probe.tasks import TestExamples
 from tests.probe.analysis.made_up import CLASSES, ORDERS, TASKS, World, drawn, layout
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.soak
 
 LAYERS = ("conv1", "conv2", "output")
 SETS = [names for m in range(4) for names in combinations(LAYERS, m)]
@@ -76,7 +76,7 @@ def study(seeds, examples, chance):
             )
 
 
-@pytest.mark.parametrize("seeds", [3, *(pytest.param(n, marks=pytest.mark.soak) for n in (5, 10))])
+@pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_intervals_of_causes_cover_the_truth_in_95_percent(seeds):
     """The shares in docs/believe.md are of 1,000 studies of each size."""
     shares, wrong = coverage(seeds, studies := 150)

@@ -64,6 +64,7 @@ def test_a_study_that_grows(tmp_path: Path, seed: int) -> None:
         assert measured(grown.root).keys() >= measured(fresh.root).keys()
 
 
+@pytest.mark.soak
 def test_probe_model(tmp_path: Path) -> None:
     own = Own(tmp_path).written()
     own.keep(own.run())

@@ -20,7 +20,8 @@ SHAPES = {
     **dict.fromkeys(("mnist", "fashion_mnist"), (10, (1, 28, 28))),
     **dict.fromkeys(("cifar10", "svhn"), (10, (3, 32, 32))),
     **{"cifar100": (100, (3, 32, 32)), "spoken_digits": (10, (1, 24, 24))},
-    **{"cub200.npz": (200, (2048,)), "audioset.npz": (100, (1280,))},
+    **{"cub200.npz": (200, (2048,)), "cifar100-features.npz": (100, (1024,))},
+    "audioset.npz": (100, (1280,)),
 }
 
 

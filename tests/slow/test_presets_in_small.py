@@ -15,8 +15,7 @@ from tests.scenarios.data.test_datasets import write_svhn
 pytestmark = pytest.mark.soak
 
 SMALL = "--train-limit 40 --test-limit 40 --epochs 1 --seeds 1 --workers 1 --device cpu"
-# Classes and the shape of an input.
-SHAPES = {
+SHAPES = {  # classes, and the shape of an input
     **dict.fromkeys(("mnist", "fashion_mnist"), (10, (1, 28, 28))),
     **dict.fromkeys(("cifar10", "svhn"), (10, (3, 32, 32))),
     **{"cifar100": (100, (3, 32, 32)), "spoken_digits": (10, (1, 24, 24))},

@@ -89,8 +89,8 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
     is_open, yes = verdicts == "open", forgets[verdicts == "yes"]
     gained = _gained(forgets)
     some = forgets[is_open & (forgets["low"] > 0)]
-    no, seen = forgets[verdicts == "no"], [*gained["feature"]]
-    improved = no[(no["high"] < 0) & (no["value"] < -LEAST) & ~no["feature"].isin(seen)]
+    no = forgets[verdicts == "no"]
+    improved = no[no["high"].between(-no["margin"], 0, inclusive="left") & (no["value"] < -LEAST)]
     unclear = forgets[is_open & (forgets["low"] <= 0)]
     # What is below a margin of one point is nothing to speak of.
     within = no[(no["low"] > 0) & (no["margin"] > LEAST)]

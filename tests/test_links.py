@@ -1,7 +1,5 @@
 """Relative links of the pages lead to files and headings that exist; `make docs` is not needed."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

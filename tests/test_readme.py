@@ -1,7 +1,5 @@
 """The examples of the README and of the pages beside it do what they say."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 import json

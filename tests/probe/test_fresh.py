@@ -1,7 +1,5 @@
 """The parameters that are trained downstream of a feature, and their fresh values."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

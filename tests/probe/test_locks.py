@@ -1,7 +1,5 @@
 """Locks of folders: one holder at a time, released by its death; a look changes nothing."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Sizes in text, free memory by made-up system files, and mapped files that leave nothing."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Predictions that depend on the batch are refused, whatever reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from torch.nn import functional
 
 import probe
 from probe.errors import InputError
+from probe.training.evaluation import check_independence
 from tests.laws.zoo.hostile import prompts
 from tests.laws.zoo.written import ABC, Written
 
@@ -56,3 +55,7 @@ def test_a_prompt_of_the_batch_is_refused(tmp_path: Path) -> None:
     model, *_ = prompts.l2p_by_batch.made()
     with pytest.raises(InputError, match="the output of an example depends"):
         probe.Recorder(tmp_path, model, data((4, 8)), TASKS).after_task(1)
+
+
+def test_what_the_size_of_a_batch_rounds_is_not_refused() -> None:
+    check_independence(lambda x: [("fired", x + (len(x) < 16))], *data((6,)))

@@ -70,7 +70,7 @@ def test_mypy_accepts_it(tree):
     run(tree, "mypy")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_tests_of_its_rooms_go_through_it(tree):
     targets = dict.fromkeys(" ".join(ROOMS.values()).split())
     chosen = ["-m", "not slow", "-k", " or ".join(ROOMS)]

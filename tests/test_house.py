@@ -1,7 +1,5 @@
 """Rules of the house that neither ruff nor import-linter knows, and that warnings of ours fail."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import warnings

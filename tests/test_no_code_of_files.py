@@ -3,8 +3,6 @@
 That hostile files are refused and their code does not run is shown in `test_bad_input`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -4,8 +4,6 @@ Names of a module must be read in it, imported or named elsewhere; methods, fiel
 must be read anywhere. Use in documentation and doctests counts, in tests it does not.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

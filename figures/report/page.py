@@ -39,8 +39,8 @@ PAGE = "report.html"
 """The file in a run directory."""
 
 _YES = (
-    "Statements that are not in doubt, within their 95 % intervals; no number in italics or "
-    "stripes. "
+    "Yes: each statement above, within its 95 % interval, unless it says that it is in doubt; in "
+    "the maps, each number that is neither in italics nor striped. "
 )
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for

@@ -19,7 +19,13 @@ from figures.tables import unjudged
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
-from probe.tables.layer_text import count_tasks, interval, mean_and_interval, per_class_of
+from probe.tables.layer_text import (
+    count_tasks,
+    interval,
+    mean_and_interval,
+    per_class_of,
+    retained,
+)
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import OFFLINE, Tables
 from probe.tables.sheets import Sheet
@@ -80,11 +86,13 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 def _reached(layers: pd.DataFrame, quantities: Sequence[str]) -> Iterator[ReportFigure]:
     """Yield quantities of layers over all tasks, a table for each learner and readout."""
     for (learner, readout), rows in maps.of_layers(where(layers, task_position=None)):
-        by_key = {(row.feature, row.quantity): row for row in rows.itertuples()}
-        names = list(rows["feature"].unique())
-        cells = ([interval(by_key.get((name, q))) for q in quantities] for name in names)
-        lines = [(name, *texts) for name, texts in zip(views.short(names), cells, strict=True)]
-        columns = ["layer", *((_REACHED | _LACKING)[q] for q in quantities)]
+        layers = rows.groupby("feature", sort=False)
+        by_quantity = [{row.quantity: row for row in layer.itertuples()} for _, layer in layers]
+        lines = [
+            (name, *(interval(layer.get(q)) for q in quantities), retained(layer))
+            for name, layer in zip(views.short([*layers.groups]), by_quantity, strict=True)
+        ]
+        columns = ["layer", *((_REACHED | _LACKING)[q] for q in quantities), "retained"]
         view = Sheet(title="", columns=columns, lines=lines)
         # It stays, whatever readout a reader chooses for the maps.
         yield ReportFigure(learner=learner, title=readout, view=view)

@@ -44,10 +44,11 @@ def _sentences(rows: pd.DataFrame) -> Iterator[str]:
     elif not total.low > 0:
         return
     said = "forgotten" if total.quantity == "forgotten" else "lost"
-    sentence = (
-        f"of the {points(total.value)} points {said} of "
-        f"{earlier_tasks(positions, int(max(positions)))}, {'; '.join(_parts(mean, is_few))}"
+    whole = (
+        f"{points(total.value)} points {said} of {earlier_tasks(positions, int(max(positions)))}"
     )
+    unranked = "" if is_few else _unranked(mean)
+    sentence = f"of the {whole}{unranked}, {'; '.join(_parts(mean, is_few))}"
     few = f" ({total.seeds} of the {FEWEST} seeds that statements need)"
     yield sentence + few * bool(is_few)
     if not is_few:
@@ -67,11 +68,6 @@ def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
             (layer, value), *others = by_verdict[verb]
             cells = [f"{layer} {verb} {value}", *map(" ".join, others)]
             yield f"changes of {_listed(cells, ', of ')}"
-    rivals = [row for row in layers if verdict(row) in (_COST, _OPEN)]
-    least = max((row.low for row in rivals), default=0)
-    equal = [row.feature for row in rivals if row.high >= least]
-    if by_verdict[_COST] and len(equal) > 1 and not is_few:
-        yield f"{_OPEN} which of {_listed(equal)} cost most"
     if by_verdict[_OPEN]:
         yield f"{_OPEN}: {_listed([*map(' '.join, by_verdict[_OPEN])])}"
     if by_verdict[_LESS]:
@@ -82,6 +78,17 @@ def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
         yield f"more classes compete: {sign}{_with_ends(competition, is_few)} points"
     if (error := max((row.sampling_error for row in layers), default=0)) >= 0.0005:
         yield f"drawing orders of layers adds a standard error of up to {points(error)}"
+
+
+def _unranked(mean: dict[tuple[str, str], Any]) -> str:
+    """Return the layers any of which may have cost most, in brackets, if there are several."""
+    layers = [row for (quantity, _), row in mean.items() if quantity == "attributed"]
+    rivals = [row for row in layers if verdict(row) in (_COST, _OPEN)]
+    least = max((row.low for row in rivals), default=0)
+    equal = [row.feature for row in rivals if row.high >= least]
+    if len(equal) < 2 or least <= 0:
+        return ""
+    return f" (open: which of {_listed(equal)} cost most)"
 
 
 def verdict(row: Any) -> str:

@@ -50,7 +50,7 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
         by_depth = rows.sort_values("depth", kind="stable")
         for feature, quantities in by_depth.groupby("feature", sort=False):
             layer = {row.quantity: row for row in quantities.itertuples()}
-            lines.append((feature, *(_points(layer, q) for q in _QUANTITIES), _retained(layer)))
+            lines.append((feature, *(_points(layer, q) for q in _QUANTITIES), retained(layer)))
         sheets.append(
             Sheet(
                 of="" if one_network else learner,
@@ -209,8 +209,12 @@ def _points(layer: Mapping[str, Any], quantity: str) -> str:
     return "-" if row is None or math.isnan(row.value) else points(row.value)
 
 
-def _retained(layer: Mapping[str, Any]) -> str:
-    """Return the share retained in percent with its interval, or the reason why there is none."""
+def retained(layer: Mapping[str, Any]) -> str:
+    """Return the share retained in percent with its interval, or the reason why there is none.
+
+    Args:
+        layer: The row of each quantity of a layer.
+    """
     row, above = layer.get("retained"), layer.get("above_floor")
     if above and above.high < 0:
         # Also where there is too little room for a share.

@@ -1,7 +1,5 @@
 """Files that are damaged, hostile or no such file: data, features, matrices, weights, tables."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the bad inputs are made of: files that are good but for one thing, and traps."""
 
-from __future__ import annotations
-
 import io
 import os
 import pickle

@@ -1,7 +1,5 @@
 """A user's own networks, checkpoints, data and code, each with one mistake."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import nn

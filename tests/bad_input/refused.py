@@ -1,7 +1,5 @@
 """What every bad input must end in."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

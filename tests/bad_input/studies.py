@@ -1,7 +1,5 @@
 """Flags that cannot have their values, and studies in files that are none."""
 
-from __future__ import annotations
-
 from tests.bad_input.making import TINY, TRAP, study
 
 LINES = {

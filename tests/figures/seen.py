@@ -1,5 +1,6 @@
 """What is to be seen in a figure, and what makes it unfit for print."""
 
+from functools import cache, partial
 from unittest.mock import patch
 
 import numpy as np
@@ -99,7 +100,7 @@ def text_faults(figure):
     found = texts(figure)
     boxes = np.array([text.get_window_extent().extents for text in found])
     home = {id(text): axes for axes in figure.axes for text in axes.texts}
-    faults = []
+    faults, ink = [], cache(partial(_ink, figure))
     for text, box in zip(found, boxes, strict=True):
         said = repr(text.get_text())
         if text.get_fontsize() < SMALLEST_PRINT:
@@ -110,7 +111,7 @@ def text_faults(figure):
         if any(_meet(box, axes.get_window_extent().extents) for axes in others):
             faults.append(f"{said} covers a panel")
     for a, b in zip(*np.nonzero(_meet(boxes[:, None], boxes[None])), strict=True):
-        if a < b and _ink_meets(figure, found[a], found[b]):
+        if a < b and _ink_meets(ink, found[a], found[b]):
             faults.append(f"{found[a].get_text()!r} overlaps {found[b].get_text()!r}")
     return faults
 
@@ -133,11 +134,11 @@ def _meet(a, b):
     return (a[..., :2] < b[..., 2:] - 0.5).all(-1) & (b[..., :2] < a[..., 2:] - 0.5).all(-1)
 
 
-def _ink_meets(figure, *texts):
+def _ink_meets(ink, *texts):
     """Upright texts that meet as boxes do; a slanted one is judged by its pixels."""
     if all(text.get_rotation() % 90 == 0 for text in texts):
         return True
-    return np.logical_and(*(_ink(figure, text) for text in texts)).any()
+    return np.logical_and(*map(ink, texts)).any()
 
 
 def _ink(figure, text):

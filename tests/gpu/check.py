@@ -5,8 +5,6 @@ runs small ones on the CPU, which shows that the checks themselves work. On an H
 six minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -5,7 +5,7 @@ import torch
 
 from tests.gpu import check
 
-LONG = {"compare_with_cpu", "repeat", "probe_resnet", "run_two_workers", "run_ray"}
+LONG = {"compare_with_cpu", "repeat", "probe_resnet", "run_two_workers", "run_ray", "copy_batches"}
 QUICK = [one for one in check.CHECKS if one.__name__ not in LONG]
 
 

@@ -1,7 +1,5 @@
 """Confusion counts of a network, as the tests of several rooms need them."""
 
-from __future__ import annotations
-
 from probe.examples import Labeled
 from probe.metrics.counts import Counts
 from probe.training.evaluation import Logits, predict_each

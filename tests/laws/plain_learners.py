@@ -4,8 +4,6 @@ One loop over tasks, epochs and batches; memories are lists, the teacher is a de
 unfused Adam. It shares with the product only the seeds of its random streams.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from typing import Any

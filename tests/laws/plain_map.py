@@ -5,8 +5,6 @@ the prototypes themselves, step after step. `sessions` are those of GeppNet and 
 joined data.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ One vector of all parameters, one Fisher per task, the penalty a part of the los
 differentiates, torch's unfused optimizers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -5,8 +5,6 @@ pass of the whole network in every step. It shares with the product only the see
 streams, so that both draw the same batches and the same fresh weights.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The tables of a run directory as frames: the names of files and columns stand here only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

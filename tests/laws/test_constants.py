@@ -1,7 +1,5 @@
 """Constants at which work is cut into blocks or rounded: on both sides as without blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """What is tested is in eval mode: no test example's prediction depends on the others."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every layer's quantity and metric against plain loops over rows, and rows over the networks."""
 
-from __future__ import annotations
-
 import copy
 from itertools import combinations, permutations, product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The device of `other_device` computes as the CPU does, and refuses and counts as a GPU does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

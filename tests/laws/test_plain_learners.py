@@ -4,8 +4,6 @@ The network has batch norm and dropout: what teaches, projects, chooses or class
 eval mode.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 from typing import Any

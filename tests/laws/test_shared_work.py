@@ -1,7 +1,5 @@
 """Work that is shared or skipped: what differs in one setting gets what it gets on its own."""
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil
@@ -107,8 +105,11 @@ def variants(kind: str) -> dict[str, dict[str, Any]]:
     return {name: {"kind": kind, **own} for name, own in found.items()}
 
 
+@pytest.mark.parametrize(
+    "kinds", [["lwf", "ewc", "gem"], pytest.param(SHARING, marks=pytest.mark.soak)]
+)
 def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kinds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every setting of every learner whose first task is shared: weights, losses and cost."""
     learn, train = Learner.learn, Learner.train
@@ -135,7 +136,7 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
 
     monkeypatch.setattr(Learner, "learn", watched)
     monkeypatch.setattr(Learner, "train", counted)
-    learners = {name: own for kind in SHARING for name, own in variants(kind).items()}
+    learners = {name: own for kind in kinds for name, own in variants(kind).items()}
     study = changed(BASE, "probing.readouts", {"retrain": {"steps": "last"}})
     study = changed(study, "network", {"name": "mlp", "features": ["output"]})
     run(tmp_path / "all", {**study, "learners": learners})
@@ -144,8 +145,11 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
     assert len(states) <= trained.count(0) - len(compared) < len(compared) / 2
 
 
-CHANGES: list[tuple[str, Any]] = [
-    *((f"retraining.{name}", OTHER[name]) for name in Recipe.__pydantic_fields__),
+CHANGES: list[Any] = [
+    *(
+        pytest.param(f"retraining.{name}", OTHER[name], marks=pytest.mark.soak if later else ())
+        for later, name in enumerate(Recipe.__pydantic_fields__)
+    ),
     *((f"training.{name}", OTHER[name]) for name in ("init", "precision", "clip_norm")),
     *(
         (f"probing.readouts.{name}.{setting}", OTHER[setting])

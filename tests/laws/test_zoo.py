@@ -32,6 +32,7 @@ LIBRARIES = {
     "resmlp nest test_nfnet densenet121",
     "transformers": "bert deberta_v2 funnel gptj mistral opt whisper swin dinov2 poolformer",
 }
+SLOWEST = ("shufflenet", "swin_v2", "deberta_v2", "funnel")
 SMALL = {**HOSTILE, **CHAINS}
 
 
@@ -56,7 +57,12 @@ def test_a_network_built_twice_takes_the_weights_in_a_file(name: str, tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("library", "name"), [(key, name) for key in LIBRARIES for name in LIBRARIES[key].split()]
+    ("library", "name"),
+    [
+        pytest.param(key, name, marks=pytest.mark.soak if name in SLOWEST else ())
+        for key in LIBRARIES
+        for name in LIBRARIES[key].split()
+    ],
 )
 def test_networks_of_libraries_are_cut_rightly_and_retrained(library: str, name: str) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed; `make zoo` installs it")

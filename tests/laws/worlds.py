@@ -4,8 +4,6 @@ One is of networks in files that were never trained, by `analyze`; one of a stud
 train a network with batch norm and dropout, of which every state is kept.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 from pathlib import Path

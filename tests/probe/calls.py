@@ -1,7 +1,5 @@
 """Calls from Python on small models, for what goes through and for what is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

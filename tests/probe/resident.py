@@ -1,7 +1,5 @@
 """What this process holds in memory, as Linux counts it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

@@ -1,7 +1,5 @@
 """Calls that cannot be answered: one sentence each, before any training."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

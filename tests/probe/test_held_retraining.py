@@ -1,7 +1,5 @@
 """Partial retraining as a result to hold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

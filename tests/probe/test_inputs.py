@@ -1,7 +1,5 @@
 """Several inputs, by position or by name, and models that are called in a way of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Multiples of the epochs, read off one training, are what trainings of these lengths give."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

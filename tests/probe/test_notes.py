@@ -1,7 +1,5 @@
 """What would be misleading in silence is noted, case by case; of a sound model nothing is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

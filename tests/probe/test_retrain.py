@@ -1,7 +1,5 @@
 """The protocol on one model: its laws, and its agreement with the plain implementation."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

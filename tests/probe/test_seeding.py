@@ -1,7 +1,5 @@
 """Lent generators, and models that draw by themselves: same seed, same predictions."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Callable

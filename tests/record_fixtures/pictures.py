@@ -1,7 +1,5 @@
 """The tiny pictures and the tiny network of the runs in this folder."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

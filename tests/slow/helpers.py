@@ -1,7 +1,5 @@
 """`probe run` as it is typed, kills, and small disks."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

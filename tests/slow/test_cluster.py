@@ -1,7 +1,5 @@
 """The jobs of a study on a Ray cluster, whose workers and nodes are killed."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -43,6 +41,7 @@ def nodes() -> Iterator[Any]:
     nodes.shutdown()
 
 
+@pytest.mark.soak
 def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> None:
     """And what others do at that moment does not go on."""
     work = work_of(tmp_path / "run", {FIRST: "unwritten output after 2"})

@@ -1,7 +1,5 @@
 """Files beside a study are no code, whatever they are called and whoever does the jobs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ Seeds, test examples and both together differ by chance, and all models of a stu
 truth is known in closed form (tests/probe/analysis/made_up.py).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

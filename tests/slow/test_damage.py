@@ -1,7 +1,5 @@
 """Files of a run directory that are not as they were written, as `probe run` meets them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import pickle

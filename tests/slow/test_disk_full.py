@@ -1,7 +1,5 @@
 """A disk that is full or read-only: one sentence, nothing lost, and the same command goes on."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

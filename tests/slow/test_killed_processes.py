@@ -1,7 +1,5 @@
 """Processes that are killed -9: the kernel frees their lock, and whoever comes next goes on."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Workers of a pool that are killed: a measurement of their job is lost, nobody left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Generator
@@ -98,6 +96,7 @@ def test_a_worker_killed_between_two_jobs_is_replaced(tmp_path, monkeypatch) -> 
     assert len(pools) == 2
 
 
+@pytest.mark.soak
 def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) -> None:
     """With it all workers are lost, once."""
     work, watched = work_of(tmp_path / "run", {SICK: "wait output after 3"}), Watched()

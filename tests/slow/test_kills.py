@@ -1,7 +1,5 @@
 """Whatever is killed at random moments: the same tables, and nothing that was finished is lost."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable

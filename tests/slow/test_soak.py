@@ -1,7 +1,5 @@
 """Processes that share a run directory, killed -9 at random moments and started again."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """SIGTERM and Ctrl-C at any moment: gone, with one line, and the same tables later."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A cut under examination, beside the plain model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """Networks drawn at random: layers, skips, views and writes in place in any order."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import partial

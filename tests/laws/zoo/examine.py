@@ -1,7 +1,5 @@
 """Cut a network at its features and check every law on the cuts."""
 
-from __future__ import annotations
-
 import copy
 import re
 import traceback

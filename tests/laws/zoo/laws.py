@@ -1,7 +1,5 @@
 """Laws of every cut, checked from outside: against the plain model and by brute force."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Networks of the zoo: their models, their inputs, the features at which they are cut."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Chains of modules, and networks for tests of all that uses cuts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

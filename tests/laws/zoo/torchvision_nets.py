@@ -1,7 +1,5 @@
 """Networks of torchvision's families of classifiers, small where they can be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

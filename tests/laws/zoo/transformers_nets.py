@@ -1,7 +1,5 @@
 """Networks of transformers from tiny configurations: nothing is downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Small networks written as a function: the layers by name, the forward pass as the body."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small networks on the digits, in all the states that an analysis tells apart."""
 
-from __future__ import annotations
-
 import copy
 from collections import OrderedDict
 from functools import cache

@@ -1,7 +1,5 @@
 """A[l, t, j] of networks whose layers are known to hold what they hold: laws of the whole."""
 
-from __future__ import annotations
-
 import copy
 import math
 from itertools import product

@@ -1,7 +1,5 @@
 """Requests that an analysis refuses: in one sentence, before any training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

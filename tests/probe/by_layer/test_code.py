@@ -1,7 +1,5 @@
 """The hash of the code that makes a job's results: the modules that it covers."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterator
 

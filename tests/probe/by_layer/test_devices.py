@@ -52,7 +52,7 @@ def expected(networks: dict[int, nn.Module]) -> Tables:
     return tables(networks, torch.device("cpu"))
 
 
-@pytest.mark.parametrize("fits", [True, False])
+@pytest.mark.parametrize("fits", [pytest.param(True, marks=pytest.mark.soak), False])
 def test_an_analysis_on_another_device_gives_the_same_tables(
     networks: dict[int, nn.Module], expected: Tables, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,5 @@
 """An analysis that leaves a run directory: stopped, repeated, and of files."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

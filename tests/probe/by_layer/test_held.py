@@ -1,7 +1,5 @@
 """An analysis as a result to hold: its tables are those of a study, and come back from a folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

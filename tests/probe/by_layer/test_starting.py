@@ -1,7 +1,5 @@
 """A layer that was overwritten is the first to fall below the ceiling, whatever the network."""
 
-from __future__ import annotations
-
 import copy
 from collections import OrderedDict
 from collections.abc import Sequence

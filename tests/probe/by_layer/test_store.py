@@ -1,7 +1,5 @@
 """The results of a job: what was finished reads back bit for bit, and nothing else is believed."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

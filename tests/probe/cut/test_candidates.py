@@ -1,7 +1,5 @@
 """The features that a model offers, against plain hooks, autograd and the cuts themselves."""
 
-from __future__ import annotations
-
 from collections import Counter, OrderedDict
 from functools import partial
 from typing import Any

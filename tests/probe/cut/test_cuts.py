@@ -1,7 +1,5 @@
 """Cuts are made once for an architecture, and used again for its other weights."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

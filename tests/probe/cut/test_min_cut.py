@@ -1,7 +1,5 @@
 """What is kept of a frozen part is the cheapest that would do."""
 
-from __future__ import annotations
-
 from itertools import chain, combinations
 
 from hypothesis import given, settings, strategies as st

@@ -1,7 +1,5 @@
 """The model's own forward runs behind the feature, and nothing that is frozen is computed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

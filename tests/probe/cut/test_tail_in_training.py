@@ -1,7 +1,5 @@
 """What is done to a frozen value behind the feature is done anew at every step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data that are shuffled, augmented or split among workers give the same examples each time."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

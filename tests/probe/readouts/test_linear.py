@@ -1,7 +1,5 @@
 """The linear probe against scikit-learn: objective, predictions, what must make a difference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The matrix of a feature holds what its module gives, whatever the cut keeps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

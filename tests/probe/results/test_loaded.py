@@ -1,7 +1,5 @@
 """A study's run directory as a result in Python: the same numbers as its own tables."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The predictions are all that the tables are made of, in the order of the caller's test data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

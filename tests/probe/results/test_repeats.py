@@ -1,7 +1,5 @@
 """Networks that are the same network are said to be, and no statement rests on them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scores of a study against counts by hand and published tables: Omegas, forgetting, CLscore."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

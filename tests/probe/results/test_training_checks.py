@@ -1,7 +1,5 @@
 """Networks that cannot be what they are said to be are noted, and others are not."""
 
-from __future__ import annotations
-
 import copy
 from collections import OrderedDict
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Invented rows of a small study, of every kind that a real one has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

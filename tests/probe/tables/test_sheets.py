@@ -1,7 +1,5 @@
 """Tables as text, HTML and LaTeX: nothing in a name can break out of its cell."""
 
-from __future__ import annotations
-
 import html
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A study of which a job fails: the rest goes on, and failures are listed at the end."""
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`probe init`: the study it writes runs as it is, and no file is overwritten."""
 
-from __future__ import annotations
-
 import csv
 import re
 import tomllib

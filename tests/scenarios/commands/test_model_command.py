@@ -1,7 +1,5 @@
 """`probe model` on checkpoints gives what the study gave that has trained them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

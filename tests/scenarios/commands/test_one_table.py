@@ -1,7 +1,5 @@
 """One table, whichever way networks come: the same bytes in memory, from files and in a study."""
 
-from __future__ import annotations
-
 import importlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Output of `probe run`: the plan of cached activations before a study, Kemker's table after it."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any

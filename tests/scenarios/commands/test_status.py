@@ -1,7 +1,5 @@
 """`probe status`: the jobs that run, failed and finished, and not a byte is written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

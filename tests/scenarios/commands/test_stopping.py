@@ -1,7 +1,5 @@
 """A block that is asked to stop ends at once, or is ended, and gives back what it has borrowed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """A study's file alone runs no code, whatever it names: only what is typed is imported."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from pathlib import Path

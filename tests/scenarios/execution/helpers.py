@@ -1,7 +1,5 @@
 """A study whose jobs take a tenth of a second, jobs that end badly, and other processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

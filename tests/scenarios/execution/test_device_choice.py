@@ -1,7 +1,5 @@
 """The executor of a command line, its devices, and refusals."""
 
-from __future__ import annotations
-
 import os
 from contextlib import nullcontext
 from typing import Any

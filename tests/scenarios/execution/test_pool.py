@@ -1,7 +1,5 @@
 """The processes of a pool: the tables of one process, preloaded, gone when not needed."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial

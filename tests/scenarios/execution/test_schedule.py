@@ -1,7 +1,5 @@
 """All jobs to their end: killed ones again, those of others skipped, waited for and taken over."""
 
-from __future__ import annotations
-
 import shutil
 from collections import defaultdict
 from collections.abc import Generator

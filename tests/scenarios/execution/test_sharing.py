@@ -1,7 +1,5 @@
 """Several processes on one run directory: the tables of one, and no job done twice."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from functools import partial

@@ -1,7 +1,5 @@
 """A job carried out under its lock, on one thread, and its reported end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Diagnostics of a study against its checkpoints in plain numpy; batch norm's statistics."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from pathlib import Path
 

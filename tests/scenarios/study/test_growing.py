@@ -1,7 +1,5 @@
 """A study grows and shrinks: only what is new is computed, and nothing old is lost or mixed in."""
 
-from __future__ import annotations
-
 import io
 from contextlib import redirect_stdout
 

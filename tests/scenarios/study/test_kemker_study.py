@@ -1,7 +1,5 @@
 """Kemker's scenarios through a study: its tables against a plain re-evaluation of what it saved."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

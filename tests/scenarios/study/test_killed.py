@@ -1,7 +1,5 @@
 """Killed at any moment and started again, a study gives the same tables, bit for bit."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Notes in a study, from a measurement to what the commands print; and several budgets."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

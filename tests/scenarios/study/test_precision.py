@@ -1,7 +1,5 @@
 """The precision `auto`: chosen by a measurement, once for a run directory."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -6,8 +6,6 @@ every machine.
 `python -m tests.scenarios.study.test_results_version` writes them anew.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

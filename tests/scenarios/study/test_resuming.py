@@ -1,7 +1,5 @@
 """A job goes on where it was stopped, to the same results; a senseless checkpoint is set aside."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from functools import cache

@@ -1,7 +1,5 @@
 """The dangerous direction, by really running jobs: one fingerprint, one result, bit for bit."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small study over made data, changes of all its fields, and a job's folder filled by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Never
 

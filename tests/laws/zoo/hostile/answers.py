@@ -1,7 +1,5 @@
 """Networks that hide something: logits in an answer, the model in a wrapper, a step in numpy."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any

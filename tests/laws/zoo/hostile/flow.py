@@ -1,7 +1,5 @@
 """Networks whose forward pass is awkward: calls twice, branches, mixes rows, draws, remembers."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

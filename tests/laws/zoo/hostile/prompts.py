@@ -1,7 +1,5 @@
 """Networks that choose prompts by their input: L2P and DualPrompt, on four tokens of width 8."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

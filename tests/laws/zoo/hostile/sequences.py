@@ -1,7 +1,5 @@
 """Networks over time or words: attention, recurrence, embeddings, masks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

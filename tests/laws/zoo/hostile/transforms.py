@@ -1,7 +1,5 @@
 """Networks that compute with transforms of torch.func, compiled code, sparse and nested tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Networks that write in place, into views and into what a skip carries across the cut."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -83,6 +83,14 @@ class Counts:
         total, correct = self.table[labels].sum(), self.table[labels, labels].sum()
         return int(correct) / int(total) if total else float("nan")
 
+    def precision(self, classes: Sequence[int]) -> float:
+        """Return the fraction of correct predictions among those of `classes` (Murata 2020, eq. 3).
+
+        The value is in [0, 1]; higher is better; NaN if none of them was predicted. The recall of
+        eq. 2 is `accuracy`.
+        """
+        return Counts(self.table.T).accuracy(classes)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Counts) and np.array_equal(self.table, other.table)
 

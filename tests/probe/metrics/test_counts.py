@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from sklearn.metrics import accuracy_score, confusion_matrix, f1_score
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    f1_score,
+    precision_score,
+    recall_score,
+)
 
 from probe.metrics.counts import Counts
 from probe.metrics.murata import pra, task_f1
@@ -55,3 +61,7 @@ def test_task_f1_and_pra_equal_scikit_learns_micro_f1_and_accuracy(pair):
     counts = Counts.of(true, predicted, CLASSES)
     assert task_f1(counts, TASKS) == pytest.approx(expected)
     assert pra(counts) == pytest.approx(accuracy_score(true, predicted))
+    for score, ours in (recall_score, counts.accuracy), (precision_score, counts.precision):
+        options = {"average": "micro", "zero_division": np.nan}
+        values = [score(true, predicted, labels=classes, **options) for classes in TASKS]
+        assert list(map(ours, TASKS)) == pytest.approx(values, nan_ok=True)

@@ -30,7 +30,7 @@ WEAK = "0.45"
 MARKS = (
     "White up to 0.5 points, and the darker the more; a number below 0 is a gain",
     "Italic: it may be chance, as its 95 % interval includes 0 or there is none",
-    "Striped: withheld, as the numbers support no statement",
+    "Striped: in doubt, no statement rests on it",
 )
 """The sentences of captions on the marks of maps."""
 

@@ -21,6 +21,7 @@ import pandas as pd
 from scipy import stats
 
 import figures
+from probe.analysis.intervals import half_width
 
 HERE = Path(__file__).parent
 PAGES = HERE.with_suffix(".md"), HERE.parent / "checklist.md"
@@ -277,8 +278,7 @@ def chaudhry(study: str) -> Iterable[Sequence[str]]:
         own = rows[rows.learner == learner].set_index("metric")
         numbers = []
         for k, (name, scale, digits) in enumerate(_AFI):
-            row = own.loc[f"{name}[{last}]"]
-            numbers.append(_with_deviation(scale * row["mean"], scale * row["std"], digits))
+            numbers.append(_with_half(own.loc[f"{name}[{last}]"], digits, scale))
             numbers.append(f"{known[k]:g}" if known else "")
         ours = (
             "paper's" if last == "10" and learner in _CALIBRATED else _CALIBRATED.get(learner, "")
@@ -303,8 +303,7 @@ def variants(study: str, metric: str) -> Iterable[Sequence[str]]:
     method, variant = (rows.learner.str.rsplit("-", n=1).str[k] for k in (0, 1))
     yield "method", *(name.replace("_", " ") for name in dict.fromkeys(variant))
     for name, own in rows.groupby(method, sort=False):
-        ends = 100 * own[["mean", "std"]].to_numpy()
-        yield _name(str(name)), *(_with_deviation(*each, 1) for each in ends)
+        yield _name(str(name)), *(_with_half(row, 1, 100) for _, row in own.iterrows())
 
 
 def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
@@ -317,16 +316,11 @@ def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
         names = [f"{learner}-authors", learner]
         own = rows[rows.learner == next(n for n in names if n in set(rows.learner))]
         own = own.set_index("metric")
-        numbers = [
-            f"{scale * mean:.{digits}f} ± {scale * std:.{digits}f}"
-            for name, scale, digits in _AFI
-            for mean, std in [own.loc[f"{name}[5]", ["mean", "std"]]]
-        ]
+        numbers = [_with_half(own.loc[f"{name}[5]"], digits, scale) for name, scale, digits in _AFI]
         ours = other[other.learner.isin([f"{learner}-paper"])].set_index("metric")
         if ours.empty:
             ours = other[other.learner == learner].set_index("metric")
-        a5 = ours.loc["average_accuracy[5]"]
-        beside = f"{100 * a5['mean']:.1f} ± {100 * a5['std']:.1f}"
+        beside = _with_half(ours.loc["average_accuracy[5]"], 1, 100)
         a, f, i = (f"{number:g}" for number in paper)
         yield learner, numbers[0], a, beside, numbers[1], f, numbers[2], i
 
@@ -374,9 +368,9 @@ def diaz(study: str) -> Iterable[Sequence[str]]:
     yield "", "A", "REM", "BWT+", "FWT", "MS", "SSS", "CE", "CLscore W1", "CLstability"
     for learner, paper in _DIAZ.items():
         mine = rows[(rows.learner == learner) & (rows.paper == "diaz_rodriguez")]
-        own, deviation = (mine.set_index("metric")[each] for each in ("mean", "std"))
-        numbers = [f"{own[name]:.4f}" for name in _CRITERIA]
-        yield _name(learner), f"{numbers[0]} ± {deviation['accuracy']:.4f}", *numbers[1:]
+        own = mine.set_index("metric")
+        numbers = [f"{own.loc[name, 'mean']:.4f}" for name in _CRITERIA]
+        yield _name(learner), _with_half(own.loc["accuracy"], 4), *numbers[1:]
         yield "paper", *(f"{value:.4f}" for value in paper)
 
 
@@ -389,10 +383,7 @@ def kemker(study: str) -> Iterable[Sequence[str]]:
     for learner in dict.fromkeys(rows.learner):
         own = rows[(rows.learner == learner) & (rows.paper == "kemker")].set_index("metric")
         paper = _KEMKER[study].get(learner, ("",) * 4)
-        omegas = [
-            f"{own.loc[name, 'mean']:.3f} ± {own.loc[name, 'std']:.3f}"
-            for name in ("omega_base", "omega_new", "omega_all")
-        ]
+        omegas = [_with_half(own.loc[name], 3) for name in ("omega_base", "omega_new", "omega_all")]
         numbers = (*omegas, f"{own.loc['model_size_mb', 'mean']:.2f}")
         cells = (each for pair in zip(numbers, map(str, paper), strict=True) for each in pair)
         yield _name(learner), *cells, f"{seconds[learner].mean():.0f}"
@@ -405,9 +396,9 @@ def multimodal(*first: str) -> Iterable[Sequence[str]]:
     omegas = "omega_base", "omega_new", "omega_all"
     yield "learner", *(f"{name} first: {omega[6:]}" for name in first for omega in omegas)
     for learner, own in rows.groupby("learner", sort=False):
-        at = own.set_index("metric")[["mean", "std"]]
+        at = own.set_index("metric")
         names = [f"{omega}[{name} first]" for name in first for omega in omegas]
-        yield _name(str(learner)), *(_with_deviation(*at.loc[name], 3) for name in names)
+        yield _name(str(learner)), *(_with_half(at.loc[name], 3) for name in names)
 
 
 def scenarios(*studies: str) -> Iterable[Sequence[str]]:
@@ -557,8 +548,10 @@ def _points(at: pd.DataFrame, name: str) -> str:
     return _with_interval(*(100 * at.loc[name, key] for key in ("value", "low", "high")))
 
 
-def _with_deviation(mean: float, std: float, digits: int) -> str:
-    return f"{mean:.{digits}f}" + ("" if pd.isna(std) else f" ± {std:.{digits}f}")
+def _with_half(row: pd.Series, digits: int, scale: float = 1) -> str:
+    """Return a mean, and half of its 95 % interval over seeds where there are several."""
+    mean, half = scale * row["mean"], scale * half_width(row["std"], int(row["seeds"]))
+    return f"{mean:.{digits}f}" + ("" if pd.isna(half) else f" ± {half:.{digits}f}")
 
 
 def _with_interval(value: float, low: float, high: float) -> str:

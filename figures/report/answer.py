@@ -14,7 +14,7 @@ import pandas as pd
 
 from figures.captions import counted
 from figures.maps import FIRST
-from figures.report.views import short
+from figures.report.views import label, short
 from probe.analysis.statements import FEWEST, LEAST, WITHHELD
 from probe.notes import note_sentences
 from probe.tables.cause_text import cause_sentences
@@ -231,4 +231,5 @@ def _notes(notes: pd.DataFrame, networks: int) -> Iterator[str]:
     if constant := int(is_constant.sum()):
         verb = "predicts" if constant == 1 else "predict"
         yield f"{constant} of {counted(networks, 'network')} {verb} one class for every example"
-    yield from note_sentences(notes[~is_constant])
+    notes = notes[~is_constant]
+    yield from note_sentences(notes.assign(learner=notes["learner"].map(label)))

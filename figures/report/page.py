@@ -23,7 +23,7 @@ from figures.maps import BORDERS
 from figures.report.answer import answers
 from figures.report.questions import missing, sections
 from figures.report.views import label, short
-from probe.analysis.statements import FEWEST, LEAST, SHARE
+from probe.analysis.statements import FEWEST, LEAST, SHARE, WITHHELD
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.metrics.murata import RETRAIN
@@ -38,9 +38,9 @@ from probe.version import installed_version
 PAGE = "report.html"
 """The file in a run directory."""
 
-_YES = (
-    "Yes: each statement above, within its 95 % interval, unless it says that it is in doubt; in "
-    "the maps, each number that is neither in italics nor striped. "
+_BELIEVE = (
+    "each statement above, within its 95 % interval, unless it says that it is in doubt; in the "
+    "maps, each number that is neither in italics nor striped. "
 )
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
@@ -144,18 +144,18 @@ def _believe(runs: Iterable[Tables]) -> str:
     count = sum(int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes)
     retrainings = counted(sum(len(where(m, metric="pra")) for m in measured), "retraining")
     unfinished = (
-        f" {count} of {retrainings} had not converged: statements on them, in the folded lists, "
-        f"name the epochs, and more epochs might change them."
+        f" {count} of {retrainings} had not converged: more epochs might change what is said "
+        f"of the readout {RETRAIN}."
     )
     # Of a run without statements, the answer says why.
     seeds = [min(tables["statements"]["seeds"], default=FEWEST) for tables in runs]
     few = f"Not yet: {counted(min(seeds), 'seed')} of the {FEWEST} that statements need. "
+    doubted = any(tables["statements"]["verdict"].isin(WITHHELD).any() for tables in runs)
     return (
-        f"{few if min(seeds) < FEWEST else _YES}"
-        f"A change is said to cost points where the 95 % interval, over three seeds or more, lies "
-        f"above 0; a layer is said to forget, or never to have learned, where it exceeds a "
-        f"margin: {100 * SHARE:.0f} % of the room from floor to ceiling, and at least "
-        f"{100 * LEAST:g} point." + unfinished * (count > 0)
+        f"{few if min(seeds) < FEWEST else ('In part: ' if doubted else 'Yes: ') + _BELIEVE}"
+        f"A change cost points if the interval, over three seeds or more, lies above 0; a layer "
+        f"forgot, or never learned, if it exceeds a margin: {100 * SHARE:.0f} % of the room from "
+        f"floor to ceiling, at least {100 * LEAST:g} point." + unfinished * (count > 0)
     )
 
 

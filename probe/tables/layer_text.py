@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -57,14 +58,16 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
                 title=_title(readout, by_depth["seeds"].iloc[0], one_network, tasks),
                 columns=("feature", *(name.replace("_", " ") for name in _QUANTITIES), "retained"),
                 lines=lines,
-                # Below the first sheet of a learner, as they are on no readout.
                 after=[
-                    *(f"{learner}: {text}" for text in causes.pop(learner, ())),
                     *repair_sentences(rows, learner),
                     *statements.get((learner, readout), ()),
                 ],
             )
         )
+    # Last, as they are on no readout: the answer to read first stands at the end of a terminal.
+    if sheets:
+        named = [f"{name}: {text}" for name, texts in causes.items() for text in texts]
+        sheets[-1] = replace(sheets[-1], after=[*sheets[-1].after, *named])
     return sheets
 
 

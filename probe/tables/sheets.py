@@ -87,10 +87,8 @@ def as_latex(sheet: Sheet) -> str:
     \end{table}
     """
     rows = [" & ".join(map(_latex, line)) + r" \\" for line in (sheet.columns, *sheet.lines)]
-    numbers = [
-        all(_NUMBER.match(cell) for cell in cells) for cells in zip(*sheet.lines, strict=True)
-    ]
-    sides = "".join("lr"[number] for number in numbers)
+    columns = [*zip(*sheet.lines, strict=True)][1:]
+    sides = "l" + "".join("lr"[any(map(_NUMBER.match, cells))] for cells in columns)
     said = [f"% {' '.join(sentence.split())}" for sentence in sheet.after]
     head = [r"\begin{table}", rf"\caption{{{_latex(sheet.heading)}}}", r"\label{tab:layers}"]
     body = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]

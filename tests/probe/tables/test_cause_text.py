@@ -98,9 +98,9 @@ def test_of_many_layers_the_first_are_named_and_drawn_orders_have_an_error() -> 
     assert "of block3 9.7 [8.7, 10.7], of 5 more; drawing orders of layers adds" in text
 
 
-def test_the_sentences_stand_once_before_those_of_the_first_readout() -> None:
+def test_the_sentences_stand_once_at_the_end() -> None:
     cells = {"learner": "ft", "feature": "conv3", "depth": 3, "quantity": "missing", "value": 0.5}
     layers = [{**cells, "readout": r, "low": 0.4, "high": 0.6, "seeds": 5} for r in ("a", "b")]
     tables = all_tables(causes=causes(PIECES), layers=new_table("layers", layers))
     named = [f"ft: {text}" for text in sentences(causes(PIECES))]
-    assert [sheet.after for sheet in layer_sheets(tables)] == [named, []]
+    assert [sheet.after for sheet in layer_sheets(tables)] == [[], named]

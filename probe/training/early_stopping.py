@@ -1,9 +1,9 @@
 """Early stopping: a training ends once the loss on held-out examples no longer falls."""
 
+import copy
 import math
-from collections.abc import Callable
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,9 @@ from probe.examples import Labeled
 from probe.modules import mode, named_state, restore
 from probe.seeding import permutation
 from probe.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from probe.training.loop import Objective
 
 _BATCH = 256  # held-out examples
 
@@ -26,7 +29,8 @@ class EarlyStopping:
         data: The examples, x (N, ...) and y (N,).
         recipe: The settings of the training.
         generator: Source of randomness.
-        loss: The mean loss of a model on inputs and labels.
+        objective: The objective of the training, with its loss on held-out examples, and its sums
+            over steps.
 
     Attributes:
         training: The numbers of the examples to train on, ascending, (M,) int64 on the CPU.
@@ -37,15 +41,16 @@ class EarlyStopping:
         data: Labeled,
         recipe: Recipe,
         generator: torch.Generator,
-        loss: Callable[[nn.Module, Tensor, Tensor], Tensor],
+        objective: "Objective",
     ) -> None:
         held_out, numbers = recipe.held_out(len(data)), partial(torch.arange, device="cpu")
         order = permutation(len(data), generator) if held_out else numbers(len(data))
         self.training = order[held_out:].sort().values
         self._held_out = order[:held_out].to(data.y.device)
-        self._data, self._loss, self._patience = data, loss, recipe.patience
+        self._data, self._objective, self._patience = data, objective, recipe.patience
         self._best, self._waited = math.inf, 0
         self._state: dict[str, Tensor] = {}
+        self._sums: dict[str, Any] = {}
 
     @torch.no_grad()
     def stops(self, model: nn.Module) -> bool:
@@ -56,18 +61,22 @@ class EarlyStopping:
         if loss < self._best:
             self._best, self._waited = loss, 0
             self._state = {name: t.detach().clone() for name, t in named_state(model).items()}
+            sums = {name: getattr(self._objective, name) for name in self._objective.sums}
+            self._sums = copy.deepcopy(sums)
         return self._waited >= self._patience
 
     @torch.no_grad()
     def restore_best(self, model: nn.Module) -> None:
-        """Give a model the weights and buffers that were the best."""
+        """Give a model the weights and buffers that were the best, and the objective its sums."""
         if self._state:
             restore(model, self._state)
+        for name, value in self._sums.items():
+            setattr(self._objective, name, value)
 
     def _mean_loss(self, model: nn.Module) -> float:
         total = 0.0
         with mode(model, training=False):
             for indices in self._held_out.split(_BATCH):
                 x, y = gather(self._data.x, indices), self._data.y.index_select(0, indices)
-                total += len(y) * float(self._loss(model, cast(Tensor, x), y))
+                total += len(y) * float(self._objective.validation_loss(model, cast(Tensor, x), y))
         return total / len(self._held_out)

@@ -35,9 +35,12 @@ class Objective:
             the loss needs no gradients except those of its scores, scores are neither changed nor
             kept, and parameters and gradients are only changed in place. It is not inherited: a
             class that overrides anything must set it itself.
+        sums: The names of attributes that add up over steps. Early stopping discards the steps
+            after the best epoch, and these attributes are set to what they were then.
     """
 
     losses: tuple[float, ...] = ()
+    sums: ClassVar[Sequence[str]] = ()
     by_scores: ClassVar[bool] = True
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -140,7 +143,7 @@ def fit(
     [0, 1]
     """
     steps, device = objective or Objective(), data.y.device
-    stopping = EarlyStopping(data, recipe, generator, steps.validation_loss)
+    stopping = EarlyStopping(data, recipe, generator, steps)
     rows, left = stopping.training, recipe.steps(len(data))
     by_scores = vars(type(steps)).get("by_scores", False)
     with (

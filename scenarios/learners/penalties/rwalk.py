@@ -1,8 +1,8 @@
 """EWC++ and RWalk (Chaudhry 2018): penalties by a running Fisher, and by a path integral."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -55,6 +55,7 @@ class EwcOnline(PenalizedLearner):
     """
 
     by_scores = True
+    sums: ClassVar[Sequence[str]] = ("fisher", "_steps")
     settings_class = OnlineSettings
     settings: OnlineSettings
     share = 1 / 2
@@ -146,6 +147,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
     """
 
     by_scores = True
+    sums: ClassVar[Sequence[str]] = (*PathIntegralLearner.sums, *EwcOnline.sums, "_new")
     settings_class = RWalkSettings
     settings: RWalkSettings
     share = 1.0

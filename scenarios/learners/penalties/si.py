@@ -1,5 +1,8 @@
 """Synaptic intelligence: a penalty by each parameter's contribution to the decrease of the loss."""
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -34,6 +37,8 @@ class PathIntegralLearner(PenalizedLearner):
             gradient of the batch's loss. Over small steps the sums of all parameters add up to the
             drop of that loss.
     """
+
+    sums: ClassVar[Sequence[str]] = ("drop", "_before", "_start")
 
     def begin(self, task: Task) -> None:
         super().begin(task)

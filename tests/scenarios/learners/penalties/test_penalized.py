@@ -43,3 +43,14 @@ def test_a_sum_of_penalties_is_one_penalty_everywhere() -> None:
             for own in (merged, *parts)
         ]
         assert each[0] == pytest.approx(sum(each[1:]), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["ewc_online", "rwalk", "si"])
+def test_steps_that_early_stopping_discards_count_in_no_importance(kind: str) -> None:
+    early = replace(RECIPE, learning_rate=0.1, epochs=40, validation=0.3, patience=4)
+    longer = learn(learner(kind, recipe=early), TASKS[:1])
+    best = len(longer.losses) - 1 - 4
+    shorter = learn(learner(kind, recipe=replace(early, epochs=best, patience=40)), TASKS[:1])
+    assert 0 < best < 36
+    for name, expected in shorter.carried().items():
+        assert torch.equal(longer.carried()[name], expected), name

@@ -78,6 +78,8 @@ def _costs(path: Path, tasks: int) -> dict[str, list[float]]:
     if len(table) != tasks:
         expected = f"expected one for each of {tasks} tasks"
         raise InputError(f"--costs {path} has {len(table)} lines, {expected}")
+    if "tasks_seen" in table:
+        table = table.sort_values("tasks_seen")
     return {str(name): table[name].tolist() for name in table}
 
 

@@ -49,6 +49,12 @@ def prepare_audioset(folder: Path, classes: Path, out: Path) -> None:
         if not samples:
             raise InputError(f"no sample of {split} has exactly one of the {len(names)} classes")
         x, y = zip(*samples, strict=True)
+        if absent := {*range(len(names))} - {*y}:
+            first = [*names.values()][min(absent)]
+            raise InputError(
+                f"no sample of {split} has exactly one of the classes in {len(absent)} cases, as "
+                f"{first!r}: leave these classes out of {classes}, or add files of the release"
+            )
         splits[split] = Examples(torch.from_numpy(np.stack(x)), torch.tensor(y))
     train, test = splits["train"], splits["test"]
     write_features(out, train, test, [*names.values()])

@@ -30,22 +30,29 @@ def prepare_cub200(
     Raises:
         InputError: A list is missing, or the lists or the features differ in their images.
     """
-    paths = _column(folder / "images.txt")
+    paths, names = (_column(folder / name) for name in ("images.txt", "classes.txt"))
     labels, is_train = (
         _column(folder / name) for name in ("image_class_labels.txt", "train_test_split.txt")
     )
     if not paths.keys() == labels.keys() == is_train.keys():
         sizes = f"{len(paths)}, {len(labels)} and {len(is_train)}"
         raise InputError(f"the lists in {folder} name other images ({sizes}): download it again")
+    if odd := {*labels.values()} ^ {*names}:
+        raise InputError(f"class {min(odd)!r:.40} has no images or no name in {folder}")
+    if odd := {*is_train.values()} ^ {"0", "1"}:
+        raise InputError(
+            f"train_test_split.txt in {folder}: expected 0 and 1, see {min(odd)!r:.40}"
+        )
     if features is None:
         files = [folder / "images" / path for path in paths.values()]
         x = features_of_files(load_network(_NETWORK, weights).to(device), files, _NETWORK, device)
     else:
         x = _read(features, len(paths))
-    y = torch.tensor([int(label) - 1 for label in labels.values()])
+    classes = {number: k for k, number in enumerate(names)}
+    y = torch.tensor([classes[label] for label in labels.values()])
     train = torch.tensor([flag == "1" for flag in is_train.values()])
     here, there = (Examples(x[rows], y[rows]) for rows in (train, ~train))
-    write_features(out, here, there, [*_column(folder / "classes.txt").values()])
+    write_features(out, here, there, [*names.values()])
     sizes = f"{len(here):,} training and {len(there):,} test images"
     print(f"{out}: {x.shape[1]} features of {sizes} (Kemker 2018: 5,994 and 5,794)")
 
@@ -54,7 +61,10 @@ def _column(path: Path) -> dict[str, str]:
     """Return the second column of a list, by the image's or class's number."""
     try:
         pairs = [line.split(maxsplit=1) for line in path.read_text("utf-8").splitlines()]
-        return {number: value.strip() for number, value in pairs}
+        column = {number: value.strip() for number, value in pairs}
+        if len(column) < len(pairs):
+            raise ValueError("a number stands on two lines")
+        return column
     except (OSError, ValueError) as error:
         expected = "expected the release's list of pairs"
         raise InputError(f"{path} cannot be read ({error!s:.60}): {expected}") from None

@@ -49,8 +49,8 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
 def test_costs_give_the_criteria_and_scores_of_diaz_rodriguez(probe, tmp_path):
     """By hand: the model doubles, half of the data are stored, each task takes two passes."""
     np.save(tmp_path / "R.npy", np.array([[0.9, 0.1], [0.5, 0.8]]))
-    head = "parameter_bytes,carried_bytes,stored_bytes,train_bytes,ops_one_pass,ops\n"
-    (tmp_path / "costs.csv").write_text(head + "10,0,0,40,7,14\n10,10,40,40,7,15\n")
+    head = "tasks_seen,parameter_bytes,carried_bytes,stored_bytes,train_bytes,ops_one_pass,ops\n"
+    (tmp_path / "costs.csv").write_text(head + "2,10,10,40,40,7,15\n1,10,0,0,40,7,14\n")
     flags = "--json --costs costs.csv --weights only_ms=0,1,0,0,0,0,0"
     card = json.loads(probe(f"metrics R.npy {flags}")[1])["diaz_rodriguez"]
     criteria = [2.2 / 3, 0.75, 0.75, (7 / 14 + 7 / 15) / 2, 1 - 0.4, 0, 0.1]
@@ -61,7 +61,7 @@ def test_costs_give_the_criteria_and_scores_of_diaz_rodriguez(probe, tmp_path):
     poster = json.loads(probe(f"metrics R.npy {flags} --ce-form poster --ce-epsilon 1.5")[1])
     expected = 1.5 * (7 / 15 + 7 / 16) / 2
     assert poster["diaz_rodriguez"]["ce"] == pytest.approx(expected)
-    (tmp_path / "short.csv").write_text(head + "10,0,0,40,7,14\n")
+    (tmp_path / "short.csv").write_text(head + "1,10,0,0,40,7,14\n")
     code, _, err = probe("metrics R.npy --costs short.csv")
     assert code == 2
     assert "short.csv has 1 lines" in err

@@ -12,7 +12,7 @@ from scenarios.data.feature_files import read_features
 from scenarios.data.image_features import load_network
 
 CUB = ["001.Albatross", "002.Auklet"]
-NAMES = ["Speech", "Bark", "Bell, small"]
+NAMES = ["Speech", "Bark", "Bell, small", "Purr"]
 
 
 def write_cub(folder):
@@ -64,6 +64,12 @@ def test_cub_takes_features_made_elsewhere(probe, cub, cwd):
 CUB_FAULTS = {
     "a missing split": (lambda f: (f / "train_test_split.txt").unlink(), "train_test_split.txt"),
     "a wrong count": (lambda f: (f / "images.txt").write_text("1 a/b.jpg\n"), "(1, 5 and 5)"),
+    "a number twice": (lambda f: (f / "classes.txt").write_text("1 a\n1 b\n"), "on two lines"),
+    "another class": (lambda f: (f / "classes.txt").write_text("1 a\nx b\n"), "class '2'"),
+    "no test image": (
+        lambda f: (f / "train_test_split.txt").write_text("1 1\n2 1\n3 1\n4 1\n5 1\n"),
+        "expected 0 and 1, see '0'",
+    ),
     "a missing image": (lambda f: (f / "images" / CUB[0] / "Bird_0001.jpg").unlink(), "Bird_0001"),
 }
 
@@ -155,6 +161,10 @@ AUDIO_FAULTS = {
     "another class list": (
         lambda f: (f.parent / "classes.txt").write_text("Bell\nBark\n"),
         "'Bell'",
+    ),
+    "a class without samples": (
+        lambda f: (f.parent / "classes.txt").write_text("0\n/m/3\n"),
+        "'Purr'",
     ),
     "a class named twice": (
         lambda f: (f.parent / "classes.txt").write_text("0\n/m/0\n"),

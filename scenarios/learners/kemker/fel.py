@@ -74,8 +74,8 @@ class FixedExpansion(ContinualLearner):
     outputs, 0 but for the firing units; `output`. Partial retraining downstream of `hidden` redraws
     the fixed weights, too.
 
-    Source: also Kemker 2018 and its supplement. Deviation: training takes the recipe's epochs,
-    while Kemker stops early.
+    Source: also Kemker 2018 and its supplement. Deviation: training takes the recipe's epochs
+    unless that has `patience`; Kemker stops early, by the test data.
     """
 
     settings_class = FelSettings

@@ -76,7 +76,7 @@ class PathNet(base.Learner):
     redraws all modules downstream of the feature.
 
     Source: section 2; Kemker 2018's supplement. Deviations: the best path is trained for the
-    recipe's epochs after a fixed number of tournaments, while Kemker stops early; every training of
+    recipe's epochs after a fixed number of tournaments (Kemker stops early); every training of
     a path restarts its optimizer, schedule and warm-up; other modules are redrawn, not reset to
     their first weights.
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from probe.extensions import learner
@@ -118,6 +118,7 @@ class RWalkSettings(OnlineSettings):
             scores are normalized, a distance without the 1/2 has the effect of half the epsilon.
         clipped: Where negative scores are set to 0: at the end of each `task`, or of each
             `interval` (the authors' code).
+        normalized: To be left out: Fisher and score are always normalized.
     """
 
     strength: float = Field(default=1000.0, ge=0, allow_inf_nan=False)
@@ -125,6 +126,12 @@ class RWalkSettings(OnlineSettings):
     epsilon: float = Field(default=1e-6, gt=0, allow_inf_nan=False)
     distance: Literal["fisher", "euclidean"] = "fisher"
     clipped: Literal["task", "interval"] = "task"
+
+    @model_validator(mode="after")
+    def _always_normalized(self) -> Self:
+        if self.normalized:
+            raise ValueError("leave out normalized: RWalk always normalizes Fisher and score")
+        return self
 
 
 @learner("rwalk")

@@ -510,13 +510,13 @@ def _beside(study: str, item: str) -> str:
     else:
         return "no numbers in the paper"
     rows = _metrics(study)
-    rows = rows[(rows.metric == mine) & rows.learner.isin(theirs)].set_index("learner")["mean"]
+    rows = rows[(rows.metric == mine) & rows.learner.isin(theirs)].set_index("learner")
     rows = rows[~rows.index.duplicated(keep="last")]  # of several heads the last
-    far = (rows - pd.Series(theirs)).abs().dropna()
+    far = (rows["mean"] - pd.Series(theirs)).abs().dropna()
     worst = str(far.idxmax())
     return (
         f"{what} of {len(far)} rows: {(far <= 0.05).sum()} within 0.05, the largest difference "
-        f"{far.max():.2f} ({worst}: {rows[worst]:.3f}, theirs {theirs[worst]:.3f})"
+        f"{far.max():.2f} ({worst}: {_with_half(rows.loc[worst], 3)}, theirs {theirs[worst]:.3f})"
     )
 
 

@@ -45,7 +45,7 @@ def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
     tell from all of these. If a color is used twice, line style and marker differ; in black and
     white only the marker tells learners apart. A learner with stored samples (`ewc-s`) has the
     color and marker of the same learner without them, but the marker is open and the line style
-    differs.
+    differs. Another variant of a learner (`ewc-paper`) has its color, and a marker of its own.
 
     >>> learner_appearances(["er", "mine"])["er"]
     Appearance(label='ER', color='#0072B2', marker='s', line='-', filled=True)
@@ -79,9 +79,18 @@ def strategy_appearances(strategies: Iterable[str]) -> dict[str, Appearance]:
 def _with_spare(wanted: Iterable[str], fixed: dict[str, Appearance]) -> dict[str, Appearance]:
     names = set(wanted)
     spare = zip(sorted(names - set(fixed)), cycle(_SPARE), strict=False)
-    others = {name: replace(appearance, label=name) for name, appearance in spare}
+    others = {
+        name: replace(look, label=name, color=_color_of_kind(name, fixed) or look.color)
+        for name, look in spare
+    }
     # In the order of `fixed`: figures that list learners by appearance rely on it.
     return {name: look for name, look in (fixed | others).items() if name in names}
+
+
+def _color_of_kind(name: str, fixed: dict[str, Appearance]) -> str:
+    """Return the color of the learner that a name begins with, as in `ewc-paper`, "" if none."""
+    kinds = [kind for kind in fixed if name.startswith(f"{kind}-")]
+    return fixed[max(kinds, key=len)].color if kinds else ""
 
 
 _SKY, _BLUE, _GREEN, _INDIGO = "#56B4E9", "#0072B2", "#009E73", "#332288"

@@ -233,9 +233,15 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
     assert [sum(of_task) for of_task in zip(*pieces, strict=True)] == pytest.approx(total, abs=0.2)
     assert [cell.text for cell in content.view.cells[0]] == ["12.0"] * 3
     page = report({"toy": found}, {})
-    assert ("changes of" in page, "in doubt, as" in page) == (True, False)
+    assert ("changes of" in page, "in doubt, as" in page, "</b> Yes: " in page) == (
+        True,
+        False,
+        True,
+    )
     doubted = {**tables([stated("output", "near chance", 0.6)], MISSING), "causes": found["causes"]}
-    assert "in doubt, as a run is near chance on its first task" in report({"toy": doubted}, {})
+    doubtful = report({"toy": doubted}, {})
+    assert "in doubt, as a run is near chance on its first task" in doubtful
+    assert "</b> In part: " in doubtful
     few = layers({"conv1": 0.1, "conv2": 0.2}).assign(readout="linear:20")
     assert [line[0] for line in drawn("repaired", layers=few)[0].view.lines] == ["conv1", "conv2"]
     assert page.index("<b>Content</b>, by the readout") < page.index(

@@ -26,7 +26,7 @@ def test_the_page_lies_in_the_first_directory_unless_told_otherwise(
     a, b = folder_of(tmp_path, "a", 0.03), folder_of(tmp_path, "b", 0.08)
     show_report([a, b], None)
     assert capsys.readouterr().out.strip() == str(a / "report.html")
-    assert "b minus a, in points of accuracy" in (a / "report.html").read_text()
+    assert "b minus a, in points of accuracy</h3>" in (a / "report.html").read_text()
     show_report([b], tmp_path / "own.html")
     assert "conv2 forgot 8.0 points" in (tmp_path / "own.html").read_text()
 
@@ -39,6 +39,10 @@ def test_a_limit_that_is_broken_is_told(tmp_path: Path, capsys: pytest.CaptureFi
     assert not show_compared(a, b, 0.05)
     said = "ft, linear, conv2: forgets 8.0 points [7.0, 9.0], more than 5.0"
     assert said in capsys.readouterr().out
+    text = (b / "measurements.csv").read_text()
+    (b / "measurements.csv").write_text(text.replace("toy,", "other,"))
+    show_compared(a, b, None)
+    assert "of different data: " in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_run_is_compared_with_tables_of_the_package_by_their_name(

@@ -326,13 +326,17 @@ def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
 
 
 def settings(study: str, head: str) -> Iterable[Sequence[str]]:
-    """Yield how far each single setting moves A5, F5 and I5 of each learner, paired by seed."""
+    """Yield how far each single setting moves A5 and F5 of each learner, paired by seed; and I5."""
     rows = _table(study, "measurements")
     rows = rows[(rows["head"] == head) & (rows.metric == "accuracy") & rows.readout.isna()]
     a = rows.set_index(["learner", "seed", "tasks_seen", "task_position"]).value
     last = a.index.get_level_values("tasks_seen").max()
-    yield "learner", "setting", f"A{last} (%)", "change in points", f"F{last}", "change"
-    for learner in dict.fromkeys(rows.learner):
+    scored = _metrics(study)
+    scored = scored[(scored["head"] == head) & (scored.metric == f"intransigence[{last}]")]
+    failed = scored.set_index("learner")["mean"].dropna()
+    columns = "learner", "setting", f"A{last} (%)", "change in points", f"F{last}", "change"
+    yield *columns, *([f"I{last}"] if len(failed) else [])
+    for learner in (name for name in dict.fromkeys(rows.learner) if "-" in name):
         kind, _, setting = learner.partition("-")
         ends, base = (_accuracy_and_forgetting(a[one], last) for one in (learner, f"{kind}-ours"))
         changes = ["", ""]
@@ -347,6 +351,7 @@ def settings(study: str, head: str) -> Iterable[Sequence[str]]:
         yield (
             *(kind, setting, f"{100 * ends[0].mean():.1f}", changes[0]),
             *(f"{ends[1].mean():.2f}", changes[1]),
+            *([f"{failed[learner]:.2f}"] if len(failed) else []),
         )
 
 

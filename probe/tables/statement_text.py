@@ -168,7 +168,8 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
         values = points(row.value_before), points(row.value), points(difference) + interval
         lines.append((row.learner, row.readout, row.feature, quantity, *values))
     columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
-    data = dict.fromkeys(t["measurements"]["scenario"].iloc[0] for t in (before, after))
+    scenarios = (name for t in (before, after) for name in t["measurements"]["scenario"][:1])
+    data = dict.fromkeys(scenarios)
     other = f"; of different data: {', '.join(data)}" if len(data) > 1 else ""
     title = f"{second} minus {first}, in points of accuracy{other}"
     return Sheet(title=title, columns=columns, lines=lines)

@@ -52,8 +52,8 @@ def prepare_audioset(folder: Path, classes: Path, out: Path) -> None:
         if absent := {*range(len(names))} - {*y}:
             first = [*names.values()][min(absent)]
             raise InputError(
-                f"no sample of {split} has exactly one of the classes in {len(absent)} cases, as "
-                f"{first!r}: leave these classes out of {classes}, or add files of the release"
+                f"{len(absent)} of the classes, as {first!r}, have no sample of {split} that is of "
+                f"no other: leave these out of {classes}, or add files of the release"
             )
         splits[split] = Examples(torch.from_numpy(np.stack(x)), torch.tensor(y))
     train, test = splits["train"], splits["test"]

@@ -2,8 +2,9 @@
 
 import copy
 import math
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +15,17 @@ from probe.modules import mode, named_state, restore
 from probe.seeding import permutation
 from probe.training.recipe import Recipe
 
-if TYPE_CHECKING:
-    from probe.training.loop import Objective
-
 _BATCH = 256  # held-out examples
+
+
+class Validated(Protocol):
+    """An objective (`probe.training.loop.Objective`), as far as early stopping needs it."""
+
+    sums: ClassVar[Sequence[str]]
+
+    def validation_loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        """Return the loss on held-out examples."""
+        ...
 
 
 class EarlyStopping:
@@ -41,7 +49,7 @@ class EarlyStopping:
         data: Labeled,
         recipe: Recipe,
         generator: torch.Generator,
-        objective: "Objective",
+        objective: Validated,
     ) -> None:
         held_out, numbers = recipe.held_out(len(data)), partial(torch.arange, device="cpu")
         order = permutation(len(data), generator) if held_out else numbers(len(data))

@@ -5,10 +5,15 @@ import torch
 
 from tests.gpu import check
 
-LONG = {"compare_with_cpu", "repeat", "probe_resnet", "run_two_workers", "run_ray", "copy_batches"}
-QUICK = [one for one in check.CHECKS if one.__name__ not in LONG]
+LONG = {"compare_with_cpu", "repeat", "probe_resnet", "run_two_workers", "run_ray"}
+MARKS = {"copy_batches": pytest.mark.soak}
+QUICK = [
+    pytest.param(one, marks=MARKS.get(one.__name__, ()), id=one.__name__)
+    for one in check.CHECKS
+    if one.__name__ not in LONG
+]
 
 
-@pytest.mark.parametrize("run", QUICK, ids=lambda run: run.__name__)
+@pytest.mark.parametrize("run", QUICK)
 def test_a_check_passes_on_the_cpu(run):
     assert run(check.Settings(torch.device("cpu"), small=True))

@@ -34,17 +34,25 @@ from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import DIAGNOSTICS
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
+from probe.cut.interface import CutFacts
 from probe.errors import located
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
-from probe.modules import copied, named_state, unwrapped
+from probe.modules import copied, unwrapped
 from probe.notes import of_classes, of_predictions
 from probe.readouts.matrix import Matrices, feature_matrices
 from probe.readouts.pooling import Pooling
 from probe.readouts.readout import READOUTS, Linear, Readout, read_each
 from probe.retrain import SAMPLE, retrain_each
 from probe.retraining import RetrainSettings
-from probe.rewinding.blocks import Blocks, blocks_of, rewound
+from probe.rewinding.blocks import (
+    Blocks,
+    Changed,
+    Earlier,
+    blocks_of,
+    changed_blocks,
+    rewound,
+)
 from probe.seeding import PROCESS, permutation, stream
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
@@ -180,27 +188,42 @@ class LayerProbe:
 
     def _measure_hybrids(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
         """Yield measurements of the network with blocks of each earlier one put back."""
-        blocks = self._blocks(network.model) if keys else {}
+        if not keys:
+            return
+        model = unwrapped(network.model)
+        facts = self._facts(network.model)
+        blocks = blocks_of(model, facts.values(), self._features[-1])
         by_position = attrgetter("variant")
         for j, of_network in groupby(sorted(keys, key=by_position), by_position):
             before = unwrapped(self.networks.compared_with(f"step-{j}"))
+            earlier = Earlier.of(before, model)
+            changed = changed_blocks(blocks, earlier, model)
             for key in of_network:
                 if key.readout_name == REWOUND:
-                    yield key, network.rewound(before, blocks, j, self.plan.hybrids, self.job.seed)
+                    limit, seed = self.plan.hybrids, self.job.seed
+                    call = self.networks.call
+                    yield key, network.rewound(before, blocks, facts, call, j, limit, seed)
                     continue
-                which, _, name = key.readout_name.partition(":")
-                depth = self._features.index(key.feature)
-                upstream = which + ":" == UPSTREAM
-                put_back = self._features[:depth] if upstream else [key.feature]
-                tensors = [tensor for block in put_back for tensor in blocks.get(block, ())]
-                with rewound(unwrapped(network.model), tensors, named_state(before)):
+                contents = self._put_back(key, changed, blocks)
+                name = key.readout_name.partition(":")[2]
+                with rewound(model, contents, earlier):
                     [(_, measurement)] = self._measure(network.model, [Key(0, key.feature, name)])
                 yield key, measurement
 
-    def _blocks(self, model: nn.Module) -> Blocks:
-        *features, output = self._features
-        facts = [cut.facts for cut in self._shared(model).each] if features else []
-        return blocks_of(unwrapped(model), facts, output)
+    def _put_back(self, key: Key, changed: Mapping[str, Changed], blocks: Blocks) -> list[Changed]:
+        """Return the blocks that a readout reads of the earlier network: upstream, or its own."""
+        if not key.readout_name.startswith(UPSTREAM):
+            return [changed[key.feature]] if key.feature in changed else []
+        # Attributes that belong to no block act from the input on.
+        upstream = {*self._features[: self._features.index(key.feature)], *changed.keys() - blocks}
+        return [content for name, content in changed.items() if name in upstream]
+
+    def _facts(self, model: nn.Module) -> dict[str, CutFacts]:
+        """Return the facts on the cuts of a network at its hidden features, by depth."""
+        if len(self._features) < 2:
+            return {}
+        facts = [cut.facts for cut in self._shared(model).each]
+        return {cut.name: cut for cut in sorted(facts, key=lambda cut: cut.position)}
 
     @property
     def _features(self) -> tuple[str, ...]:

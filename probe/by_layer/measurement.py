@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probe.rewinding.correspondence import SIGNED
 from probe.tables.schemas import LARGEST
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
@@ -39,7 +40,11 @@ own put back to theta_j, or only the feature's own block: `upstream:linear@j`, `
 HALF = "half"
 """The name of a retraining's predictions after half of its epochs, beside those of its head."""
 
+UNLIKE_RECORDED = "unlike recorded"
+"""The name of a value of a network that does not predict what was recorded when it was saved."""
+
 _JOIN = " + "
+_SIGNED = ("cka", *SIGNED)  # values that may be negative
 
 
 def put_back(blocks: Iterable[str]) -> str:
@@ -142,8 +147,9 @@ class Measurement:
             not compete.
         cost: The cost of the last task, None where no task was learned for the measurement.
         history: The history of the retraining, None where nothing was retrained.
-        values: Diagnostics by name; `control` is a readout's accuracy on permuted training labels,
-            if it was also fitted to them.
+        values: Diagnostics by name; of rewound networks the relations of units, see
+            `probe.rewinding.correspondence`; `control` is a readout's accuracy on permuted training
+            labels, if it was also fitted to them.
         notes: Sentences that a reader of the predictions must know.
         seconds: The time that the measurement took, used to estimate the time left.
         code: A hash of the code that made it.
@@ -261,7 +267,7 @@ def _from_details(text: str) -> dict[str, Any]:
     record = json.loads(text)
     cost, history = record.get("cost"), record.get("history")
     values = {name: x or 0 for name, x in record.get("values", {}).items()}
-    numbers = [abs(x) if name.startswith("cka") else x for name, x in values.items()]
+    numbers = [abs(x) if name.startswith(_SIGNED) else x for name, x in values.items()]
     numbers += [record.get("seconds", 0), cost["seconds"] if cost else 0]
     amounts = cost["cost"].values() if cost else ()
     shares = (values.get(name, 0) for name in ("dead", "dormant", "control"))

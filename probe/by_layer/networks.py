@@ -4,27 +4,30 @@ Both have two implementations: networks learned by a study (`scenarios.study.tra
 networks trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probe.batch import Value
+from probe.batch import Value, varied
 from probe.by_layer.head_predictions import Head, predictions_by_head
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Measurement, TrainingCost, put_back
+from probe.by_layer.measurement import UNLIKE_RECORDED, Measurement, TrainingCost, put_back
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
+from probe.cut.interface import CutFacts
 from probe.cut.model_call import ModelCall
 from probe.metrics.task_predictions import TaskPredictions
-from probe.modules import mode, named_state, unwrapped
+from probe.modules import mode, unwrapped
 from probe.notes import of_outputs, of_recorded
-from probe.rewinding.blocks import Blocks
+from probe.rewinding.blocks import Blocks, Earlier, changed_blocks
+from probe.rewinding.correspondence import Comparison, relation_values
 from probe.rewinding.hybrids import rewind
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits, check_outputs
@@ -32,6 +35,7 @@ from probe.training.fresh_weights import Fresh
 from probe.training.memory_format import same_in_both_layouts, some
 
 _LARGEST = 65_504  # of float16
+_FEW = 256  # examples on which the units of two networks are compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,48 +85,77 @@ class TrainedNetwork:
         test, main = scenario.test_examples, "multi" if self.task_aware else "single"
         heads = [head] if head else list(by_head)
         predicted = {name: scenario.in_callers_order(by_head[name]) for name in heads}
+        values: dict[str, float] = {}
         if self.recorded and not head:
             order, classes = zip(*((t.index - 1, t.classes) for t in scenario.tasks), strict=True)
             again = predicted["multi" if self.task_aware else "all"]
-            notes.update(of_recorded(self.recorded, test.with_predictions(again, order, classes)))
+            unlike = list(of_recorded(self.recorded, test.with_predictions(again, order, classes)))
+            notes.update(unlike)
+            values = {UNLIKE_RECORDED: 1.0} if unlike else {}
         return Measurement(
             test=test,
             predicted=predicted,
             loss={} if head else {main: scenario.in_callers_order(losses.half())},
             cost=self.cost,
+            values=values,
             notes=tuple(notes),
         )
 
     def rewound(
-        self, before: nn.Module, blocks: Blocks, position: int, limit: int, seed: int
+        self,
+        before: nn.Module,
+        blocks: Blocks,
+        facts: Mapping[str, CutFacts],
+        call: ModelCall,
+        position: int,
+        limit: int,
+        seed: int,
     ) -> Measurement:
         """Test it with sets of its blocks put back to those of an earlier network.
 
         Args:
             before: The network after the task at a position.
             blocks: The blocks of the network.
+            facts: The facts on the cut at each hidden feature, by depth.
+            call: The call of a network.
             position: The position; the test data of the other tasks are used only where one block
                 is put back, or none.
             limit: The number of sets up to which all are tested, see `probe.rewinding.shapley`.
             seed: The seed of random orders.
 
         Returns:
-            The predictions and losses under the main head, by set.
+            The predictions and losses under the main head, by set; the relations of units as
+            values; and, as notes, what differs between the networks and cannot be put back.
         """
-        with mode(self.model, training=False):
+        model = unwrapped(self.model)
+        earlier = Earlier.of(before, model)
+        few = varied(self.scenario.tasks[position - 1].test.x, _FEW)
+        with mode(self.model, training=False), mode(before, training=False):
             tested = rewind(
-                unwrapped(self.model),
-                named_state(before),
+                model,
+                earlier,
                 blocks,
                 lambda everywhere: self._tested(None if everywhere else position),
                 limit,
                 self._as_it_is,
                 seed,
             )
+            comparison = Comparison(
+                model=model,
+                earlier=before,
+                before=earlier,
+                changed=changed_blocks(blocks, earlier, model),
+                facts=facts,
+                run=lambda network: call(network, few),
+            )
+            with torch.no_grad():
+                relations = comparison.relations()
         return Measurement(
             test=self.scenario.test_examples,
             predicted={put_back(names): predicted for names, (predicted, _) in tested.items()},
             loss={put_back(names): loss for names, (_, loss) in tested.items()},
+            values=relation_values(relations),
+            notes=earlier.others,
         )
 
     @cached_property

@@ -29,6 +29,7 @@ from probe.errors import InputError, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout, entry_of, name_of
+from probe.rewinding.shapley import EXACT
 from probe.tasks import MOST
 from probe.training.recipe import Recipe
 from probe.validation import problem, problems
@@ -157,7 +158,7 @@ class ProbingSpec(StrictModel):
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
     diagnostics: StrictBool = True
-    hybrids: Annotated[StrictInt, Field(ge=0, le=100_000)] = 64
+    hybrids: Annotated[StrictInt, Field(ge=0, le=100_000)] = EXACT
     inherited: StrictBool | None = None
     controls: tuple[Literal["exclusion", "labels"], ...] = ()
 
@@ -214,7 +215,7 @@ class Measure:
     seeds: int = 1
     budget: Sequence[int] = (1,)
     controls: Sequence[str] = ()
-    hybrids: int = 64
+    hybrids: int = EXACT
     inherited: bool | None = None
     cache: CacheSettings | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, RunRecord
 from probe.record.state_files import Fit, fit_state, load_state, plain_state
+from probe.rewinding.attributes import attribute_digest
 from probe.seeding import stream
 from probe.training.fresh_weights import Factory, built_network
 
@@ -105,6 +107,7 @@ class TrainedNetworks:
                     f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an earlier one"
                 )
             hash_of_network[network] = tensor_hash(state)
+        hash_of_network = _with_attributes(hash_of_network)
         hashes = {
             run: {tasks_seen: hash_of_network[network] for tasks_seen, network in networks.items()}
             for run, networks in self.runs.items()
@@ -138,6 +141,19 @@ class TrainedNetworks:
         if tensor_hash(state) != expected:
             raise InputError(f"{network} has changed since the run started: run it again")
         return model, fit_state(unwrapped(model), state, str(network))
+
+
+def _with_attributes(hash_of_network: dict[Network, str]) -> dict[Network, str]:
+    """Add plain attributes to the hashes of networks in memory, if they differ."""
+    digests = {
+        network: attribute_digest(unwrapped(network))
+        for network in hash_of_network
+        if isinstance(network, nn.Module)
+    }
+    if len(set(digests.values())) < 2:
+        return hash_of_network
+    texts = {network: f"{hash_of_network[network]} {digest}" for network, digest in digests.items()}
+    return {network: hashlib.sha256(text.encode()).hexdigest() for network, text in texts.items()}
 
 
 def _warn_of_shared(models: Iterable[nn.Module]) -> None:

@@ -1,4 +1,4 @@
-"""The causes of forgetting: what the change of each block cost, by task position, with intervals.
+"""The causes of forgetting, from stored predictions: by task position, with intervals and verdicts.
 
 Over the test examples of each earlier task: forgotten = competition + lost, where competition =
 R[j, j] minus the score of the last network with all blocks put back, among the classes that compete
@@ -6,29 +6,29 @@ after all tasks; what is attributed to the blocks adds up to lost. See `probe.re
 seed counts once all of its orders are finished.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
-from statistics import fmean
-from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from probe.analysis.intervals import mean_of
-from probe.analysis.layers import TestLayout
-from probe.analysis.task_positions import TaskPosition, at_position, average_over
-from probe.analysis.variance import Design, Floats
-from probe.by_layer.measurement import Measurement, blocks_put_back
+from probe.analysis.variance import Floats
+from probe.by_layer.measurement import UNLIKE_RECORDED, Measurement, blocks_put_back
 from probe.by_layer.plan import CONTROLS
 from probe.results.layers import jobs_by_learner, layout_of
-from probe.results.result import JobResult, Results, main_head
+from probe.results.result import JobResult, Results, count_trainings, main_head
+from probe.rewinding.correspondence import relations_in, unrelated
+from probe.rewinding.estimates import MARGIN, Position, Study
 from probe.rewinding.hybrids import Rewinding
+from probe.rewinding.pairs import deficit_doubt, law_failure
 from probe.tables.schemas import Row
-from probe.tasks import TestExamples
 
-Name = tuple[str, str]
-"""A feature, empty for the whole network, and a quantity."""
-
-_Mean = tuple[TaskPosition, Floats, float]  # test examples, their values, the sampling error
+WITHHELD = "causes withheld after task {}: {}"
+"""The note on a pair of networks of which nothing can be said."""
 
 
 def cause_rows(results: Results, hybrids: int) -> Iterator[Row]:
@@ -41,6 +41,133 @@ def cause_rows(results: Results, hybrids: int) -> Iterator[Row]:
     Yields:
         The rows, by learner and score.
     """
+    for learner, runs in _complete(results):
+        for score in ("accuracy", "loss"):
+            for row in _of_learner(runs, score, hybrids):
+                yield {"learner": learner, "score": score, **row}
+
+
+def withheld_notes(results: Results, hybrids: int) -> Iterator[Row]:
+    """Yield a note on each pair of networks of which nothing can be said.
+
+    Args:
+        results: The results of a plan's jobs.
+        hybrids: The most sets of blocks that were put back.
+    """
+    for result in results:
+        for j in result.rewound:
+            pair = StoredPair(run=result, position=j, score="accuracy", hybrids=hybrids)
+            if pair.withheld:
+                text = WITHHELD.format(j, pair.withheld)
+                yield {**result.job.columns, "tasks_seen": result.job.last, "note": text}
+
+
+def law_holds(run: JobResult, position: int) -> bool:
+    """Return whether the last network with all blocks put back is the earlier one.
+
+    Args:
+        run: The result of a run.
+        position: The position of the earlier network's task.
+    """
+    if position not in run.rewound:
+        return True
+    return not StoredPair(run=run, position=position, score="accuracy", hybrids=0).broken_law
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredPair:
+    """The stored predictions of an earlier network and of the last one with its blocks put back.
+
+    Attributes:
+        run: The result of the run.
+        position: The position of the earlier network's task.
+        score: `accuracy` or `loss`.
+        hybrids: The most sets of blocks that were put back.
+    """
+
+    run: JobResult
+    position: int
+    score: str
+    hybrids: int
+
+    @cached_property
+    def result(self) -> Rewinding:
+        """The scores by set of blocks."""
+        measurement = self._rewound
+        scores = {
+            tuple(blocks_put_back(name)): _scores(measurement, name, self.score)
+            for name in measurement.predicted
+        }
+        return Rewinding(
+            scores=scores, of_task=self._of_task, limit=self.hybrids, seed=self.run.job.seed
+        )
+
+    @cached_property
+    def broken_law(self) -> str:
+        """The reason why the law of rewinding fails, empty if it holds or cannot be checked.
+
+        Where an example is predicted as a class that does not compete after all tasks, nothing
+        can be compared.
+        """
+        tested = self.run.tested.get(self.position)
+        head = "multi" if main_head(self.run.job) == "multi" else "all"
+        if tested is None or head not in tested.predicted:
+            return ""
+        if tested.values.get(UNLIKE_RECORDED):
+            return "its file does not predict what was recorded: files hold no attributes"
+        competing = [label for _, classes in self.run.tasks for label in classes]
+        saved = tested.predicted[head]
+        compared = self._of_task & np.isin(saved, competing)
+        whole = max(self._rewound.predicted, key=lambda name: len(blocks_put_back(name)))
+        again = self._rewound.predicted[whole]
+        return law_failure(saved[compared], again[compared], self._rewound.notes)
+
+    @cached_property
+    def withheld(self) -> str:
+        """The reason why nothing can be said of blocks, empty if there is none: for accuracy."""
+        relations = relations_in(self._rewound.values)
+        hidden = [name for name in self.run.features[:-1] if name in self.result.blocks]
+        labels = {label for _, classes in self.run.tasks for label in classes}
+        chance = 1 / len(labels)
+        return self.broken_law or unrelated(relations, hidden) or deficit_doubt(self.result, chance)
+
+    def position_values(self, withheld: str) -> Position:
+        """Return the quantities of each test example, by task, then by class.
+
+        Args:
+            withheld: The reason why nothing is said of blocks, empty if there is none.
+        """
+        test = self._rewound.test
+        by_class = np.lexsort((test.labels, test.tasks))
+        features = self.run.features
+        blocks = dict.fromkeys([*features, *self.result.blocks])
+        values = self.result.quantities(blocks)
+        if learned := self.run.tested.get(self.position):
+            at_first = _scores(learned, main_head(self.run.job), self.score)
+            put_back = self.result.scores[self.result.blocks]
+            values["", "competition"] = np.where(self.result.of_task, at_first - put_back, 0)
+            values["", "forgotten"] = values["", "competition"] + values["", "lost"]
+        if withheld:
+            values = {} if self.broken_law else {n: x for n, x in values.items() if not n[0]}
+        return Position(
+            values={name: x[by_class] for name, x in values.items()},
+            errors=self.result.sampling_error,
+            unchanged=frozenset(features) - set(self.result.blocks),
+            withheld=withheld,
+        )
+
+    @property
+    def _rewound(self) -> Measurement:
+        return self.run.rewound[self.position]
+
+    @cached_property
+    def _of_task(self) -> NDArray[np.bool_]:
+        task = self.run.job.tasks[self.position - 1]
+        return np.asarray(self._rewound.test.tasks == task)
+
+
+def _complete(results: Results) -> Iterator[tuple[str, Results]]:
+    """Yield the runs of each learner, of seeds with all orders, by seed and order."""
     learned = (result for result in results if result.job.kind not in CONTROLS)
     for learner, jobs in jobs_by_learner(learned).items():
         orders = dict.fromkeys(result.job.order for result in jobs)
@@ -50,58 +177,37 @@ def cause_rows(results: Results, hybrids: int) -> Iterator[Row]:
             for seed in dict.fromkeys(result.job.seed for result in jobs)
             if by_run.keys() >= set(product([seed], orders))
         ]
-        runs = [by_run[run] for run in product(seeds, orders)]
-        for score in ("accuracy", "loss") if runs else ():
-            for row in _of_learner(runs, len(seeds), score, hybrids):
-                yield {"learner": learner, "score": score, **row}
+        if seeds:
+            yield learner, [by_run[run] for run in product(seeds, orders)]
 
 
-def _of_learner(runs: Results, seeds: int, score: str, hybrids: int) -> Iterator[Row]:
-    """Yield the rows of each task position, then the means over these positions."""
+def _of_learner(runs: Results, score: str, hybrids: int) -> Iterator[Row]:
+    """Yield the rows of one learner."""
+    seeds = len({run.job.seed for run in runs})
     orders = [run.job.tasks for run in runs[: len(runs) // seeds]]
-    layout, features = layout_of(cast(TestExamples, runs[0].test), orders), runs[0].features
-    positions = sorted(set.intersection(*(set(run.rewound) for run in runs)))
-    means: dict[Name, list[_Mean]] = {}
-    for j in positions:
-        at_j = at_position(layout.tasks, layout.orders, j)
-        values, errors = zip(*(_values(run, j, score, hybrids) for run in runs), strict=True)
-        # A run may lack what it forgot, where only its rewound networks are intact.
-        for name in filter(lambda name: all(name in v for v in values), values[0]):
-            stacked = np.array([by_name[name] for by_name in values])
-            if not np.isfinite(stacked).all():
-                continue
-            place = _equal_tasks(layout) if name[1] == "net" else at_j
-            mean = place.mean(stacked.reshape(seeds, len(orders), -1))
-            # The runs of a seed share the orders of the blocks, whose errors need not average out.
-            error = fmean(by_block.get(name[0], 0.0) for by_block in errors)
-            means.setdefault(name, []).append((place, mean, error))
-            yield _row(features, name, layout, (place, mean, error), j)
-    for name, by_position in means.items():
-        if len(by_position) == len(positions):
-            places, of_places, of_errors = zip(*by_position, strict=True)
-            over_all = average_over(places, of_places)
-            yield _row(features, name, layout, (*over_all, fmean(of_errors)))
-
-
-def _values(
-    run: JobResult, position: int, score: str, hybrids: int
-) -> tuple[dict[Name, Floats], Mapping[str, float]]:
-    """Return the quantities of each test example, and the sampling error of each block."""
-    measurement, task = run.rewound[position], run.job.tasks[position - 1]
-    test = measurement.test
-    by_class = np.lexsort((test.labels, test.tasks))
-    scores = {
-        tuple(blocks_put_back(name)): _scores(measurement, name, score)
-        for name in measurement.predicted
-    }
-    result = Rewinding(scores=scores, of_task=test.tasks == task, limit=hybrids, seed=run.job.seed)
-    values = result.quantities(run.features)
-    if learned := run.tested.get(position):
-        at_first = _scores(learned, main_head(run.job), score)
-        competition = np.where(result.of_task, at_first - scores[result.blocks], 0)
-        values["", "competition"] = competition
-        values["", "forgotten"] = competition + values["", "lost"]
-    return {name: x[by_class] for name, x in values.items()}, result.sampling_error
+    test, features = runs[0].test, runs[0].features
+    if test is None:
+        return
+    by_position: dict[int, Position] = {}
+    for j in sorted(set.intersection(*(set(run.rewound) for run in runs))):
+        pairs = [StoredPair(run=run, position=j, score=score, hybrids=hybrids) for run in runs]
+        # The same for every score.
+        reasons = [replace(pair, score="accuracy").withheld for pair in pairs]
+        positions = [
+            pair.position_values(reason) for pair, reason in zip(pairs, reasons, strict=True)
+        ]
+        by_position[j] = Position.stacked(positions, (seeds, len(orders)))
+    layout = layout_of(test, orders)
+    study = Study(
+        tasks=layout.tasks,
+        orders=layout.orders,
+        is_accuracy=score == "accuracy",
+        margin=MARGIN if score == "accuracy" else 0.0,
+        trainings=count_trainings(runs),
+    )
+    for row in study.rows(by_position):
+        feature = row["feature"]
+        yield {**row, "depth": 1 + features.index(feature) if feature in features else None}
 
 
 def _scores(measurement: Measurement, head: str, score: str) -> Floats:
@@ -109,25 +215,3 @@ def _scores(measurement: Measurement, head: str, score: str) -> Floats:
     if score == "loss":
         return -measurement.loss[head].astype(np.float64)
     return np.asarray(measurement.predicted[head] == measurement.test.labels, dtype=np.float64)
-
-
-def _equal_tasks(layout: TestLayout) -> TaskPosition:
-    """Return all test examples, of which all tasks weigh the same."""
-    sizes = np.bincount(layout.tasks)
-    weights = 1 / (len(sizes) * sizes[layout.tasks])
-    return TaskPosition(None, np.arange(len(layout.tasks)), weights)
-
-
-def _row(
-    features: Sequence[str], name: Name, layout: TestLayout, mean: _Mean, j: int | None = None
-) -> Row:
-    (feature, quantity), (place, values, error) = name, mean
-    estimate = mean_of(Design(place.weights, layout.strata[place.examples]), values)
-    return {
-        "feature": feature,
-        "depth": 1 + features.index(feature) if feature else None,
-        "task_position": j,
-        "quantity": quantity,
-        **{column: getattr(estimate, column) for column in ("value", "low", "high", "seeds")},
-        "sampling_error": error if quantity == "attributed" else float("nan"),
-    }

@@ -198,6 +198,14 @@ Results = Sequence[JobResult]
 """The results of the jobs of a plan, or of some of them."""
 
 
+def count_trainings(results: Results) -> int:
+    """Count the trainings among the results of one learner: seeds may only retrain one network."""
+    weights: dict[int, list[object]] = {}
+    for result in results:
+        weights.setdefault(result.job.seed, []).append(result.job.weights or result.job.seed)
+    return len({tuple(of_seed) for of_seed in weights.values()})
+
+
 def main_head(job: Job) -> Head:
     """Return `multi` for a task-aware learner, otherwise `single`.
 

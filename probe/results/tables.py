@@ -23,7 +23,7 @@ from probe.files import discard, replacing
 from probe.metrics.murata import RETRAIN
 from probe.metrics.renaming import renaming_notes
 from probe.notes import constant
-from probe.results.causes import cause_rows
+from probe.results.causes import cause_rows, withheld_notes
 from probe.results.controls import control_rows
 from probe.results.layers import Layer, first_layers, layers_of
 from probe.results.repeats import repeated_networks
@@ -140,6 +140,7 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
             *notes_on_repeats,
             *(row for result in results for row in _notes(result, metrics)),
             *(row for result in results for row in _notes_on_spread(plan, result.job)),
+            *withheld_notes(results, plan.hybrids),
         ],
         "controls": controls,
         "causes": cause_rows([r for r in results if r.job.learner not in equal], plan.hybrids),

@@ -1,7 +1,9 @@
-"""Blocks: the parameters and buffers of a network, parted by its features."""
+"""Blocks: the parameters, buffers and attributes of a network, parted by its features."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -9,11 +11,53 @@ from torch import Tensor, nn
 from probe.cut.interface import CutFacts
 from probe.errors import InputError
 from probe.modules import named_state, state_groups
+from probe.rewinding.attributes import Attribute, Values, attributes_put_back, differing
 
 _UNREAD = "num_batches_tracked"  # of batch norm, which eval mode never reads
+_MOST = 8  # blocks of which every set is tested
 
 Blocks = Mapping[str, tuple[str, ...]]
 """The names of the tensors of each block, by the feature at its end, by depth."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """The content of a block that differs from an earlier network.
+
+    Attributes:
+        tensors: The names of all tensors of the block.
+        attributes: The attributes that differ.
+    """
+
+    tensors: tuple[str, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Earlier:
+    """An earlier network, of which blocks are put back.
+
+    Attributes:
+        state: Its tensors by name.
+        attributes: The earlier values of the attributes that differ from the last network's.
+        others: The names of what else differs from the last network, and cannot be put back.
+    """
+
+    state: Mapping[str, Tensor]
+    attributes: Values = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, before: nn.Module, model: nn.Module) -> Self:
+        """Compare an earlier network with the last one.
+
+        Args:
+            before: The earlier network.
+            model: The last network.
+        """
+        attributes, others = differing(before, model)
+        state = {name: tensor.detach() for name, tensor in named_state(before).items()}
+        return cls(state=state, attributes=attributes, others=tuple(others))
 
 
 def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks:
@@ -30,57 +74,107 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
     Returns:
         The blocks, without empty ones.
     """
+    cuts = sorted(cuts, key=lambda cut: cut.position)
     remaining = {group[0]: set(group) for group in state_groups(model)}
     blocks: dict[str, tuple[str, ...]] = {}
-    for cut in sorted(cuts, key=lambda cut: cut.position):
+    for cut in cuts:
         frozen = set(cut.frozen)
         blocks[cut.name] = tuple(n for n, aliases in remaining.items() if aliases & frozen)
         for name in blocks[cut.name]:
             del remaining[name]
-    rest = tuple(name for name in remaining if not name.endswith(_UNREAD))
-    blocks[output] = (*blocks.get(output, ()), *rest)
+    read = {name for cut in cuts for name in cut.trained}
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    rest: dict[str, list[str]] = {output: []}
+    for name, aliases in remaining.items():
+        if name.endswith(_UNREAD):
+            continue
+        # Of an adapter that is not active, nothing depends on the weights.
+        is_unread = name in parameters and not aliases & read
+        block = _block_around(name, blocks) if is_unread else None
+        rest.setdefault(block or output, []).append(name)
+    for block, names in rest.items():
+        blocks[block] = (*blocks.get(block, ()), *names)
     return {feature: names for feature, names in blocks.items() if names}
 
 
-def changed_blocks(blocks: Blocks, before: Mapping[str, Tensor], model: nn.Module) -> Blocks:
-    """Return the blocks whose values differ from those of an earlier network.
+def changed_blocks(blocks: Blocks, before: Earlier, model: nn.Module) -> dict[str, Changed]:
+    """Return the blocks whose tensors or attributes differ from those of an earlier network.
+
+    An attribute belongs to the block of the smallest module around it that has tensors, if these
+    are of one block. Others are further blocks, named "attributes of" their module, after those of
+    features; where there would be more than 8 blocks in all, they are one: "attributes".
 
     Args:
         blocks: The blocks of the network.
-        before: The tensors of the earlier network, by name.
+        before: The earlier network.
         model: The network.
     """
     state = named_state(model)
-    return {
-        feature: names
-        for feature, names in blocks.items()
-        if any(name in before and not torch.equal(before[name], state[name]) for name in names)
-    }
+    attributes: dict[str, list[Attribute]] = {}
+    for key in before.attributes:
+        attributes.setdefault(_block_of(key, blocks, model), []).append(key)
+    changed: dict[str, Changed] = {}
+    for feature, names in blocks.items():
+        present = [name for name in names if name in before.state]
+        differ = any(not torch.equal(before.state[name], state[name]) for name in present)
+        of_block = tuple(attributes.pop(feature, ()))
+        if differ or of_block:
+            changed[feature] = Changed(tensors=names, attributes=of_block)
+    if len(changed) + len(attributes) > _MOST and len(attributes) > 1:
+        together = [key for keys in attributes.values() for key in keys]
+        attributes = {"attributes": together}
+    return changed | {name: Changed(attributes=tuple(keys)) for name, keys in attributes.items()}
+
+
+def _block_of(key: Attribute, blocks: Blocks, model: nn.Module) -> str:
+    """Return the block that an attribute belongs to, or the name of its own."""
+    block = _block_around(f"{key.module}.{key.name}", blocks) if key.module else None
+    return block or f"attributes of {key.module or type(model).__name__}"
+
+
+def _block_around(name: str, blocks: Blocks) -> str | None:
+    """Return the block of the smallest module around a name that has tensors, if it is one."""
+    path = name.rpartition(".")[0]
+    while path:
+        inside = [f for f, names in blocks.items() if any(n.startswith(f"{path}.") for n in names)]
+        if inside:
+            return inside[0] if len(inside) == 1 else None
+        path = path.rpartition(".")[0]
+    return None
 
 
 @contextmanager
-def rewound(model: nn.Module, names: Iterable[str], before: Mapping[str, Tensor]) -> Iterator[None]:
-    """Put tensors of an earlier network into a network inside the block; no parameter is copied.
+def rewound(
+    model: nn.Module, contents: Iterable[Changed], before: Earlier, grown: bool = True
+) -> Iterator[None]:
+    """Put blocks of an earlier network into a network inside the block; no parameter is copied.
 
     Of a tensor that has grown since, as a head's, the earlier rows are put back. Buffers are
     copied, as a forward pass may write into them.
 
     Args:
         model: The network, which is as before afterwards, also after a failure.
-        names: The tensors to put back.
-        before: The tensors of the earlier network, by name.
+        contents: The blocks to put back.
+        before: The earlier network.
+        grown: Whether tensors keep the rows that have come since; else they shrink.
 
     Raises:
         InputError: A tensor has another shape in the earlier network, and has not grown.
     """
+    contents = list(contents)
+    names = [name for content in contents for name in content.tensors if name in before.state]
+    keys = [key for content in contents for key in content.attributes]
     state = named_state(model)
-    present = {name: state[name].data for name in names if name in before}
-    earlier = {name: _grown(name, before[name], tensor) for name, tensor in present.items()}
+    present = {name: state[name].data for name in names}
+    earlier = {name: _with_rows(name, before.state[name], present[name]) for name in names}
+    if not grown:
+        earlier = {name: before.state[name] for name in names}
     buffers = {n: t.clone() for n, t in state.items() if not isinstance(t, nn.Parameter)}
     try:
         for name, tensor in earlier.items():
             state[name].data = tensor.clone() if name in buffers else tensor
-        yield
+        with attributes_put_back(model, {key: before.attributes[key] for key in keys}):
+            yield
     finally:
         # A forward pass may have put another tensor in the place of a buffer.
         now = named_state(model)
@@ -88,7 +182,7 @@ def rewound(model: nn.Module, names: Iterable[str], before: Mapping[str, Tensor]
             now[name].data = tensor
 
 
-def _grown(name: str, before: Tensor, now: Tensor) -> Tensor:
+def _with_rows(name: str, before: Tensor, now: Tensor) -> Tensor:
     """Return an earlier tensor, with the rows that have come since."""
     if before.shape == now.shape:
         return before

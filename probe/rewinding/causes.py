@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -14,13 +19,16 @@ from torch.nn.functional import cross_entropy
 from probe.batch import Value, gather, mapped, tensors, varied
 from probe.cut.candidates import suggestions
 from probe.cut.cuts import find_each
+from probe.cut.interface import CutFacts
 from probe.errors import InputError
 from probe.model import Model
 from probe.modules import check_model, check_values, copied, mode, named_state, unwrapped
 from probe.rewinding.blocks import blocks_of
-from probe.rewinding.hybrids import Rewinding, rewind
-from probe.rewinding.shapley import Floats
+from probe.rewinding.estimates import MARGIN, Position, Study
+from probe.rewinding.pairs import Pairs
+from probe.rewinding.shapley import EXACT, Floats
 from probe.seeding import every_global_stream, stream
+from probe.tables.schemas import Row
 from probe.training.evaluation import batch_size_for
 from probe.training.precision import products
 
@@ -31,87 +39,257 @@ Score = Callable[[nn.Module, Any, Any], Tensor] | Literal["accuracy", "loss"]
 """`score(model, x, y)` returns a number for each of the B examples of a batch, higher is better."""
 
 OUTPUT = "output"
+WITHHELD = "withheld"
+"""The verdict on a block of networks of which nothing can be said."""
+
 _SAMPLE = 8
+_MOST = 256  # examples on which the units of two networks are compared
+_ENDS = {"share": "attributed", "broken": "broken", "restored": "restored"}
 
 
 def causes(
-    models: Model | Mapping[int, nn.Module],
+    models: Model | Mapping[int, nn.Module | Mapping[int, nn.Module]],
     test: Sequence[tuple[Value, Value]],
     score: Score = "accuracy",
     features: Sequence[str] | None = None,
-    hybrids: int = 64,
+    hybrids: int = EXACT,
     batch_size: int | None = None,
+    margin: float | None = None,
+    long: bool = False,
 ) -> pd.DataFrame:
-    """Measure whose change cost the last network what it lost of each earlier task.
+    """Measure what the change of each layer did to the earlier tasks.
 
     Blocks of the network after task j are put back into the last network, alone and together, and
-    the result is tested on task j; nothing is trained. `probe.rewinding.hybrids` has the formulas.
+    the result is tested on task j; nothing is trained. `probe.rewinding.hybrids` has the formulas,
+    `probe.rewinding.verdicts` the verdicts.
 
     >>> import probe, torch
     >>> net = lambda: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
-    >>> nets = {1: net(), 2: net()}  # as you have trained them
+    >>> before = net()
+    >>> after = net()
+    >>> after.load_state_dict(before.state_dict() | {"1.bias": torch.tensor([9.0, 0.0])})
+    <All keys matched successfully>
     >>> test = [(torch.randn(8, 4), torch.arange(8) % 2) for _ in range(2)]
-    >>> table = probe.causes(nets, test, features=["0"])
-    >>> table[table["quantity"] == "attributed"]["feature"].tolist()
-    ['0', 'output']
+    >>> table = probe.causes({1: before, 2: after}, test, features=["0"])
+    >>> table[["feature", "verdict"]].values.tolist()[0]
+    ['0', 'none']
 
     Args:
-        models: Networks of one architecture by number of tasks learned, 1 to T; the last is needed.
-            A `Model` says how to call them, for the default score.
+        models: Networks of one architecture by number of tasks learned, 1 to T; the last is needed;
+            or these by seed. A `Model` says how to call them, for the default score.
         test: The test examples of each of T tasks, (x, y): tensors, tuples or mappings of tensors.
         score: `accuracy` is 1 where the largest logit is that of the class, else 0; `loss` is minus
             the cross-entropy in nats; or a function.
         features: Dotted module names that part the network into blocks; None = a suggested set.
         hybrids: Up to so many sets of blocks all are tested; beyond, those of random orders.
         batch_size: Examples at a time; None = a size that is fast on the device.
+        margin: The amount of the score that matters; None = one point of accuracy, and every amount
+            of another score, for which no verdict `none` is given then.
+        long: Whether to return every quantity at every task position, a row for each.
 
     Returns:
-        A row for each task position j < T, feature and quantity: `score` of the last network and
-        `lost` (feature empty), `attributed`, `restored`, `broken` and `net` of each block, in units
-        of the score; `sampling_error` is the standard error that random orders add.
+        A row for each block, over all earlier tasks: its share of what was lost, what its change
+        breaks by itself and what putting only it back returns, in units of the score, each with the
+        ends of its 95 % interval; and the verdict. `attrs` has what was `lost`, the `scope` of the
+        intervals, and the reasons why networks are `withheld`, by number of tasks learned. Or, in
+        the long form, the columns of causes.csv.
 
     Raises:
         InputError: Networks, data and features do not fit each other, or a score is not a finite
             number for each example.
+
+    Warns:
+        UserWarning: Nothing can be said of some of the networks; their rows are left out.
     """
     import pandas as pd
 
-    _check(score, hybrids)
+    _check(score, hybrids, margin)
     if not isinstance(test, Sequence):
         raise InputError(f"test must be a list of (x, y), one for each task, got {test!r:.40}")
-    model = Model.coerce(models)
-    networks = _checked(model.network, len(test))
-    T = max(networks)
-    last = copied(unwrapped(networks[T])).eval()
-    x = _beside(last, varied(test[0][0], _SAMPLE))
-    if features is None:
-        suggested = suggestions(last, x, model.model_call)
-        features = [name for name, downstream in suggested.items() if downstream]
-    facts = [cut.facts for cut in find_each(last, list(features), x, model.model_call, "tail")]
-    blocks = blocks_of(last, facts, OUTPUT)
-    size = batch_size or batch_size_for(x, tensors(x)[0].device)
-    task_of = np.repeat(np.arange(len(test)), [len(tensors(x)[0]) for x, _ in test])
-    rows: list[dict[str, object]] = []
-    for j in sorted(networks.keys() - {T}):
-
-        def tested(everywhere: bool, j: int = j) -> Floats:
-            values = np.zeros(len(task_of))
-            for k in range(len(test)) if everywhere else [j - 1]:
-                values[task_of == k] = _scores(model, score, last, *test[k], size)
-            return values
-
-        before = {name: t.detach() for name, t in named_state(unwrapped(networks[j])).items()}
-        scores = rewind(last, before, blocks, tested, hybrids)
-        result = Rewinding(scores=scores, of_task=task_of == j - 1, limit=hybrids)
-        rows += ({"task_position": j, **row} for row in _rows(result, blocks, task_of))
-    return pd.DataFrame(rows)
+    model = models if isinstance(models, Model) else Model(models)
+    by_seed = [_checked(networks, len(test)) for networks in _by_seed(model.network)]
+    tests = _Tests(model=model, score=score, data=test, batch_size=batch_size)
+    runs = [tests.positions(networks, features, hybrids) for networks in by_seed]
+    shape = (len(runs), 1)
+    positions = {j: Position.stacked([run[j] for run in runs], shape) for j in runs[0]}
+    withheld = {j: position.withheld for j, position in positions.items() if position.withheld}
+    for j, reason in withheld.items():
+        warnings.warn(f"causes withheld after task {j}: {reason}", stacklevel=2)
+    study = Study(
+        tasks=tests.task_of,
+        orders=np.arange(len(test))[None],
+        is_accuracy=score == "accuracy",
+        margin=(MARGIN if score == "accuracy" else 0.0) if margin is None else margin,
+        trainings=len(runs),
+    )
+    rows = list(study.rows(positions))
+    table = pd.DataFrame(rows) if long else _by_block(rows, tests.blocks, study.scopes[-1])
+    table.attrs["withheld"] = withheld
+    return table
 
 
-def _check(score: object, hybrids: object) -> None:
+def _by_block(rows: Sequence[Row], blocks: Sequence[str], scope: str) -> pd.DataFrame:
+    """Return a row for each block, over all earlier tasks."""
+    import pandas as pd
+
+    over_all = {
+        (row["feature"], row["quantity"]): row
+        for row in rows
+        if row["task_position"] is None and row["scope"] == scope
+    }
+    extra = [block for block, quantity in over_all if quantity == "attributed"]
+    lines = []
+    for block in dict.fromkeys([*blocks, *extra]):
+        line: dict[str, object] = {"feature": block}
+        for column, quantity in _ENDS.items():
+            row = over_all.get((block, quantity), {})
+            line[column] = row.get("value", math.nan)
+            line[f"{column}_low"] = row.get("low", math.nan)
+            line[f"{column}_high"] = row.get("high", math.nan)
+        line["verdict"] = over_all.get((block, "attributed"), {}).get("verdict", WITHHELD)
+        lines.append(line)
+    table = pd.DataFrame(lines)
+    lost = over_all.get(("", "lost"), {})
+    table.attrs["lost"] = tuple(lost.get(end, math.nan) for end in ("value", "low", "high"))
+    table.attrs["scope"] = scope
+    return table
+
+
+@dataclass(kw_only=True, eq=False)
+class _Tests:
+    """The test examples of all tasks, and the score of networks on them.
+
+    Attributes:
+        model: The call of the networks.
+        score: The score.
+        data: The test examples of each task.
+        batch_size: Examples at a time, None = a size that is fast on the device.
+        blocks: The names of the blocks, once networks were compared.
+    """
+
+    model: Model
+    score: Score
+    data: Sequence[tuple[Value, Value]]
+    batch_size: int | None
+    blocks: tuple[str, ...] = ()
+
+    @cached_property
+    def task_of(self) -> NDArray[np.int64]:
+        """The task of each example, from 0, (N,)."""
+        sizes = [len(tensors(x)[0]) for x, _ in self.data]
+        return np.repeat(np.arange(len(self.data)), sizes)
+
+    def positions(
+        self, networks: Mapping[int, nn.Module], features: Sequence[str] | None, hybrids: int
+    ) -> dict[int, Position]:
+        """Return the quantities of one training at each earlier task position.
+
+        Args:
+            networks: The networks by number of tasks learned.
+            features: The features; None = a suggested set.
+            hybrids: The number of sets of blocks up to which all are tested.
+        """
+        T = max(networks)
+        last = copied(unwrapped(networks[T])).eval()
+        facts = self._facts(last, features)
+        blocks = blocks_of(last, facts.values(), OUTPUT)
+        self.blocks = tuple(blocks)
+        pairs = Pairs(
+            last=last,
+            blocks=blocks,
+            facts=facts,
+            score=self._scores,
+            logits=self._logits,
+            chance=1 / self._logits(last, 1).shape[1] if self.score == "accuracy" else None,
+            hybrids=hybrids,
+        )
+        positions = {}
+        for j in sorted(networks.keys() - {T}):
+            earlier = copied(unwrapped(networks[j])).eval()
+            positions[j] = pairs.position(earlier, self.task_of == j - 1, j)
+        return positions
+
+    def _facts(self, last: nn.Module, features: Sequence[str] | None) -> dict[str, CutFacts]:
+        """Return the facts on the cuts of the last network, by depth."""
+        call = self.model.model_call
+        x = _beside(last, varied(self.data[0][0], _SAMPLE))
+        if features is None:
+            suggested = suggestions(last, x, call)
+            features = [name for name, downstream in suggested.items() if downstream]
+        cuts = find_each(last, list(features), x, call, "tail")
+        facts = sorted((cut.facts for cut in cuts), key=lambda cut: cut.position)
+        return {cut.name: cut for cut in facts}
+
+    def _logits(self, network: nn.Module, position: int) -> Tensor:
+        """Return a network's logits on some examples of the task at a position."""
+        x = _beside(network, varied(self.data[position - 1][0], _MOST))
+        with torch.no_grad(), _tested(network):
+            return self.model.class_call(network, x)
+
+    def _scores(self, network: nn.Module, position: int, everywhere: bool) -> Floats:
+        """Return the score of each example, (N,), 0 for examples that are not tested."""
+        values = np.zeros(len(self.task_of))
+        for k in range(len(self.data)) if everywhere else [position - 1]:
+            values[self.task_of == k] = self._task_scores(network, *self.data[k])
+        return values
+
+    @torch.no_grad()
+    def _task_scores(self, network: nn.Module, x: Value, y: Value) -> Floats:
+        """Return the score of each example of a task, (n,)."""
+        parts = []
+        size = self.batch_size or batch_size_for(x, tensors(x)[0].device)
+        with _tested(network):
+            for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(size):
+                batch, labels = (
+                    _beside(network, gather(value, indices.to(tensors(value)[0].device)))
+                    for value in (x, y)
+                )
+                parts.append(self._batch_scores(network, batch, labels, len(indices)))
+        return np.concatenate(parts)
+
+    def _batch_scores(self, network: nn.Module, x: Value, y: Value, count: int) -> Floats:
+        """Return the score of each example of a batch."""
+        labels = cast(Tensor, y)
+        if callable(self.score):
+            values = self.score(network, x, y)
+        elif self.score == "loss":
+            logits = self.model.class_call(network, x)
+            values = -cross_entropy(logits, labels, reduction="none")
+        else:
+            values = self.model.class_call(network, x).argmax(1).eq(labels)
+        fits = isinstance(values, Tensor) and values.shape == (count,)
+        if not fits or not values.isfinite().all():
+            raise InputError(
+                f"a score must be a tensor of a finite number for each of {count} examples, got "
+                f"{type(values).__name__} of shape {tuple(np.shape(values))}"
+            )
+        return values.double().cpu().numpy()
+
+
+@contextmanager
+def _tested(network: nn.Module) -> Iterator[None]:
+    """Put a network into eval mode, in which what it draws is the same in every call."""
+    with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
+        yield
+
+
+def _check(score: object, hybrids: object, margin: object) -> None:
     if not callable(score) and score not in ("accuracy", "loss"):
         raise InputError(f"score must be 'accuracy', 'loss' or a function, got {score!r:.40}")
     if type(hybrids) is not int or hybrids < 1:
         raise InputError(f"hybrids must be a whole number of 1 or more, got {hybrids!r:.40}")
+    if margin is not None and not (isinstance(margin, int | float) and 0 < margin < math.inf):
+        raise InputError(f"margin must be a number above 0 or None, got {margin!r:.40}")
+
+
+def _by_seed(networks: Any) -> list[Any]:
+    """Return the networks of each seed; without seeds there is one."""
+    values = networks.values() if isinstance(networks, Mapping) else ()
+    if values and all(isinstance(value, Mapping) for value in values):
+        if len({frozenset(value) for value in values}) > 1:
+            raise InputError("models have networks after other tasks for some seeds: give the same")
+        return list(values)
+    return [networks]
 
 
 def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
@@ -138,45 +316,3 @@ def _beside(network: nn.Module, value: Value) -> Value:
     """Return a value on the device of a network."""
     device = next((p.device for p in network.parameters()), None)
     return mapped(value, lambda t: t.to(device or t.device))
-
-
-@torch.no_grad()
-def _scores(
-    model: Model, score: Score, network: nn.Module, x: Value, y: Value, batch_size: int
-) -> Floats:
-    """Return the score of each example, (n,); what the network draws is the same in every call."""
-    parts = []
-    with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
-        for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(batch_size):
-            rows = (gather(v, indices.to(tensors(v)[0].device)) for v in (x, y))
-            batch, labels = (_beside(network, value) for value in rows)
-            if callable(score):
-                values = score(network, batch, labels)
-            else:
-                logits, true = model.class_call(network, batch), cast(Tensor, labels)
-                loss = cross_entropy(logits, true, reduction="none")
-                values = -loss if score == "loss" else logits.argmax(1).eq(true)
-            fits = isinstance(values, Tensor) and values.shape == indices.shape
-            if not fits or not values.isfinite().all():
-                raise InputError(
-                    f"a score must be a tensor of a finite number for each of {len(indices)} "
-                    f"examples, got {type(values).__name__} of shape {tuple(np.shape(values))}"
-                )
-            parts.append(values.double().cpu().numpy())
-    return np.concatenate(parts)
-
-
-def _rows(
-    result: Rewinding, blocks: Collection[str], task_of: NDArray[np.int64]
-) -> Iterator[dict[str, object]]:
-    """Yield the means over the examples, of the network and of each block."""
-    score = result.scores[()][result.of_task].mean()
-    yield {"feature": "", "quantity": "score", "value": score}
-    sizes, errors = np.bincount(task_of), result.sampling_error
-    for (feature, quantity), values in result.quantities(blocks).items():
-        # Each task weighs the same.
-        by_task = np.bincount(task_of, values) / sizes
-        value = by_task.mean() if quantity == "net" else by_task.sum()
-        row = {"feature": feature, "quantity": quantity, "value": value}
-        error = {"sampling_error": errors.get(feature, 0.0)} if quantity == "attributed" else {}
-        yield row | error

@@ -7,18 +7,24 @@ theta_j, and v_j(S) the score of H_j(S) on the test examples of task j. For j < 
   `probe.rewinding.shapley`; over the blocks they add up to lost;
 - restored by block l = v_j({l}) - v_j(none); broken by it = v_j(all) - v_j(all but l);
 - net of block l = the mean over all T tasks of the score of H_j({l}) minus that of theta_T.
+
+The law of rewinding: v_j(all) is the score of theta_j itself, called as it was saved, example by
+example, with the classes that compete after T. Where it fails, something outside the network's
+parameters, buffers and plain attributes has changed, and nothing can be said of causes.
 """
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from math import nan
+from statistics import fmean
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
-from probe.rewinding.blocks import Blocks, changed_blocks, rewound
-from probe.rewinding.shapley import Coalitions, Floats
+from probe.rewinding.blocks import Blocks, Earlier, changed_blocks, rewound
+from probe.rewinding.shapley import EXACT, Coalitions, Floats
 
 Tested = TypeVar("Tested")
 Names = tuple[str, ...]
@@ -27,10 +33,10 @@ Names = tuple[str, ...]
 
 def rewind(
     model: nn.Module,
-    before: Mapping[str, Tensor],
+    before: Earlier,
     blocks: Blocks,
     test: Callable[[bool], Tested],
-    limit: int = 64,
+    limit: int = EXACT,
     as_it_is: Tested | None = None,
     seed: int = 0,
 ) -> dict[Names, Tested]:
@@ -38,7 +44,7 @@ def rewind(
 
     Args:
         model: The last network, which is as before afterwards.
-        before: The tensors of the earlier network, by name.
+        before: The earlier network.
         blocks: The blocks of the network.
         test: Tests the network on the examples of the earlier task or, if the flag is set, of all.
             It is set where one block is put back, or none.
@@ -56,7 +62,7 @@ def rewind(
         if not names and as_it_is is not None:
             results[names] = as_it_is
             continue
-        with rewound(model, [tensor for name in names for tensor in changed[name]], before):
+        with rewound(model, [changed[name] for name in names], before):
             results[names] = test(len(names) < 2)
     return results
 
@@ -75,13 +81,36 @@ class Rewinding:
 
     scores: Mapping[Names, Floats]
     of_task: NDArray[np.bool_]
-    limit: int = 64
+    limit: int = EXACT
     seed: int = 0
 
     @property
     def blocks(self) -> Names:
         """The m blocks that have changed, by depth; the others have no part in it."""
         return max(self.scores, key=len)
+
+    @property
+    def worse_end(self) -> float:
+        """The worse of the two networks' mean scores, min(v(all), v(none))."""
+        means = self._means
+        return min(means[0], means[max(means)])
+
+    @property
+    def deficit(self) -> float:
+        """How far mixtures of both networks lie below the worse of the two, on average.
+
+        min(v(all), v(none)) - v(S), the mean over sets of each size 0 < |S| < m, then over sizes;
+        NaN for fewer than two blocks. Weights that do not correspond do not work together.
+        """
+        by_size: dict[int, list[float]] = {}
+        for mask, value in self._means.items():
+            by_size.setdefault(mask.bit_count(), []).append(self.worse_end - value)
+        sizes = range(1, len(self.blocks))
+        return fmean(fmean(by_size[size]) for size in sizes) if sizes else nan
+
+    @property
+    def _means(self) -> dict[int, float]:
+        return {mask: float(x.mean()) for mask, x in self._of_task.items()}
 
     @property
     def sampling_error(self) -> dict[str, float]:

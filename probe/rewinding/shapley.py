@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+EXACT = 256
+"""The coalitions up to which all are evaluated by default: those of 8 players."""
+
 _FEWEST = 2  # pairs of orders, from which a standard error can be estimated
 
 
@@ -39,7 +42,7 @@ class Coalitions:
     """
 
     players: int
-    limit: int = 64
+    limit: int = EXACT
     seed: int = 0
 
     @property

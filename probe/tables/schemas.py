@@ -10,7 +10,8 @@ readout downstream of it, such as `retrain` or `linear`; `task_position` is the 
 task in the executed order, from 1, absent for all tasks; `mean` and `std` are mean and sample
 standard deviation over seeds (orders averaged within a seed first), `std` NaN for a single seed;
 `low` and `high` are the ends of the 95 % interval of `value`, NaN for a single seed; `seeds` is
-their number.
+their number. `scope` is `training` if the interval is over three trainings or more, else `network`:
+these networks, over test examples.
 
 - `measurements`: one measurement of one run in each row. metric: `accuracy` (a cell of R:
   tasks_seen, head, task_position, task; with a feature and readout a cell of that feature's matrix
@@ -27,7 +28,9 @@ their number.
   score: `accuracy`, or `loss` in nats, minus it. feature: the block that ends at it, absent for the
   quantities of the whole network. quantity: `forgotten` = `competition` + `lost`, and of each block
   `attributed`, whose sum is `lost`, `restored`, `broken` and `net`. sampling_error: the standard
-  error of `attributed` where only some orders of the blocks were drawn.
+  error of `attributed` where only some orders of the blocks were drawn. verdict: on the change of a
+  block, one of `CAUSE_VERDICTS`, in the rows of `attributed`. From three seeds on there are rows of
+  both scopes.
 - `controls`: an accuracy after all tasks minus that of a control. quantity:
   `exclusion_difference` or `selectivity`, see `probe.results.controls`. accuracy, control: the two
   accuracies.
@@ -69,6 +72,23 @@ from probe.analysis.statements import QUANTITIES, STATEMENTS, WITHHELD
 if TYPE_CHECKING:
     import pandas as pd
 
+SCOPES = NETWORK, TRAINING = "network", "training"
+"""Whom an interval speaks of: these networks, over test examples; or, from three trainings on, this
+way of training, over seeds and test examples."""
+
+CAUSE_VERDICTS: Mapping[str, str] = {
+    "costs": "its change does harm, and undoing it repairs",
+    "repairs": "putting it back repairs, though its change by itself does no harm",
+    "breaks": "its change does harm, but putting only it back repairs nothing",
+    "harms": "its change does harm; how is open",
+    "helps": "its change serves the old tasks, and undoing it would hurt",
+    "together": "it does something only together with other layers",
+    "depends": "what its change does depends on the other layers",
+    "none": "its change does nothing",
+    "open": "cannot tell",
+}
+"""The verdicts on the change of a layer, with their meanings, see `probe.rewinding.verdicts`."""
+
 CONTROLS = UNTRAINED, OFFLINE = "untrained", "offline"
 """The learners whose features give floor and ceiling; they have no order."""
 
@@ -109,6 +129,8 @@ _VERDICT = TEXT._replace(choices=("yes", "no", "open", *WITHHELD))
 _SCORE = TEXT._replace(choices=("accuracy", "loss"))
 _OF_BLOCK = ("attributed", "restored", "broken", "net")
 _CAUSE = TEXT._replace(choices=("forgotten", "competition", "lost", *_OF_BLOCK))
+_CAUSE_VERDICT = TEXT._replace(choices=("", *CAUSE_VERDICTS))
+_SCOPE = TEXT._replace(choices=SCOPES)
 _CONTROL = TEXT._replace(choices=("exclusion_difference", "selectivity"))
 
 _RUN = {"learner": TEXT, "order": TEXT, "seed": _FROM_0}
@@ -126,8 +148,14 @@ SCHEMAS: Mapping[str, Schema] = {
         **{"depth": _FROM_1_OR_NONE, "metric": _METRIC, "task_position": _FROM_1_OR_NONE},
         **{"task": TEXT, "value": NUMBER, "readout": TEXT},
     },
-    "layers": _QUANTITY,
-    "statements": {**_STATED, "verdict": _VERDICT, "margin": NUMBER, **_INTERVAL},
+    "layers": {**_QUANTITY, "scope": _SCOPE},
+    "statements": {
+        **_STATED,
+        "verdict": _VERDICT,
+        "margin": NUMBER,
+        **_INTERVAL,
+        "scope": _SCOPE,
+    },
     "statement_seeds": {**_STATED, "seed": _FROM_0, "value": NUMBER},
     "first_layer": {
         **{"learner": TEXT, "readout": TEXT, "statement": _STATEMENT},
@@ -162,6 +190,8 @@ SCHEMAS: Mapping[str, Schema] = {
         **{"learner": TEXT, "score": _SCORE, "feature": TEXT, "depth": _FROM_1_OR_NONE},
         **{"task_position": _FROM_1_OR_NONE, "quantity": _CAUSE, **_INTERVAL},
         "sampling_error": NUMBER,
+        "verdict": _CAUSE_VERDICT,
+        "scope": _SCOPE,
     },
     "controls": {**_QUANTITY, "quantity": _CONTROL, "accuracy": NUMBER, "control": NUMBER},
 }

@@ -1,0 +1,200 @@
+"""Plain attributes of modules: what changes an output outside parameters and buffers.
+
+A mask, a gain, a task number or the name of the active adapter is an attribute of a module. Those
+that differ between two networks are put back with the weights.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from functools import partial
+from types import FunctionType, MethodType
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from probe.modules import tensors_in
+
+_SCALARS = (
+    *(int, float, complex, str, bytes, slice, range, Enum),
+    *(torch.dtype, torch.device, np.generic, type(None)),
+)
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+# Modes are set by whoever calls, and torch's own dictionaries hold no values of the user.
+_TORCH = vars(nn.Module()).keys() - set(_HOOKS)
+
+
+class Attribute(NamedTuple):
+    """An attribute of a module.
+
+    Attributes:
+        module: Dotted name of the module, empty for the network itself.
+        name: Name of the attribute.
+    """
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}".lstrip(".")
+
+
+class _Absent:
+    """The value of an attribute that a module lacks."""
+
+
+ABSENT = _Absent()
+"""The value of an attribute that a module lacks."""
+
+Values = Mapping[Attribute, object]
+"""The values of attributes; those that are absent are `ABSENT`."""
+
+
+def attributes_of(model: nn.Module) -> dict[Attribute, object]:
+    """Return the attributes of all modules but torch's own, with the number of hooks.
+
+    >>> net = nn.ReLU()
+    >>> net.gain = 2.0
+    >>> {str(key): value for key, value in attributes_of(net).items()}
+    {'inplace': False, 'gain': 2.0}
+    """
+    values: dict[Attribute, object] = {}
+    for path, module in model.named_modules():
+        for name, value in vars(module).items():
+            if name not in _TORCH and not (name in _HOOKS and not value):
+                values[Attribute(path, name)] = value
+    return values
+
+
+def is_plain(value: object) -> bool:
+    """Return whether a value is a number, text, tensor or array, or made of such."""
+    if isinstance(value, (*_SCALARS, Tensor, np.ndarray)):
+        return True
+    if isinstance(value, Mapping):
+        return all(map(is_plain, value)) and all(map(is_plain, value.values()))
+    return isinstance(value, list | tuple | set | frozenset) and all(map(is_plain, value))
+
+
+def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
+    """Compare the attributes of two networks.
+
+    Args:
+        before: The earlier network.
+        now: The last network.
+
+    Returns:
+        The earlier values of the plain attributes that differ, which can be put back; and the names
+        of others that differ, such as replaced methods, hooks and objects.
+    """
+    earlier = attributes_of(before)
+    later = attributes_of(now)
+    plain: dict[Attribute, object] = {}
+    others: list[str] = []
+    for key in dict.fromkeys([*later, *earlier]):
+        old = earlier.get(key, ABSENT)
+        new = later.get(key, ABSENT)
+        if _is_same(old, new, set()):
+            continue
+        if key.name not in _HOOKS and all(v is ABSENT or is_plain(v) for v in (old, new)):
+            plain[key] = old
+        else:
+            others.append(f"hooks of {key.module}" if key.name in _HOOKS else str(key))
+    return plain, others
+
+
+@contextmanager
+def attributes_put_back(model: nn.Module, values: Values) -> Iterator[None]:
+    """Give attributes of a network copies of earlier values inside the block.
+
+    Args:
+        model: The network, which is as before afterwards, also after a failure.
+        values: The earlier values.
+    """
+    present = {key: vars(model.get_submodule(key.module)).get(key.name, ABSENT) for key in values}
+    try:
+        for key, value in values.items():
+            _set(model, key, _copied(value))
+        yield
+    finally:
+        for key, value in present.items():
+            _set(model, key, value)
+
+
+def attribute_digest(model: nn.Module) -> str:
+    """Hash the plain attributes of a network; equal values have equal hashes in every process."""
+    digest = hashlib.sha256()
+    for key, value in sorted(attributes_of(model).items()):
+        if key.name not in _HOOKS and is_plain(value):
+            digest.update(f"{key}={_text(value)};".encode())
+    return digest.hexdigest()
+
+
+def _set(model: nn.Module, key: Attribute, value: object) -> None:
+    """Set an attribute as it was saved, past the setters of properties and of torch."""
+    attributes = vars(model.get_submodule(key.module))
+    if value is ABSENT:
+        attributes.pop(key.name, None)
+    else:
+        attributes[key.name] = value
+
+
+def _copied(value: object) -> object:
+    # torch copies only leaves of a graph.
+    return copy.deepcopy(value, {id(t): t.detach().clone() for t in tensors_in(value)})
+
+
+def _is_same(one: object, other: object, seen: set[tuple[int, int]]) -> bool:
+    """Return whether two values are equal; objects are compared by their attributes."""
+    if one is other or (id(one), id(other)) in seen:
+        return True
+    # A value may hold itself.
+    seen.add((id(one), id(other)))
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (*_SCALARS, Tensor, np.ndarray, set, frozenset)):
+        return _text(one) == _text(other)
+    if isinstance(one, FunctionType) and isinstance(other, FunctionType):
+        closures = [[cell.cell_contents for cell in f.__closure__ or ()] for f in (one, other)]
+        return one.__code__ is other.__code__ and _is_same(closures[0], closures[1], seen)
+    parts = [_parts(value) for value in (one, other)]
+    if parts[0].keys() != parts[1].keys():
+        return False
+    return all(_is_same(value, parts[1][name], seen) for name, value in parts[0].items())
+
+
+def _parts(value: object) -> Mapping[object, object]:
+    """Return the values that a container or an object holds, by key, position or name."""
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, list | tuple):
+        return dict(enumerate(value))
+    if isinstance(value, MethodType):
+        return {"function": value.__func__}
+    if isinstance(value, partial):
+        return {"function": value.func, "args": value.args, "keywords": value.keywords}
+    return getattr(value, "__dict__", {})
+
+
+def _text(value: object) -> str:
+    """Return a plain value as text that is the same in every process."""
+    if isinstance(value, Tensor):
+        dense = value.detach().cpu()
+        dense = dense.to_dense() if dense.is_sparse else dense
+        digest = hashlib.sha256(dense.reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+        return f"{value.dtype}{tuple(value.shape)}{digest.hexdigest()}"
+    if isinstance(value, np.ndarray):
+        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes())
+        return f"{value.dtype}{value.shape}{digest.hexdigest()}"
+    if isinstance(value, Mapping):
+        return str({_text(key): _text(member) for key, member in value.items()})
+    if isinstance(value, list | tuple):
+        return str([_text(member) for member in value])
+    if isinstance(value, set | frozenset):
+        return str(sorted(map(_text, value)))
+    return repr(value)

@@ -1,0 +1,292 @@
+"""Correspondence: whether a unit of an earlier network is the same unit in the last one.
+
+The value of a network with some blocks of another is a statement on these blocks only if their
+units stand for each other. One training keeps them in their places. A network that was trained
+from scratch, merged or renumbered does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from probe.cut.interface import CutFacts, TensorFacts
+from probe.modules import layer, tap, tensors_in
+from probe.rewinding.blocks import Changed, Earlier, rewound
+
+OUTPUT = ""
+"""The name of the network's output among its units."""
+
+_MOST_UNITS = 256
+_CONSTANT = 1e-6  # the standard deviation of a unit that does not vary
+_MOST_SAMPLES = 4_096
+RATIO = 0.5
+"""The least correlation of units with themselves, as a share of that of the best assignment, at
+which they have kept their places."""
+
+_ORIGINS = {False: "it is another training", True: "they are in another order"}
+_BETTER = 0.1  # by which an order of units must improve the outputs of the next block
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relation:
+    """How the units of a block relate to those of the earlier network, on the same inputs.
+
+    Attributes:
+        itself: The mean correlation over examples of a unit with itself.
+        best: The mean correlation of units in the best assignment.
+        renumbered: Whether one order of the units improves both the block's outputs and what the
+            next block makes of them.
+    """
+
+    itself: float
+    best: float
+    renumbered: bool = False
+
+    @property
+    def is_unrelated(self) -> bool:
+        """Whether units have not kept their places."""
+        return self.best > 0 and self.itself < RATIO * self.best
+
+
+Relations = Mapping[str, Relation]
+"""The relation of each hidden block whose units could be compared, by depth."""
+
+
+SIGNED = ("itself.", "best.")
+"""The beginnings of the names of correlations among stored values."""
+
+_RENUMBERED = "renumbered."
+
+
+def relation_values(relations: Relations) -> dict[str, float]:
+    """Return relations as numbers by name; `relations_in` is the inverse.
+
+    >>> values = relation_values({"conv1": Relation(itself=0.1, best=0.5)})
+    >>> relations_in(values)
+    {'conv1': Relation(itself=0.1, best=0.5, renumbered=False)}
+    """
+    values: dict[str, float] = {}
+    for feature, relation in relations.items():
+        values[f"{SIGNED[0]}{feature}"] = relation.itself
+        values[f"{SIGNED[1]}{feature}"] = relation.best
+        values[f"{_RENUMBERED}{feature}"] = float(relation.renumbered)
+    return values
+
+
+def relations_in(values: Mapping[str, float]) -> dict[str, Relation]:
+    """Return the relations among numbers by name."""
+    features = [name.removeprefix(SIGNED[0]) for name in values if name.startswith(SIGNED[0])]
+    return {
+        feature: Relation(
+            itself=values[f"{SIGNED[0]}{feature}"],
+            best=values[f"{SIGNED[1]}{feature}"],
+            renumbered=values[f"{_RENUMBERED}{feature}"] > 0,
+        )
+        for feature in features
+    }
+
+
+def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
+    """Return why two networks do not correspond, empty if they do.
+
+    A single block whose units are unrelated was replaced: that is part of what changed. All hidden
+    blocks, or two in a row, are another network; and so is one whose units were renumbered.
+
+    Args:
+        relations: The relations of the blocks.
+        hidden: The hidden blocks that have changed, by depth.
+
+    >>> scratch, same = Relation(itself=0.0, best=0.5), Relation(itself=0.8, best=0.8)
+    >>> unrelated({"a": scratch, "b": same}, ["a", "b"])
+    ''
+    >>> unrelated({"a": scratch, "b": scratch, "c": same}, ["a", "b", "c"])
+    'units of a (0.00 of 0.50), b (0.00 of 0.50) do not correspond: it is another training'
+    """
+    present = {name: relations[name] for name in hidden if name in relations}
+    failing = [name in present and present[name].is_unrelated for name in hidden]
+    in_a_row = any(first and second for first, second in pairwise(failing))
+    renumbered = any(relation.renumbered for relation in present.values())
+    if not (renumbered or in_a_row or (len(hidden) > 1 and all(failing))):
+        return ""
+    scores = [
+        f"{name} ({relation.itself:.2f} of {relation.best:.2f})"
+        for name, relation in present.items()
+        if relation.is_unrelated
+    ]
+    return f"units of {', '.join(scores)} do not correspond: {_ORIGINS[renumbered]}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Comparison:
+    """The comparison of the units of two networks, block by block, by forward passes.
+
+    A block of the last network and that of the earlier one are both fed what the earlier network
+    hands to it.
+
+    Attributes:
+        model: The last network, which is as before afterwards.
+        earlier: The earlier network.
+        before: The earlier network, as it is put back.
+        changed: The blocks that have changed.
+        facts: The facts on the cut at each hidden feature, by depth.
+        run: Function that calls a network in eval mode on examples of the earlier task, and returns
+            its logits.
+    """
+
+    model: nn.Module
+    earlier: nn.Module
+    before: Earlier
+    changed: Mapping[str, Changed]
+    facts: Mapping[str, CutFacts]
+    run: Callable[[nn.Module], Tensor]
+
+    def relations(self) -> dict[str, Relation]:
+        """Return the relation of each hidden block that has changed, if its units have an axis."""
+        features = list(self.facts)
+        reference = self._units(self.earlier, features)
+        relations: dict[str, Relation] = {}
+        for depth, feature in enumerate(features):
+            if feature not in self.changed or feature not in reference:
+                continue
+            units = self._after(features[:depth], feature).get(feature)
+            if units is None or units.shape != reference[feature].shape:
+                continue
+            following = [*features, OUTPUT][depth + 1]
+            table = correlations(reference[feature], units)
+            order = _best_order(table)
+            relation = Relation(
+                itself=_agreement(table, torch.arange(len(order))),
+                best=_agreement(table, order),
+            )
+            if relation.is_unrelated and following in reference:
+                renumbered = self._improves(order, features[: depth + 1], following, reference)
+                relation = replace(relation, renumbered=renumbered)
+            relations[feature] = relation
+        return relations
+
+    def _improves(
+        self,
+        order: Tensor,
+        put_back: Sequence[str],
+        following: str,
+        reference: Mapping[str, Tensor],
+    ) -> bool:
+        """Return whether the next block does better with the units of a block in another order.
+
+        order: for each unit of the earlier network the unit of the last one, (U,).
+        """
+        module = layer(self.model, put_back[-1].partition("#")[0])
+        tensor = self.facts[put_back[-1]].value[0]
+        as_it_is = self._after(put_back, following).get(following)
+
+        def reordered(module: nn.Module, inputs: object, output: object) -> object:
+            if not isinstance(output, Tensor):
+                return output
+            dim = _unit_dim(tensor, output.dim())
+            if dim is None or output.shape[dim] != len(order):
+                return output
+            return output.index_select(dim, order.argsort())
+
+        with module.register_forward_hook(reordered):
+            in_order = self._after(put_back, following).get(following)
+        if as_it_is is None or in_order is None or as_it_is.shape != reference[following].shape:
+            return False
+        same = torch.arange(as_it_is.shape[1])
+        before, after = (
+            _agreement(correlations(reference[following], units), same)
+            for units in (as_it_is, in_order)
+        )
+        return after > before + _BETTER
+
+    def _after(self, put_back: Sequence[str], feature: str) -> dict[str, Tensor]:
+        """Return the units of a feature with blocks of the earlier network put back."""
+        contents = [self.changed[name] for name in put_back if name in self.changed]
+        with rewound(self.model, contents, self.before):
+            return self._units(self.model, [feature] if feature != OUTPUT else [])
+
+    def _units(self, model: nn.Module, features: Sequence[str]) -> dict[str, Tensor]:
+        """Return the units of features, (M, U), and of the output."""
+        outputs: dict[str, list[Tensor]] = {}
+        modules = [name.partition("#")[0] for name in features]
+        # An in-place operation may overwrite a value later.
+        with tap(model, modules, lambda name, value: outputs.update({name: _clones(value)})):
+            logits = self.run(model)
+        units = {OUTPUT: logits.flatten(1).float()}
+        for feature, name in zip(features, modules, strict=True):
+            tensors = outputs.get(name, [])
+            if len(tensors) == len(self.facts[feature].value) == 1:
+                rows = by_unit(tensors[0], self.facts[feature].value[0])
+                if rows is not None:
+                    units[feature] = rows
+        return units
+
+
+def _clones(value: object) -> list[Tensor]:
+    return [tensor.detach().clone() for tensor in tensors_in(value)]
+
+
+def by_unit(value: Tensor, facts: TensorFacts) -> Tensor | None:
+    """Return the values of a feature by unit, (M, U): a row for each example and position.
+
+    Args:
+        value: The value.
+        facts: The facts on it.
+
+    Returns:
+        The values; None if no axis of units is known, or they are too many.
+    """
+    dim = _unit_dim(facts, value.dim())
+    if dim is None or not value.is_floating_point():
+        return None
+    rows = value.detach().movedim(dim, -1).flatten(0, -2).float()
+    # The same rows and units of every network.
+    rows = rows[:: max(1, len(rows) // _MOST_SAMPLES)]
+    return rows if rows.shape[1] <= _MOST_UNITS else rows[:, :_MOST_UNITS]
+
+
+def _unit_dim(facts: TensorFacts, dims: int) -> int | None:
+    """Return the dimension of the units in a value of some dimensions, None if it is unknown."""
+    if dims == 2:
+        return 1 if facts.dim == 0 else None
+    axis = facts.axis or ("first" if dims > 3 else None)
+    if axis is None:
+        return None
+    return 1 if axis == "first" else dims - 1
+
+
+def correlations(first: Tensor, second: Tensor) -> Tensor:
+    """Return the correlations of the units of two values over their rows, (U, U).
+
+    A unit that is constant has 0.
+
+    Args:
+        first: The first value, (M, U).
+        second: The second value, (M, U).
+    """
+    return _standard(first).T @ _standard(second) / len(first)
+
+
+def _standard(value: Tensor) -> Tensor:
+    spread = value.std(0, correction=0)
+    apart = (value - value.mean(0)) / spread.clamp(min=_CONSTANT)
+    return apart * (spread > _CONSTANT)
+
+
+def _agreement(table: Tensor, order: Tensor) -> float:
+    """Return the mean correlation of units in an order, without those that were constant."""
+    varies = table.abs().amax(1) > 0
+    values = table[torch.arange(len(order)), order][varies]
+    return float(values.mean()) if values.numel() else 0.0
+
+
+def _best_order(table: Tensor) -> Tensor:
+    """Return for each row its column in the best assignment."""
+    from scipy.optimize import linear_sum_assignment
+
+    columns = linear_sum_assignment(table.cpu().numpy(), maximize=True)[1]
+    return torch.as_tensor(columns, device=table.device)

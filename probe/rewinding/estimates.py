@@ -1,0 +1,207 @@
+"""Causes with intervals and verdicts, from the quantities of every test example.
+
+Of `network` an interval speaks over test examples: nothing in rewinding is trained, so that one
+network is enough. Of `training` it speaks over seeds and test examples, from three seeds on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.analysis.intervals import Estimate, at_least_binomial, mean_of, mean_over_examples
+from probe.analysis.task_positions import TaskPosition, at_position, average_over
+from probe.analysis.variance import Design, Floats
+from probe.rewinding.verdicts import Shown, verdict
+from probe.tables.schemas import NETWORK, TRAINING, Row
+
+Name = tuple[str, str]
+"""A block, empty for the whole network, and a quantity."""
+
+MARGIN = 0.01
+"""The amount of accuracy that matters."""
+
+FEWEST = 3
+"""The fewest trainings of which something is said beyond these networks themselves."""
+
+_WIDTH = 1.96  # half the width of an interval over the standard error that drawing orders adds
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Position:
+    """The quantities of the networks after one task, for S seeds, O orders and N test examples.
+
+    Attributes:
+        values: The values (S, O, N), by block and quantity.
+        errors: The standard error that drawing orders of blocks adds, by block.
+        unchanged: The blocks that have not changed in any of the networks.
+        withheld: The reason why nothing can be said of blocks, empty if there is none.
+    """
+
+    values: Mapping[Name, Floats]
+    errors: Mapping[str, float] = field(default_factory=dict)
+    unchanged: frozenset[str] = frozenset()
+    withheld: str = ""
+
+    @classmethod
+    def stacked(cls, runs: Sequence[Self], shape: tuple[int, int]) -> Self:
+        """Stack the quantities of single networks, each (N,), that all of them have.
+
+        Args:
+            runs: The quantities by network.
+            shape: The numbers S and O of seeds and orders, whose product is that of the networks.
+        """
+        names = [name for name in runs[0].values if all(name in run.values for run in runs)]
+        blocks = [name for run in runs for name, quantity in run.values if quantity == "attributed"]
+        values = {
+            name: np.array([run.values[name] for run in runs]).reshape(*shape, -1) for name in names
+        }
+        errors = {
+            block: fmean(run.errors.get(block, 0.0) for run in runs)
+            for block in dict.fromkeys(blocks)
+        }
+        return cls(
+            values=values,
+            errors=errors,
+            unchanged=frozenset.intersection(*(run.unchanged for run in runs)),
+            withheld="; ".join(dict.fromkeys(run.withheld for run in runs if run.withheld)),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Study:
+    """The test examples and the rules by which causes are estimated.
+
+    Attributes:
+        tasks: The task of each test example, (N,), from 0.
+        orders: The tasks in executed order, (O, T).
+        is_accuracy: Whether the score is 1 or 0, whose intervals are never too narrow.
+        margin: The amount that matters, 0 if every amount does.
+        trainings: The number of different trainings among the seeds.
+    """
+
+    tasks: NDArray[np.integer]
+    orders: NDArray[np.integer]
+    is_accuracy: bool
+    margin: float
+    trainings: int
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The scopes that intervals can speak of."""
+        return (NETWORK, TRAINING) if self.trainings >= FEWEST else (NETWORK,)
+
+    def rows(self, by_position: Mapping[int, Position]) -> Iterator[Row]:
+        """Yield the rows of each task position, then the means over these positions.
+
+        Args:
+            by_position: The quantities by task position.
+        """
+        means = {j: self._means(position, j) for j, position in by_position.items()}
+        for j, position in by_position.items():
+            yield from self._rows(means[j], position.unchanged, j)
+        # Pieces add up over the same positions.
+        complete = [j for j, position in by_position.items() if not position.withheld]
+        used = complete or list(by_position)
+        if not used:
+            return
+        over_all = {
+            name: _over_all([means[j][name] for j in used])
+            for name in means[used[0]]
+            if all(name in means[j] for j in used)
+        }
+        unchanged = frozenset.intersection(*(by_position[j].unchanged for j in used))
+        yield from self._rows(over_all, unchanged)
+
+    def _means(self, position: Position, j: int) -> dict[Name, _Mean]:
+        """Return the means over orders of all quantities at a task position."""
+        at_j = at_position(self.tasks, self.orders, j)
+        means: dict[Name, _Mean] = {}
+        for name, values in position.values.items():
+            if np.isfinite(values).all():
+                examples = self._equal_tasks() if name[1] == "net" else at_j
+                error = position.errors.get(name[0], 0.0) if name[1] == "attributed" else 0.0
+                means[name] = _Mean(examples, examples.mean(values), error)
+        return means
+
+    def _equal_tasks(self) -> TaskPosition:
+        """Return all test examples, of which all tasks weigh the same."""
+        sizes = np.bincount(self.tasks)
+        weights = 1 / (np.count_nonzero(sizes) * sizes[self.tasks])
+        return TaskPosition(None, np.arange(len(self.tasks)), weights)
+
+    def _rows(
+        self, means: Mapping[Name, _Mean], unchanged: frozenset[str], j: int | None = None
+    ) -> Iterator[Row]:
+        for scope in self.scopes:
+            estimates = {
+                name: self._estimate(mean, scope, name[0] in unchanged)
+                for name, mean in means.items()
+            }
+            for (block, quantity), estimate in estimates.items():
+                is_share = quantity == "attributed"
+                yield {
+                    "feature": block,
+                    "task_position": j,
+                    "quantity": quantity,
+                    "value": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "seeds": estimate.seeds,
+                    "sampling_error": means[block, quantity].error if is_share else math.nan,
+                    "verdict": self._verdict(estimates, block, unchanged) if is_share else "",
+                    "scope": scope,
+                }
+
+    def _estimate(self, mean: _Mean, scope: str, is_unchanged: bool) -> Estimate:
+        """Return a mean with its interval, which the error of drawn orders widens."""
+        design = Design(mean.examples.weights, self.tasks[mean.examples.examples])
+        if scope == TRAINING:
+            estimate = mean_of(design, mean.values)
+        else:
+            estimate = mean_over_examples(design, mean.values)
+        if self.is_accuracy and not is_unchanged:
+            estimate = at_least_binomial(estimate, mean.examples.weights)
+        if mean.error:
+            lower = math.hypot(estimate.value - estimate.low, _WIDTH * mean.error)
+            upper = math.hypot(estimate.high - estimate.value, _WIDTH * mean.error)
+            low, high = estimate.value - lower, estimate.value + upper
+            estimate = replace(estimate, low=low, high=high)
+        if not self.is_accuracy:
+            return estimate
+        # Nothing beyond can be true of a difference of two accuracies.
+        return replace(estimate, low=max(estimate.low, -1.0), high=min(estimate.high, 1.0))
+
+    def _verdict(
+        self, estimates: Mapping[Name, Estimate], block: str, unchanged: frozenset[str]
+    ) -> str:
+        if block in unchanged:
+            return "none"
+        shown = [
+            Shown(
+                low=estimates[block, name].low, high=estimates[block, name].high, margin=self.margin
+            )
+            for name in ("broken", "restored", "attributed")
+        ]
+        return verdict(*shown)
+
+
+@dataclass(frozen=True, eq=False)
+class _Mean:
+    """Test examples, the value of each by seed, and the standard error of drawn orders."""
+
+    examples: TaskPosition
+    values: Floats
+    error: float
+
+
+def _over_all(means: Sequence[_Mean]) -> _Mean:
+    examples, values = average_over([m.examples for m in means], [m.values for m in means])
+    # The runs of a seed share the orders of the blocks, whose errors need not average out.
+    return _Mean(examples, values, fmean(mean.error for mean in means))

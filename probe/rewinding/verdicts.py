@@ -1,0 +1,106 @@
+"""Verdicts on the change of a block: what it breaks, what it returns, and its share, together.
+
+A share is one number for two facts, the two ends: what the change breaks by itself in the earlier
+network, and what the last network regains when only this block is put back. Both decide, each by
+its interval. What is not shown is never read as nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """The interval of a quantity, with the margin beyond which it counts.
+
+    Attributes:
+        low: Lower end of the interval, in units of the score.
+        high: Upper end of the interval.
+        margin: The least that matters, 0 if every amount does.
+    """
+
+    low: float
+    high: float
+    margin: float
+
+    @property
+    def is_above(self) -> bool:
+        """Whether the quantity is shown to be above 0, and may reach the margin."""
+        return self.low > 0 and self.high >= self.margin
+
+    @property
+    def is_below(self) -> bool:
+        """Whether the quantity is shown to be below 0, and may reach minus the margin."""
+        return self.high < 0 and self.low <= -self.margin
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the quantity is shown to lie within the margin; never without one."""
+        return self.margin > 0 and -self.margin <= self.low and self.high <= self.margin
+
+    @property
+    def is_no_harm(self) -> bool:
+        """Whether the quantity is shown to be below the margin, or not above 0 without one."""
+        return self.high < self.margin or self.high <= 0
+
+    @property
+    def is_no_help(self) -> bool:
+        """Whether the quantity is shown to be above minus the margin, or not below 0."""
+        return self.low > -self.margin or self.low >= 0
+
+
+def verdict(broken: Shown, restored: Shown, share: Shown) -> str:
+    """Decide what the change of a block does, see `probe.tables.schemas.CAUSE_VERDICTS`.
+
+    The first of these that holds: `none`: both ends and the share lie within the margin;
+    `together`: both ends do, and the share is shown to be beyond 0; `costs`: all three are above 0;
+    `helps`: all three are below 0; `depends`: the ends have opposite signs, or the share is not on
+    the side of the ends; `repairs`: restored is above 0, broken below the margin; `breaks`: the
+    reverse; `harms`: an end is above 0, and none below; else `open`.
+
+    Args:
+        broken: What the change breaks by itself, v(all) - v(all but the block).
+        restored: What putting back only this block returns, v({block}) - v(none).
+        share: The block's Shapley value.
+
+    Returns:
+        The verdict.
+
+    >>> above, nothing = Shown(low=0.1, high=0.2, margin=0.01), Shown(low=0, high=0, margin=0.01)
+    >>> verdict(above, above, above), verdict(nothing, above, above), verdict(above, nothing, above)
+    ('costs', 'repairs', 'breaks')
+    >>> verdict(nothing, nothing, nothing), verdict(nothing, nothing, above)
+    ('none', 'together')
+    """
+    ends = (broken, restored)
+    if all(end.is_small for end in ends):
+        if share.is_small:
+            return "none"
+        return "together" if share.is_above or share.is_below else "open"
+    if all(end.is_above for end in ends) and share.is_above:
+        return "costs"
+    if all(end.is_below for end in ends) and share.is_below:
+        return "helps"
+    if _depends(broken, restored, share):
+        return "depends"
+    if restored.is_above and broken.is_no_harm:
+        return "repairs"
+    if broken.is_above and restored.is_no_harm:
+        return "breaks"
+    if any(end.is_above for end in ends):
+        return "harms"
+    return "open"
+
+
+def _depends(broken: Shown, restored: Shown, share: Shown) -> bool:
+    """Return whether no single number describes the change: the ends or the share disagree."""
+    ends = (broken, restored)
+    if any(end.is_above for end in ends):
+        both = all(end.is_above for end in ends)
+        against = share.is_below or (both and share.is_no_harm)
+        return against or any(end.is_below for end in ends)
+    if any(end.is_below for end in ends):
+        both = all(end.is_below for end in ends)
+        return share.is_above or (both and share.is_no_help)
+    return False

@@ -1,0 +1,169 @@
+"""The law of rewinding: with all blocks put back it is the earlier network, or nothing is said."""
+
+import math
+import warnings
+from copy import deepcopy
+from types import MethodType
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import probe
+from probe.errors import InputError
+from probe.rewinding.attributes import attribute_digest
+
+D = 6
+K = 4
+N = 24
+DRAW = torch.Generator().manual_seed(5)
+TESTS = [(torch.randn(N, D, generator=DRAW), torch.arange(N) % K) for _ in range(2)]
+FEATURES = ["first", "second"]
+KINDS = ["chain", "residual", "tied", "norm", "grown", "adapters", "mask", "gain", "text"]
+
+
+class Adapted(nn.Module):
+    """A linear layer with two adapters, of which the one named by a plain attribute is active."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base = nn.Linear(D, D)
+        self.adapters = nn.ModuleDict({name: nn.Linear(D, D) for name in ("a", "b")})
+        self.active = "a"
+
+    def forward(self, x):
+        return self.base(x) + self.adapters[self.active](x)
+
+
+class Net(nn.Module):
+    """Three layers, whose output also depends on plain attributes."""
+
+    def __init__(self, kind: str, classes: int = K) -> None:
+        super().__init__()
+        self.kind = kind
+        self.first = Adapted() if kind == "adapters" else nn.Linear(D, D)
+        self.norm = nn.BatchNorm1d(D)
+        self.second = nn.Linear(D, D)
+        self.last = nn.Linear(D, classes)
+        self.masks = {"now": torch.ones(D)}
+        self.second.gain = 1.0
+        self.sign = "plus"
+        if kind == "tied":
+            self.second.weight = self.first.weight
+
+    def forward(self, x):
+        h = self.first(x)
+        h = self.norm(h) if self.kind == "norm" else h
+        h = h.relu() * self.masks["now"]
+        h = self.second(h) * self.second.gain + (h if self.kind == "residual" else 0)
+        return self.last(h.relu()) * (1 if self.sign == "plus" else -1)
+
+
+def pair(kind: str, seed: int) -> dict[int, nn.Module]:
+    """Return two networks of one training, of which the second differs by what the kind names."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        before = Net(kind, K - 1 if kind == "grown" else K)
+        after = Net(kind)
+    with torch.no_grad():
+        state = after.state_dict()
+        for name, tensor in before.state_dict().items():
+            if tensor.dim():
+                state[name][: len(tensor)] = tensor
+        after.load_state_dict({name: tensor.clone() for name, tensor in state.items()})
+        for tensor in [*after.parameters(), after.norm.running_mean]:
+            tensor.add_(0.3 * torch.randn(tensor.shape, generator=generator))
+    changes = {
+        "adapters": lambda: setattr(after.first, "active", "b"),
+        "mask": lambda: after.masks.update(now=(torch.arange(D) % 2).float()),
+        "gain": lambda: setattr(after.second, "gain", -0.5),
+        "text": lambda: setattr(after, "sign", "minus"),
+    }
+    changes.get(kind, lambda: None)()
+    return {1: before, 2: after}
+
+
+def right(net: nn.Module, position: int = 1) -> np.ndarray:
+    x, y = TESTS[position - 1]
+    with torch.no_grad():
+        return net.eval()(x).argmax(1).eq(y).double().numpy()
+
+
+def table(networks, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return probe.causes(networks, TESTS, features=FEATURES, **settings)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**16))
+def test_the_law_holds_pieces_add_up_and_networks_are_unchanged(kind, seed):
+    networks = pair(kind, seed)
+    before = {j: (deepcopy(net.state_dict()), attribute_digest(net)) for j, net in networks.items()}
+    long = table(networks, long=True)
+    value = long[long["task_position"].isna()].set_index(["feature", "quantity"])["value"]
+    saved = right(networks[1]).mean()
+    now = right(networks[2]).mean()
+    # Only what has grown since competes besides.
+    assert value["", "forgotten"] == pytest.approx(saved - now)
+    assert kind == "grown" or value["", "competition"] == 0
+    if not long.attrs["withheld"]:
+        shares = value[value.index.get_level_values("quantity") == "attributed"]
+        assert shares.sum() == pytest.approx(value["", "lost"])
+    for j, (state, digest) in before.items():
+        assert attribute_digest(networks[j]) == digest
+        assert all(torch.equal(x, networks[j].state_dict()[name]) for name, x in state.items())
+
+
+def test_what_cannot_be_put_back_is_named_and_nothing_is_said_of_causes():
+    networks = pair("chain", 0)
+    original = Net.forward
+    networks[2].forward = MethodType(lambda self, x: -original(self, x), networks[2])
+    with pytest.warns(UserWarning, match="causes withheld after task 1: .*forward differs"):
+        result = probe.causes(networks, TESTS, features=FEATURES)
+    assert set(result["verdict"]) == {"withheld"}
+    assert result["share"].isna().all()
+    assert math.isnan(result.attrs["lost"][0])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, InputError])
+def test_networks_are_unchanged_after_an_interruption(error):
+    networks = pair("gain", 1)
+    digests = [attribute_digest(net) for net in networks.values()]
+    calls = []
+
+    def score(model, x, y):
+        calls.append(model)
+        if len(calls) == 4:
+            raise error("stop")
+        return -cross_entropy(model(x), y, reduction="none")
+
+    with pytest.raises(error):
+        table(networks, score=score)
+    assert [attribute_digest(net) for net in networks.values()] == digests
+
+
+def test_equal_weights_with_another_attribute_are_another_network():
+    networks = pair("gain", 2)
+    networks[2].load_state_dict(networks[1].state_dict())
+    data = TESTS[0]
+    result = probe.analyze(
+        {1: networks[1], 2: networks[2]}, data, data, [[0, 1], [2, 3]], FEATURES, readouts=["linear"]
+    )
+    assert not any("bit for bit" in note for note in result.notes)
+    twin = deepcopy(networks[1])
+    same = probe.analyze(
+        {1: networks[1], 2: twin}, data, data, [[0, 1], [2, 3]], FEATURES, readouts=["linear"]
+    )
+    assert any("bit for bit" in note for note in same.notes)
+
+
+def test_both_spellings_of_one_training_agree():
+    networks = pair("chain", 3)
+    spelled = [table(models) for models in (networks, {0: networks})]
+    assert spelled[0].equals(spelled[1])

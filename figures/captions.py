@@ -7,7 +7,7 @@ import pandas as pd
 
 from figures.tables import StudyTables
 from probe.analysis.statements import STUCK
-from probe.tables.schemas import CONTROLS
+from probe.tables.schemas import CONTROLS, NETWORK
 
 _DOUBTS = {
     "Collapsed": rf"it collapsed|it predicts class .* for every test example|{STUCK}",
@@ -119,11 +119,19 @@ def with_head(text: str, rows: pd.DataFrame) -> str:
 
 
 def mean_over(rows: pd.DataFrame) -> str:
-    """Name the number of seeds that rows are means over; the least and the most if they differ."""
+    """Name the number of seeds that rows are means over; the least and the most if they differ.
+
+    Networks are named where intervals speak of these, and not of a way of training.
+    """
     least, most = min(rows["seeds"]), max(rows["seeds"])
+    thing = "network" if _of_networks(rows) else "seed"
     if most == 1:
-        return "One seed"
-    return f"Mean over {most if least == most else f'{least} to {most}'} seeds"
+        return f"One {thing}"
+    return f"Mean over {most if least == most else f'{least} to {most}'} {thing}s"
+
+
+def _of_networks(rows: pd.DataFrame) -> bool:
+    return "scope" in rows and bool((rows["scope"] == NETWORK).all())
 
 
 def over_seeds(rows: pd.DataFrame) -> str:
@@ -137,7 +145,8 @@ def over_seeds(rows: pd.DataFrame) -> str:
     """
     text = mean_over(rows)
     if "low" in rows:
-        return text + ", 95 % interval (of seeds and test set)" * bool(rows["low"].notna().any())
+        sources = "test examples" if _of_networks(rows) else "seeds and test set"
+        return text + f", 95 % interval (of {sources})" * bool(rows["low"].notna().any())
     return text.replace("Mean", "Mean and 95 % interval") if rows["std"].notna().any() else text
 
 
@@ -151,8 +160,8 @@ def means_are(rows: pd.DataFrame, what: str = "Points") -> str:
     Returns:
         The sentence.
     """
-    seeds = mean_over(rows)
-    means = "those of one seed" if seeds == "One seed" else seeds.replace("Mean", "means")
+    text = mean_over(rows)
+    means = text.replace("One", "those of one").replace("Mean", "means")
     return f"{what} are {means}"
 
 

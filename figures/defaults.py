@@ -3,8 +3,9 @@
 Eight kinds in all; `probe figures --only NAME` and `figures.NAME` draw the others. There are two
 lists:
 
-- if layers were measured: whose change cost what was forgotten, which layers lack accuracy on which
-  task, what retraining reaches, which tasks each layer favors, when accuracy was lost, the output;
+- if layers were measured: which change accounts for what was forgotten, which layers lack accuracy
+  on which task, what retraining reaches, which tasks each layer favors, when accuracy was lost, the
+  output;
 - if only outputs were measured: the output and, but for Kemker's studies, forgetting against
   intransigence.
 

@@ -25,11 +25,11 @@ SHADES = ListedColormap(
 """Colors of the tones of a loss, white first, the same as on the page."""
 
 WEAK = "0.45"
-"""Color of a number that may be chance, on a light cell."""
+"""Color of a number whose interval includes 0, on a light cell."""
 
 MARKS = (
     "White up to 0.5 points, and the darker the more; a number below 0 is a gain",
-    "Italic: it may be chance, as its 95 % interval includes 0 or there is none",
+    "Italic: its 95 % interval includes 0",
     "Striped: in doubt, no statement rests on it",
 )
 """The sentences of captions on the marks of maps."""

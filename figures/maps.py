@@ -1,8 +1,8 @@
 """Maps of layers by tasks, from input to output and from the first task on: the page and files.
 
 A cell is a number in points of accuracy and a tone of one color: the more was lost, the darker;
-nothing lost, or more there than before, is white. A number whose interval includes 0, or that has
-none, may be chance (`weak`); a cell on which nothing is stated is `withheld`.
+nothing lost, or more there than before, is white. A number whose interval includes 0 is `weak`; a
+cell on which nothing is stated is `withheld`.
 """
 
 import math
@@ -14,6 +14,7 @@ import pandas as pd
 
 from figures.captions import counted
 from figures.tables import unjudged
+from probe.tables.cause_text import subject, widest_scope
 from probe.tables.layer_text import interval
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
@@ -40,7 +41,7 @@ class Cell:
     Attributes:
         text: The text in the cell.
         tone: The tone of its color, from 0, white, to 7; None = empty.
-        weak: Whether its interval includes 0, or there is none.
+        weak: Whether its interval includes 0.
         withheld: Whether nothing is stated about it.
         tip: The text with all numbers.
         value: The loss as a fraction, NaN where the cell is none.
@@ -88,11 +89,10 @@ class HeatMap:
 
 
 class LayerMap(NamedTuple):
-    """A map of a learner: the readout that it is by, "" for causes, its title, and the map."""
+    """A map of a learner: the readout that it is by, "" for causes, and the map."""
 
     learner: str
     readout: str
-    title: str
     view: HeatMap
 
 
@@ -103,33 +103,29 @@ def missing_maps(layers: pd.DataFrame, statements: pd.DataFrame) -> Iterator[Lay
         features = [f for f in rows["feature"].unique() if (learner, readout, f) in withheld]
         view = layer_map(rows, _QUANTITIES, features)
         if any(cell.tone is not None for row in view.cells for cell in row):
-            yield LayerMap(learner, readout, "", view)
+            yield LayerMap(learner, readout, view)
 
 
-def cause_maps(
-    causes: pd.DataFrame, layers: pd.DataFrame, statements: pd.DataFrame
-) -> Iterator[LayerMap]:
-    """Yield what the change of each layer cost, and what a readout of each layer forgot."""
-    contents = dict(of_layers(where(layers, quantity="forgotten")))
+def cause_maps(causes: pd.DataFrame, statements: pd.DataFrame) -> Iterator[LayerMap]:
+    """Yield what the change of each layer accounts for, for each learner."""
     statements = where(statements, statement="forgets")
     doubts = unjudged(statements)
-    causes = where(causes, score="accuracy").sort_values("depth", kind="stable")
+    causes = where(widest_scope(causes), score="accuracy").sort_values("depth", kind="stable")
     for learner, rows in causes.groupby("learner", sort=False):
         whole = [
             where(rows, quantity=q).assign(feature=name, quantity="attributed")
             for q, name in _WHOLE.items()
         ]
-        pieces = [rows[rows["feature"] != ""], *(table for table in whole if table["value"].any())]
+        of_blocks = rows[rows["feature"] != ""]
+        if of_blocks.empty:
+            continue
+        pieces = [of_blocks, *(table for table in whole if table["value"].any())]
         judged = list(where(statements, learner=learner)["readout"].unique())
-        readout, output = FIRST if FIRST in judged else "".join(judged[:1]), pieces[0]["feature"]
-        in_doubt = [_WHOLE["forgotten"]] * ((learner, readout, output.iloc[-1]) in doubts)
+        readout = FIRST if FIRST in judged else "".join(judged[:1])
+        output = of_blocks.dropna(subset="depth")["feature"].iloc[-1]
+        in_doubt = [_WHOLE["forgotten"]] * ((learner, readout, output) in doubts)
         view = layer_map(pd.concat(pieces), _CAUSES, in_doubt)
-        yield LayerMap(str(learner), "", "cost of its change", view)
-        readouts = [readout for name, readout in contents if name == learner]
-        for readout in [FIRST] if FIRST in readouts else readouts[:1]:
-            withheld = [feature for *key, feature in doubts if key == [learner, readout]]
-            view = layer_map(contents[learner, readout], ["forgotten"], withheld)
-            yield LayerMap(str(learner), readout, "forgotten by readout", view)
+        yield LayerMap(str(learner), "", view)
 
 
 def layer_map(
@@ -165,8 +161,10 @@ def _cell(row_of: Mapping[str, Any], quantity: str, withheld: bool) -> Cell:
     row = row_of[quantity]
     texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
     at = f"task position {row.task_position}" if row.task_position else "all tasks"
-    tip = f"{row.feature}, {at}: {texts}; {counted(row.seeds, 'seed')}"
-    return Cell.lost(row.value, tip, weak=not (row.low > 0 or row.high < 0), withheld=withheld)
+    verdict = getattr(row, "verdict", "")
+    networks = subject(row) or counted(row.seeds, "seed")
+    tip = "; ".join(filter(None, (f"{row.feature}, {at}: {texts}", verdict, networks)))
+    return Cell.lost(row.value, tip, weak=row.low <= 0 <= row.high, withheld=withheld)
 
 
 def of_layers(layers: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:

@@ -165,8 +165,8 @@ class StudyTables:
 
 
 def unjudged(statements: pd.DataFrame) -> set[tuple[str, str, str]]:
-    """Return learner, readout and feature of layers in doubt for more than too few seeds."""
-    rows = where(statements, verdict=[*WITHHELD.keys() - {"few seeds"}])
+    """Return learner, readout and feature of the layers on which nothing can be stated."""
+    rows = where(statements, verdict=WITHHELD)
     return set(zip(rows["learner"], rows["readout"], rows["feature"], strict=True))
 
 

@@ -112,7 +112,7 @@ for seed in range(3):
         for k in (2, 3):
             read(model, texts[k - 1])
             models[k] = deepcopy(model)
-        table = probe.causes(models, test, score, features)
+        table = probe.causes(models, test, score, features, long=True)
         tables.append(table.assign(trained=trained, seed=seed))
 
 # %%

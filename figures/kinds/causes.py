@@ -1,18 +1,32 @@
-"""Causes of forgetting: what the change of each layer cost, beside what its readout forgot.
+"""Causes of forgetting: what the change of each layer accounts for, beside its readout.
 
-x: the task position in the executed order, and all tasks; y: the layer, from input to output;
-number: points of accuracy (of 100), from causes.csv and layers.csv; two panels for each learner.
+x: points of accuracy (of 100), from causes.csv, over all earlier tasks; y: the layer, from input to
+output; a row of panels for each learner. Left, a bar is the share of a layer, and two marks are its
+two ends; the verdict that they decide stands at the right edge. Bars add up to what was forgotten.
+Right, what a readout of the layer forgot, from layers.csv.
 
-Left, a column adds up to what was forgotten of the task, in its last row. A layer may have cost
-much, and its readout forgotten little: readouts learn their way around a changed layer.
+Where the two marks agree, the bar says what the change cost. A layer may have cost much, and its
+readout forgotten little: readouts learn their way around a changed layer.
 """
 
-from matplotlib.figure import Figure
+from collections.abc import Sequence
+from dataclasses import replace
 
-from figures import captions, heatmaps
-from figures.maps import cause_maps
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from figures import captions, style
+from figures.appearance import Appearance
+from figures.lines import Entry, dress
+from figures.maps import FIRST
 from figures.page import Page
-from figures.tables import StudyTables
+from figures.tables import StudyTables, unjudged
+from probe.tables.cause_text import widest_scope
+from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.statement_text import points
 from probe.tables.table_file import where
 
@@ -20,9 +34,20 @@ QUESTION = "Which layer's change caused it?"
 NEEDS = "a learner whose networks after each task were put back layer by layer"
 TABLES = ("causes", "layers", "statements", "measurements")
 
+_SHARE = Patch(color="0.75", label="share: what its change accounts for")
+_BROKEN = Appearance("what its change breaks by itself", "#1b1b1b", "^", "-")
+_RESTORED = Appearance("what putting only it back returns", "#1b1b1b", "o", "-", filled=False)
+_READOUT = Appearance("what its readout forgot", "0.4", "D", "-")
+_KEYS: list[Entry] = [_SHARE, _BROKEN, _RESTORED, _READOUT]
+_LEGEND = "Lines are 95 % intervals, words at the right edge are verdicts"
+_OFFSET = 0.24  # of a mark from the middle of its row, in rows
+_ROW, _LEAST_ROW = 0.24, 0.13  # inches: height of a row that is easily, and just, legible
+_PAGE, _AROUND = 7.8, 0.35  # inches: height of all panels of a page, room above each
+_TITLE = 36  # letters in a line
+
 
 def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw two maps per continual learner: L layers by T - 1 task positions (and all).
+    """Draw a row of panels per continual learner, with a bar and two marks for each of L layers.
 
     Args:
         tables: The tables of the study.
@@ -31,27 +56,169 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no causes were measured.
     """
-    maps = list(cause_maps(tables.causes, tables.layers, tables.statements))
-    if not maps:
+    causes = where(widest_scope(tables.causes), score="accuracy", task_position=None)
+    causes = causes.dropna(subset="value").sort_values("depth", kind="stable")
+    learners = list(where(causes, quantity="attributed")["learner"].unique())
+    if not learners:
         return None
-    titled = [[(f"{page.display_name(m.learner)}:\n{m.title}", m.view) for m in maps]]
-    grid = heatmaps.draw_maps(page, titled, "Lost (points)")
-    # In a user's axes there is one of them.
-    maps = [m for axes, m in zip(grid, maps, strict=True) if page.axes in (None, axes)]
-    rows = where(tables.causes, score="accuracy", learner=[m.learner for m in maps])
-    readouts = dict.fromkeys(m.readout for m in maps if m.readout)
-    error = max(rows["sampling_error"].dropna(), default=0)
-    page.describe(
-        dict.fromkeys(m.learner for m in maps),
-        "Points of accuracy forgotten of each task but the last since it was learned, in pieces: "
-        "what the change of each layer cost, by Shapley values of networks with earlier layers put "
-        "back, alone and together; the last row is their sum",
-        f"Beside it, what a readout of the layer forgot: {', '.join(readouts)}" * bool(readouts),
-        "Rows: layers from input to output; columns: tasks by position in the executed order, and "
-        "all but the last",
-        *heatmaps.MARKS,
-        captions.means_are(rows, "Numbers"),
-        f"Drawing orders of layers adds a standard error of up to {points(error)} points"
-        * (error >= 0.0005),
+    pieces = {k: _pieces(where(causes, learner=k)) for k in learners}
+    contents = {k: _of_readout(where(tables.layers, learner=k)) for k in learners}
+    titles = [
+        _titles(where(causes, learner=k), contents[k], page.display_name(k)) for k in learners
+    ]
+    has_readouts = any(map(len, contents.values()))
+    columns = 2 if has_readouts and page.max_width >= style.NARROW else 1
+    blocks = page.blocks(
+        titles,
+        columns,
+        wide=has_readouts,
+        share_y=False,
+        fold=False,
     )
-    return heatmaps.fit_maps(page, grid, titled)
+    doubts = unjudged(where(tables.statements, statement="forgets"))
+    for learner, panels in zip(learners, blocks, strict=True):
+        color = page.appearances([learner])[learner].color
+        names = list(pieces[learner]["feature"])
+        _draw_shares(panels[0], pieces[learner], where(causes, learner=learner), color)
+        for axes in panels[1:]:
+            _draw_readouts(axes, names, contents[learner], doubts, color)
+        for axes in panels:
+            is_named = axes is panels[0] or columns == 1
+            texts = captions.shortened(names) if is_named else [""] * len(names)
+            axes.set_yticks(range(len(names)), texts)
+    most = max(map(len, pieces.values()))
+    for k in range(max(map(len, blocks))):
+        _align([panels[k] for panels in blocks if k < len(panels)], most)
+    grid = [axes for panels in blocks for axes in panels]
+    page.legend(_KEYS if has_readouts else _KEYS[:-1], _LEGEND, joined=False)
+    page.describe(learners, *_sentences(causes, pd.concat(contents.values())))
+    height = page.scale * _height(len(blocks) if columns == 2 else len(grid), most)
+    return page.fit(grid, ("Points of accuracy", ""), height=height)
+
+
+def _height(panels: int, rows: int) -> float:
+    """Return the height of a panel in inches with which all fit on a page, if they can."""
+    room = (_PAGE / panels - _AROUND) / rows
+    return rows * min(_ROW, max(_LEAST_ROW, room))
+
+
+def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a learner that add up to what was forgotten, input first."""
+    competition = where(causes, quantity="competition").assign(feature="more classes")
+    competition = competition[competition["value"] != 0]
+    return pd.concat([where(causes, quantity="attributed"), competition])
+
+
+def _of_readout(layers: pd.DataFrame) -> pd.DataFrame:
+    """Return what a readout of each layer forgot of all earlier tasks; the linear one if any."""
+    rows = where(layers, quantity="forgotten", task_position=None).dropna(subset="value")
+    readouts = list(rows["readout"].unique())
+    return where(rows, readout=[FIRST] if FIRST in readouts else readouts[:1])
+
+
+def _titles(causes: pd.DataFrame, content: pd.DataFrame, name: str) -> list[str]:
+    """Return the titles of a learner's panels."""
+    totals = where(causes, quantity=["forgotten", "lost"]).set_index("quantity")["value"]
+    verb = "forgotten" if "forgotten" in totals else "lost"
+    titles = [f"{name}: {points(totals[verb])} points {verb}"]
+    titles += [f"Forgotten by readout {readout}" for readout in content["readout"].unique()]
+    return [captions.folded(title, _TITLE) for title in titles]
+
+
+def _draw_shares(axes: Axes, pieces: pd.DataFrame, causes: pd.DataFrame, color: str) -> None:
+    """Draw the bars and marks of a learner, input at the top, and the verdicts beside them."""
+    y = np.arange(float(len(pieces)))
+    axes.barh(
+        y,
+        100 * pieces["value"],
+        height=0.72,
+        color=color,
+        alpha=0.3,
+        linewidth=0,
+    )
+    _draw_marks(axes, y, pieces, Appearance("", color, "", "-"), width=1.6)
+    ends = {"broken": (_BROKEN, -_OFFSET), "restored": (_RESTORED, _OFFSET)}
+    for quantity, (look, offset) in ends.items():
+        rows = where(causes, quantity=quantity).set_index("feature")
+        _draw_marks(axes, y + offset, rows.reindex(pieces["feature"]), look, width=0.6)
+    for position, word in zip(y, pieces["verdict"], strict=True):
+        axes.text(
+            1.02,
+            float(position),
+            word,
+            transform=axes.get_yaxis_transform(),
+            size=style.digits_size(),
+            va="center_baseline",
+        )
+
+
+def _draw_readouts(
+    axes: Axes,
+    names: Sequence[str],
+    content: pd.DataFrame,
+    doubts: set[tuple[str, str, str]],
+    color: str,
+) -> None:
+    """Draw what readouts forgot as marks, hollow where no statement rests on it."""
+    keys = content[["learner", "readout", "feature"]].itertuples(index=False, name=None)
+    is_doubted = np.array([key in doubts for key in keys])
+    for is_filled in (True, False):
+        rows = content[is_doubted != is_filled].set_index("feature").reindex(names)
+        look = replace(_READOUT, color=color, filled=is_filled)
+        _draw_marks(axes, np.arange(float(len(names))), rows, look, width=0.9)
+
+
+def _draw_marks(
+    axes: Axes,
+    y: NDArray[np.floating],
+    rows: pd.DataFrame,
+    look: Appearance,
+    width: float,
+) -> None:
+    """Draw values with their intervals along x, as lines of that width."""
+    values = 100 * rows["value"].to_numpy()
+    ends = [values - 100 * rows["low"], 100 * rows["high"] - values]
+    drawn = axes.errorbar(
+        values,
+        y,
+        # matplotlib draws no bar of negative length, as rounding can make one.
+        xerr=np.maximum(ends, 0),
+        color=look.color,
+        elinewidth=width,
+        capsize=0,
+    )
+    dress(drawn.lines[0], look, size=4.2, joined=False)
+
+
+def _align(panels: Sequence[Axes], most: int) -> None:
+    """Give panels one range of points, named below the last, and rows of the same height."""
+    for axes in panels:
+        axes.axvline(0, color="0.3", linewidth=0.8, zorder=0.9)
+    ranges = [axes.get_xlim() for axes in panels]
+    for axes in panels:
+        axes.set_xlim(min(low for low, _ in ranges), max(high for _, high in ranges))
+        axes.set_ylim(most - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.grid(visible=True, axis="x")
+        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="x", labelbottom=axes is panels[-1])
+        axes.spines["left"].set_visible(False)
+
+
+def _sentences(causes: pd.DataFrame, contents: pd.DataFrame) -> list[str]:
+    """Return the sentences of the caption."""
+    shares = where(causes, quantity="attributed")
+    words = [word for word in CAUSE_VERDICTS if word in set(shares["verdict"])]
+    readouts = ", ".join(contents["readout"].unique())
+    right = f"Right: what a readout of the layer forgot ({readouts}); hollow: in doubt"
+    return [
+        "Points of accuracy forgotten of the tasks before the last, over all of them",
+        "Bars: the share that the change of each layer accounts for, the Shapley value of putting "
+        "it back as it was after the task; with more classes that compete they add up to what was "
+        "forgotten",
+        "Triangles: what the change of the layer breaks by itself; circles: what putting only this "
+        "layer back returns",
+        "; ".join(f"{word}: {CAUSE_VERDICTS[word]}" for word in words),
+        right if readouts else "",
+        captions.over_seeds(shares),
+    ]

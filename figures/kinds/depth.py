@@ -41,7 +41,7 @@ TABLES = ("summary", "learners", "layers")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
-    Bars are the 95 % intervals of layers.csv, or of the seeds alone if some learner has none
+    Bars are the 95 % intervals of layers.csv, or of the seeds only if some learner has none
     there.
 
     Without a ceiling, Offline is a dashed line at the same value for every feature, since the whole
@@ -90,8 +90,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "The network that has learned all tasks is held fixed up to the feature, everything "
         "downstream is retrained on all tasks at once, and the network is tested on all tasks; at "
         "the last feature it is the network as trained",
-        f"{captions.means_are(bars)}; bars are 95 % intervals, which cover seeds and the finite "
-        f"test set"
+        captions.over_seeds(bars)
         if len(bars)
         else captions.points_are(where(pra, learner=learners)),
         *_control_sentences(shown),

@@ -4,9 +4,11 @@ There is one answer for each learner that learns task by task, from one readout:
 are statements on it, else the first readout. A layer forgot if its statement `forgets` says yes; it
 gained if the interval lies below minus the margin. What is forgotten or gained for sure, but not
 shown to exceed the margin, is said to be so; of the rest nothing can be told. A layer gives back
-what is missing at the output if less than half as much is missing in the layer.
+what is missing at the output if less than half as much is missing in the layer. The answer speaks
+of the way of training where there are enough seeds, else of these networks.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,12 +17,12 @@ import pandas as pd
 from figures.captions import counted
 from figures.maps import FIRST
 from figures.report.views import label, short
-from probe.analysis.statements import FEWEST, LEAST, WITHHELD
+from probe.analysis.statements import WITHHELD
 from probe.notes import note_sentences
-from probe.tables.cause_text import cause_sentences
+from probe.tables.cause_text import WITHHELD_NOTE, cause_sentences
 from probe.tables.layer_text import count_tasks, repair_sentences
-from probe.tables.schemas import Tables
-from probe.tables.statement_text import margin, points, sentences
+from probe.tables.schemas import NETWORK, Tables
+from probe.tables.statement_text import is_part, margin, named_networks, points, sentences
 from probe.tables.table_file import where
 
 _LITTLE_ROOM = 0.02  # between floor and ceiling, below which a layer can show little
@@ -53,32 +55,37 @@ def answers(tables: Tables) -> list[Answer]:
         short_names = {"feature": dict(zip(names, short(names), strict=True))}
         rows, shortened = rows.replace(short_names), layers.replace(short_names)
         of_learner = where(shortened, learner=learner, readout=readout)
-        causes = where(tables["causes"], learner=learner).replace(short_names)
-        causes_text = _causes(causes, rows)
-        texts = (text for name in readouts for text in sentences_of.get((learner, name), ()))
-        more = list(dict.fromkeys(texts))
+        networks = {str(learner): named_networks(tables, learner)}
+        causes = tables["causes"].replace(short_names)
+        text = cause_sentences(causes, tables["notes"], networks).get(learner, [])
+        stated = (text for name in readouts for text in sentences_of.get((learner, name), ()))
+        more = list(dict.fromkeys(stated))
         caveats = [
             *_caveats(learner, rows, of_learner, tables),
             *(text for text in more if _READOUTS_DIFFER in text),
         ]
-        repair = repair_sentences(shortened, learner)
         withheld = rows["feature"][rows["verdict"].isin(WITHHELD)]
         worse = _worse_than_untrained(of_learner[~of_learner["feature"].isin(withheld)])
-        lines = _forgot(rows, tasks), _never_learned(rows), worse, _rebuilt(rows, of_learner)
-        content = ["; ".join(parts) for parts in (*lines, repair) if parts]
+        lines = (
+            _forgot(rows, tasks),
+            _never_learned(rows, of_learner),
+            worse,
+            _rebuilt(rows, of_learner),
+            repair_sentences(shortened, learner),
+        )
+        content = ["; ".join(parts) for parts in lines if parts]
         content = content or [_NOTHING if tasks < 2 else "what its layers forgot was not measured"]
-        result.append(Answer(learner, readout, causes_text, content, more, caveats))
+        if (rows["scope"] == NETWORK).all():
+            content[0] = f"{networks[learner]}: {content[0]}"
+        result.append(Answer(learner, readout, _causes(text, rows), content, more, caveats))
     return result
 
 
-def _causes(causes: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
+def _causes(text: Sequence[str], rows: pd.DataFrame) -> list[str]:
     """Return the sentences on the causes of one learner, and why they are in doubt."""
-    text = [sentence for of_learner in cause_sentences(causes).values() for sentence in of_learner]
     verdicts = where(rows, statement="forgets")["verdict"].tolist()
-    # Of few seeds these sentences speak themselves.
-    if text and verdicts and verdicts[-1] in WITHHELD.keys() - {"few seeds"}:
-        text.append(f"in doubt, as {WITHHELD[verdicts[-1]]}")
-    return text
+    in_doubt = text and verdicts and verdicts[-1] in WITHHELD
+    return [*text, f"in doubt, as {WITHHELD[verdicts[-1]]}"] if in_doubt else list(text)
 
 
 def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
@@ -90,19 +97,17 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
     gained = _gained(forgets)
     some = forgets[is_open & (forgets["low"] > 0)]
     no = forgets[verdicts == "no"]
-    improved = no[no["high"].between(-no["margin"], 0, inclusive="left") & (no["value"] < -LEAST)]
+    is_gain = no["high"].between(-no["margin"], 0, inclusive="left")
+    improved = no[is_gain & (no["value"] < -no["margin"])]
     unclear = forgets[is_open & (forgets["low"] <= 0)]
-    # What is below a margin of one point is nothing to speak of.
-    within = no[(no["low"] > 0) & (no["margin"] > LEAST)]
     parts = [
         *_verdict("forgot", yes, on),
         *_verdict("gained", gained, on, -1),
         *_limited(some, f"{on}, not shown to exceed"),
         *_limited(improved, f"{on}, not shown to exceed", "gained", -1),
-        *_limited(within, f"{on}, within the margin of"),
     ]
     names_of: dict[str, list[str]] = {}
-    told = pd.concat([yes, gained, some, improved, within, unclear]).index
+    told = pd.concat([yes, gained, some, improved, unclear]).index
     for row in forgets.drop(told).itertuples():
         words = ": not measured"
         if row.verdict in WITHHELD:
@@ -120,9 +125,21 @@ def _gained(forgets: pd.DataFrame) -> pd.DataFrame:
     return judged[judged["high"] < -judged["margin"]]
 
 
-def _never_learned(rows: pd.DataFrame) -> list[str]:
-    """Return what layers never learned; what came with later tasks was only lacking at first."""
-    learns, of = where(rows, statement="learns_less"), "of what offline training learns"
+def _never_learned(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
+    """Return what layers never learned; what came with later tasks was only lacking at first.
+
+    A layer can lack more than all that offline training adds, where it was worse than untrained:
+    of such a layer the numbers are told by themselves.
+    """
+    of = "of what offline training learns"
+    over_all = where(layers, task_position=None).pivot_table("value", "feature", "quantity")
+    over_all = over_all.reindex(columns=["ceiling", "floor", "acquired", "forgotten"])
+    room = over_all["ceiling"] - over_all["floor"]
+    learns = where(rows, statement="learns_less")
+    shown = where(learns[learns["low"] > 0], verdict=("yes", "open"))
+    pairs = zip(shown["value"], shown["feature"].map(room), strict=True)
+    beyond = shown["feature"][[not is_part(*pair) for pair in pairs]]
+    learns = learns[~learns["feature"].isin(beyond)]
     never, is_open = where(learns, verdict="yes"), where(learns, verdict="open")
     some, unclear = is_open[is_open["low"] > 0], is_open[is_open["low"] <= 0]
     later = never["feature"].isin(_gained(where(rows, statement="forgets"))["feature"])
@@ -130,8 +147,21 @@ def _never_learned(rows: pd.DataFrame) -> list[str]:
         *_verdict("never learned", never[~later], of),
         *_verdict("at first lacked", never[later], of),
         *_limited(some, f"{of}, not shown to exceed", "never learned"),
+        *(_three_numbers(name, room[name], over_all.loc[name]) for name in beyond),
         *(f"cannot tell: {text}" for text in _verdict("", unclear, "never learned")),
     ]
+
+
+def _three_numbers(layer: str, room: float, values: pd.Series) -> str:
+    """Return what offline training adds to a layer, what it had added, and what was lost since."""
+    acquired, forgotten = (
+        "-" if math.isnan(values[name]) else f"{100 * values[name]:+.1f}"
+        for name in ("acquired", "forgotten")
+    )
+    return (
+        f"{layer}: offline training adds {100 * room:+.1f} points, it had added {acquired} right "
+        f"after each task, and lost {forgotten} since"
+    )
 
 
 def _limited(rows: pd.DataFrame, on: str, verb: str = "forgot", sign: int = 1) -> Iterator[str]:
@@ -162,7 +192,7 @@ def _worse_than_untrained(layers: pd.DataFrame) -> list[str]:
     by_key = where(layers, task_position=None).set_index(["feature", "quantity"])["value"]
     above = where(layers, task_position=None, quantity="above_floor")
     cells = []
-    for name in above["feature"][(above["high"] < 0) & (above["seeds"] >= FEWEST)]:
+    for name in above["feature"][above["high"] < 0]:
         accuracy, floor = (f"{100 * by_key[name, key]:.1f}" for key in ("accuracy", "floor"))
         cells.append(f"{name} {accuracy} % (untrained {floor})")
     return [f"worse than untrained: {_some(cells)}"] if cells else []
@@ -219,10 +249,10 @@ def _caveats(
     networks = len(trained.drop_duplicates())
     if measured["order"].nunique() == 1 < count_tasks(layers):
         yield "one task order: effects of a task and of its position cannot be told apart"
-    seeds = min(rows["seeds"])
-    if seeds < 3:
-        yield f"{counted(seeds, 'seed')}: statements need at least three"
-    yield from _notes(where(tables["notes"], learner=learner, feature=""), networks)
+    if (rows["scope"] == NETWORK).all():
+        yield "intervals are over test examples: another training may differ"
+    notes = where(tables["notes"], learner=learner, feature="")
+    yield from _notes(notes[~notes["note"].str.match(WITHHELD_NOTE)], networks)
 
 
 def _notes(notes: pd.DataFrame, networks: int) -> Iterator[str]:

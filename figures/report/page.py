@@ -19,17 +19,18 @@ import pandas as pd
 from markupsafe import Markup
 
 from figures.captions import counted
-from figures.maps import BORDERS
+from figures.maps import BORDERS, HeatMap
 from figures.report.answer import answers
 from figures.report.questions import missing, sections
-from figures.report.views import label, short
-from probe.analysis.statements import FEWEST, LEAST, SHARE, WITHHELD
+from figures.report.views import Section, label, short
+from probe.analysis.statements import WITHHELD
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.metrics.murata import RETRAIN
+from probe.tables.cause_text import widest_scope
 from probe.tables.folder import read_tables
 from probe.tables.matrices import Matrices
-from probe.tables.schemas import CONTROLS, Tables
+from probe.tables.schemas import CAUSE_VERDICTS, CONTROLS, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import compared_sheet
 from probe.tables.table_file import where
@@ -38,9 +39,10 @@ from probe.version import installed_version
 PAGE = "report.html"
 """The file in a run directory."""
 
-_BELIEVE = (
-    "each statement above, within its 95 % interval, unless it says that it is in doubt; in the "
-    "maps, each number that is neither in italics nor striped. "
+_MAPS = ("causes", "missing", "parted")  # sections with maps whose cells have intervals
+_DECIDED = (
+    "A layer forgot, or never learned, where its interval lies above 1 point. A change cost points "
+    "where its share, what it breaks by itself and what putting it back returns all lie above 0."
 )
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
@@ -124,7 +126,8 @@ def report(
         label=label,
         borders=BORDERS,
         made=settings,
-        believe=_believe(runs.values()) if any(answered.values()) else "",
+        believe=_believe(runs.values(), all_sections) if any(answered.values()) else "",
+        verdicts=CAUSE_VERDICTS,
         version=installed_version(),
         data=_json(runs),
         style=Markup(style),
@@ -134,28 +137,39 @@ def report(
     return printable(page, _KEPT)
 
 
-def _believe(runs: Iterable[Tables]) -> str:
-    """Return what a sentence states, and how many retrainings had not converged."""
+def _believe(runs: Iterable[Tables], shown: Iterable[Section]) -> str:
+    """Return how many intervals the page shows, and how many retrainings had not converged."""
     runs = list(runs)
+    statements = pd.concat(tables["statements"] for tables in runs)
+    withheld = len(where(statements, verdict=WITHHELD))
+    causes = pd.concat(widest_scope(tables["causes"]) for tables in runs)
+    changes = where(causes, score="accuracy", quantity="attributed", task_position=None)
+    figures = [figure for section in shown if section.name in _MAPS for figure in section.figures]
+    maps = [figure.view for figure in figures if isinstance(figure.view, HeatMap)]
+    cells = sum(bool(cell.text) for view in maps for row in view.cells for cell in row)
+    stated = len(statements) - withheld + len(changes)
+    text = (
+        f"The page shows {counted(stated, 'statement')} and {counted(cells, 'map cell')} with 95 % "
+        f"intervals: at most 2.5 % a side would lie beyond 0 where nothing is there. "
+    )
+    if withheld:
+        text += f"{counted(withheld, 'more statement')} cannot be judged, for the reason named. "
+    return text + _DECIDED + _unfinished(runs)
+
+
+def _unfinished(runs: Sequence[Tables]) -> str:
+    """Return how many retrainings had not converged, "" if all had."""
     notes, measured = (
         [t[name][t[name]["readout"].str.startswith(RETRAIN)] for t in runs]
         for name in ("notes", "measurements")
     )
     count = sum(int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes)
+    if not count:
+        return ""
     retrainings = counted(sum(len(where(m, metric="pra")) for m in measured), "retraining")
-    unfinished = (
+    return (
         f" {count} of {retrainings} had not converged: more epochs might change what is said "
         f"of the readout {RETRAIN}."
-    )
-    # Of a run without statements, the answer says why.
-    seeds = [min(tables["statements"]["seeds"], default=FEWEST) for tables in runs]
-    few = f"Not yet: {counted(min(seeds), 'seed')} of the {FEWEST} that statements need. "
-    doubted = any(tables["statements"]["verdict"].isin(WITHHELD).any() for tables in runs)
-    return (
-        f"{few if min(seeds) < FEWEST else ('In part: ' if doubted else 'Yes: ') + _BELIEVE}"
-        f"A change cost points if the interval, over three seeds or more, lies above 0; a layer "
-        f"forgot, or never learned, if it exceeds a margin: {100 * SHARE:.0f} % of the room from "
-        f"floor to ceiling, at least {100 * LEAST:g} point." + unfinished * (count > 0)
     )
 
 

@@ -19,6 +19,7 @@ from figures.tables import unjudged
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
+from probe.tables.cause_text import widest_scope
 from probe.tables.layer_text import (
     count_tasks,
     interval,
@@ -40,6 +41,11 @@ _UNITS |= dict.fromkeys(("forgetting_ratio", "ms", "sss", "ce"), "ratio")
 _UNITS |= {"model_size_mb": "MB"}
 _REACHED = {"accuracy": "accuracy", "floor": "floor: untrained", "ceiling": "ceiling: offline"}
 _LACKING = {"missing": "missing", "never_learned": "never learned", "forgotten": "forgotten"}
+_CAUSES = {
+    "attributed": "accounts for",
+    "broken": "breaks by itself",
+    "restored": "returns, only it put back",
+}
 _MOST_STEPS = 6  # numbers of tasks learned between which a reader can choose
 
 
@@ -101,20 +107,30 @@ def _reached(layers: pd.DataFrame, quantities: Sequence[str]) -> Iterator[Report
 def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what is missing in each layer: after all tasks and, in further figures, after fewer."""
     figures, earlier = [], list[ReportFigure]()
-    for learner, readout, _, view in maps.missing_maps(tables["layers"], tables["statements"]):
+    for learner, readout, view in maps.missing_maps(tables["layers"], tables["statements"]):
         figures.append(ReportFigure(learner=learner, readout=readout, title="missing", view=view))
         earlier += _earlier(matrices, learner, readout, view.rows)
     yield from (replace(f, tasks_seen=maps.ALL if earlier else "") for f in figures)
     yield from (replace(f, more=True) for f in earlier)
 
 
-def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what the change of each layer cost; what a readout of each layer forgot is below."""
-    for learner, readout, title, view in maps.cause_maps(
-        tables["causes"], tables["layers"], tables["statements"]
-    ):
-        if not readout:
-            yield ReportFigure(learner=learner, title=title, view=view)
+def causes(tables: Tables, __: Matrices) -> Iterator[ReportFigure]:
+    """Ask what the change of each layer accounts for, and what its two ends say of it."""
+    for learner, _, view in maps.cause_maps(tables["causes"], tables["statements"]):
+        yield ReportFigure(learner=learner, title="accounts for", view=view)
+        yield ReportFigure(learner=learner, view=_ends(where(tables["causes"], learner=learner)))
+
+
+def _ends(causes: pd.DataFrame) -> Sheet:
+    """Return the share of each layer over all tasks, its two ends, and the verdict on them."""
+    rows = where(widest_scope(causes), score="accuracy", task_position=None)
+    by_depth = rows[rows["feature"] != ""].sort_values("depth", kind="stable")
+    lines = []
+    for feature, of_layer in by_depth.groupby("feature", sort=False):
+        row_of = {row.quantity: row for row in of_layer.itertuples()}
+        cells = (interval(row_of.get(quantity)) for quantity in _CAUSES)
+        lines.append((feature, *cells, row_of["attributed"].verdict))
+    return Sheet(title="", columns=["layer", *_CAUSES.values(), "verdict"], lines=lines)
 
 
 def _earlier(

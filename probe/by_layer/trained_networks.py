@@ -308,11 +308,7 @@ def _in_memory(
 
     Raises InputError for networks on other devices or of another architecture than the last.
     """
-    by_seed, ceilings = (dict.fromkeys(range(seeds), own) for own in (models, offline))
-    values = models.values() if isinstance(models, Mapping) and seeds == 1 else ()
-    if values and all(isinstance(rows, Mapping) for rows in values):
-        by_seed = dict(models)
-        ceilings = dict(offline if isinstance(offline, Mapping) else dict.fromkeys(models, offline))
+    by_seed, ceilings = _of_seeds(models, offline, seeds)
     if by_seed.keys() != ceilings.keys() or not all(isinstance(s, int) and s >= 0 for s in by_seed):
         got = f"got networks of seeds {listed(by_seed)}, offline of {listed(ceilings)}"
         raise InputError(f"{got}: give {{seed: {{{tasks}: model}}}} with seeds from 0")
@@ -335,6 +331,20 @@ def _in_memory(
             got = f"{name} and the last network differ in architecture at {where!r}"
             raise InputError(f"{got}: give networks of the same architecture")
     return TrainedNetworks(runs=every, repeated=seeds > 1)
+
+
+def _of_seeds(models: Any, offline: Any, seeds: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Return the networks and the offline networks of each seed, or the same for each seed."""
+    values = list(models.values()) if isinstance(models, Mapping) else []
+    is_by_seed = bool(values) and all(isinstance(rows, Mapping) for rows in values)
+    if is_by_seed and seeds == 1:
+        by_seed = offline if isinstance(offline, Mapping) else dict.fromkeys(models, offline)
+        return dict(models), dict(by_seed)
+    if is_by_seed and len(values) == 1:
+        # One training: its retrainings have seeds of their own.
+        models = values[0]
+        offline = next(iter(offline.values())) if isinstance(offline, Mapping) else offline
+    return dict.fromkeys(range(seeds), models), dict.fromkeys(range(seeds), offline)
 
 
 def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:

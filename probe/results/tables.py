@@ -30,6 +30,7 @@ from probe.results.repeats import repeated_networks
 from probe.results.result import JobResult, Results, job_result, main_head
 from probe.results.run_directory import describe, store_of
 from probe.results.scores import metric_rows, user_scores
+from probe.results.stored_pairs import lawful
 from probe.results.training_checks import check_trainings
 from probe.tables.schemas import Row, Tables
 from probe.tables.summary import summarize
@@ -94,12 +95,10 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
     # Of seeds, or of tasks, whose networks are equal.
     outputs = {(name, learner.features[-1], "forgets") for name, learner in plan.learners.items()}
     equal = {learner for learner, *_ in unsaid.keys() & outputs}
-    layers = list(layers_of(results))
+    layers = list(layers_of([lawful(result) for result in results]))
 
     def verdict_of(layer: Layer, row: Row) -> str:
         name, verdict = row["statement"], str(row["verdict"])
-        if verdict == "few seeds":
-            return verdict
         # A doubtful output says nothing of hidden layers.
         at_output = {} if layer.chance is None else withheld
         verdict = at_output.get((layer.learner, name), verdict)

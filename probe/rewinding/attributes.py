@@ -11,8 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
-from functools import partial
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ _SCALARS = (
     *(int, float, complex, str, bytes, slice, range, Enum),
     *(torch.dtype, torch.device, np.generic, type(None)),
 )
+_DEPTH = 8  # of objects within objects that are compared: a value may hold itself
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 # Modes are set by whoever calls, and torch's own dictionaries hold no values of the user.
 _TORCH = vars(nn.Module()).keys() - set(_HOOKS)
@@ -74,7 +74,9 @@ def attributes_of(model: nn.Module) -> dict[Attribute, object]:
 
 def is_plain(value: object) -> bool:
     """Return whether a value is a number, text, tensor or array, or made of such."""
-    if isinstance(value, (*_SCALARS, Tensor, np.ndarray)):
+    if isinstance(value, Tensor):
+        return not (value.is_nested or value.is_meta)
+    if isinstance(value, (*_SCALARS, np.ndarray)):
         return True
     if isinstance(value, Mapping):
         return all(map(is_plain, value)) and all(map(is_plain, value.values()))
@@ -99,7 +101,7 @@ def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
     for key in dict.fromkeys([*later, *earlier]):
         old = earlier.get(key, ABSENT)
         new = later.get(key, ABSENT)
-        if _is_same(old, new, set()):
+        if old is new or _text(old) == _text(new):
             continue
         if key.name not in _HOOKS and all(v is ABSENT or is_plain(v) for v in (old, new)):
             plain[key] = old
@@ -149,52 +151,24 @@ def _copied(value: object) -> object:
     return copy.deepcopy(value, {id(t): t.detach().clone() for t in tensors_in(value)})
 
 
-def _is_same(one: object, other: object, seen: set[tuple[int, int]]) -> bool:
-    """Return whether two values are equal; objects are compared by their attributes."""
-    if one is other or (id(one), id(other)) in seen:
-        return True
-    # A value may hold itself.
-    seen.add((id(one), id(other)))
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, (*_SCALARS, Tensor, np.ndarray, set, frozenset)):
-        return _text(one) == _text(other)
-    if isinstance(one, FunctionType) and isinstance(other, FunctionType):
-        closures = [[cell.cell_contents for cell in f.__closure__ or ()] for f in (one, other)]
-        return one.__code__ is other.__code__ and _is_same(closures[0], closures[1], seen)
-    parts = [_parts(value) for value in (one, other)]
-    if parts[0].keys() != parts[1].keys():
-        return False
-    return all(_is_same(value, parts[1][name], seen) for name, value in parts[0].items())
-
-
-def _parts(value: object) -> Mapping[object, object]:
-    """Return the values that a container or an object holds, by key, position or name."""
-    if isinstance(value, Mapping):
-        return value
-    if isinstance(value, list | tuple):
-        return dict(enumerate(value))
-    if isinstance(value, MethodType):
-        return {"function": value.__func__}
-    if isinstance(value, partial):
-        return {"function": value.func, "args": value.args, "keywords": value.keywords}
-    return getattr(value, "__dict__", {})
-
-
-def _text(value: object) -> str:
-    """Return a plain value as text that is the same in every process."""
+def _text(value: object, depth: int = _DEPTH) -> str:
+    """Return a value as text, the same in every process if it is plain; objects by their parts."""
+    if isinstance(value, Tensor) and not is_plain(value):
+        return str(value.dtype)
     if isinstance(value, Tensor):
-        dense = value.detach().cpu()
-        dense = dense.to_dense() if dense.is_sparse else dense
-        digest = hashlib.sha256(dense.reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
-        return f"{value.dtype}{tuple(value.shape)}{digest.hexdigest()}"
+        return _text(value.detach().cpu().to_dense().reshape(-1).view(torch.uint8).numpy()) + str(
+            (value.dtype, value.shape)
+        )
     if isinstance(value, np.ndarray):
-        digest = hashlib.sha256(np.ascontiguousarray(value).tobytes())
-        return f"{value.dtype}{value.shape}{digest.hexdigest()}"
-    if isinstance(value, Mapping):
-        return str({_text(key): _text(member) for key, member in value.items()})
-    if isinstance(value, list | tuple):
-        return str([_text(member) for member in value])
+        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, FunctionType):
+        return f"{value.__qualname__} {value.__code__}"
+    if isinstance(value, _SCALARS) or not depth:
+        return repr(value) if isinstance(value, _SCALARS) else ""
     if isinstance(value, set | frozenset):
-        return str(sorted(map(_text, value)))
-    return repr(value)
+        return str(sorted(_text(member, depth - 1) for member in value))
+    if isinstance(value, list | tuple):
+        return str([_text(member, depth - 1) for member in value])
+    parts = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
+    texts = {_text(key, depth - 1): _text(member, depth - 1) for key, member in parts.items()}
+    return f"{type(value).__name__}{texts}"

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from probe.analysis.statements import MARGIN
 from probe.batch import Value, gather, mapped, tensors, varied
 from probe.cut.candidates import suggestions
 from probe.cut.cuts import find_each
@@ -23,9 +24,11 @@ from probe.cut.interface import CutFacts
 from probe.errors import InputError
 from probe.model import Model
 from probe.modules import check_model, check_values, copied, mode, named_state, unwrapped
-from probe.rewinding.blocks import blocks_of
-from probe.rewinding.estimates import MARGIN, Position, Study
-from probe.rewinding.pairs import Pairs
+from probe.rewinding.blocks import Blocks, Earlier, blocks_of, changed_blocks, rewound
+from probe.rewinding.correspondence import Comparison, unrelated
+from probe.rewinding.estimates import Position, Study
+from probe.rewinding.hybrids import Rewinding, rewind
+from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
 from probe.rewinding.shapley import EXACT, Floats
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import Row
@@ -194,20 +197,45 @@ class _Tests:
         facts = self._facts(last, features)
         blocks = blocks_of(last, facts.values(), OUTPUT)
         self.blocks = tuple(blocks)
-        pairs = Pairs(
-            last=last,
-            blocks=blocks,
-            facts=facts,
-            score=self._scores,
-            logits=self._logits,
-            chance=1 / self._logits(last, 1).shape[1] if self.score == "accuracy" else None,
-            hybrids=hybrids,
-        )
         positions = {}
         for j in sorted(networks.keys() - {T}):
             earlier = copied(unwrapped(networks[j])).eval()
-            positions[j] = pairs.position(earlier, self.task_of == j - 1, j)
+            positions[j] = self._position(earlier, last, facts, blocks, j, hybrids)
         return positions
+
+    def _position(
+        self,
+        earlier: nn.Module,
+        last: nn.Module,
+        facts: Mapping[str, CutFacts],
+        blocks: Blocks,
+        j: int,
+        hybrids: int,
+    ) -> Position:
+        """Return the quantities of the network after the task at position j."""
+        before = Earlier.of(earlier, last)
+        changed = changed_blocks(blocks, before, last)
+        result = Rewinding(
+            scores=rewind(last, before, blocks, partial(self._scores, last, j), hybrids),
+            of_task=self.task_of == j - 1,
+            limit=hybrids,
+        )
+        saved = self._scores(earlier, j)
+        # What has grown since competes in a hybrid, and not in the network as it was saved.
+        with rewound(last, changed.values(), before, grown=False):
+            broken_law = law_failure(saved, self._scores(last, j), before.others)
+        comparison = Comparison(
+            model=last,
+            earlier=earlier,
+            before=before,
+            changed=changed,
+            facts=facts,
+            run=partial(self._logits, position=j),
+        )
+        hidden = [name for name in facts if name in changed]
+        chance = 1 / self._logits(last, j).shape[1] if self.score == "accuracy" else None
+        doubt = unrelated(comparison.relations(), hidden) or deficit_doubt(result, chance)
+        return position_of(result, self.blocks, saved, broken_law, doubt)
 
     def _facts(self, last: nn.Module, features: Sequence[str] | None) -> dict[str, CutFacts]:
         """Return the facts on the cuts of the last network, by depth."""
@@ -226,7 +254,7 @@ class _Tests:
         with torch.no_grad(), _tested(network):
             return self.model.class_call(network, x)
 
-    def _scores(self, network: nn.Module, position: int, everywhere: bool) -> Floats:
+    def _scores(self, network: nn.Module, position: int, everywhere: bool = False) -> Floats:
         """Return the score of each example, (N,), 0 for examples that are not tested."""
         values = np.zeros(len(self.task_of))
         for k in range(len(self.data)) if everywhere else [position - 1]:

@@ -8,7 +8,7 @@ from scratch, merged or renumbered does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -24,7 +24,7 @@ OUTPUT = ""
 _MOST_UNITS = 256
 _CONSTANT = 1e-6  # the standard deviation of a unit that does not vary
 _MOST_SAMPLES = 4_096
-RATIO = 0.5
+RATIO = 0.3
 """The least correlation of units with themselves, as a share of that of the best assignment, at
 which they have kept their places."""
 
@@ -39,13 +39,13 @@ class Relation:
     Attributes:
         itself: The mean correlation over examples of a unit with itself.
         best: The mean correlation of units in the best assignment.
-        renumbered: Whether one order of the units improves both the block's outputs and what the
-            next block makes of them.
+        renumbered: 1 if one order of the units improves both the block's outputs and what the next
+            block makes of them, else 0.
     """
 
     itself: float
     best: float
-    renumbered: bool = False
+    renumbered: float = 0.0
 
     @property
     def is_unrelated(self) -> bool:
@@ -60,35 +60,29 @@ Relations = Mapping[str, Relation]
 SIGNED = ("itself.", "best.")
 """The beginnings of the names of correlations among stored values."""
 
-_RENUMBERED = "renumbered."
-
 
 def relation_values(relations: Relations) -> dict[str, float]:
     """Return relations as numbers by name; `relations_in` is the inverse.
 
     >>> values = relation_values({"conv1": Relation(itself=0.1, best=0.5)})
     >>> relations_in(values)
-    {'conv1': Relation(itself=0.1, best=0.5, renumbered=False)}
+    {'conv1': Relation(itself=0.1, best=0.5, renumbered=0.0)}
     """
     values: dict[str, float] = {}
     for feature, relation in relations.items():
-        values[f"{SIGNED[0]}{feature}"] = relation.itself
-        values[f"{SIGNED[1]}{feature}"] = relation.best
-        values[f"{_RENUMBERED}{feature}"] = float(relation.renumbered)
+        for name, value in asdict(relation).items():
+            values[f"{name}.{feature}"] = float(value)
     return values
 
 
 def relations_in(values: Mapping[str, float]) -> dict[str, Relation]:
     """Return the relations among numbers by name."""
-    features = [name.removeprefix(SIGNED[0]) for name in values if name.startswith(SIGNED[0])]
-    return {
-        feature: Relation(
-            itself=values[f"{SIGNED[0]}{feature}"],
-            best=values[f"{SIGNED[1]}{feature}"],
-            renumbered=values[f"{_RENUMBERED}{feature}"] > 0,
-        )
-        for feature in features
-    }
+    by_feature: dict[str, dict[str, float]] = {}
+    for key, value in values.items():
+        name, _, feature = key.partition(".")
+        if name in Relation.__dataclass_fields__:
+            by_feature.setdefault(feature, {})[name] = value
+    return {feature: Relation(**of_feature) for feature, of_feature in by_feature.items()}
 
 
 def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
@@ -110,7 +104,7 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
     present = {name: relations[name] for name in hidden if name in relations}
     failing = [name in present and present[name].is_unrelated for name in hidden]
     in_a_row = any(first and second for first, second in pairwise(failing))
-    renumbered = any(relation.renumbered for relation in present.values())
+    renumbered = any(relation.renumbered > 0 for relation in present.values())
     if not (renumbered or in_a_row or (len(hidden) > 1 and all(failing))):
         return ""
     scores = [
@@ -164,8 +158,8 @@ class Comparison:
                 best=_agreement(table, order),
             )
             if relation.is_unrelated and following in reference:
-                renumbered = self._improves(order, features[: depth + 1], following, reference)
-                relation = replace(relation, renumbered=renumbered)
+                improves = self._improves(order, features[: depth + 1], following, reference)
+                relation = replace(relation, renumbered=float(improves))
             relations[feature] = relation
         return relations
 
@@ -216,7 +210,7 @@ class Comparison:
         # An in-place operation may overwrite a value later.
         with tap(model, modules, lambda name, value: outputs.update({name: _clones(value)})):
             logits = self.run(model)
-        units = {OUTPUT: logits.flatten(1).float()}
+        units = {OUTPUT: _rows(logits)}
         for feature, name in zip(features, modules, strict=True):
             tensors = outputs.get(name, [])
             if len(tensors) == len(self.facts[feature].value) == 1:
@@ -238,15 +232,18 @@ def by_unit(value: Tensor, facts: TensorFacts) -> Tensor | None:
         facts: The facts on it.
 
     Returns:
-        The values; None if no axis of units is known, or they are too many.
+        The values; None if no axis of units is known.
     """
     dim = _unit_dim(facts, value.dim())
     if dim is None or not value.is_floating_point():
         return None
-    rows = value.detach().movedim(dim, -1).flatten(0, -2).float()
-    # The same rows and units of every network.
-    rows = rows[:: max(1, len(rows) // _MOST_SAMPLES)]
-    return rows if rows.shape[1] <= _MOST_UNITS else rows[:, :_MOST_UNITS]
+    return _rows(value.movedim(dim, -1))
+
+
+def _rows(value: Tensor) -> Tensor:
+    """Return the values of units, which are last, (M, U): the same few of every network."""
+    rows = value.detach().flatten(0, -2)[:, :_MOST_UNITS].float()
+    return rows[:: max(1, len(rows) // _MOST_SAMPLES)]
 
 
 def _unit_dim(facts: TensorFacts, dims: int) -> int | None:
@@ -262,13 +259,13 @@ def _unit_dim(facts: TensorFacts, dims: int) -> int | None:
 def correlations(first: Tensor, second: Tensor) -> Tensor:
     """Return the correlations of the units of two values over their rows, (U, U).
 
-    A unit that is constant has 0.
+    A unit that is constant, or not finite, has 0.
 
     Args:
         first: The first value, (M, U).
         second: The second value, (M, U).
     """
-    return _standard(first).T @ _standard(second) / len(first)
+    return (_standard(first).T @ _standard(second) / len(first)).nan_to_num(0, 0, 0)
 
 
 def _standard(value: Tensor) -> Tensor:

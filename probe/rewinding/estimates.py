@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.analysis.intervals import Estimate, at_least_binomial, mean_of, mean_over_examples
+from probe.analysis.statements import FEWEST
 from probe.analysis.task_positions import TaskPosition, at_position, average_over
 from probe.analysis.variance import Design, Floats
 from probe.rewinding.verdicts import Shown, verdict
@@ -23,12 +24,6 @@ from probe.tables.schemas import NETWORK, TRAINING, Row
 
 Name = tuple[str, str]
 """A block, empty for the whole network, and a quantity."""
-
-MARGIN = 0.01
-"""The amount of accuracy that matters."""
-
-FEWEST = 3
-"""The fewest trainings of which something is said beyond these networks themselves."""
 
 _WIDTH = 1.96  # half the width of an interval over the standard error that drawing orders adds
 

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-from torch import Tensor, nn
 
-from probe.cut.interface import CutFacts
 from probe.notes import listed
-from probe.rewinding.blocks import Blocks, Earlier, changed_blocks, rewound
-from probe.rewinding.correspondence import Comparison, unrelated
 from probe.rewinding.estimates import Position
-from probe.rewinding.hybrids import Rewinding, rewind
-from probe.rewinding.shapley import EXACT, Floats
+from probe.rewinding.hybrids import Rewinding
+from probe.rewinding.shapley import Floats
 
 DEFICIT = 0.4
 """The largest deficit of networks that correspond, in accuracy."""
@@ -24,77 +18,37 @@ _ABOVE_CHANCE = 0.1  # of both ends, below which hybrids have no room to be wors
 _CLOSE = 1e-3  # to which scores of the same weights agree, whatever the batch
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Pairs:
-    """The last network, and how it is compared with each earlier one.
+def position_of(
+    result: Rewinding,
+    blocks: Sequence[str],
+    saved: Floats | None,
+    broken_law: str,
+    doubt: str,
+) -> Position:
+    """Return the quantities of every test example for an earlier network, as far as they are known.
 
-    Attributes:
-        last: The last network, in eval mode, which is as before afterwards.
+    Args:
+        result: The scores of the last network with blocks put back.
         blocks: The blocks of the network.
-        facts: The facts on the cut at each hidden feature, by depth.
-        score: Function that returns the score of a network for each of N test examples, (N,); of
-            the task at a position, or of all tasks if the flag is set.
-        logits: Function that returns a network's logits on some examples of the task at a position.
-        chance: The accuracy of guessing, None for other scores.
-        hybrids: See `rewind`.
+        saved: The scores of the earlier network when it was saved, (N,), None if they are unknown.
+        broken_law: The reason why nothing can be said, empty if there is none.
+        doubt: The reason why nothing can be said of blocks, empty if there is none.
     """
-
-    last: nn.Module
-    blocks: Blocks
-    facts: Mapping[str, CutFacts]
-    score: Callable[[nn.Module, int, bool], Floats]
-    logits: Callable[[nn.Module, int], Tensor]
-    chance: float | None
-    hybrids: int = EXACT
-
-    def position(self, earlier: nn.Module, of_task: NDArray[np.bool_], j: int) -> Position:
-        """Return the quantities of every test example for the network after one task.
-
-        Args:
-            earlier: The network after the task, in eval mode.
-            of_task: Whether an example is one of the task, (N,).
-            j: The position of the task.
-        """
-        before = Earlier.of(earlier, self.last)
-        changed = changed_blocks(self.blocks, before, self.last)
-        scores = rewind(
-            self.last,
-            before,
-            self.blocks,
-            lambda everywhere: self.score(self.last, j, everywhere),
-            self.hybrids,
-        )
-        saved = self.score(earlier, j, False)
-        # What has grown since competes in a hybrid, and not in the network as it was saved.
-        with rewound(self.last, changed.values(), before, grown=False):
-            put_back = self.score(self.last, j, False)
-        result = Rewinding(scores=scores, of_task=of_task, limit=self.hybrids)
-        values: dict[tuple[str, str], Floats] = {("", "score"): np.where(of_task, scores[()], 0)}
-        broken_law = law_failure(saved[of_task], put_back[of_task], before.others)
-        if broken_law:
-            return Position(values=values, withheld=broken_law)
-        quantities = result.quantities(dict.fromkeys([*self.blocks, *changed]))
-        competition = np.where(of_task, saved - scores[result.blocks], 0)
+    if broken_law:
+        return Position(values={}, withheld=broken_law)
+    values = result.quantities(dict.fromkeys([*blocks, *result.blocks]))
+    if saved is not None:
+        competition = np.where(result.of_task, saved - result.scores[result.blocks], 0)
         values["", "competition"] = competition
-        values["", "forgotten"] = competition + quantities["", "lost"]
-        values["", "lost"] = quantities["", "lost"]
-        comparison = Comparison(
-            model=self.last,
-            earlier=earlier,
-            before=before,
-            changed=changed,
-            facts=self.facts,
-            run=lambda network: self.logits(network, j),
-        )
-        hidden = [name for name in self.facts if name in changed]
-        reason = unrelated(comparison.relations(), hidden) or deficit_doubt(result, self.chance)
-        if reason:
-            return Position(values=values, withheld=reason)
-        return Position(
-            values=values | quantities,
-            errors=result.sampling_error,
-            unchanged=frozenset(self.blocks) - set(changed),
-        )
+        values["", "forgotten"] = competition + values["", "lost"]
+    if doubt:
+        values = {name: x for name, x in values.items() if not name[0]}
+    return Position(
+        values=values,
+        errors=result.sampling_error,
+        unchanged=frozenset(blocks) - set(result.blocks),
+        withheld=doubt,
+    )
 
 
 def law_failure(saved: Floats, put_back: Floats, others: Sequence[str]) -> str:
@@ -107,7 +61,9 @@ def law_failure(saved: Floats, put_back: Floats, others: Sequence[str]) -> str:
     """
     if np.allclose(saved, put_back, rtol=_CLOSE, atol=_CLOSE, equal_nan=True):
         return ""
-    what = f"{listed(others)} differ" if others else "something outside its modules differs"
+    what = f"{listed(others)} differ"
+    if not others:
+        what = "something outside its modules differs, such as stored examples"
     if len(others) == 1:
         what = f"{others[0]} differs"
     return f"with all layers put back it is not the earlier network, as {what}"

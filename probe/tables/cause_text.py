@@ -1,129 +1,160 @@
-"""Sentences on what the change of each layer cost, see `probe.rewinding.hybrids`."""
+"""Sentences on what the change of each layer did, see `probe.rewinding.verdicts`.
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+"Cost" is said only of the verdict `costs`, and "gave back" only of `helps`. The share of any other
+layer accounts for points: its two ends do not agree on what its change did.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from probe.analysis.statements import FEWEST
+from probe.tables.schemas import CAUSE_VERDICTS, TRAINING
 from probe.tables.statement_text import earlier_tasks, points
 from probe.tables.table_file import records, where
 
-_COST, _RETURNED, _OPEN, _LESS = "cost", "gave back", "cannot tell", "less than 1"
+WITHHELD_NOTE = r"causes withheld after task (?P<task>\d+): (?P<reason>.+)"
+"""The pattern of a note on networks of whose causes nothing can be said."""
+
 _LITTLE = 0.01
 _MOST = 4  # layers that are named in a row
+_VERBS = {
+    "costs": "cost",
+    "helps": "gave back",
+    "depends": "depends on other layers, accounting for",
+}
+_WITH_ENDS = ("costs", "depends")  # verdicts that are told by numbers
+_NOTHING = ("none", "open")  # verdicts that give a layer no sentence
+
+_Rows = Mapping[tuple[str, str], Any]  # by quantity and feature
 
 
-def cause_sentences(causes: pd.DataFrame) -> dict[str, list[str]]:
+def cause_sentences(
+    causes: pd.DataFrame,
+    notes: pd.DataFrame | None = None,
+    networks: Mapping[str, str] | None = None,
+) -> dict[str, list[str]]:
     """Return the sentences on the causes of each learner's forgetting.
 
-    A layer's change cost points if the interval lies above 0, and less than 1 point if it lies
-    within 1 point of 0. With too few seeds the points are listed without a statement. There is no
-    sentence on a learner that forgot less than 1 point, or is not shown to have forgotten any.
+    They speak of the way of training where there are enough seeds, else of these networks. A layer
+    has a sentence by its verdict. There is none on a learner that forgot less than 1 point, or is
+    not shown to have forgotten any, but for networks whose causes are withheld.
 
     Args:
         causes: The table `causes`.
+        notes: The table `notes`, in which withheld causes are; None = say nothing of these.
+        networks: The name of the networks by learner, see `named_networks`; None = by their seeds.
 
     Returns:
         The sentences by learner.
     """
-    rows = where(causes, score="accuracy").dropna(subset="value")
+    rows = where(widest_scope(causes), score="accuracy").dropna(subset="value")
     groups = rows.groupby("learner", sort=False)
-    return {learner: list(_sentences(rows)) for learner, rows in groups}
-
-
-def _sentences(rows: pd.DataFrame) -> Iterator[str]:
-    mean = {(r.quantity, r.feature): r for r in records(where(rows, task_position=None))}
-    total = mean.get(("forgotten", "")) or mean.get(("lost", ""))
-    if total is None or total.value < _LITTLE:
-        return
-    is_few, positions = total.seeds < FEWEST, rows["task_position"].dropna()
-    if is_few:
-        mean = {key: row._replace(low=row.value, high=row.value) for key, row in mean.items()}
-    elif not total.low > 0:
-        return
-    said = "forgotten" if total.quantity == "forgotten" else "lost"
-    whole = (
-        f"{points(total.value)} points {said} of {earlier_tasks(positions, int(max(positions)))}"
-    )
-    unranked = "" if is_few else _unranked(mean)
-    sentence = f"of the {whole}{unranked}, {'; '.join(_parts(mean, is_few))}"
-    few = f" ({total.seeds} of the {FEWEST} seeds that statements need)"
-    yield sentence + few * bool(is_few)
-    if not is_few:
-        yield from _no_single_layer(mean)
-
-
-def _parts(mean: dict[tuple[str, str], Any], is_few: bool) -> Iterator[str]:
-    """Yield what layers cost, the most first, by the outcome of the test of each."""
-    layers = [row for (quantity, _), row in mean.items() if quantity == "attributed"]
-    by_verdict = defaultdict(list)
-    for row in sorted(layers, key=lambda row: -row.value):
-        by_verdict[verdict(row)].append((row.feature, _with_ends(row, is_few)))
-    if not by_verdict[_COST]:
-        yield "no layer's change is shown to have cost any"
-    for verb in (_COST, _RETURNED):
-        if by_verdict[verb]:
-            (layer, value), *others = by_verdict[verb]
-            cells = [f"{layer} {verb} {value}", *map(" ".join, others)]
-            yield f"changes of {_listed(cells, ', of ')}"
-    if by_verdict[_OPEN]:
-        yield f"{_OPEN}: {_listed([*map(' '.join, by_verdict[_OPEN])])}"
-    if by_verdict[_LESS]:
-        yield f"{_listed([layer for layer, _ in by_verdict[_LESS]])} {_LESS}"
-    competition = mean.get(("competition", ""))
-    if competition and verdict(competition) in (_COST, _RETURNED):
-        sign = "-" * (competition.high < 0)
-        yield f"more classes compete: {sign}{_with_ends(competition, is_few)} points"
-    if (error := max((row.sampling_error for row in layers), default=0)) >= 0.0005:
-        yield f"drawing orders of layers adds a standard error of up to {points(error)}"
-
-
-def _unranked(mean: dict[tuple[str, str], Any]) -> str:
-    """Return the layers any of which may have cost most, in brackets, if there are several."""
-    layers = [row for (quantity, _), row in mean.items() if quantity == "attributed"]
-    rivals = [row for row in layers if verdict(row) in (_COST, _OPEN)]
-    least = max((row.low for row in rivals), default=0)
-    equal = [row.feature for row in rivals if row.high >= least]
-    if len(equal) < 2 or least <= 0:
-        return ""
-    return f" (open: which of {_listed(equal)} cost most)"
-
-
-def verdict(row: Any) -> str:
-    """Decide by its interval whether a change cost points, gave some back, or did little."""
-    if row.low > -_LITTLE and row.high < _LITTLE:
-        return _LESS
-    return _COST if row.low > 0 else _RETURNED if row.high < 0 else _OPEN
-
-
-def _no_single_layer(mean: dict[tuple[str, str], Any]) -> Iterator[str]:
-    """Yield that layers changed together, if only together they return what was lost.
-
-    That is if putting back the layer with most points returns more or less than its change breaks.
-    """
-    by_quantity = {
-        quantity: [row for (name, _), row in mean.items() if name == quantity]
-        for quantity in ("attributed", "restored")
+    name_of = networks or {}
+    text = {
+        learner: list(_sentences(of_learner, name_of.get(learner)))
+        for learner, of_learner in groups
     }
-    most, best = (max(rows, key=lambda row: row.value) for rows in by_quantity.values())
-    restored, broken = mean["restored", most.feature], mean["broken", most.feature]
-    lost = mean["lost", ""]
-    apart = restored.high < broken.low or broken.high < restored.low
-    if apart and best.high < lost.low:
-        is_minor = 2 * best.high < lost.value
-        yield (
-            f"{'no single layer' if is_minor else 'layers changed together'}: put back alone, "
-            f"{best.feature} returns the most, {_with_ends(best)} of {points(lost.value)} points"
+    if notes is not None:
+        for learner, sentence in _withheld(notes):
+            text.setdefault(learner, []).append(sentence)
+    return text
+
+
+def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows on the way of training, and those on networks of learners without any."""
+    is_training = causes["scope"] == TRAINING
+    trained = causes["learner"][is_training].unique()
+    return causes[is_training | ~causes["learner"].isin(trained)]
+
+
+def subject(row: Any) -> str:
+    """Return the networks that an interval speaks of, empty for a way of training.
+
+    Args:
+        row: A row of a table with the columns `scope` and `seeds`.
+    """
+    if row.scope == TRAINING:
+        return ""
+    return "this network" if row.seeds == 1 else f"these {row.seeds} networks"
+
+
+def _sentences(rows: pd.DataFrame, name: str | None) -> Iterator[str]:
+    over_all = {(r.quantity, r.feature): r for r in records(where(rows, task_position=None))}
+    total = over_all.get(("forgotten", "")) or over_all.get(("lost", ""))
+    if total is None or total.value < _LITTLE or not total.low > 0:
+        return
+    verb = "forgot" if total.quantity == "forgotten" else "lost"
+    # What was lost is known also of tasks whose causes are withheld.
+    judged = where(rows, quantity="attributed")
+    positions = (judged if len(judged) else rows)["task_position"].dropna()
+    tasks = earlier_tasks(positions, int(max(positions)))
+    networks = subject(total)
+    prefix = f"{name or networks}: " if networks else ""
+    yield f"{prefix}{verb} {points(total.value)} points of {tasks} {_ends(total)}"
+    yield from _of_layers(over_all)
+    competition = over_all.get(("competition", ""))
+    if competition and _is_beyond_0(competition):
+        yield f"more classes compete: {_with_ends(competition)} points"
+
+
+def _of_layers(over_all: _Rows) -> Iterator[str]:
+    """Yield a sentence for each layer, the largest shares first, then those that did nothing."""
+    shares = [row for (quantity, _), row in over_all.items() if quantity == "attributed"]
+    decided = [row for row in shares if row.verdict not in _NOTHING]
+    decided.sort(key=lambda row: -abs(row.value))
+    shown = decided[:_MOST] if len(decided) > _MOST + 1 else decided
+    for row in shown:
+        yield _of_layer(row, over_all)
+    if len(shown) < len(decided):
+        yield f"{len(decided) - _MOST} more layers: see the table causes"
+    if unchanged := [row.feature for row in shares if row.verdict == "none"]:
+        yield f"{_listed(unchanged)}: none"
+    if unclear := [f"{row.feature} {_with_ends(row)}" for row in shares if row.verdict == "open"]:
+        yield f"{CAUSE_VERDICTS['open']}: {_listed(unclear)}"
+
+
+def _of_layer(row: Any, over_all: _Rows) -> str:
+    share = _with_ends(row)
+    if row.verdict == "helps":
+        share = _with_ends(row._replace(value=-row.value, low=-row.high, high=-row.low))
+    reason = CAUSE_VERDICTS[row.verdict]
+    if row.verdict in _WITH_ENDS:
+        broken, restored = (over_all[end, row.feature] for end in ("broken", "restored"))
+        reason = (
+            f"by itself its change breaks {points(broken.value)}, "
+            f"putting it back returns {points(restored.value)}"
         )
+    return f"{row.feature} {_VERBS.get(row.verdict, 'accounts for')} {share}: {reason}"
 
 
-def _with_ends(row: Any, is_few: bool = False) -> str:
-    """Return points with their interval; those that a change gave back are positive."""
-    sign = -1 if row.high < 0 else 1
-    ends = ", ".join(_end(end) for end in sorted((sign * row.low, sign * row.high)))
-    return points(sign * row.value) + f" [{ends}]" * (not is_few)
+def _withheld(notes: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield learners, and why the causes of their networks are withheld, each reason once."""
+    # It imports torch, which a table of causes can do without.
+    from probe.notes import listed, ranged, without_decimals
+
+    reasons = notes["note"].str.extract(WITHHELD_NOTE)
+    rows = notes[["learner"]].join(reasons).dropna(subset="reason")
+    rows = rows.assign(task=rows["task"].astype(int)).sort_values("task", kind="stable")
+    kinds = rows["reason"].map(without_decimals)
+    for (learner, _), of_reason in rows.groupby(["learner", kinds], sort=False):
+        tasks = of_reason["task"].unique()
+        plural = "s" if len(tasks) > 1 else ""
+        reason = ranged(of_reason["reason"])
+        yield learner, f"causes after task{plural} {listed(tasks)} are withheld: {reason}"
+
+
+def _is_beyond_0(row: Any) -> bool:
+    """Return whether a quantity is shown not to be 0, and may be a point."""
+    return bool(row.low > 0 or row.high < 0) and max(abs(row.low), abs(row.high)) >= _LITTLE
+
+
+def _with_ends(row: Any) -> str:
+    return f"{points(row.value)} {_ends(row)}"
+
+
+def _ends(row: Any) -> str:
+    return f"[{_end(row.low)}, {_end(row.high)}]"
 
 
 def _end(end: float) -> str:
@@ -131,6 +162,6 @@ def _end(end: float) -> str:
     return points(end) if abs(end) >= 0.0005 or not end else f"{100 * end:.1g}"
 
 
-def _listed(cells: Sequence[str], between: str = ", ") -> str:
+def _listed(cells: Sequence[str]) -> str:
     more = len(cells) - _MOST
-    return between.join([*cells[:_MOST], f"{more} more"] if more > 1 else cells)
+    return ", ".join([*cells[:_MOST], f"{more} more"] if more > 1 else cells)

@@ -1,10 +1,10 @@
 """The base of all learners: a task is learned in steps that can be overridden."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor, nn
 
 from probe.batch import tensors
@@ -17,6 +17,10 @@ from probe.training.optimizers import optimizer_ops
 from probe.training.precision import products
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.exemplars import ExemplarSettings
+from scenarios.learners.freezing import frozen
+from scenarios.networks import bare
+
+_FREEZE_FROM = 2
 
 
 class Settings(BaseModel):
@@ -25,12 +29,26 @@ class Settings(BaseModel):
     Attributes:
         kind: The learner's name in a study.
         training: The learner's changes to the study's recipe.
+        freeze: The dotted names of the network's modules that are frozen from a task on; learners
+            with `cannot_freeze` have none.
+        freeze_from: The first task at which they are frozen, counted from 1 in the order of
+            learning; at 1 they keep their fresh weights.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     kind: str = ""
     training: RecipeChanges | None = None
+    # A file has lists, which strict tuples refuse.
+    freeze: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    freeze_from: int = Field(default=_FREEZE_FROM, ge=1)
+
+    @model_validator(mode="after")
+    def _freezes_something(self) -> Self:
+        if self.freeze_from != _FREEZE_FROM and not self.freeze:
+            remedy = "name modules in freeze, or leave it out"
+            raise ValueError(f"freeze_from = {self.freeze_from} freezes nothing: {remedy}")
+        return self
 
     @property
     def budget(self) -> ExemplarSettings | None:
@@ -40,7 +58,22 @@ class Settings(BaseModel):
     def recorded(self) -> dict[str, Any]:
         """Return the settings that can change the result of a run, as JSON values."""
         # `training` is recorded with the study's.
-        return self.model_dump(mode="json", exclude={"training"})
+        excluded = {"training"}
+        if not self.freeze:
+            # As in the records of studies from before layers could be frozen.
+            excluded |= {"freeze", "freeze_from"}
+        return self.model_dump(mode="json", exclude=excluded)
+
+    def frozen_at(self, task_position: int) -> tuple[str, ...]:
+        """Return the names of the modules that are frozen while a task is learned.
+
+        Args:
+            task_position: The task's position in the order of learning, from 1.
+
+        Returns:
+            The names.
+        """
+        return self.freeze if task_position >= self.freeze_from else ()
 
 
 Train = Callable[[Task, Examples, OpsMeter], None]
@@ -77,6 +110,17 @@ class Learner(Objective):
     own_features: ClassVar[tuple[str, ...]] = ()
     task_aware: ClassVar[bool] = False
     first_task: ClassVar[str | None] = None
+
+    @classmethod
+    def cannot_freeze(cls) -> str:
+        """Return why layers cannot be frozen from a task on, empty if they can."""
+        if cls.offline:
+            return "does not learn one task after another"
+        if cls.own_features:
+            return "has a network and a training of its own"
+        if cls.learn is not Learner.learn:
+            return "learns a task without Learner.learn, which freezes layers"
+        return ""
 
     @classmethod
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
@@ -116,7 +160,15 @@ class Learner(Objective):
 
         Returns:
             The cost.
+
+        Raises:
+            InputError: A frozen layer has changed.
         """
+        with frozen(bare(self.model)[0], self.settings.frozen_at(self.learned + 1)):
+            return self._learn_beside_frozen(task, train)
+
+    def _learn_beside_frozen(self, task: Task, train: Train | None) -> Cost:
+        """Learn one task while some layers may be frozen."""
         meter, self.losses = OpsMeter(), ()
         # Before the task changes them.
         carried, stored = bytes_of(self.carried().values()), self.stored_bytes()

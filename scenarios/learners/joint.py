@@ -60,6 +60,10 @@ class Cumulative(FullRehearsalLearner):
 
     by_scores = True
 
+    @classmethod
+    def cannot_freeze(cls) -> str:
+        return "starts every task from fresh weights"
+
     def __init__(self, model: nn.Module, *arguments: Any) -> None:
         super().__init__(model, *arguments)
         self._first = {n: tensor.detach().clone() for n, tensor in named_state(model).items()}

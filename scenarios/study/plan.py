@@ -33,6 +33,7 @@ from probe.tasks import Scenario, orders
 from probe.training.batch_norm import running_norms
 from scenarios.data.datasets import LOADERS, Location
 from scenarios.learners.catalog import LEARNERS, MODULES
+from scenarios.learners.freezing import check_freezing
 from scenarios.networks import ARCHITECTURES, bare, network_for
 from scenarios.study.scenario_spec import ScenarioSpec
 from scenarios.study.spec import Study
@@ -215,9 +216,9 @@ def network_source_of(study: Study) -> str | None:
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
     """Check that the networks and the settings of a study fit its data.
 
-    Misfits are budgets of exemplars that are too small, more neighbors than training examples, and
-    batch norm re-estimated in networks without any. Every learner is built once, on the CPU;
-    nothing is trained.
+    Misfits are layers to freeze that no network has, budgets of exemplars that are too small, more
+    neighbors than training examples, and batch norm re-estimated in networks without any. Every
+    learner is built once, on the CPU; nothing is trained.
 
     Args:
         study: The study.
@@ -231,6 +232,10 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
     for name, settings in study.learners.items():
         network = network_of(study, name, LEARNERS[settings.kind].view(sample))
         norms += len(running_norms(network))
+        with located(f"learners.{name}"):
+            check_freezing(
+                bare(network)[0], settings.freeze, settings.freeze_from, len(scenario.tasks)
+            )
         if partly_shared and getattr(settings, "loss_classes", "all") == "task":
             problem = "needs tasks that share all classes or none, not a few: set it to all"
             raise InputError(f'learners.{name}: loss_classes = "task" {problem}')

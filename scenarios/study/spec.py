@@ -124,6 +124,16 @@ class Study(StrictModel):
                 return {**raw, "report": {"heads": ["multi"], **raw.get("report", {})}}
         return raw
 
+    @model_validator(mode="after")
+    def _can_be_frozen(self) -> Self:
+        """Raise InputError for frozen layers of a learner that cannot have any."""
+        remedy = "leave freeze out, or choose another kind, such as 'finetune'"
+        for name, settings in self.learners.items():
+            reason = LEARNERS[settings.kind].cannot_freeze()
+            if settings.freeze and reason:
+                raise InputError(f"learners.{name}.freeze: {settings.kind!r} {reason}: {remedy}")
+        return self
+
     @property
     def all_learners(self) -> dict[str, Settings]:
         """The learners by name, with `untrained` where a floor is measured on their network."""

@@ -143,10 +143,10 @@ def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> St
 
     Returns:
         The store, shared by all jobs with the same first training; None if the first task cannot
-        be shared, or the job leaves out task 1.
+        be shared, the job leaves out task 1, or layers are frozen from the start.
     """
     loss = vars(type(learner)).get("first_task")
-    if loss is None or job.without == 1:
+    if loss is None or job.without == 1 or learner.settings.frozen_at(1):
         return None
     record = plan.record(job.learner, job.order, job.tasks, job.seed)
     for key in ("learner", "retraining", "storage"):

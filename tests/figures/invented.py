@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from figures.tables import StudyTables
+from probe.rewinding.verdicts import Shown, verdict
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, records, write_table
 
@@ -153,7 +154,7 @@ def layers(learners, features, *, tasks=5, readouts=("retrain",), seeds=3, split
         {
             **{"learner": learner, "readout": readout, "feature": feature, "depth": depth},
             **{"task_position": position, "quantity": name, "seeds": seeds},
-            **{"value": value, "low": value - half, "high": value + half},
+            **{"value": value, "low": value - half, "high": value + half, "scope": scope(seeds)},
         }
         for learner, readout in product(learners, readouts)
         for has in [(own or {}).get(learner, features)]
@@ -182,9 +183,17 @@ def _quantities(depth, position, deepest, tasks, *, every_step):
     }
 
 
-def causes(learners, features, *, tasks=5, seeds=3, own=None, competing=0.05):
-    """Return causes.csv: pieces by layer, some below 0, which add up to what was lost."""
-    rng, half = np.random.default_rng(4), math.nan if seeds == 1 else 0.02
+def scope(seeds):
+    """Return whom intervals speak of."""
+    return "training" if seeds > 2 else "network"
+
+
+def causes(learners, features, *, tasks=5, seeds=3, own=None, competing=0.05, half=0.02):
+    """Return causes.csv: pieces by layer, some below 0, which add up to what was lost.
+
+    What a change breaks is more than its share, and what putting it back returns is less.
+    """
+    rng = np.random.default_rng(4)
     rows = []
     for learner in learners:
         has = list(enumerate((own or {}).get(learner, features), start=1))
@@ -192,12 +201,21 @@ def causes(learners, features, *, tasks=5, seeds=3, own=None, competing=0.05):
         for position, pieces in [*enumerate(values, start=1), (None, values.mean(axis=0))]:
             lost = pieces.sum()
             of_all = {"forgotten": lost + competing, "lost": lost, "competition": competing}
-            cells = [("", None, quantity, value) for quantity, value in of_all.items()]
-            of_block = ("attributed", "restored", "broken")
-            cells += [(f, k, quantity, pieces[k - 1]) for k, f in has for quantity in of_block]
+            cells = [("", None, quantity, value, "") for quantity, value in of_all.items()]
+            for (depth, feature), share in zip(has, pieces, strict=True):
+                ends = {"attributed": share, "broken": share + 0.03, "restored": share - 0.03}
+                shown = [Shown(low=x - half, high=x + half, margin=0.01) for x in ends.values()]
+                word = verdict(shown[1], shown[2], shown[0])
+                cells += [
+                    (feature, depth, q, x, word if q == "attributed" else "")
+                    for q, x in ends.items()
+                ]
             rows += [
-                (learner, "accuracy", f, depth, position, q, x, x - half, x + half, seeds, 0.001)
-                for f, depth, q, x in cells
+                (
+                    *(learner, "accuracy", f, depth, position, q, x, x - half, x + half, seeds),
+                    *(0.001, word, scope(seeds)),
+                )
+                for f, depth, q, x, word in cells
             ]
     return new_table("causes", rows)
 

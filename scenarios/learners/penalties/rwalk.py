@@ -67,10 +67,11 @@ class EwcOnline(PenalizedLearner):
     def begin(self, task: Task) -> None:
         super().begin(task)
         self._steps = 0
-        parameters = self.model.named_parameters()
-        zeros = {n: torch.zeros_like(p) for n, p in parameters if p.requires_grad}
-        # A copy: the Fisher of the penalty must not move.
-        self.fisher = {n: fisher.clone() for n, fisher in (self.fisher or zeros).items()}
+        trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
+        fishers = self.fisher or {n: torch.zeros_like(p) for n, p in trained.items()}
+        # A copy: the Fisher of the penalty must not move. Not of layers that are now frozen, whose
+        # Fisher would go on counting where all are normalized by its extremes.
+        self.fisher = {n: fishers[n].clone() for n in trained}
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         # Replayed examples included.

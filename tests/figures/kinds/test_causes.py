@@ -1,78 +1,141 @@
-"""Maps of causes: the numbers of the tables, whose columns add up to what was forgotten."""
+"""The figure of causes draws the numbers of the tables, and so do the maps of the page."""
 
+import math
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 import figures
-from figures.heatmaps import SHADES, WEAK
-from figures.maps import BORDERS, cause_maps
+from figures.maps import cause_maps
 from figures.tables import StudyTables
 from probe.errors import InputError
 from probe.tables.table_file import new_table
 from tests.figures import invented, papers, seen
 
 FEATURES = ["conv1", "conv2", "output"]
-LEARNERS = ["finetune", "er"]
-TABLE = invented.causes(LEARNERS[::-1], FEATURES, tasks=4)
+LEARNERS = ["er", "finetune"]
+TABLE = invented.causes(LEARNERS, FEATURES, tasks=4)
 LAYERS = invented.layers(LEARNERS, FEATURES, tasks=4, readouts=("linear",), split=("linear",))
+STUDY = StudyTables(causes=TABLE, layers=LAYERS)
 
 
-def numbers(axes):
-    """Return the numbers of a map, row by row from the top."""
-    at = {tuple(np.floor(t.get_position())[::-1].astype(int)): t for t in axes.texts}
-    return {place: round(float(text.get_text())) for place, text in at.items()}
+def expected(table, learner, quantity, features=FEATURES):
+    """Return value, low and high in points over all tasks, by layer."""
+    rows = table.query("learner == @learner and quantity == @quantity and task_position.isna()")
+    rows = rows.set_index("feature").loc[features]
+    return (100 * rows[["value", "low", "high"]]).to_numpy().tolist()
 
 
-def shown(value):
-    """Return points as a number below 10 is shown, with a decimal, rounded as `numbers` does."""
-    return round(round(100 * value, 1)) if abs(100 * value) < 9.95 else round(100 * value)
+def drawn(container):
+    """Return value, low and high of marks with intervals along x."""
+    values = seen.points(container)[:, 0]
+    finite = values[np.isfinite(values)]
+    return [[x, *ends] for x, ends in zip(finite, seen.bars(container, x=True), strict=True)]
 
 
-def test_cost_stands_beside_what_the_readout_forgot_and_adds_up_to_what_was_forgotten():
-    figure = figures.causes(StudyTables(causes=TABLE, layers=LAYERS))
-    names = [f"{name}:\n{title}" for name in ("ER", "Finetune") for title in TITLES]
-    assert seen.titles(figure)[:4] == names
-    rows = invented.rows_by(TABLE, "learner", "quantity", "task_position", "feature")
-    own = invented.rows_by(LAYERS, "learner", "quantity", "task_position", "feature")
-    for k, learner in enumerate(("er", "finetune")):
-        cost, content = figure.axes[2 * k : 2 * k + 2]
-        for x, position in enumerate((1, 2, 3, None)):
-            pieces = [rows[learner, "attributed", position, f][0].value for f in FEATURES]
-            pieces += [rows[learner, "competition", position, ""][0].value]
-            found = [numbers(cost)[y, x] for y in range(5)]
-            assert found == [shown(value) for value in (*pieces, sum(pieces))]
-            forgot = [own[learner, "forgotten", position, f][0].value for f in FEATURES]
-            assert [numbers(content)[y, x] for y in range(3)] == [shown(v) for v in forgot]
-    named = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert named == [*FEATURES, "more classes", "forgotten"]
+def marks(axes):
+    return [c for c in axes.containers if hasattr(c, "has_xerr")]
 
 
-TITLES = ("cost of its change", "forgotten by readout")
+def test_bars_marks_and_verdicts_are_those_of_the_table():
+    figure = figures.causes(STUDY)
+    for k, learner in enumerate(LEARNERS):
+        axes, beside = figure.axes[2 * k : 2 * k + 2]
+        total = expected(TABLE, learner, "forgotten", [""])[0][0]
+        assert axes.get_title() == f"{['ER', 'Finetune'][k]}: {total:.1f} points forgotten"
+        shares = expected(TABLE, learner, "attributed")
+        widths = [bar.get_width() for bar in axes.patches]
+        competing = expected(TABLE, learner, "competition", [""])
+        assert widths == pytest.approx([row[0] for row in shares + competing])
+        assert sum(widths) == pytest.approx(total)
+        ends = [expected(TABLE, learner, q) for q in ("broken", "restored")]
+        for container, rows in zip(marks(axes), [shares + competing, *ends], strict=True):
+            assert drawn(container) == [pytest.approx(row) for row in rows]
+        verdicts = TABLE.query("learner == @learner and verdict != '' and task_position.isna()")
+        assert [text.get_text() for text in axes.texts] == [*verdicts["verdict"], ""]
+        content = drawn(marks(beside)[0])
+        assert content == [pytest.approx(row) for row in expected(LAYERS, learner, "forgotten")]
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert names == [*FEATURES, "more classes"]
 
 
-def test_the_darker_the_more_was_lost_and_what_may_be_chance_is_gray():
-    axes = figures.causes(StudyTables(causes=TABLE)).axes[0]
-    mesh = axes.collections[0]
-    rgba = mesh.cmap(mesh.norm([0, *BORDERS]))
-    assert np.diff(rgba[:, :3].sum(axis=1)).max() < 0
-    assert rgba == pytest.approx(SHADES(range(8)))
-    view = next(iter(cause_maps(TABLE, LAYERS[:0], new_table("statements")))).view
-    cells = {(y, x): cell for y, row in enumerate(view.cells) for x, cell in enumerate(row)}
-    weak = {place for place, cell in cells.items() if cell.weak}
-    italic = {t for t in axes.texts if t.get_style() == "italic"}
-    assert len(italic) == len(weak) > 0
-    assert WEAK in {t.get_color() for t in italic}
+def test_a_players_of_attributes_is_last_and_training_is_drawn_where_there_are_both_scopes():
+    rows = TABLE[TABLE["feature"] == "conv1"]
+    player = rows.assign(feature="attributes of gate", depth=pd.array([pd.NA] * len(rows), "Int64"))
+    networks = TABLE.assign(scope="network", value=0.9)
+    both = pd.concat([networks, player, TABLE], ignore_index=True)
+    axes = figures.causes(replace(STUDY, causes=both)).axes[0]
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == [*FEATURES, "attributes of gate", "more classes"]
+    shares = expected(TABLE, "er", "attributed", [*FEATURES, "conv1"])
+    assert drawn(marks(axes)[0])[:-1] == [pytest.approx(row) for row in shares]
 
 
-def test_twelve_layers_and_ten_tasks_fit_and_without_causes_nothing_is_drawn():
-    names = [f"backbone.features.block{k}.conv" for k in range(12)]
-    learners = ["finetune", "er", "my_own_learner_with_samples"]
-    rows = invented.rows(learners, names, tasks=11, orders=1)
-    table = invented.causes(learners, names, tasks=11)
-    figure = figures.causes(StudyTables(causes=table, measurements=rows))
+def test_a_readout_in_doubt_is_hollow():
+    layer = ("er", "linear", "conv2", 2)
+    interval = (0.1, 0.0, 0.2, 3, "training")
+    row = (*layer, "forgets", "not converged", 0.01, *interval)
+    doubted = replace(STUDY, statements=new_table("statements", [row]))
+    filled, hollow = marks(figures.causes(doubted).axes[1])
+    assert hollow.lines[0].get_markerfacecolor() == "white"
+    assert drawn(hollow) == [pytest.approx(expected(LAYERS, "er", "forgotten")[1])]
+    assert len(drawn(filled)) == 2
+
+
+@pytest.mark.parametrize("learners", [1, 2, 4])
+@pytest.mark.parametrize("layers", [3, 12])
+def test_it_fits_on_a_page(learners, layers):
+    names = [f"backbone.features.block{k}.conv" for k in range(layers)]
+    chosen = ["finetune", "er", "si", "my_own_learner_with_samples"][-learners:]
+    study = StudyTables(
+        causes=invented.causes(chosen, names),
+        layers=invented.layers(chosen, names, readouts=("linear",), split=("linear",)),
+        measurements=invented.rows(chosen, names, orders=1),
+    )
+    figure = figures.causes(study)
     assert seen.text_faults(figure) + seen.hidden_data(figure) == []
-    for nothing in (table[:0], table.assign(score="loss")):
+    assert figure.get_figwidth() <= 7 + 1e-9
+    assert figure.get_figheight() < 10
+
+
+def test_a_panel_is_drawn_into_a_users_axes_and_a_narrow_figure_has_one_column():
+    _, axes = plt.subplots(layout="constrained")
+    figures.causes(STUDY, ax=axes, panel=4)
+    assert axes.get_title() == "Forgotten by readout linear"
+    narrow = figures.causes(STUDY, width=3.4)
+    assert len({panel.get_position().x0 for panel in narrow.axes}) == 1
+    assert seen.text_faults(narrow) + seen.hidden_data(narrow) == []
+
+
+def test_without_causes_nothing_is_drawn_and_verdicts_are_in_the_caption():
+    for nothing in (TABLE[:0], TABLE.assign(score="loss")):
         with pytest.raises(InputError, match=r"figures\.causes"):
-            figures.causes(StudyTables(causes=nothing, measurements=rows))
-    caption = papers.caption("causes", StudyTables(causes=table, measurements=rows))
-    assert "adds a standard error of up to 0.1 points" in caption
+            figures.causes(replace(STUDY, causes=nothing))
+    caption = papers.caption("causes", STUDY)
+    assert "costs: its change does harm, and undoing it repairs" in caption
+    one = replace(STUDY, causes=TABLE.assign(scope="network", seeds=1))
+    assert "One network, 95 % interval (of test examples)" in papers.caption("causes", one)
+
+
+def test_a_column_of_the_map_adds_up_and_italics_are_intervals_that_include_0():
+    view = next(cause_maps(TABLE, new_table("statements"))).view
+    assert view.rows == [*FEATURES, "more classes", "forgotten"]
+    cells = [cell for row in view.cells for cell in row]
+    *pieces, total = ([cell.value for cell in row] for row in view.cells)
+    assert [sum(column) for column in zip(*pieces, strict=True)] == pytest.approx(total)
+    assert [cell.weak for cell in cells] == [abs(cell.value) <= 0.02 for cell in cells]
+    assert {cell.weak for cell in cells} == {True, False}
+    without = TABLE.assign(low=math.nan, high=math.nan)
+    rows = next(cause_maps(without, new_table("statements"))).view.cells
+    assert not any(cell.weak for row in rows for cell in row)
+
+
+def test_a_tip_names_the_verdict_and_whom_it_is_said_of():
+    for scope, networks in (("training", "3 seeds"), ("network", "these 3 networks")):
+        table = TABLE.assign(scope=scope)
+        cell = next(cause_maps(table, new_table("statements"))).view.cells[0][-1]
+        verdict = TABLE.query("feature == 'conv1' and verdict != ''")["verdict"].iloc[3]
+        assert cell.tip.endswith(f"; {verdict}; {networks}")

@@ -87,9 +87,9 @@ def test_with_layers_bars_are_intervals_and_a_band_is_the_room():
     assert sorted(seen.legend(figure)[5:]) == sorted(controls)
     check_learners(axes)
     note = " ".join(seen.note(figure).split("\n"))
-    assert note.endswith("95 % interval (of seeds and test set)")
+    assert note.endswith("95 % interval (of test examples)")
     said = papers.caption("depth", papers.tables())
-    for word in ("bars are 95 %", "Ceiling (dashed)", "Band:", "Chance:"):
+    for word in ("95 % interval", "Ceiling (dashed)", "Band:", "Chance:"):
         assert word in said
 
 

@@ -45,7 +45,9 @@ COLUMNS = ("learner", "readout", "feature", "task_position", "quantity")
 
 
 def test_a_layer_on_which_nothing_is_stated_is_striped():
-    row = ("ewc", "linear", "conv2", 2, "forgets", "not converged", 0.01, 0.1, 0.0, 0.2, 3)
+    layer = ("ewc", "linear", "conv2", 2)
+    interval = (0.1, 0.0, 0.2, 3, "training")
+    row = (*layer, "forgets", "not converged", 0.01, *interval)
     statements = new_table("statements", [row])
     figure = drawn(ROWS, statements=statements)
     hatched = {
@@ -57,13 +59,13 @@ def test_a_layer_on_which_nothing_is_stated_is_striped():
     assert "Striped" in papers.caption("layers", StudyTables(layers=ROWS, statements=statements))
 
 
-def test_of_one_seed_any_number_may_be_chance_and_what_was_not_measured_is_empty():
+def test_without_an_interval_nothing_is_italic_and_what_was_not_measured_is_empty():
     one = ROWS.assign(low=math.nan, high=math.nan, seeds=1)
     gone = (one["feature"] == "conv2") & (one["task_position"] == 3).fillna(False)
     lost = one.assign(value=one["value"].mask(gone))
     for axes in seen.titled(drawn(lost)):
         assert len(axes.texts) == 11
-        assert {text.get_style() for text in axes.texts} == {"italic"}
+        assert {text.get_style() for text in axes.texts} == {"normal"}
     cells = next(iter(missing_maps(lost, new_table("statements")))).view.cells
     assert [cell.tone is None for cell in cells[1]] == [False, False, True, False]
 

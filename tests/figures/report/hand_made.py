@@ -20,6 +20,7 @@ def stated(
         **{"learner": "ft", "readout": "linear", "feature": feature, "statement": statement},
         **{"depth": 1 + LAYERS.index(feature), "verdict": verdict, "margin": 0.01},
         **{"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS},
+        "scope": "training",
     }
     return given | changes
 
@@ -34,6 +35,7 @@ def layer(
 ) -> dict[str, Any]:
     at = {"learner": "ft", "readout": "linear", "feature": feature, "task_position": task_position}
     ends = {"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS}
+    at |= {"scope": "training"}
     return at | ends | {"depth": 1 + LAYERS.index(feature), "quantity": quantity}
 
 

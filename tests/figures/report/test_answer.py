@@ -10,6 +10,7 @@ from figures.report.answer import answers
 from figures.report.page import report
 from probe.analysis.statements import WITHHELD
 from probe.tables.table_file import new_table
+from tests.figures import invented
 from tests.figures.report.hand_made import layer, layers, stated, tables
 
 ALL = {"conv1": 0.0, "conv2": 0.0, "output": 0.0}
@@ -48,14 +49,13 @@ def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
             {},
             "conv1 36.0 % (untrained 40.0), output 36.0 % (untrained 40.0)",
         ),
-        ({"seeds": 2}, ""),
         ({"low": -0.02, "high": 0.01}, ""),
     ],
 )
 def test_a_layer_shown_to_be_worse_than_untrained_is_told_unless_it_is_withheld(changes, words):
     below = [layer(f, "above_floor", -0.04) | changes for f in ALL]
     table = pd.concat([layers(dict.fromkeys(ALL, 0.54)), new_table("layers", below)])
-    said = [stated("conv1", "no", 0.0), stated("conv2", "few seeds", 0.0), OTHER_MARGIN]
+    said = [stated("conv1", "no", 0.0), stated("conv2", "unchanged", 0.0), OTHER_MARGIN]
     found = "; ".join(answer(said, {}, layers=table).content)
     assert found.partition("; worse than untrained: ")[2] == words
 
@@ -151,9 +151,38 @@ def test_what_limits_an_answer_stands_beside_it(others: dict[str, Any], caveat: 
     assert sentence.startswith(caveat)
 
 
-def test_few_seeds_and_no_convergence() -> None:
-    few = [row | {"seeds": 1, "verdict": "few seeds"} for row in ONE]
-    assert answer(few, ALL).caveats == ["1 seed: statements need at least three"]
+def test_of_one_network_it_is_told_of_whom_the_answer_speaks() -> None:
+    one = [row | {"seeds": 1, "scope": "network"} for row in ONE]
+    causes = invented.causes(["ft"], list(ALL), seeds=1)
+    for orders, name in ((1, "this network: "), (2, "these 2 networks: ")):
+        found = answer(one, ALL, orders=orders, causes=causes)
+        assert found.causes[0].startswith(f"{name}forgot ")
+        assert found.content[0].startswith(f"{name}conv2 forgot 21.0 points [20.0, 22.0]")
+        caveat = "intervals are over test examples: another training may differ"
+        assert found.caveats[-1] == caveat
+
+
+def test_never_learned_cannot_exceed_what_offline_training_adds() -> None:
+    """Then the layer was worse than untrained right after the task."""
+    cells = [layer("conv2", "acquired", -0.043), layer("conv2", "forgotten", 0.022)]
+    table = pd.concat([layers(ALL, room=0.05), new_table("layers", cells)])
+    never = [stated(f, "yes", x, "learns_less") for f, x in (("conv1", 0.04), ("conv2", 0.093))]
+    (text,) = answer(never, ALL, layers=table).content
+    assert text == (
+        "conv1 never learned 4.0 points [3.0, 5.0] of what offline training learns; "
+        "conv2: offline training adds +5.0 points, it had added -4.3 right after each task, "
+        "and lost +2.2 since"
+    )
+
+
+def test_withheld_causes_are_told_beside_the_causes_and_not_again() -> None:
+    note = ("ft", "0", 0, "", "causes withheld after task 2: its mask differs", 2, "")
+    found = answer(ONE, ALL, notes=new_table("notes", [note]))
+    assert found.causes == ["causes after task 2 are withheld: its mask differs"]
+    assert found.caveats == []
+
+
+def test_no_convergence() -> None:
     never = [row | {"verdict": "not converged"} for row in ONE if row["feature"] == "conv2"]
     assert answer(never, ALL).caveats == ["some trainings downstream of conv2 have not converged"]
 

@@ -19,7 +19,8 @@ from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure
 from probe.errors import InputError
 from probe.extensions import spread_over
-from probe.tables.table_file import new_table, write_table
+from probe.tables.layer_text import interval
+from probe.tables.table_file import new_table, where, write_table
 from tests.figures import invented
 from tests.figures.report.hand_made import by_seed, layer, layers, stated, tables, with_layers
 
@@ -222,26 +223,31 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
 
 def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
     forgot = [layer("conv1", "forgotten", 0.12, j) for j in (None, 1, 2)]
-    table = invented.causes(["ft"], ["conv1", "output"], tasks=3)
-    found = study(causes=table, layers=new_table("layers", forgot))
+    causes = invented.causes(["ft"], ["conv1", "output"], tasks=3)
+    found = study(causes=causes, layers=new_table("layers", forgot))
     figures = {section.name: section.figures for section in sections({"toy": found})}
-    (cause,), (table, content) = figures["causes"], figures["parted"]
+    (cause, ends), (table, content) = figures["causes"], figures["parted"]
     assert [line[0][4:9] for line in table.view.lines] == ["right", "after"]
     assert cause.view.rows == ["conv1", "output", "more classes", "forgotten"]
     assert cause.view.columns == content.view.columns == ["1", "2", "all"]
     *pieces, total = ([float(cell.text) for cell in row] for row in cause.view.cells)
     assert [sum(of_task) for of_task in zip(*pieces, strict=True)] == pytest.approx(total, abs=0.2)
     assert [cell.text for cell in content.view.cells[0]] == ["12.0"] * 3
-    page = report({"toy": found}, {})
-    assert ("changes of" in page, "in doubt, as" in page, "</b> Yes: " in page) == (
-        True,
-        False,
-        True,
+    rows = where(causes, task_position=None, feature="conv1").set_index("quantity")
+    assert ends.view.lines[0] == (
+        "conv1",
+        *(interval(rows.loc[end]) for end in ("attributed", "broken", "restored")),
+        rows.loc["attributed", "verdict"],
     )
+    page = report({"toy": found}, {})
+    assert "in doubt, as" not in page
+    # Two layers of content and two of causes; maps of causes, of what is missing and forgotten.
+    assert "The page shows 4 statements and 15 map cells" in page
+    assert "at most 2.5 % a side" in page
     doubted = {**tables([stated("output", "near chance", 0.6)], MISSING), "causes": found["causes"]}
     doubtful = report({"toy": doubted}, {})
     assert "in doubt, as a run is near chance on its first task" in doubtful
-    assert "</b> In part: " in doubtful
+    assert "1 more statement cannot be judged" in doubtful
     few = layers({"conv1": 0.1, "conv2": 0.2}).assign(readout="linear:20")
     assert [line[0] for line in drawn("repaired", layers=few)[0].view.lines] == ["conv1", "conv2"]
     assert page.index("<b>Content</b>, by the readout") < page.index(

@@ -13,7 +13,7 @@ from torch.nn.utils.parametrize import register_parametrization
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
 from probe.modules import named_state
-from probe.rewinding.blocks import blocks_of, changed_blocks, rewound
+from probe.rewinding.blocks import Changed, Earlier, blocks_of, changed_blocks, rewound
 from probe.rewinding.hybrids import Rewinding, rewind
 
 D, K = 6, 4
@@ -31,7 +31,10 @@ class LowRank(nn.Module):
 
 
 class Net(nn.Module):
-    """Three layers of width D, perhaps with a residual, a tied weight, batch norm, or LoRA."""
+    """Three layers of width D, perhaps with a residual, a tied weight, batch norm, or LoRA.
+
+    The second layer has a gain, which is a plain attribute.
+    """
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -46,7 +49,7 @@ class Net(nn.Module):
 
     def forward(self, x):
         h = self.norm(self.first(x))
-        h = self.second(h).relu() + (h if self.kind == "residual" else 0)
+        h = self.second.gain * self.second(h).relu() + (h if self.kind == "residual" else 0)
         return self.last(h)
 
 
@@ -56,6 +59,7 @@ def network(kind: str, seed: int) -> nn.Module:
         net = Net(kind)
         for buffer in net.buffers():
             buffer.copy_(torch.rand(buffer.shape) + 1)
+        net.second.gain = float(torch.rand(()) - 0.5)
     return net.eval()
 
 
@@ -84,14 +88,18 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
     with torch.no_grad():
         for name in (name for block in same for name in parts[block]):
             named_state(now)[name].copy_(named_state(before)[name])
-    kept = deepcopy(now.state_dict())
-    tested = rewind(now, named_state(before), parts, partial(score, now))
+    if "second" in same:
+        now.second.gain = before.second.gain
+    copied = deepcopy(now)
+    tested = rewind(now, Earlier.of(before, now), parts, partial(score, now))
     for names, scores in tested.items():
         hybrid = deepcopy(now)
         state = named_state(hybrid)
         with torch.no_grad():
             for name in (name for block in names for name in parts[block]):
                 state[name].copy_(named_state(before)[name])
+        if "second" in names:
+            hybrid.second.gain = before.second.gain
         assert (scores == score(hybrid, len(names) < 2)).all()
     of_task = np.arange(40) < 10
     scores = {
@@ -112,7 +120,13 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
         [name] = result.blocks
         assert (q[name, "attributed"] == q[name, "restored"]).all()
         assert (q[name, "attributed"] == q[name, "broken"]).all()
-    assert all(torch.equal(value, kept[name]) for name, value in now.state_dict().items())
+    assert_same(now, copied)
+
+
+def assert_same(network, copied):
+    state = copied.state_dict()
+    assert all(torch.equal(value, state[name]) for name, value in network.state_dict().items())
+    assert network.second.gain == copied.second.gain
 
 
 def test_a_block_has_what_its_feature_depends_on_and_no_earlier_one_does():
@@ -133,7 +147,7 @@ def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_ha
     before, now = network("lora", 0), deepcopy(network("lora", 0))
     with torch.no_grad():
         now.second.parametrizations.weight[0].up.add_(1)
-    tested = rewind(now, named_state(before), blocks(now), partial(score, now))
+    tested = rewind(now, Earlier.of(before, now), blocks(now), partial(score, now))
     assert set(tested) == {(), ("second",)}
     assert (tested["second",] == score(before, True)).all()
 
@@ -141,20 +155,25 @@ def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_ha
 def test_a_head_that_has_grown_gets_its_earlier_rows_back():
     before, now = nn.Linear(3, 2), nn.Linear(3, 5)
     state = {name: tensor.clone() for name, tensor in named_state(now).items()}
-    with rewound(now, ["weight", "bias"], named_state(before)):
+    head = Changed(tensors=("weight", "bias"))
+    earlier = Earlier(state=named_state(before))
+    with rewound(now, [head], earlier):
         assert torch.equal(now.weight[:2], before.weight)
         assert torch.equal(now.weight[2:], state["weight"][2:])
+    with rewound(now, [head], earlier, grown=False):
+        assert torch.equal(now.weight, before.weight)
     assert all(torch.equal(tensor, state[name]) for name, tensor in named_state(now).items())
     with (
         pytest.raises(InputError, match="'weight' has shape"),
-        rewound(before, ["weight"], named_state(now)),
+        rewound(before, [head], Earlier(state=named_state(now))),
     ):
         pass
 
 
 def test_a_network_is_as_before_after_a_failure_too():
     before, now = network("norm", 0), network("norm", 1)
-    kept = deepcopy(now.state_dict())
+    copied = deepcopy(now)
+    earlier = Earlier.of(before, now)
 
     def failing(calls: list[int], everywhere: bool) -> np.ndarray:
         calls.append(0)
@@ -163,6 +182,6 @@ def test_a_network_is_as_before_after_a_failure_too():
         return score(now, everywhere)
 
     with pytest.raises(RuntimeError, match="stop"):
-        rewind(now, named_state(before), blocks(now), partial(failing, []))
-    assert all(torch.equal(value, kept[name]) for name, value in now.state_dict().items())
-    assert set(changed_blocks(blocks(now), named_state(before), now)) == set(blocks(now))
+        rewind(now, earlier, blocks(now), partial(failing, []))
+    assert_same(now, copied)
+    assert set(changed_blocks(blocks(now), earlier, now)) == set(blocks(now))

@@ -1,106 +1,134 @@
-"""Hand-made causes and the sentences that follow from them, word for word."""
+"""Hand-made causes and the sentences that follow from them."""
 
-import math
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from probe.tables.cause_text import cause_sentences
 from probe.tables.layer_text import layer_sheets
+from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.table_file import all_tables, new_table
 
-Values = dict[str, tuple[float, float]]
+Layers = dict[str, tuple[float, str]]
+"""The share of each layer and its verdict."""
+
 FORGOT = {"forgotten": 0.97, "lost": 0.97, "competition": 0.0}
-PIECES: Values = {"conv3": (0.447, 0.02), "conv1": (0.003, 0.002), "output": (0.344, 0.01)}
-LOST = "of the 97.0 points forgotten of tasks 1 to 4"
-COST = ", changes of conv3 cost 44.7 [42.7, 46.7], of output 34.4 [33.4, 35.4]"
-RIVALS = " (open: which of conv3, bn cost most)"
+LAYERS: Layers = {"hidden1": (0.31, "costs"), "conv1": (0.003, "none"), "bn1": (0.0, "none")}
+TOTAL = "forgot 97.0 points of tasks 1 to 4 [96.0, 98.0]"
+COST = (
+    "hidden1 cost 31.0 [30.0, 32.0]: by itself its change breaks 28.5, putting it back returns 3.9"
+)
 
 
 def row(feature: str, quantity: str, value: float, half: float = 0.01, **cells: Any) -> Any:
-    ends = {"value": value, "low": value - half, "high": value + half, "seeds": 5}
-    block = {"feature": feature, "depth": 1 if feature else None, "quantity": quantity}
-    given = {"learner": "ft", "score": "accuracy", "task_position": None, **block, **ends}
-    return {**given, "sampling_error": 0.0 if quantity == "attributed" else math.nan, **cells}
+    return {
+        "learner": "ft",
+        "score": "accuracy",
+        "feature": feature,
+        "depth": 1 if feature else None,
+        "quantity": quantity,
+        "value": value,
+        "low": value - half,
+        "high": value + half,
+        "seeds": 5,
+        "scope": "training",
+        **cells,
+    }
 
 
-def causes(pieces: Values, together: Values | None = None, **whole: float) -> Any:
-    """Return the table; together: what layers return, and break, alone: by default their points."""
-    rows = [row("", name, value) for name, value in (FORGOT | whole).items()]
-    rows += [row("", "forgotten", 0.9, task_position=j) for j in (1, 2, 3, 4)]
-    for feature, (value, half) in pieces.items():
-        rows.append(row(feature, "attributed", value, half))
-        restored, broken = (together or {}).get(feature, (value, value))
-        rows += [row(feature, "restored", restored), row(feature, "broken", broken)]
+def causes(layers: Layers = LAYERS, half: float = 0.01, **totals: float) -> pd.DataFrame:
+    rows = [row("", name, value) for name, value in (FORGOT | totals).items()]
+    rows += [row("", "lost", 0.9, task_position=j) for j in (1, 2, 3, 4)]
+    for feature, (value, verdict) in layers.items():
+        rows.append(row(feature, "attributed", value, half, verdict=verdict))
+        rows += [row(feature, "attributed", value, task_position=j) for j in (1, 2, 3, 4)]
+        rows += [row(feature, "broken", 0.285), row(feature, "restored", 0.039)]
     return new_table("causes", rows)
 
 
-def sentences(table: Any, **cells: Any) -> list[str]:
-    return cause_sentences(table.assign(**cells)).get("ft", [])
+def sentences(table: Any, notes: Any = None, **cells: Any) -> list[str]:
+    return cause_sentences(table.assign(**cells), notes).get("ft", [])
 
 
-def test_layers_that_cost_points_are_named_by_their_points_and_small_ones_without() -> None:
-    assert sentences(causes(PIECES)) == [f"{LOST}{COST}; conv1 less than 1"]
+def test_what_was_forgotten_what_cost_it_and_what_did_nothing() -> None:
+    assert sentences(causes()) == [TOTAL, COST, "conv1, bn1: none"]
+
+
+@pytest.mark.parametrize("verdict", CAUSE_VERDICTS)
+def test_only_what_costs_cost_and_only_what_helps_gave_back(verdict: str) -> None:
+    value = -0.2 if verdict == "helps" else 0.2
+    (text,) = sentences(causes({"attributes of gate": (value, verdict)}))[1:]
+    assert (" cost 20.0 [19.0, 21.0]" in text) == (verdict == "costs")
+    assert (" gave back 20.0 [19.0, 21.0]" in text) == (verdict == "helps")
+    assert (" accounts for 20.0" in text) == (verdict in ("repairs", "breaks", "harms", "together"))
+    assert len(text.replace("attributes of ", "").split()) <= 21
+
+
+def test_of_one_network_nothing_is_said_of_seeds_and_training_comes_first() -> None:
+    table = causes()
+    total, *others = sentences(table, scope="network", seeds=1)
+    assert [total, *others] == [f"this network: {TOTAL}", COST, "conv1, bn1: none"]
+    assert sentences(table, scope="network", seeds=2)[0].startswith("these 2 networks: ")
+    networks = table.assign(scope="network", value=0.5)
+    assert sentences(pd.concat([networks, table])) == sentences(table)
+
+
+def test_an_end_next_to_0_keeps_its_sign() -> None:
+    assert sentences(causes({"bn": (0.3, "open")}, 0.3004))[1:] == [
+        "cannot tell: bn 30.0 [-0.04, 60.0]"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("pieces", "whole", "text"),
-    [
-        ({"bn": (0.02, 0.03)}, {}, "; cannot tell: bn 2.0 [-1.0, 5.0]"),
-        ({"bn": (0.3, 0.3004)}, {}, "; cannot tell: bn 30.0 [-0.04, 60.0]"),
-        ({"bn": (-0.2, 0.05)}, {}, "; changes of bn gave back 20.0 [15.0, 25.0]"),
-        ({}, {"competition": 0.05}, "; more classes compete: 5.0 [4.0, 6.0] points"),
-        ({}, {"competition": 0.01}, ""),  # its interval holds 0
-    ],
+    ("competition", "words"),
+    [(0.05, ["more classes compete: 5.0 [4.0, 6.0] points"]), (0.01, [])],
 )
-def test_every_verdict_is_the_outcome_of_its_interval(
-    pieces: Values, whole: dict[str, float], text: str
+def test_competition_is_told_where_its_interval_excludes_0(
+    competition: float, words: list[str]
 ) -> None:
-    large = {name: PIECES[name] for name in ("conv3", "output")}
-    rivals = RIVALS * ("30.0" in text)
-    assert sentences(causes(large | pieces, **whole)) == [LOST + rivals + COST + text]
-
-
-def test_few_seeds_give_points_without_a_statement() -> None:
-    (text,) = sentences(causes(PIECES, {"conv3": (0.0, 0.9)}), seeds=1, low=math.nan, high=math.nan)
-    said = (
-        "conv3 cost 44.7, of output 34.4; conv1 less than 1 (1 of the 3 seeds that statements need)"
-    )
-    assert text.partition(", changes of ")[2] == said
+    assert sentences(causes(competition=competition))[3:] == words
 
 
 def test_nothing_is_said_of_a_learner_that_is_not_shown_to_forget() -> None:
-    assert sentences(causes(PIECES, forgotten=0.0095)) == []
-    assert sentences(causes(PIECES), low=-0.1) == []
+    assert sentences(causes(forgotten=0.0095)) == []
+    assert sentences(causes(), low=-0.1) == []
     assert sentences(new_table("causes")) == []
 
 
-@pytest.mark.parametrize(
-    ("restored", "broken", "words"),
-    [
-        (0.31, 0.6, ["no single layer: put back alone, output returns the most, 34.4 "]),
-        (0.7, 0.2, ["layers changed together: put back alone, conv3 returns the most, 70.0 "]),
-        (0.31, 0.32, []),  # their intervals meet
-        (0.965, 0.2, []),  # this layer returns all
-    ],
-)
-def test_layers_that_changed_together_are_no_single_cause(
-    restored: float, broken: float, words: list[str]
-) -> None:
-    found = sentences(causes(PIECES, {"conv3": (restored, broken)}))[1:]
-    assert [text.partition("[")[0] for text in found] == words
+def test_of_many_layers_those_with_the_largest_shares_are_told() -> None:
+    many: Layers = {f"block{k}": (0.1 + k / 1000, "costs") for k in range(9)}
+    told = [text.split()[0] for text in sentences(causes(many))[1:]]
+    assert told == ["block8", "block7", "block6", "block5", "5"]
 
 
-def test_of_many_layers_the_first_are_named_and_drawn_orders_have_an_error() -> None:
-    table = causes({f"block{k}": (0.1 - k / 1000, 0.01) for k in range(9)})
-    (text,) = sentences(table, sampling_error=0.004)
-    assert " (open: which of block0, block1, block2, block3, 5 more cost most), changes of " in text
-    assert "of block3 9.7 [8.7, 10.7], of 5 more; drawing orders of layers adds" in text
+def test_a_reason_to_withhold_causes_is_told_once() -> None:
+    cells = {"learner": "ft", "order": "0"}
+    reasons = {(1, 0): 23.4, (2, 0): 31.0, (2, 1): 25.5}
+    notes = [
+        {**cells, "seed": seed, "tasks_seen": j, "note": f"causes withheld after task {j}: {x} off"}
+        for (j, seed), x in reasons.items()
+    ]
+    told = "causes after tasks 1, 2 are withheld: 23.4 to 31.0 off"
+    table = new_table("notes", notes)
+    assert sentences(causes(), table)[-1] == told
+    lost = causes({})  # its causes are not known
+    assert sentences(lost, table) == [TOTAL, told]
+    assert sentences(lost[:0], table) == [told]
+
+
+def test_pieces_are_of_the_tasks_whose_causes_are_not_withheld() -> None:
+    table = causes()
+    is_withheld = table["task_position"].isin([3, 4]) & (table["quantity"] == "attributed")
+    assert " of tasks 1 to 2 " in sentences(table[~is_withheld])[0]
 
 
 def test_the_sentences_stand_once_at_the_end() -> None:
     cells = {"learner": "ft", "feature": "conv3", "depth": 3, "quantity": "missing", "value": 0.5}
-    layers = [{**cells, "readout": r, "low": 0.4, "high": 0.6, "seeds": 5} for r in ("a", "b")]
-    tables = all_tables(causes=causes(PIECES), layers=new_table("layers", layers))
-    named = [f"ft: {text}" for text in sentences(causes(PIECES))]
-    assert [sheet.after for sheet in layer_sheets(tables)] == [[], named]
+    layers = [
+        {**cells, "readout": r, "low": 0.4, "high": 0.6, "seeds": 5, "scope": "training"}
+        for r in ("a", "b")
+    ]
+    tables = all_tables(causes=causes(), layers=new_table("layers", layers))
+    lines = [f"ft: {text}" for text in sentences(causes())]
+    assert [sheet.after for sheet in layer_sheets(tables)] == [[], lines]

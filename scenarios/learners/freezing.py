@@ -1,0 +1,111 @@
+"""Layers that stay as they are while the rest of a network learns."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from probe.errors import InputError, unknown
+from probe.modules import layer, mode, named_state
+
+
+def check_freezing(model: nn.Module, names: Sequence[str], freeze_from: int, n_tasks: int) -> None:
+    """Check that layers of a network can be frozen from a task on, and that others go on learning.
+
+    Args:
+        model: The network.
+        names: The dotted names of the layers; none are always right.
+        freeze_from: The position of the first task at which they are frozen, from 1.
+        n_tasks: The number of tasks.
+
+    Raises:
+        InputError: There is no such task or module, a module has no parameters, or no parameter is
+            left to train.
+    """
+    if not names:
+        return
+    if freeze_from > n_tasks:
+        expected = f"expected one of the tasks 1 to {n_tasks}"
+        raise InputError(f"freeze_from: {expected}, got {freeze_from}: name an earlier one")
+    modules = dict(model.named_modules(remove_duplicate=False))
+    del modules[""]
+    trained = {parameter for parameter in model.parameters() if parameter.requires_grad}
+    for name in names:
+        if name not in modules:
+            raise unknown("module", name, modules, "to freeze in the network")
+        parameters = set(modules[name].parameters())
+        if not parameters:
+            remedy = "name a module that has some"
+            raise InputError(f"freeze: {name!r} has no parameters to freeze: {remedy}")
+        trained -= parameters
+    if not trained:
+        remedy = "leave one out that learns"
+        raise InputError(f"freeze: nothing is left to train beside {', '.join(names)}: {remedy}")
+
+
+@contextmanager
+def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
+    """Keep layers of a network bit for bit as they are within the block.
+
+    Their parameters require no gradients, so that no optimizer has them: neither weight decay nor
+    momentum moves them. They stay in eval mode even where the network is put into train mode:
+    statistics of batch norm do not drift, and there is no dropout. Afterwards both are as before.
+
+    Args:
+        model: The network.
+        names: The dotted names of the layers.
+
+    Raises:
+        InputError: A parameter or buffer of a layer has changed all the same.
+
+    >>> model = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2))
+    >>> with frozen(model, ["0"]):
+    ...     _ = model.train()(torch.ones(3, 2))
+    ...     print(sum(p.requires_grad for p in model.parameters()))
+    2
+    >>> int(model[0].num_batches_tracked), model[0].training
+    (0, True)
+    """
+    layers = {name: layer(model, name) for name in names}
+    # Without repeats: a layer can be inside another one.
+    modules = {module: None for name in names for module in layers[name].modules()}
+    parameters = {parameter: None for module in modules for parameter in module.parameters()}
+    trained = [parameter for parameter in parameters if parameter.requires_grad]
+    before = {name: _values(module) for name, module in layers.items()}
+    with ExitStack() as modes:
+        for module in layers.values():
+            modes.enter_context(mode(module, training=False))
+        for parameter in trained:
+            parameter.requires_grad_(False)
+            # That of the last step of the task before, which a penalty would read.
+            parameter.grad = None
+        for module in modules:
+            # Loops put the whole network into train mode, which calls this of every module.
+            vars(module)["train"] = partial(_without_change, module)
+        try:
+            yield
+            for name, module in layers.items():
+                _check_unchanged(name, before[name], _values(module))
+        finally:
+            for module in modules:
+                del vars(module)["train"]
+            for parameter in trained:
+                parameter.requires_grad_(True)
+
+
+def _without_change(module: nn.Module, _training: bool = True) -> nn.Module:
+    """Return the module, in place of `train`."""
+    return module
+
+
+def _values(module: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.detach().clone() for name, tensor in named_state(module).items()}
+
+
+def _check_unchanged(name: str, before: dict[str, Tensor], after: dict[str, Tensor]) -> None:
+    changed = [key for key, value in before.items() if not torch.equal(value, after[key])]
+    if changed:
+        problem = f"{changed[0]!r} of {name!r} changed in training although it was frozen"
+        raise InputError(f"freeze: {problem}: leave it out, or let the learner not write to it")

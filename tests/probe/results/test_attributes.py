@@ -1,0 +1,115 @@
+"""Networks that also differ by a plain attribute, through `probe.analyze`."""
+
+from copy import deepcopy
+from types import MethodType
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import probe
+
+TASKS = [[0, 1], [2, 3]]
+CLASSES = 4
+
+
+class Masked(nn.Module):
+    """A network whose hidden units pass a mask of the task, a plain attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden1 = nn.Linear(8, 24)
+        self.hidden2 = nn.Linear(24, 24)
+        self.output = nn.Linear(24, CLASSES)
+        self.mask = torch.ones(24)
+
+    def forward(self, x):
+        h = self.hidden1(x).relu() * self.mask
+        return self.output(self.hidden2(h).relu())
+
+
+def data(seed: int):
+    draw = torch.Generator().manual_seed(seed)
+    y = torch.arange(120) % CLASSES
+    centers = torch.eye(8)[:CLASSES] * 4
+    return centers[y] + torch.randn(120, 8, generator=draw), y
+
+
+TRAIN = data(0)
+TEST = data(1)
+
+
+def trained() -> dict[int, nn.Module]:
+    """Return networks after each task, of which each has learned with its own half of the units."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Masked()
+    networks = {}
+    for task, classes in enumerate(TASKS, 1):
+        model.mask = (torch.arange(24) % 2 == task % 2).float()
+        rows = torch.isin(TRAIN[1], torch.tensor(classes))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        for _ in range(60):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(TRAIN[0][rows]), TRAIN[1][rows]).backward()
+            optimizer.step()
+        networks[task] = deepcopy(model)
+    return networks
+
+
+def right(network: nn.Module) -> float:
+    rows = torch.isin(TEST[1], torch.tensor(TASKS[0]))
+    with torch.no_grad():
+        return float((network(TEST[0][rows]).argmax(1) == TEST[1][rows]).double().mean())
+
+
+def analyzed(networks):
+    readouts = probe.Measure(readouts=["linear"], inherited=True)
+    return probe.analyze(networks, TRAIN, TEST, TASKS, ["hidden1", "hidden2"], readouts=readouts)
+
+
+def whole(result):
+    rows = result.causes().query("score == 'accuracy' and feature == '' and task_position.isna()")
+    return rows.set_index("quantity")["value"]
+
+
+def test_what_was_lost_is_that_of_the_networks_as_saved_and_no_class_competes_more():
+    networks = trained()
+    value = whole(analyzed(networks))
+    assert value["lost"] == pytest.approx(right(networks[1]) - right(networks[2]))
+    assert value["lost"] > 0.5
+    assert value["competition"] == 0
+
+
+def test_what_cannot_be_put_back_withholds_causes_and_own_change():
+    networks = trained()
+    forward = Masked.forward
+    networks[2].forward = MethodType(lambda self, x: forward(self, x).roll(1, 1), networks[2])
+    result = analyzed(networks)
+    assert any("causes withheld after task 1" in note for note in result.notes)
+    assert any("forward differs" in note for note in result.notes)
+    assert result.causes().empty
+    assert not set(result.layers()["quantity"]) & {"own", "inherited"}
+    # Healthy networks have both.
+    both = set(analyzed(trained()).layers()["quantity"])
+    assert both >= {"own", "inherited"}
+
+
+def test_one_training_has_intervals_over_test_examples():
+    causes = analyzed(trained()).causes()
+    assert set(causes["scope"]) == {"network"}
+    assert np.isfinite(causes[["low", "high"]]).all(axis=None)
+    assert (causes["low"] <= causes["value"]).all()
+    assert (causes["value"] <= causes["high"]).all()
+
+
+@pytest.mark.parametrize("measure", [probe.Measure(readouts=["linear"]), ["linear"]])
+def test_both_spellings_of_one_training_agree(measure):
+    networks = trained()
+    tables = [
+        probe.analyze(models, TRAIN, TEST, TASKS, ["hidden1"], readouts=measure).tables()
+        for models in (networks, {0: networks})
+    ]
+    for name in ("layers", "causes", "statements"):
+        assert tables[0][name].equals(tables[1][name])

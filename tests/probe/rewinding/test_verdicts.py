@@ -1,0 +1,74 @@
+"""Toy games, of which it is known what each player does, through `probe.causes`."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import nn
+
+import probe
+from probe.rewinding.verdicts import Shown, verdict
+
+LAYERS = ("0", "1", "output")
+DRAW = torch.Generator().manual_seed(0)
+TEST = [(torch.randn(20, 4, generator=DRAW), torch.zeros(20)) for _ in range(2)]
+
+
+def share_against_ends(restored):
+    """Let layer 0 do good alone and last, but harm beside one other."""
+    if restored == set(LAYERS):
+        return 0.7
+    others = 0.6 * (len(restored - {"0"}) > 0)
+    beside_one = 0.5 * (len(restored) == 2 and "0" in restored)
+    return others - beside_one + 0.1 * (restored == {"0"})
+
+
+# What is gained by putting a set of layers back, and the verdicts on the layers.
+GAMES = {
+    "additive": (
+        lambda s: 0.3 * ("0" in s) + 0.2 * ("1" in s),
+        ["costs", "costs", "none"],
+    ),
+    "below the margin": (lambda s: 0.005 * ("0" in s), ["none", "none", "none"]),
+    "reversed": (lambda s: -0.3 * ("0" in s), ["helps", "none", "none"]),
+    "AND": (lambda s: 0.4 * (len(s & {"0", "1"}) > 0), ["repairs", "repairs", "none"]),
+    "OR": (lambda s: 0.4 * (s >= {"0", "1"}), ["breaks", "breaks", "none"]),
+    "opposed": (lambda s: 0.3 * (len(s & {"0", "1"}) == 1), ["depends", "depends", "none"]),
+    "null": (lambda s: 0.7, ["none", "none", "none"]),
+    "any two repair": (lambda s: 0.9 * (len(s) >= 2), ["together"] * 3),
+    "share against both ends": (share_against_ends, ["depends", "costs", "costs"]),
+}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_each_game_has_its_verdicts(name):
+    gain, expected = GAMES[name]
+    last = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 2))
+    before = deepcopy(last)
+    for layer in before:
+        layer.bias.data += 1
+
+    def score(network, x, y):
+        pairs = zip(LAYERS, network, before, strict=True)
+        restored = {name for name, now, old in pairs if torch.equal(now.bias, old.bias)}
+        return torch.full((len(x),), float(gain(restored)), dtype=torch.float64)
+
+    table = probe.causes({1: before, 2: last}, TEST, score, ["0", "1"], margin=0.01)
+    assert table.verdict.tolist() == expected
+    assert table.share.sum() == pytest.approx(gain(set(LAYERS)) - gain(set()))
+
+
+ABOVE, UNSURE = (Shown(low=low, high=0.4, margin=0.01) for low in (0.1, -0.1))
+
+
+@pytest.mark.parametrize(
+    ("broken", "restored", "share", "expected"),
+    [
+        (ABOVE, UNSURE, ABOVE, "harms"),
+        (UNSURE, ABOVE, UNSURE, "harms"),
+        (ABOVE, ABOVE, UNSURE, "harms"),
+        (UNSURE, UNSURE, ABOVE, "open"),
+    ],
+)
+def test_what_is_not_shown_is_never_read_as_nothing(broken, restored, share, expected):
+    assert verdict(broken, restored, share) == expected

@@ -14,8 +14,8 @@ import pandas as pd
 
 from figures.captions import counted
 from figures.tables import unjudged
-from probe.tables.cause_text import subject, widest_scope
 from probe.tables.layer_text import interval
+from probe.tables.schemas import TRAINING
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import points
 from probe.tables.table_file import records, where
@@ -30,8 +30,6 @@ FIRST = "linear"
 """The readout that is shown first, where it was measured."""
 
 _QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
-_CAUSES = ("attributed", "restored", "broken", "net")
-_WHOLE = {"competition": "more classes", "forgotten": "forgotten"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +87,7 @@ class HeatMap:
 
 
 class LayerMap(NamedTuple):
-    """A map of a learner: the readout that it is by, "" for causes, and the map."""
+    """A map of a learner: the readout that it is by, and the map."""
 
     learner: str
     readout: str
@@ -104,28 +102,6 @@ def missing_maps(layers: pd.DataFrame, statements: pd.DataFrame) -> Iterator[Lay
         view = layer_map(rows, _QUANTITIES, features)
         if any(cell.tone is not None for row in view.cells for cell in row):
             yield LayerMap(learner, readout, view)
-
-
-def cause_maps(causes: pd.DataFrame, statements: pd.DataFrame) -> Iterator[LayerMap]:
-    """Yield what the change of each layer accounts for, for each learner."""
-    statements = where(statements, statement="forgets")
-    doubts = unjudged(statements)
-    causes = where(widest_scope(causes), score="accuracy").sort_values("depth", kind="stable")
-    for learner, rows in causes.groupby("learner", sort=False):
-        whole = [
-            where(rows, quantity=q).assign(feature=name, quantity="attributed")
-            for q, name in _WHOLE.items()
-        ]
-        of_blocks = rows[rows["feature"] != ""]
-        if of_blocks.empty:
-            continue
-        pieces = [of_blocks, *(table for table in whole if table["value"].any())]
-        judged = list(where(statements, learner=learner)["readout"].unique())
-        readout = FIRST if FIRST in judged else "".join(judged[:1])
-        output = of_blocks.dropna(subset="depth")["feature"].iloc[-1]
-        in_doubt = [_WHOLE["forgotten"]] * ((learner, readout, output) in doubts)
-        view = layer_map(pd.concat(pieces), _CAUSES, in_doubt)
-        yield LayerMap(str(learner), "", view)
 
 
 def layer_map(
@@ -161,9 +137,8 @@ def _cell(row_of: Mapping[str, Any], quantity: str, withheld: bool) -> Cell:
     row = row_of[quantity]
     texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
     at = f"task position {row.task_position}" if row.task_position else "all tasks"
-    verdict = getattr(row, "verdict", "")
-    networks = subject(row) or counted(row.seeds, "seed")
-    tip = "; ".join(filter(None, (f"{row.feature}, {at}: {texts}", verdict, networks)))
+    networks = counted(row.seeds, "seed") if row.scope == TRAINING else "these networks"
+    tip = f"{row.feature}, {at}: {texts}; {networks}"
     return Cell.lost(row.value, tip, weak=row.low <= 0 <= row.high, withheld=withheld)
 
 

@@ -16,6 +16,9 @@ from probe.tables.schemas import CONTROLS
 if TYPE_CHECKING:
     import pandas as pd
 
+RECORDED = "its recorded accuracy on task"
+"""The beginning of the note on a network that does not predict what was recorded."""
+
 _FEW = 4  # names that a note lists
 _ROUNDING = 0.01  # of an accuracy
 _LENGTH = 300  # characters of a reason, which may quote an error of the user's code
@@ -83,7 +86,7 @@ def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[s
             # A single example on top, as a task may have few.
             if abs(now - before) > _ROUNDING + 1 / size:
                 yield (
-                    f"its recorded accuracy on task {task} is {before:.1%}, and {now:.1%} measured "
+                    f"{RECORDED} {task} is {before:.1%}, and {now:.1%} measured "
                     f"again: the network is random in eval mode too, or the data, its code or its "
                     f"call are not those of the recording"
                 )

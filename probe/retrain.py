@@ -69,6 +69,11 @@ def partial_retrain(
     `test`. If no parameter is left downstream of a feature, such as the model's output, the model
     is evaluated as it is. The model itself is not changed.
 
+    It departs from the paper in two ways, each of which a recipe can undo. Fresh weights are those
+    that the modules draw themselves, or of `Model(fresh=)`; `Recipe(init="murata")` draws the
+    paper's. And without a recipe it takes the larger of 5 epochs and 1,000 steps: the paper's 5
+    epochs of few examples rebuild too little to tell layers apart.
+
     Args:
         model: Any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a
             `Model`, which defines how to call any other module and make a new one.
@@ -80,7 +85,7 @@ def partial_retrain(
         tasks: The classes of each task in executed order, each class in exactly one. If a list or
             `Examples` give the task of each example: the executed order of the task numbers, None =
             ascending.
-        recipe: The recipe of the retraining, None = the defaults.
+        recipe: The recipe of the retraining, None = the defaults, with at least 1,000 steps.
         seed: The seed of fresh weights and batches.
         cache: The storage of the features' values (see `cache_plan`), None = the defaults.
 
@@ -100,7 +105,8 @@ def partial_retrain(
     examples = assign_tasks({"train": train, "test": test}, tasks, called.classes)
     called, data = make_task_aware(called, examples, lambda: called.network)
     splits = data.splits["train"], data.splits["test"]
-    recipe = Recipe() if recipe is None else recipe
+    if recipe is None:
+        recipe = Recipe().long_enough(len(splits[0]))
     how = RetrainSettings(recipe=recipe, seed=seed, cache=cache)
     retrainings = retrain_each(called, features, *splits, data.n_classes, how)
     _check_batches(called, splits[1])

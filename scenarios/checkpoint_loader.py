@@ -109,6 +109,8 @@ class CheckpointLoader:
         changes = ((name, getattr(options, name)) for name in _RECIPE)
         with located("the recipe"):
             recipe = Recipe(**{name: value for name, value in changes if value is not None})
+        if options.epochs is None:
+            recipe = recipe.long_enough(sum(len(task.train) for task in scenario.tasks))
         steps = dict(pair.partition("=")[::2] for pair in names(options.steps or "") if pair)
         measure = Measure(
             readouts=names(options.readouts),

@@ -1,4 +1,4 @@
-"""The three programs of docs/examples, small: a training, `probe model`, and what comes out."""
+"""The programs of docs/examples, small: a training, `probe model`, and what comes out."""
 
 import shutil
 import subprocess
@@ -26,6 +26,7 @@ def programs(cwd, monkeypatch):
     def run(*line):
         done = subprocess.run([sys.executable, *line], cwd=cwd, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+        return done.stdout
 
     yield run
     # The next test has another folder with modules of the same names.
@@ -75,3 +76,14 @@ def test_a_text_classifier_of_transformers_by_the_callback(probe, cwd, programs)
     assert (code, err) == (0, "")
     found = _layers(cwd, "model-text-build", ["bert.embeddings", "bert.encoder", "bert.pooler"])
     assert found.R.values[3, 2] > 0.5
+
+
+@pytest.mark.soak
+def test_frozen_layers_print_what_stands_on_the_page(programs):
+    """But shares, which depend on how a machine rounds."""
+    page = (EXAMPLES.parent / "debugging.md").read_text("utf-8")
+    head, columns, *lines = programs("frozen_layers.py").splitlines()
+    table = page.partition(f"{head}\n{columns}\n")[2].splitlines()
+    for line, expected in zip(lines, table[:4], strict=True):
+        numbers = list(map(float, line.split()[-3:]))
+        assert numbers == pytest.approx(list(map(float, expected.split()[-3:])), abs=3)

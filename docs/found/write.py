@@ -22,6 +22,7 @@ from scipy import stats
 
 import figures
 from probe.analysis.intervals import half_width
+from probe.tables.cause_text import widest_scope
 
 HERE = Path(__file__).parent
 PAGES = HERE.with_suffix(".md"), HERE.parent / "checklist.md"
@@ -149,28 +150,37 @@ def forgotten(study: str, readout: str) -> Iterable[Sequence[str]]:
 
 
 def causes(study: str, *learners: str) -> Iterable[Sequence[str]]:
-    """Yield what the change of each layer cost, above what its linear readout forgot.
+    """Yield what the change of each layer accounts for, its verdict, and what its readout forgot.
 
-    The last column asks whether a layer costs more the deeper it is: yes where each interval lies
-    above that of the layer before, no where one lies below that of an earlier layer.
+    The last column asks whether a share is larger the deeper the layer: yes where each interval
+    lies above that of the layer before, no where one lies below that of an earlier layer.
     """
-    cost, held = _table(study, "causes"), _of_all(study)
-    cost = cost[cost.task_position.isna() & (cost.score == "accuracy")]
-    held = held[(held.readout == "linear") & (held.quantity == "forgotten")]
-    layers = list(dict.fromkeys(held.sort_values("depth").feature))
-    yield "learner", "points", *layers, "more classes compete", "the deeper, the more?"
+    rows = widest_scope(_table(study, "causes"))
+    rows = rows[rows.task_position.isna() & (rows.score == "accuracy")]
+    readouts = _of_all(study)
+    readouts = readouts[(readouts.readout == "linear") & (readouts.quantity == "forgotten")]
+    layers = list(dict.fromkeys(readouts.sort_values("depth").feature))
+    yield "learner", "points", *layers, "more classes compete", "the deeper, the larger?"
     for learner in learners:
-        pieces, forgot = cost[cost.learner == learner], held[held.learner == learner]
-        by_layer = pieces[pieces.quantity == "attributed"].set_index("feature").loc[layers]
-        competition = pieces[pieces.quantity == "competition"].set_index("quantity")
-        ends = list(zip(by_layer.low, by_layer.high, strict=True))
-        rises = all(high < low for (_, high), (low, _) in pairwise(ends))
-        falls = any(high < low for (low, _), (_, high) in combinations(ends, 2))
-        order = "yes" if rises else "no" if falls else "cannot tell"
-        cells = (_points(by_layer, layer) for layer in layers)
-        yield _name(learner), "its change cost", *cells, _points(competition, "competition"), order
-        by_readout = forgot.set_index("feature")
-        yield "", "its readout forgot", *(_points(by_readout, layer) for layer in layers), "", ""
+        of_learner = rows[rows.learner == learner]
+        shares = of_learner[of_learner.quantity == "attributed"].set_index("feature").loc[layers]
+        competition = _points(of_learner.set_index("quantity"), "competition")
+        cells = [_points(shares, layer) for layer in layers]
+        yield _name(learner), "its change accounts for", *cells, competition, _grows(shares)
+        if shares.verdict.notna().all():
+            yield "", "verdict", *shares.verdict, "", ""
+        by_layer = readouts[readouts.learner == learner].set_index("feature")
+        cells = [_points(by_layer, layer) for layer in layers]
+        yield "", "its readout forgot", *cells, "", ""
+
+
+def _grows(shares: pd.DataFrame) -> str:
+    """Return whether the intervals of shares, by depth, lie above each other."""
+    intervals = list(zip(shares.low, shares.high, strict=True))
+    if all(deeper[0] > layer[1] for layer, deeper in pairwise(intervals)):
+        return "yes"
+    falls = any(deeper[1] < layer[0] for layer, deeper in combinations(intervals, 2))
+    return "no" if falls else "cannot tell"
 
 
 def budgets(study: str, feature: str) -> Iterable[Sequence[str]]:
@@ -446,7 +456,7 @@ def cheap(study: str) -> Iterable[Sequence[str]]:
     missing_of = (layers.readout == "retrain") & (layers.quantity == "missing")
     costly = {
         "forgotten (linear)": layers.value[forgotten_of],
-        "its change cost": causes.value[
+        "its change accounts for": causes.value[
             (causes.score == "accuracy") & (causes.quantity == "attributed")
         ],
         "missing (retraining)": layers.value[missing_of],

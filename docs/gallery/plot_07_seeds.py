@@ -2,9 +2,10 @@
 How many seeds do I need?
 =========================
 
-One seed gives a number and no interval. The interval of few seeds is wide, because the spread
-itself is known badly: with two seeds, Student's factor is 12.7, with three 4.3, with eight 2.4.
-Here one question is asked with more and more seeds: how far is the last hidden layer below the
+With one or two trainings an interval is over test examples, and speaks of these networks alone.
+From three on it is over seeds, too, and speaks of the way of training. That of few seeds is wide,
+because the spread itself is known badly: Student's factor is 4.3 with three seeds, 2.4 with eight.
+Here one question is asked with more and more trainings: how far is the last hidden layer below the
 ceiling?
 """
 
@@ -65,8 +66,7 @@ with TemporaryDirectory() as folder:
             )
 
 # %%
-# Nothing is stated with fewer than three seeds; ``open`` means that the interval includes the
-# margin.
+# Each statement has its scope; ``open`` would mean that the interval includes the margin, a point.
 
 answers = {}
 for seeds, result in found.items():
@@ -74,7 +74,7 @@ for seeds, result in found.items():
     [row] = rows.itertuples()
     answers[seeds] = row
     ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
-    print(f"{seeds} seeds: {100 * row.value:5.1f} {ends:16} {row.verdict}")
+    print(f"{row.scope:9} {seeds} {100 * row.value:5.1f} {ends:13} {row.verdict}")
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for seeds, row in answers.items():
@@ -88,7 +88,7 @@ ax.set(xlabel="Seeds", ylabel="Points missing in layer2, 95 % interval")
 ax.legend()
 
 # %%
-# With two seeds the interval includes 0, although each seed lies above it. Three are enough for a
-# statement here, and eight to say how much. The crosses are the single seeds: with one seed, it
-# might have been any of them. An interval is meaningless if the seeds were chosen after a look at
-# the results, or if only the retraining was repeated, on a single network.
+# The first network is below the ceiling, and so are the first two together. From three on the same
+# is said of the way of training, and eight trainings say how much more closely. The crosses are the
+# single networks: with one, it might have been any of them. An interval is meaningless if the seeds
+# were chosen after a look at the results, or if only the retraining was repeated, on one network.

@@ -92,5 +92,5 @@ with TemporaryDirectory() as folder:
     print("read back:", probe.load(f"{folder}/mine").measurements().equals(result.measurements()))
 
 # %%
-# There is only one training here, so there are no intervals: nothing in these tables can be called
-# a difference yet.
+# There is only one training here, so intervals are over test examples, and speak of this network
+# alone: another training may differ.

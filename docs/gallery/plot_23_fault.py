@@ -3,7 +3,7 @@ Which layer's change caused it?
 ===============================
 
 A network learns five tasks, in each with all digits so far, then ``conv2`` gets fresh weights. A
-readout says what a layer *holds*, :func:`probe.causes` *whose change* cost the accuracy.
+readout says what a layer *holds*, :func:`probe.causes` *whose change* broke the network.
 """
 
 from collections import OrderedDict

@@ -1,6 +1,6 @@
 """
-How many nats did which block cost?
-===================================
+How many nats does each block account for?
+==========================================
 
 A language model reads three texts, one after the other. Rewinding needs no classes and no readout,
 only a score for each example: here minus the nats per letter of a line. :func:`probe.causes` puts
@@ -116,8 +116,8 @@ for seed in range(3):
         tables.append(table.assign(trained=trained, seed=seed))
 
 # %%
-# Nats per letter of the first text: what each block's change cost, by seed. In each seed the pieces
-# add up to what was lost.
+# Nats per letter of the first text: the share of each block's change, by seed. In each seed the
+# shares add up to what was lost.
 
 first = pd.concat(tables).query("task_position == 1")
 of_model = first.query("feature == ''")

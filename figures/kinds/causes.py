@@ -10,7 +10,6 @@ readout forgotten little: readouts learn their way around a changed layer.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ from figures.appearance import Appearance
 from figures.lines import Entry, dress
 from figures.maps import FIRST
 from figures.page import Page
-from figures.tables import StudyTables, unjudged
+from figures.tables import StudyTables
 from probe.tables.cause_text import widest_scope
 from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.statement_text import points
@@ -32,7 +31,7 @@ from probe.tables.table_file import where
 
 QUESTION = "Which layer's change caused it?"
 NEEDS = "a learner whose networks after each task were put back layer by layer"
-TABLES = ("causes", "layers", "statements", "measurements")
+TABLES = ("causes", "layers", "measurements")
 
 _SHARE = Patch(color="0.75", label="share: what its change accounts for")
 _BROKEN = Appearance("what its change breaks by itself", "#1b1b1b", "^", "-")
@@ -41,8 +40,7 @@ _READOUT = Appearance("what its readout forgot", "0.4", "D", "-")
 _KEYS: list[Entry] = [_SHARE, _BROKEN, _RESTORED, _READOUT]
 _LEGEND = "Lines are 95 % intervals, words at the right edge are verdicts"
 _OFFSET = 0.24  # of a mark from the middle of its row, in rows
-_ROW, _LEAST_ROW = 0.24, 0.13  # inches: height of a row that is easily, and just, legible
-_PAGE, _AROUND = 7.8, 0.35  # inches: height of all panels of a page, room above each
+_ROW, _PAGE = 0.24, 6.4  # inches: height of a row, and of all rows of a page
 _TITLE = 36  # letters in a line
 
 
@@ -75,13 +73,13 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         share_y=False,
         fold=False,
     )
-    doubts = unjudged(where(tables.statements, statement="forgets"))
     for learner, panels in zip(learners, blocks, strict=True):
         color = page.appearances([learner])[learner].color
         names = list(pieces[learner]["feature"])
         _draw_shares(panels[0], pieces[learner], where(causes, learner=learner), color)
         for axes in panels[1:]:
-            _draw_readouts(axes, names, contents[learner], doubts, color)
+            rows = contents[learner].set_index("feature").reindex(names)
+            _draw_marks(axes, np.arange(float(len(names))), rows, _READOUT, width=0.9)
         for axes in panels:
             is_named = axes is panels[0] or columns == 1
             texts = captions.shortened(names) if is_named else [""] * len(names)
@@ -92,14 +90,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     grid = [axes for panels in blocks for axes in panels]
     page.legend(_KEYS if has_readouts else _KEYS[:-1], _LEGEND, joined=False)
     page.describe(learners, *_sentences(causes, pd.concat(contents.values())))
-    height = page.scale * _height(len(blocks) if columns == 2 else len(grid), most)
-    return page.fit(grid, ("Points of accuracy", ""), height=height)
-
-
-def _height(panels: int, rows: int) -> float:
-    """Return the height of a panel in inches with which all fit on a page, if they can."""
-    room = (_PAGE / panels - _AROUND) / rows
-    return rows * min(_ROW, max(_LEAST_ROW, room))
+    row = min(_ROW, _PAGE / (most * len(grid) / columns))
+    return page.fit(grid, ("Points of accuracy", ""), height=page.scale * row * most)
 
 
 def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
@@ -152,22 +144,6 @@ def _draw_shares(axes: Axes, pieces: pd.DataFrame, causes: pd.DataFrame, color: 
         )
 
 
-def _draw_readouts(
-    axes: Axes,
-    names: Sequence[str],
-    content: pd.DataFrame,
-    doubts: set[tuple[str, str, str]],
-    color: str,
-) -> None:
-    """Draw what readouts forgot as marks, hollow where no statement rests on it."""
-    keys = content[["learner", "readout", "feature"]].itertuples(index=False, name=None)
-    is_doubted = np.array([key in doubts for key in keys])
-    for is_filled in (True, False):
-        rows = content[is_doubted != is_filled].set_index("feature").reindex(names)
-        look = replace(_READOUT, color=color, filled=is_filled)
-        _draw_marks(axes, np.arange(float(len(names))), rows, look, width=0.9)
-
-
 def _draw_marks(
     axes: Axes,
     y: NDArray[np.floating],
@@ -210,7 +186,7 @@ def _sentences(causes: pd.DataFrame, contents: pd.DataFrame) -> list[str]:
     shares = where(causes, quantity="attributed")
     words = [word for word in CAUSE_VERDICTS if word in set(shares["verdict"])]
     readouts = ", ".join(contents["readout"].unique())
-    right = f"Right: what a readout of the layer forgot ({readouts}); hollow: in doubt"
+    right = f"Right: what a readout of the layer forgot ({readouts})"
     return [
         "Points of accuracy forgotten of the tasks before the last, over all of them",
         "Bars: the share that the change of each layer accounts for, the Shapley value of putting "

@@ -1,9 +1,6 @@
 "use strict";
 (() => {
   const nav = document.querySelector("nav"), tip = document.getElementById("tip"), chosen = {};
-  const steps = [...nav.querySelectorAll("[name=tasks_seen]")], last = steps.at(-1)?.value;
-  const earlier = document.querySelector("details:has([data-tasks_seen])");
-  if (last) chosen.tasks_seen = last;
   const show = () => {
     for (const one of document.querySelectorAll("[data-learner]")) {
       one.hidden = Object.entries(chosen).some(
@@ -11,10 +8,6 @@
     }
     for (const button of nav.querySelectorAll("button")) {
       button.setAttribute("aria-pressed", String((chosen[button.name] || "") === button.value));
-    }
-    if (earlier) {
-      earlier.hidden = chosen.tasks_seen === last;
-      earlier.open = !earlier.hidden;
     }
   };
   nav.addEventListener("click", (event) => {

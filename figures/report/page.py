@@ -39,14 +39,14 @@ from probe.version import installed_version
 PAGE = "report.html"
 """The file in a run directory."""
 
-_MAPS = ("causes", "missing", "parted")  # sections with maps whose cells have intervals
+_MAPS = ("missing", "parted")  # sections with maps whose cells have intervals
 _DECIDED = (
     "A layer forgot, or never learned, where its interval lies above 1 point. A change cost points "
     "where its share, what it breaks by itself and what putting it back returns all lie above 0."
 )
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
-_CHOICES = {"run": "run", "learner": "learner", "readout": "readout", "tasks_seen": "tasks learned"}
+_CHOICES = ("run", "learner", "readout")
 
 
 def write_report(
@@ -105,8 +105,6 @@ def report(
     choices = {
         k: list(filter(None, dict.fromkeys(getattr(f, k) for f in figures))) for k in _CHOICES
     }
-    # Numbers of tasks, and `all` as the last of them.
-    choices["tasks_seen"].sort(key=lambda name: name.rjust(9))
     answered = {name: answers(tables) for name, tables in runs.items()}
     of_each = [set(answer.caveats) for of_run in answered.values() for answer in of_run]
     shared = set.intersection(*of_each) if len(of_each) > 1 else set()
@@ -121,7 +119,6 @@ def report(
         shared=[*caveats, *(caveat for caveat in first if caveat in shared)],
         compared=[compared_sheet(first_run, first_tables, name, tables) for name, tables in others],
         sections=all_sections,
-        kinds=_CHOICES,
         choices=choices,
         label=label,
         borders=BORDERS,

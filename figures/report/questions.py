@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from figures import maps
-from figures.captions import counted
 from figures.maps import Cell, HeatMap
 from figures.report import views
 from figures.report.courses import budget, course
@@ -28,9 +27,8 @@ from probe.tables.layer_text import (
     retained,
 )
 from probe.tables.matrices import Matrices
-from probe.tables.schemas import OFFLINE, Tables
+from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import points
 from probe.tables.summary import training_seconds
 from probe.tables.table_file import where
 
@@ -46,7 +44,6 @@ _CAUSES = {
     "broken": "breaks by itself",
     "restored": "returns, only it put back",
 }
-_MOST_STEPS = 6  # numbers of tasks learned between which a reader can choose
 
 
 def sections(runs: Mapping[str, Tables]) -> list[Section]:
@@ -104,59 +101,28 @@ def _reached(layers: pd.DataFrame, quantities: Sequence[str]) -> Iterator[Report
         yield ReportFigure(learner=learner, title=readout, view=view)
 
 
-def missing(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
-    """Ask what is missing in each layer: after all tasks and, in further figures, after fewer."""
-    figures, earlier = [], list[ReportFigure]()
+def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
+    """Ask what is missing in each layer after all tasks."""
     for learner, readout, view in maps.missing_maps(tables["layers"], tables["statements"]):
-        figures.append(ReportFigure(learner=learner, readout=readout, title="missing", view=view))
-        earlier += _earlier(matrices, learner, readout, view.rows)
-    yield from (replace(f, tasks_seen=maps.ALL if earlier else "") for f in figures)
-    yield from (replace(f, more=True) for f in earlier)
+        yield ReportFigure(learner=learner, readout=readout, title="missing", view=view)
 
 
-def causes(tables: Tables, __: Matrices) -> Iterator[ReportFigure]:
+def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the change of each layer accounts for, and what its two ends say of it."""
-    for learner, _, view in maps.cause_maps(tables["causes"], tables["statements"]):
-        yield ReportFigure(learner=learner, title="accounts for", view=view)
-        yield ReportFigure(learner=learner, view=_ends(where(tables["causes"], learner=learner)))
+    rows = where(widest_scope(tables["causes"]), score="accuracy", task_position=None)
+    for learner, of_learner in rows[rows["feature"] != ""].groupby("learner", sort=False):
+        yield ReportFigure(learner=learner, view=_ends(of_learner))
 
 
 def _ends(causes: pd.DataFrame) -> Sheet:
     """Return the share of each layer over all tasks, its two ends, and the verdict on them."""
-    rows = where(widest_scope(causes), score="accuracy", task_position=None)
-    by_depth = rows[rows["feature"] != ""].sort_values("depth", kind="stable")
+    by_depth = causes.sort_values("depth", kind="stable")
     lines = []
     for feature, of_layer in by_depth.groupby("feature", sort=False):
         row_of = {row.quantity: row for row in of_layer.itertuples()}
         cells = (interval(row_of.get(quantity)) for quantity in _CAUSES)
         lines.append((feature, *cells, row_of["attributed"].verdict))
     return Sheet(title="", columns=["layer", *_CAUSES.values(), "verdict"], lines=lines)
-
-
-def _earlier(
-    matrices: Matrices, learner: str, readout: str, features: Sequence[str]
-) -> Iterator[ReportFigure]:
-    """Yield the same after fewer tasks, on the tasks learned by then, where it was measured."""
-    # Tables of layers may name features and readouts without measurements.
-    rows = [f for f in features if f in matrices.features and readout in matrices.readouts]
-    missing = [
-        matrices.ceiling(learner, f, readout) - matrices.matrix(learner, f, readout).values
-        for f in rows
-    ]
-    for t in spread_over(range(1, matrices.tasks), _MOST_STEPS):
-        cells = [
-            [
-                Cell.lost(value, f"{f}, task position {j}, after {t}: missing {points(value)}")
-                for j, value in enumerate(values[t, :t].tolist(), 1)
-            ]
-            for f, values in zip(rows, missing, strict=True)
-        ]
-        if sum(row[0].tone is not None for row in cells) > 1:
-            title = f"after {counted(t, 'task')}"
-            view = HeatMap(rows=rows, columns=[*map(str, range(1, t + 1))], cells=cells)
-            yield ReportFigure(
-                learner=learner, readout=readout, title=title, tasks_seen=str(t), view=view
-            )
 
 
 def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -192,9 +158,8 @@ def _then_and_now(matrices: Matrices) -> Sheet:
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what retraining reaches: PRA of each layer and, for each layer, F1 of each task."""
-    scores = where(tables["summary"], metric=("pra", "f1")).sort_values("depth", kind="stable")
-    pra = where(scores, metric="pra")
+    """Ask what retraining reaches: PRA of each layer."""
+    pra = where(tables["summary"], metric="pra").sort_values("depth", kind="stable")
     features = list(pra["feature"].unique())
     if len(features) < 2:
         return
@@ -207,32 +172,6 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         lines.append((views.label(learner), *cells))
     sheet = Sheet(title="", columns=["PRA in %", *views.short(features)], lines=lines)
     yield ReportFigure(view=sheet)
-    yield from _f1_by_task(where(scores, metric="f1"))
-
-
-def _f1_by_task(rows: pd.DataFrame) -> Iterator[ReportFigure]:
-    """Yield the F1 of each task downstream of each layer, for each learner and control."""
-    shares = {
-        learner: of_learner.pivot_table("mean", "feature", "task_position", sort=False)
-        for learner, of_learner in rows.groupby("learner", sort=False)
-    }
-    for learner, f1 in shares.items():
-        missing = (shares.get(OFFLINE, f1) - f1).reindex_like(f1)
-        yield ReportFigure(
-            learner=learner,
-            title="F1 of each task",
-            view=HeatMap(
-                rows=views.short(list(f1.index)),
-                columns=[f"{j:.0f}" for j in sorted(f1.columns)],
-                cells=[
-                    [
-                        _percent(f1.loc[at, j], missing.loc[at, j], f"task position {j:.0f}")
-                        for j in sorted(f1.columns)
-                    ]
-                    for at in f1.index
-                ],
-            ),
-        )
 
 
 def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:

@@ -122,16 +122,14 @@ class Chart:
 class ReportFigure:
     """A view with the learner and the readout that it is about; "" = all of them.
 
-    `run` is "" if the report is about one run, `tasks_seen` is "" if a reader cannot choose;
-    `title` names what else the view is about. If there is `more` than the answer in it, it is
-    hidden until the reader opens it.
+    `run` is "" if the report is about one run; `title` names what else the view is about. If there
+    is `more` than the answer in it, it is hidden until the reader opens it.
     """
 
     run: str = ""
     learner: str = ""
     readout: str = ""
     title: str = ""
-    tasks_seen: str = ""
     view: Any
     more: bool = False
 

@@ -2,13 +2,14 @@
 
 The unit of replication is the seed: values of several orders are averaged within a seed first. The
 second source of error is the finite test set, which all models share; see
-`probe.analysis.variance`.
+`probe.analysis.variance`. Of the networks at hand, rather than of a way of training, an interval
+speaks over test examples alone: see `mean_over_examples`.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -25,8 +26,8 @@ class Estimate:
 
     Attributes:
         value: The point estimate.
-        low: Lower end of the interval, in the value's unit, NaN for one seed.
-        high: Upper end of the interval, NaN for one seed.
+        low: Lower end of the interval, in the value's unit.
+        high: Upper end of the interval.
         seeds: The number of seeds averaged.
         seed_values: The value of each seed, empty for a ratio.
     """
@@ -93,7 +94,8 @@ def half_width(std: float, seeds: int) -> float:
 def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     """Return the mean over seeds of sum_i w_i e_si, with its t interval.
 
-    95 % intervals cover 94 to 97 % from 3 seeds on, with 2 seeds 93 to 97 %.
+    95 % intervals cover 94 to 97 % from 3 seeds on, with 2 seeds 93 to 97 %. The interval of a
+    single seed is over test examples.
 
     Args:
         design: The weights w_i and the strata of the n test examples.
@@ -111,17 +113,71 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     parts = design.scaled(e)
     S, means = len(parts), design.means(parts)
     value = float(means.mean())
-    half = design.half_width(design.components(parts), S, level) if S > 1 else math.nan
+    half = design.half_width(design.components(parts), S, level)
     low, high = value - half, value + half
     return Estimate(value=value, low=low, high=high, seeds=S, seed_values=tuple(means.tolist()))
+
+
+def mean_over_examples(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
+    """Return the same mean with its t interval over test examples: it speaks of these networks.
+
+    Args:
+        design: The weights and strata of the n test examples.
+        e: Values (S, n) by seed and test example, averaged over the seeds first.
+        level: The level of the interval, in (0, 1).
+
+    Returns:
+        The mean, with the value of each seed.
+
+    >>> design = Design(np.full(2, 0.5), np.zeros(2, int))
+    >>> mean_over_examples(design, np.array([[1.0, 0], [0, 1]])).high
+    0.5
+    """
+    of_networks = mean_of(design, e.mean(axis=0, keepdims=True), level)
+    seed_values = tuple(design.means(design.scaled(e)).tolist())
+    return replace(of_networks, seeds=len(e), seed_values=seed_values)
+
+
+def at_least_binomial(estimate: Estimate, weights: Floats, level: float = LEVEL) -> Estimate:
+    """Widen the interval of an accuracy, or of a difference of two, to that of a share.
+
+    A t interval trusts a few examples that happen to agree: of 30 without a change it is [0, 0].
+    The result also holds Clopper and Pearson's interval of |value| n of n examples, with the
+    value's sign, and for a value of 0 the changes that n examples would miss in 5 % of cases,
+    about 3 / n in either direction.
+
+    Args:
+        estimate: The mean with its interval, of values from -1 to 1 that are not the same by
+            construction.
+        weights: The weights of the test examples, (n,), with sum 1; n is 1 / sum of squares.
+        level: The level of the interval, in (0, 1).
+
+    Source: Clopper & Pearson, Biometrika 1934; Hanley & Lippman-Hand, JAMA 1983 (3 / n).
+
+    >>> none = Estimate(value=0.0, low=0.0, high=0.0, seeds=1)
+    >>> round(at_least_binomial(none, np.full(30, 1 / 30)).high, 3)
+    0.095
+    """
+    from scipy.special import betaincinv
+
+    n = 1 / float(weights @ weights)
+    k = min(abs(estimate.value), 1) * n
+    unseen = 1 - (1 - level) ** (1 / n)
+    low, high, tail = -unseen, unseen, (1 - level) / 2
+    if k:
+        low = float(betaincinv(k, n - k + 1, tail))
+        high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
+    if estimate.value < 0:
+        low, high = -high, -low
+    return replace(estimate, low=min(estimate.low, low), high=max(estimate.high, high))
 
 
 def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
 
     The interval holds every r for which num - r den does not differ significantly from 0. The ratio
-    is identifiable where the interval of den lies above 0; with one seed, this interval covers
-    only the variation of the test set.
+    is identifiable where the interval of den lies above 0. The interval of a single seed is over
+    test examples.
 
     Args:
         design: The weights and strata of the test examples.
@@ -151,11 +207,23 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
         return Estimate(value=math.nan, low=math.nan, high=math.nan, seeds=S)
     is_one, is_zero = np.array_equal(top, bottom), not top.any()
     value = float(is_one) if is_one or is_zero else above / below
-    low = high = value if S > 1 else math.nan
-    if S > 1 and not (is_one or is_zero):
+    low = high = value
+    if not (is_one or is_zero):
         step = half_width(value) / below or 1.0
         low, high = _end(outside, value, -step), _end(outside, value, step)
     return Estimate(value=value, low=low, high=high, seeds=S)
+
+
+def ratio_over_examples(design: Design, num: Floats, den: Floats) -> Estimate:
+    """Return the ratio of two means with its interval over test examples, see `ratio_of`.
+
+    Args:
+        design: The weights and strata of the test examples.
+        num: Values of the numerator, (S, n), averaged over the seeds first.
+        den: Values of the denominator, (S, n).
+    """
+    means = (e.mean(axis=0, keepdims=True) for e in (num, den))
+    return replace(ratio_of(design, *means), seeds=len(num))
 
 
 def _end(outside: Callable[[float], float], start: float, step: float) -> float:

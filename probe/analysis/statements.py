@@ -1,8 +1,8 @@
 """Statements on layers, each decided by the interval printed with it, and the first layer.
 
 A layer's difference, such as `forgotten`, is above the margin where the low end of its 95 %
-interval is, and below it where the high end is; else the question is open. The margin is a share
-of the room C - b between floor and ceiling, and at least a stated number of points.
+interval is, and below it where the high end is; else the question is open. The margin is one point
+of accuracy, whatever the room between floor and ceiling.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ QUANTITIES = (
     "accuracy",
     "floor",
     "ceiling",
+    "strength",
     "missing",
     "never_learned",
     "forgotten",
@@ -22,9 +23,11 @@ QUANTITIES = (
     "forgotten_share",
     "never_learned_slope",
     "above_floor",
+    "offline_adds",
     "acquired",
     "retained",
     "missing_drift",
+    "never_learned_drift",
     "forgotten_drift",
 )
 """The names of the quantities in display order; `probe.analysis.layers.quantities` defines each."""
@@ -38,8 +41,9 @@ STATEMENTS = {
 """The quantity that decides each statement, by statement; see `probe.analysis.layers`."""
 
 WITHHELD = {
-    "few seeds": "fewer than three seeds are finished",
     "not converged": "training has not converged",
+    "still moving": "its value still moved by more than a point in the second half of the "
+    "retraining",
     "near chance": "a run is near chance on its first task",
     "no ceiling": "offline training is less accurate than a learner",
     "unchanged": "its values are the same after every task",
@@ -47,14 +51,11 @@ WITHHELD = {
 }
 """The reason for each withheld verdict."""
 
-LEAST = 0.01
-"""The smallest margin, a fraction of accuracy."""
-
-SHARE = 0.1
-"""The margin as a share of the room between floor and ceiling."""
+MARGIN = 0.01
+"""The margin of a statement, a fraction of accuracy."""
 
 FEWEST = 3
-"""The fewest seeds for a statement: the interval of two seeds is 4.7 times as wide."""
+"""The fewest trainings of which something is said beyond these networks themselves."""
 
 UNFINISHED = "its training has not converged"
 """The beginning of the note on a training that did not converge."""
@@ -65,39 +66,33 @@ STUCK = "its training had no effect: the loss stayed at that of its first batch"
 _MOST = 100  # seeds that are asked for
 
 
-def margin(room: float, positions: int = 1) -> float:
-    """Return the margin of a layer, a fraction of accuracy.
-
-    Args:
-        room: The room C - b between floor and ceiling, NaN if either is missing.
-        positions: The number of positions over which a slope adds up to the difference.
-
-    >>> margin(0.5), margin(0.02), margin(float("nan")), margin(0.5, positions=5)
-    (0.05, 0.01, 0.01, 0.01)
-    """
-    # In this order NaN is never the larger one.
-    return max(LEAST, SHARE * room) / positions
-
-
-def verdict(estimate: Estimate, margin: float, *, converged: bool = True) -> str:
+def verdict(
+    estimate: Estimate,
+    margin: float = MARGIN,
+    *,
+    converged: bool = True,
+    drift: Estimate | None = None,
+) -> str:
     """Decide whether a difference is beyond the margin.
 
     Args:
         estimate: The difference with its interval.
-        margin: The margin of the layer, from `margin`.
+        margin: The margin, less for a slope over several positions.
         converged: Whether all trainings that it rests on have converged.
+        drift: By how much a retraining's difference moved in the second half of its epochs, None
+            if that is not known.
 
     Returns:
-        `yes`, `no`, or `open` in between; `few seeds` and `not converged` where nothing can be
+        `yes`, `no`, or `open` in between; `not converged` and `still moving` where nothing can be
         stated. `probe.results.training_checks` has further reasons.
 
-    >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5), 0.01)
+    >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5))
     'yes'
     """
-    if estimate.seeds < FEWEST:
-        return "few seeds"
     if not converged:
         return "not converged"
+    if drift and (drift.low > MARGIN or drift.high < -MARGIN):
+        return "still moving"
     if estimate.low > margin:
         return "yes"
     return "no" if estimate.high < margin else "open"

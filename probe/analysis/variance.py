@@ -24,8 +24,8 @@ class Design:
     Args:
         weights: The weight of each example, (n,), >= 0, with sum 1; examples of weight 0 are left
             out.
-        strata: The stratum of each example, (n,), whole numbers, such as one for each task and
-            class: the test set has a fixed number of examples in each. A stratum of one example
+        strata: The stratum of each example, (n,), whole numbers: the test set has a fixed number of
+            examples in each, such as of each task, but not of each class. A stratum of one example
             has no spread to estimate, so it is joined with others.
 
     Raises:

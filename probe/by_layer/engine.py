@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from operator import attrgetter
 from typing import cast
@@ -65,6 +65,7 @@ OfflineNetwork = Callable[[], nn.Module]
 
 _Measured = Iterator[tuple[Key, Measurement]]
 
+_COMPARED = 256  # examples on which the units of two networks are compared
 _SHARE = 8  # of the bytes of the data: earlier networks' matrices are kept within one part
 
 
@@ -200,15 +201,19 @@ class LayerProbe:
             changed = changed_blocks(blocks, earlier, model)
             for key in of_network:
                 if key.readout_name == REWOUND:
+                    few = varied(self.networks.scenario.tasks[j - 1].test.x, _COMPARED)
+                    run = partial(self._logits, few)
                     limit, seed = self.plan.hybrids, self.job.seed
-                    call = self.networks.call
-                    yield key, network.rewound(before, blocks, facts, call, j, limit, seed)
+                    yield key, network.rewound(before, blocks, facts, run, j, limit, seed)
                     continue
                 contents = self._put_back(key, changed, blocks)
                 name = key.readout_name.partition(":")[2]
                 with rewound(model, contents, earlier):
                     [(_, measurement)] = self._measure(network.model, [Key(0, key.feature, name)])
                 yield key, measurement
+
+    def _logits(self, x: Value, model: nn.Module) -> Tensor:
+        return self.networks.call(model, x)
 
     def _put_back(self, key: Key, changed: Mapping[str, Changed], blocks: Blocks) -> list[Changed]:
         """Return the blocks that a readout reads of the earlier network: upstream, or its own."""

@@ -40,9 +40,6 @@ own put back to theta_j, or only the feature's own block: `upstream:linear@j`, `
 HALF = "half"
 """The name of a retraining's predictions after half of its epochs, beside those of its head."""
 
-UNLIKE_RECORDED = "unlike recorded"
-"""The name of a value of a network that does not predict what was recorded when it was saved."""
-
 _JOIN = " + "
 _SIGNED = ("cka", *SIGNED)  # values that may be negative
 

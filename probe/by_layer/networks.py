@@ -4,7 +4,7 @@ Both have two implementations: networks learned by a study (`scenarios.study.tra
 networks trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from probe.batch import Value, varied
+from probe.batch import Value
 from probe.by_layer.head_predictions import Head, predictions_by_head
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import UNLIKE_RECORDED, Measurement, TrainingCost, put_back
+from probe.by_layer.measurement import Measurement, TrainingCost, put_back
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
@@ -35,7 +35,6 @@ from probe.training.fresh_weights import Fresh
 from probe.training.memory_format import same_in_both_layouts, some
 
 _LARGEST = 65_504  # of float16
-_FEW = 256  # examples on which the units of two networks are compared
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,19 +84,15 @@ class TrainedNetwork:
         test, main = scenario.test_examples, "multi" if self.task_aware else "single"
         heads = [head] if head else list(by_head)
         predicted = {name: scenario.in_callers_order(by_head[name]) for name in heads}
-        values: dict[str, float] = {}
         if self.recorded and not head:
             order, classes = zip(*((t.index - 1, t.classes) for t in scenario.tasks), strict=True)
             again = predicted["multi" if self.task_aware else "all"]
-            unlike = list(of_recorded(self.recorded, test.with_predictions(again, order, classes)))
-            notes.update(unlike)
-            values = {UNLIKE_RECORDED: 1.0} if unlike else {}
+            notes.update(of_recorded(self.recorded, test.with_predictions(again, order, classes)))
         return Measurement(
             test=test,
             predicted=predicted,
             loss={} if head else {main: scenario.in_callers_order(losses.half())},
             cost=self.cost,
-            values=values,
             notes=tuple(notes),
         )
 
@@ -106,7 +101,7 @@ class TrainedNetwork:
         before: nn.Module,
         blocks: Blocks,
         facts: Mapping[str, CutFacts],
-        call: ModelCall,
+        run: Callable[[nn.Module], Tensor],
         position: int,
         limit: int,
         seed: int,
@@ -117,7 +112,7 @@ class TrainedNetwork:
             before: The network after the task at a position.
             blocks: The blocks of the network.
             facts: The facts on the cut at each hidden feature, by depth.
-            call: The call of a network.
+            run: Function that calls a network on examples of the earlier task.
             position: The position; the test data of the other tasks are used only where one block
                 is put back, or none.
             limit: The number of sets up to which all are tested, see `probe.rewinding.shapley`.
@@ -129,7 +124,6 @@ class TrainedNetwork:
         """
         model = unwrapped(self.model)
         earlier = Earlier.of(before, model)
-        few = varied(self.scenario.tasks[position - 1].test.x, _FEW)
         with mode(self.model, training=False), mode(before, training=False):
             tested = rewind(
                 model,
@@ -146,7 +140,7 @@ class TrainedNetwork:
                 before=earlier,
                 changed=changed_blocks(blocks, earlier, model),
                 facts=facts,
-                run=lambda network: call(network, few),
+                run=run,
             )
             with torch.no_grad():
                 relations = comparison.relations()

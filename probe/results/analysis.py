@@ -52,7 +52,8 @@ class Analysis(ResultBase):
     is R itself: single-head, where all classes seen so far compete, or multi-head for readouts that
     are fitted to each task.
 
-    Intervals are NaN for one seed. If the seeds are retrainings of the same networks, the
+    Intervals speak of these networks, over test examples, or from three seeds on of the way of
+    training, over seeds and test examples. If the seeds are retrainings of the same networks, the
     intervals cover retrainings and the finite test set, not another training of the networks.
     """
 
@@ -109,7 +110,7 @@ class Analysis(ResultBase):
         return self.tables_by_name["layers"]
 
     def causes(self) -> pd.DataFrame:
-        """Return what the change of each layer cost, by task position, as in causes.csv."""
+        """Return what the change of each layer accounts for, by task position, as in causes.csv."""
         return self.tables_by_name["causes"]
 
     def statements(self) -> pd.DataFrame:

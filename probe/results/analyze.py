@@ -96,8 +96,9 @@ def analyze(
     and after all of them, as all rows would take T times as long; the other readouts are measured
     after every task that has a network. Choose other steps by `Measure`. No network is changed.
 
-    Several seeds give intervals: over runs or, if all networks come from a single training, only
-    over retrainings and test examples.
+    From three trainings on, intervals are over seeds and test examples, and speak of this way of
+    training. Else they are over test examples, and over retrainings if these are repeated, and
+    speak of these networks.
 
     Args:
         models: Networks of the same architecture by number of tasks learned, from 0 to T; the last
@@ -124,12 +125,13 @@ def analyze(
             2020), `linear`, `linear-task`, `ncm`, `knn`; or settings such as `Linear(C=0.1)`; or a
             `Measure`. At the output, every readout is the prediction of the network itself, for
             `linear-task` among a task's classes.
-        recipe: The recipe of the retraining and the offline training.
+        recipe: The recipe of the retraining and the offline training; None = the defaults, with at
+            least 1,000 steps, as 5 epochs of few examples rebuild little.
         out: A run directory for tables and figures, as `probe model` writes it; the same call
             resumes an interrupted run. The rows are bit for bit the same with and without it.
 
     Returns:
-        The tables, with intervals if there are several seeds, and the predictions.
+        The tables, with intervals, and the predictions.
 
     Raises:
         InputError: Before any training: for everything that `partial_retrain` refuses, networks of
@@ -141,11 +143,13 @@ def analyze(
         raise InputError(f"`out` must be a path, got {out!r}: give arguments after tasks by name")
     root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
     with nameable(measurements.user_defined):
-        recipe = Recipe() if recipe is None else recipe
         cache = measurements.cache or CacheSettings()
         # Which checks them.
-        RetrainSettings(recipe=recipe, cache=cache, multiples=measurements.probing.budget)
+        provided = Recipe() if recipe is None else recipe
+        RetrainSettings(recipe=provided, cache=cache, multiples=measurements.probing.budget)
         model, recording, examples = _complete(model, train, test, tasks)
+        if recipe is None:
+            recipe = Recipe().long_enough(len(examples.splits["train"]))
         T, ceiling = len(examples.classes), None if offline == "train" else offline
         networks = trained_networks(model, untrained, ceiling, recording, T, measurements.seeds)
         examples = _on_device(examples, networks, model.device)

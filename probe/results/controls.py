@@ -55,7 +55,7 @@ def _of_layer(results: Results, readout: str, feature: str) -> Iterator[Row]:
     memorized = np.array([[[scores_of[s, o, 0].control] for o in orders] for s in seeds], float)
     for name, control, place in _controls(right, memorized, layout):
         value, other = place.mean(right[:, :, 0]), place.mean(control)
-        mean = partial(mean_of, Design(place.weights, layout.strata[place.examples]))
+        mean = partial(mean_of, Design(place.weights, layout.tasks[place.examples]))
         yield {
             **{"learner": run.job.learner, "readout": readout, "feature": feature},
             "depth": 1 + run.features.index(feature),

@@ -28,6 +28,7 @@ FORMULAS: Mapping[str, tuple[str, ...]] = {
     "forgotten": (LEARNED, END),
     "forgotten_max": (BEST, END),
     "above_floor": (END, FLOOR),
+    "offline_adds": (CEILING, FLOOR),
     "acquired": (LEARNED, FLOOR),
     "retained": (END, FLOOR, CEILING),
 }
@@ -37,9 +38,9 @@ _SHOWN = {1: "{}", 2: "{} - {}", 3: "({0} - {1}) / ({2} - {1})"}  # by the numbe
 
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. T-1; b: of "
-    "the untrained network; C: of the offline-trained network. Cells are averaged over the orders "
-    "of a seed, then over seeds. Over all tasks each test example weighs the same, and forgotten "
-    "is the mean over j < T"
+    "the untrained network; C: of the offline-trained network. Cells are averaged over orders, "
+    "then over trainings. Over all tasks each test example weighs the same, and forgotten is the "
+    "mean over j < T"
 )
 
 
@@ -141,4 +142,5 @@ def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Ite
     for row in records(where(tables["layers"], **layer, quantity=quantity)):
         tasks = "all tasks" if row.task_position is None else f"j = {row.task_position}"
         interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
-        yield f"layers.csv, {tasks}: {row.value:.4f}{interval}, seeds: {row.seeds}"
+        seeds = f", seeds: {row.seeds}" if row.seeds > 1 else ""
+        yield f"layers.csv, {tasks}: {row.value:.4f}{interval}{seeds}"

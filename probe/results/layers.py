@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from math import nan
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,12 @@ import pandas as pd
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.layers import LayerOutcomes, Quantity, Right, TestLayout, quantities
-from probe.analysis.statements import FEWEST, STATEMENTS, first_layer, margin, seeds_needed, verdict
+from probe.analysis.statements import MARGIN, STATEMENTS, first_layer, seeds_needed, verdict
 from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.metrics.murata import RETRAIN
-from probe.results.result import JobResult, Results, Scores, main_head
-from probe.tables.schemas import Row
+from probe.results.result import JobResult, Results, Scores, count_trainings, main_head
+from probe.tables.schemas import NETWORK, TRAINING, Row
 from probe.tables.table_file import new_table
 from probe.tasks import TestExamples
 
@@ -41,7 +40,7 @@ class Layer:
         outcomes: The correctness of each test example.
         layout: The test examples.
         converged: Whether all trainings of the readout converged, including those of floor and
-            ceiling, which margin and difference depend on.
+            ceiling, which the difference depends on.
         chance: The accuracy of guessing, only at the output.
     """
 
@@ -61,8 +60,14 @@ class Layer:
         return quantities(self.outcomes, self.layout)
 
     @property
+    def scope(self) -> str:
+        """Whom the intervals speak of, as in `probe.tables.schemas.SCOPES`."""
+        return TRAINING if self.outcomes.of_training else NETWORK
+
+    @property
     def _columns(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("learner", "readout", "feature", "depth")}
+        names = ("learner", "readout", "feature", "depth", "scope")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def _stated(self) -> Iterator[tuple[str, Quantity, float, str]]:
@@ -71,14 +76,13 @@ class Layer:
         At the output only the classes seen so far compete, but at the ceiling all classes do: that
         it learns less can be shown there, but not denied.
         """
-        of_all_tasks = {q.quantity: q for q in self.quantities if q.task_position is None}
-        ends = (of_all_tasks.get(name) for name in ("ceiling", "floor"))
-        ceiling, floor = (end.value if end else nan for end in ends)
-        for name, of in STATEMENTS.items():
-            if quantity := of_all_tasks.get(of):
-                positions = self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
-                least = margin(ceiling - floor, positions)
-                decided = verdict(quantity, least, converged=self.converged)
+        over_all = {q.quantity: q for q in self.quantities if q.task_position is None}
+        for name, quantity_name in STATEMENTS.items():
+            if quantity := over_all.get(quantity_name):
+                steps = self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
+                least = MARGIN / steps
+                drift = over_all.get(f"{quantity_name}_drift")
+                decided = verdict(quantity, least, converged=self.converged, drift=drift)
                 at_output = name in _AT_OUTPUT or (name, decided) == ("learns_less", "yes")
                 if self.chance is None or at_output:
                     yield name, quantity, least, decided
@@ -166,7 +170,13 @@ def _layer(
         # Of one seed it is the same network in all orders.
         own_floor = run.job.own_network and 0 in every
         floor = by_row[0][:, 0] if own_floor else of_control.get(UNTRAINED)
-        return LayerOutcomes(rows=by_row, floor=floor, ceiling=of_control.get(OFFLINE))
+        return LayerOutcomes(
+            rows=by_row,
+            floor=floor,
+            ceiling=of_control.get(OFFLINE),
+            offline=_offline_outputs(test, controls.get(OFFLINE, ()), readout, seeds),
+            trainings=count_trainings([r for r in results if r.job.seed in seeds]),
+        )
 
     measured = outcomes()
 
@@ -182,7 +192,8 @@ def _layer(
         ]
         if feature == run.features[0] and run.with_blocks:
             # Nothing is upstream: what it forgot is its own.
-            return {j: measured.rows[T if which == UPSTREAM else j] for j in every - {0, T}}
+            earlier = set.intersection(*({key.variant for key in r.with_blocks} for r in results))
+            return {j: measured.rows[T if which == UPSTREAM else j] for j in earlier & every}
         shape = len(seeds), len(orders), -1
         return {
             j: np.array([correct(test, of_run[j]) for of_run in of_runs]).reshape(shape)
@@ -208,6 +219,20 @@ def _layer(
     )
 
 
+def _offline_outputs(
+    test: TestExamples, offline: Results, readout: str, seeds: Sequence[int]
+) -> Right | None:
+    """Return the correctness (S, n) of the offline networks themselves, None if one is missing.
+
+    A task-aware readout is compared with their output among the classes of a task.
+    """
+    ends = {r.job.seed: r.at_end(r.features[-1], readout) for r in offline}
+    scores = [ends.get(seed) for seed in seeds]
+    if None in scores:
+        return None
+    return np.array([correct(test, end) for end in scores if end])
+
+
 def _chance(result: JobResult, readout: str) -> float:
     """Return the accuracy of guessing, among a task's classes if the readout is task-aware."""
     if main_head(result.job) == "multi" or readout in result.task_aware_readouts:
@@ -217,16 +242,14 @@ def _chance(result: JobResult, readout: str) -> float:
 
 
 def layout_of(test: TestExamples, orders: Sequence[Sequence[int]]) -> TestLayout:
-    """Return the task and stratum of each test example, by task in base order, then by class.
+    """Return the task of each test example, by task in base order, then by class.
 
     Args:
         test: The N test examples.
         orders: The tasks in executed order, (O, T).
     """
     by_class = np.lexsort((test.labels, test.tasks))
-    tasks = test.tasks[by_class]
-    strata = tasks * (1 + test.labels.max()) + test.labels[by_class]
-    return TestLayout(tasks=tasks, strata=strata, orders=np.array(orders))
+    return TestLayout(tasks=test.tasks[by_class], orders=np.array(orders))
 
 
 def correct(test: TestExamples, scores: Scores, at_half: bool = False) -> Right:
@@ -249,8 +272,8 @@ def correct(test: TestExamples, scores: Scores, at_half: bool = False) -> Right:
 def first_layers(statements: pd.DataFrame, depths: Mapping[str, int]) -> pd.DataFrame:
     """Return the range of the first layer for each learner, readout and statement.
 
-    It is left out for fewer than 3 seeds, and if a layer lacks the statement: the first of the
-    remaining layers need not be the first of all.
+    It is left out if a layer lacks the statement: the first of the remaining layers need not be the
+    first of all.
 
     Args:
         statements: The statements on all layers.
@@ -262,16 +285,23 @@ def first_layers(statements: pd.DataFrame, depths: Mapping[str, int]) -> pd.Data
     by_layer = statements[statements["statement"] != "loses_plasticity"]
     ranges = []
     for key, rows in by_layer.groupby(["learner", "readout", "statement"], sort=False):
-        seeds, layers = int(rows["seeds"].max()), depths[key[0]]
-        if seeds < FEWEST or len(rows) < layers - (key[2] == "learns_less"):
+        if len(rows) < depths[key[0]] - (key[2] == "learns_less"):
             continue
         by_depth = list(rows.sort_values("depth", kind="stable").itertuples())
-        # What never changes forgets nothing, although that says nothing of learning.
-        verdicts = ["no" if row.verdict == "unchanged" else row.verdict for row in by_depth]
-        first, last = first_layer(verdicts)
+        scope = TRAINING if TRAINING in set(rows["scope"]) else NETWORK
+        first, last = first_layer([_in_range(row, scope) for row in by_depth])
         names = ["" if index is None else by_depth[index].feature for index in (first, last)]
-        ranges.append((*key, *names, seeds, _seeds_needed(by_depth, first, last)))
+        seeds_needed = _seeds_needed(by_depth, first, last) if scope == TRAINING else None
+        ranges.append((*key, *names, int(rows["seeds"].max()), seeds_needed))
     return new_table("first_layer", ranges)
+
+
+def _in_range(row: Any, scope: str) -> str:
+    """Return the verdict of a layer; a layer with fewer seeds than others is open."""
+    if row.scope != scope:
+        return "open"
+    # What never changes forgets nothing, although that says nothing of learning.
+    return "no" if row.verdict == "unchanged" else str(row.verdict)
 
 
 def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int | None:

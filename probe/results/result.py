@@ -8,17 +8,15 @@ study runs. Tasks are always in executed order, as the metrics of the literature
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis.statements import UNFINISHED
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
-from probe.by_layer.measurement import HALF, REESTIMATED, Key, Measurement, TrainingCost
+from probe.by_layer.measurement import HALF, Key, Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.metrics.matrix import AccuracyMatrix
@@ -229,7 +227,8 @@ def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) ->
     tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
     classes = tuple(task_classes for _, task_classes in tasks)
     test = next((measurement.test for measurement in measurements.values()), None)
-    size = _checked_size(test, job, classes) if test else 0
+    if test:
+        _check_labels(test, job, classes)
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
         predicted, labels = measurement.predicted[head], measurement.test.labels
@@ -273,7 +272,7 @@ def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) ->
         features=features,
         heads=plan.report.heads,
         outputs=outputs,
-        downstream=_with_notes_on_slow(downstream, size),
+        downstream=downstream,
         with_blocks=with_blocks,
         task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
         tested=finished,
@@ -286,27 +285,8 @@ def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) ->
     )
 
 
-def _checked_size(test: TestExamples, job: Job, classes: Sequence[Sequence[int]]) -> int:
-    """Return N; raises InputError for labels outside their tasks, as in a manipulated file."""
+def _check_labels(test: TestExamples, job: Job, classes: Sequence[Sequence[int]]) -> None:
+    """Raise InputError for labels outside their tasks, as in a manipulated file."""
     known = {(task, y) for task, labels in zip(job.tasks, classes, strict=True) for y in labels}
     if not known.issuperset(zip(test.tasks.tolist(), test.labels.tolist(), strict=True)):
         raise InputError("its test examples have labels outside their tasks")
-    return len(test.labels)
-
-
-def _with_notes_on_slow(downstream: Mapping[Key, Scores], size: int) -> dict[Key, Scores]:
-    """Add a note to slow retrainings that are less accurate than the linear readout.
-
-    Both are of the same network and feature, and the difference is above two standard errors on
-    `size` test examples.
-    """
-    noted = dict(downstream)
-    pra_of = {key[:3]: scores.pra for key, scores in downstream.items()}
-    for key, scores in downstream.items():
-        linear = "linear" + REESTIMATED * key.reestimates
-        p, q = scores.pra, pra_of.get((key.tasks_seen, key.feature, linear), 0.0)
-        least = p + 2 * math.sqrt((q * (1 - q) + p * (1 - p)) / size)
-        if scores.history and scores.history.slow and scores.converged and q > least:
-            note = f"it is slow, and {100 * (q - p):.1f} points below the linear readout"
-            noted[key] = replace(scores, notes=(*scores.notes, f"{UNFINISHED}: {note}"))
-    return noted

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from probe.analysis.variance import Floats
-from probe.by_layer.measurement import UNLIKE_RECORDED, Measurement, blocks_put_back
+from probe.by_layer.measurement import Measurement, blocks_put_back
+from probe.notes import RECORDED
 from probe.results.result import JobResult, main_head
 from probe.rewinding.correspondence import relations_in, unrelated
 from probe.rewinding.estimates import Position
@@ -52,7 +53,7 @@ def broken_law(run: JobResult, j: int) -> str:
     head = "multi" if main_head(run.job) == "multi" else "all"
     if tested is None or rewound is None or head not in tested.predicted:
         return ""
-    if tested.values.get(UNLIKE_RECORDED):
+    if any(note.startswith(RECORDED) for note in tested.notes):
         return "its file does not predict what was recorded: files hold no attributes"
     competing = [label for _, classes in run.tasks for label in classes]
     saved = tested.predicted[head]

@@ -57,7 +57,7 @@ Values = Mapping[Attribute, object]
 
 
 def attributes_of(model: nn.Module) -> dict[Attribute, object]:
-    """Return the attributes of all modules but torch's own, with the number of hooks.
+    """Return the attributes of all modules but torch's own, with hooks if there are any.
 
     >>> net = nn.ReLU()
     >>> net.gain = 2.0
@@ -67,7 +67,7 @@ def attributes_of(model: nn.Module) -> dict[Attribute, object]:
     values: dict[Attribute, object] = {}
     for path, module in model.named_modules():
         for name, value in vars(module).items():
-            if name not in _TORCH and not (name in _HOOKS and not value):
+            if name not in _TORCH and (value or name not in _HOOKS):
                 values[Attribute(path, name)] = value
     return values
 
@@ -103,10 +103,10 @@ def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
         new = later.get(key, ABSENT)
         if old is new or _text(old) == _text(new):
             continue
-        if key.name not in _HOOKS and all(v is ABSENT or is_plain(v) for v in (old, new)):
+        if all(value is ABSENT or is_plain(value) for value in (old, new)):
             plain[key] = old
         else:
-            others.append(f"hooks of {key.module}" if key.name in _HOOKS else str(key))
+            others.append(str(key))
     return plain, others
 
 
@@ -132,7 +132,7 @@ def attribute_digest(model: nn.Module) -> str:
     """Hash the plain attributes of a network; equal values have equal hashes in every process."""
     digest = hashlib.sha256()
     for key, value in sorted(attributes_of(model).items()):
-        if key.name not in _HOOKS and is_plain(value):
+        if is_plain(value):
             digest.update(f"{key}={_text(value)};".encode())
     return digest.hexdigest()
 

@@ -14,7 +14,6 @@ from probe.modules import named_state, state_groups
 from probe.rewinding.attributes import Attribute, Values, attributes_put_back, differing
 
 _UNREAD = "num_batches_tracked"  # of batch norm, which eval mode never reads
-_MOST = 8  # blocks of which every set is tested
 
 Blocks = Mapping[str, tuple[str, ...]]
 """The names of the tensors of each block, by the feature at its end, by depth."""
@@ -120,9 +119,6 @@ def changed_blocks(blocks: Blocks, before: Earlier, model: nn.Module) -> dict[st
         of_block = tuple(attributes.pop(feature, ()))
         if differ or of_block:
             changed[feature] = Changed(tensors=names, attributes=of_block)
-    if len(changed) + len(attributes) > _MOST and len(attributes) > 1:
-        together = [key for keys in attributes.values() for key in keys]
-        attributes = {"attributes": together}
     return changed | {name: Changed(attributes=tuple(keys)) for name, keys in attributes.items()}
 
 

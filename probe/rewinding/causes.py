@@ -31,7 +31,7 @@ from probe.rewinding.hybrids import Rewinding, rewind
 from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
 from probe.rewinding.shapley import EXACT, Floats
 from probe.seeding import every_global_stream, stream
-from probe.tables.schemas import Row
+from probe.tables.table_file import where
 from probe.training.evaluation import batch_size_for
 from probe.training.precision import products
 
@@ -125,37 +125,31 @@ def causes(
         margin=(MARGIN if score == "accuracy" else 0.0) if margin is None else margin,
         trainings=len(runs),
     )
-    rows = list(study.rows(positions))
-    table = pd.DataFrame(rows) if long else _by_block(rows, tests.blocks, study.scopes[-1])
+    columns = ["feature", "task_position", "quantity", "value", "low", "high", "scope", "verdict"]
+    table = pd.DataFrame(study.rows(positions), columns=[*columns, "seeds", "sampling_error"])
+    if not long:
+        table = _by_block(table, tests.blocks, study.scopes[-1])
     table.attrs["withheld"] = withheld
     return table
 
 
-def _by_block(rows: Sequence[Row], blocks: Sequence[str], scope: str) -> pd.DataFrame:
+def _by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.DataFrame:
     """Return a row for each block, over all earlier tasks."""
     import pandas as pd
 
-    over_all = {
-        (row["feature"], row["quantity"]): row
-        for row in rows
-        if row["task_position"] is None and row["scope"] == scope
-    }
-    extra = [block for block, quantity in over_all if quantity == "attributed"]
-    lines = []
-    for block in dict.fromkeys([*blocks, *extra]):
-        line: dict[str, object] = {"feature": block}
-        for column, quantity in _ENDS.items():
-            row = over_all.get((block, quantity), {})
-            line[column] = row.get("value", math.nan)
-            line[f"{column}_low"] = row.get("low", math.nan)
-            line[f"{column}_high"] = row.get("high", math.nan)
-        line["verdict"] = over_all.get((block, "attributed"), {}).get("verdict", WITHHELD)
-        lines.append(line)
-    table = pd.DataFrame(lines)
-    lost = over_all.get(("", "lost"), {})
-    table.attrs["lost"] = tuple(lost.get(end, math.nan) for end in ("value", "low", "high"))
-    table.attrs["scope"] = scope
-    return table
+    over_all = where(table, task_position=None, scope=scope).set_index("feature")
+    shares = over_all[over_all["quantity"] == "attributed"]
+    names = pd.Index([*blocks, *shares.index], name="feature").drop_duplicates()
+    columns: dict[str, pd.Series] = {}
+    for name, quantity in _ENDS.items():
+        rows = over_all[over_all["quantity"] == quantity].reindex(names)
+        columns |= {name: rows["value"], f"{name}_low": rows["low"], f"{name}_high": rows["high"]}
+    columns["verdict"] = shares["verdict"].reindex(names, fill_value=WITHHELD)
+    wide = pd.DataFrame(columns).reset_index()
+    lost = over_all[over_all["quantity"] == "lost"].reindex([""]).iloc[0]
+    wide.attrs["lost"] = tuple(map(float, lost[["value", "low", "high"]]))
+    wide.attrs["scope"] = scope
+    return wide
 
 
 @dataclass(kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, starmap
 
 import torch
 from torch import Tensor, nn
@@ -24,11 +24,10 @@ OUTPUT = ""
 _MOST_UNITS = 256
 _CONSTANT = 1e-6  # the standard deviation of a unit that does not vary
 _MOST_SAMPLES = 4_096
-RATIO = 0.3
+RATIO = 0.4
 """The least correlation of units with themselves, as a share of that of the best assignment, at
 which they have kept their places."""
 
-_ORIGINS = {False: "it is another training", True: "they are in another order"}
 _BETTER = 0.1  # by which an order of units must improve the outputs of the next block
 
 
@@ -48,9 +47,14 @@ class Relation:
     renumbered: float = 0.0
 
     @property
+    def ratio(self) -> float:
+        """The correlation of units with themselves, as a share of the best."""
+        return self.itself / self.best if self.best > 0 else 1.0
+
+    @property
     def is_unrelated(self) -> bool:
         """Whether units have not kept their places."""
-        return self.best > 0 and self.itself < RATIO * self.best
+        return self.ratio < RATIO
 
 
 Relations = Mapping[str, Relation]
@@ -99,7 +103,7 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
     >>> unrelated({"a": scratch, "b": same}, ["a", "b"])
     ''
     >>> unrelated({"a": scratch, "b": scratch, "c": same}, ["a", "b", "c"])
-    'units of a (0.00 of 0.50), b (0.00 of 0.50) do not correspond: it is another training'
+    'units of a (0.00 of 0.50), b (0.00 of 0.50) do not correspond: another training or order'
     """
     present = {name: relations[name] for name in hidden if name in relations}
     failing = [name in present and present[name].is_unrelated for name in hidden]
@@ -112,7 +116,7 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
         for name, relation in present.items()
         if relation.is_unrelated
     ]
-    return f"units of {', '.join(scores)} do not correspond: {_ORIGINS[renumbered]}"
+    return f"units of {', '.join(scores)} do not correspond: another training or order"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -150,13 +154,13 @@ class Comparison:
             units = self._after(features[:depth], feature).get(feature)
             if units is None or units.shape != reference[feature].shape:
                 continue
+            pairs = [(reference[feature], units)]
+            handed = reference.get(features[depth - 1]) if depth else None
+            if handed is not None and handed.shape == units.shape:
+                # A residual block hands on its input, whatever its weights: compare what it adds.
+                pairs.append((reference[feature] - handed, units - handed))
+            relation, order = min(starmap(_related, pairs), key=lambda pair: pair[0].ratio)
             following = [*features, OUTPUT][depth + 1]
-            table = correlations(reference[feature], units)
-            order = _best_order(table)
-            relation = Relation(
-                itself=_agreement(table, torch.arange(len(order))),
-                best=_agreement(table, order),
-            )
             if relation.is_unrelated and following in reference:
                 improves = self._improves(order, features[: depth + 1], following, reference)
                 relation = replace(relation, renumbered=float(improves))
@@ -190,10 +194,8 @@ class Comparison:
             in_order = self._after(put_back, following).get(following)
         if as_it_is is None or in_order is None or as_it_is.shape != reference[following].shape:
             return False
-        same = torch.arange(as_it_is.shape[1])
         before, after = (
-            _agreement(correlations(reference[following], units), same)
-            for units in (as_it_is, in_order)
+            _agreement(correlations(reference[following], units)) for units in (as_it_is, in_order)
         )
         return after > before + _BETTER
 
@@ -274,11 +276,18 @@ def _standard(value: Tensor) -> Tensor:
     return apart * (spread > _CONSTANT)
 
 
-def _agreement(table: Tensor, order: Tensor) -> float:
+def _agreement(table: Tensor, order: Tensor | None = None) -> float:
     """Return the mean correlation of units in an order, without those that were constant."""
     varies = table.abs().amax(1) > 0
-    values = table[torch.arange(len(order)), order][varies]
+    values = (table if order is None else table[:, order]).diagonal()[varies]
     return float(values.mean()) if values.numel() else 0.0
+
+
+def _related(earlier: Tensor, later: Tensor) -> tuple[Relation, Tensor]:
+    """Return the relation of units, (M, U), and their best order, (U,)."""
+    table = correlations(earlier, later)
+    order = _best_order(table)
+    return Relation(itself=_agreement(table), best=_agreement(table, order)), order
 
 
 def _best_order(table: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ from probe.tables.schemas import NETWORK, TRAINING, Row
 Name = tuple[str, str]
 """A block, empty for the whole network, and a quantity."""
 
+_FEW = 10  # examples that differ, from which their number varies as a t interval says
 _WIDTH = 1.96  # half the width of an interval over the standard error that drawing orders adds
 
 
@@ -53,14 +54,10 @@ class Position:
             shape: The numbers S and O of seeds and orders, whose product is that of the networks.
         """
         names = [name for name in runs[0].values if all(name in run.values for run in runs)]
-        blocks = [name for run in runs for name, quantity in run.values if quantity == "attributed"]
         values = {
             name: np.array([run.values[name] for run in runs]).reshape(*shape, -1) for name in names
         }
-        errors = {
-            block: fmean(run.errors.get(block, 0.0) for run in runs)
-            for block in dict.fromkeys(blocks)
-        }
+        errors = {block: fmean(run.errors.get(block, 0.0) for run in runs) for block, _ in names}
         return cls(
             values=values,
             errors=errors,
@@ -161,7 +158,9 @@ class Study:
             estimate = mean_of(design, mean.values)
         else:
             estimate = mean_over_examples(design, mean.values)
-        if self.is_accuracy and not is_unchanged:
+        # A t interval trusts the few examples that differ.
+        is_rare = np.count_nonzero(mean.values.any(axis=0)) < _FEW
+        if self.is_accuracy and is_rare and not is_unchanged:
             estimate = at_least_binomial(estimate, mean.examples.weights)
         if mean.error:
             lower = math.hypot(estimate.value - estimate.low, _WIDTH * mean.error)

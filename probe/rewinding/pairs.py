@@ -11,7 +11,7 @@ from probe.rewinding.estimates import Position
 from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.shapley import Floats
 
-DEFICIT = 0.4
+DEFICIT = 0.3
 """The largest deficit of networks that correspond, in accuracy."""
 
 _ABOVE_CHANCE = 0.1  # of both ends, below which hybrids have no room to be worse

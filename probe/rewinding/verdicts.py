@@ -95,12 +95,10 @@ def verdict(broken: Shown, restored: Shown, share: Shown) -> str:
 
 def _depends(broken: Shown, restored: Shown, share: Shown) -> bool:
     """Return whether no single number describes the change: the ends or the share disagree."""
-    ends = (broken, restored)
-    if any(end.is_above for end in ends):
-        both = all(end.is_above for end in ends)
-        against = share.is_below or (both and share.is_no_harm)
-        return against or any(end.is_below for end in ends)
-    if any(end.is_below for end in ends):
-        both = all(end.is_below for end in ends)
-        return share.is_above or (both and share.is_no_help)
-    return False
+    n_above = broken.is_above + restored.is_above
+    n_below = broken.is_below + restored.is_below
+    if n_above and n_below:
+        return True
+    against_harm = share.is_below or (n_above == 2 and share.is_no_harm)
+    against_help = share.is_above or (n_below == 2 and share.is_no_help)
+    return (n_above > 0 and against_harm) or (n_below > 0 and against_help)

@@ -9,12 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from probe.tables.schemas import CAUSE_VERDICTS, TRAINING
-from probe.tables.statement_text import earlier_tasks, points
+from probe.tables.schemas import CAUSE_VERDICTS, TRAINING, Tables
+from probe.tables.statement_text import earlier_tasks, named_networks, points
 from probe.tables.table_file import records, where
-
-WITHHELD_NOTE = r"causes withheld after task (?P<task>\d+): (?P<reason>.+)"
-"""The pattern of a note on networks of whose causes nothing can be said."""
 
 _LITTLE = 0.01
 _MOST = 4  # layers that are named in a row
@@ -29,36 +26,24 @@ _NOTHING = ("none", "open")  # verdicts that give a layer no sentence
 _Rows = Mapping[tuple[str, str], Any]  # by quantity and feature
 
 
-def cause_sentences(
-    causes: pd.DataFrame,
-    notes: pd.DataFrame | None = None,
-    networks: Mapping[str, str] | None = None,
-) -> dict[str, list[str]]:
+def cause_sentences(tables: Tables) -> dict[str, list[str]]:
     """Return the sentences on the causes of each learner's forgetting.
 
     They speak of the way of training where there are enough seeds, else of these networks. A layer
     has a sentence by its verdict. There is none on a learner that forgot less than 1 point, or is
-    not shown to have forgotten any, but for networks whose causes are withheld.
+    not shown to have forgotten any. Which causes are withheld stands in the notes.
 
     Args:
-        causes: The table `causes`.
-        notes: The table `notes`, in which withheld causes are; None = say nothing of these.
-        networks: The name of the networks by learner, see `named_networks`; None = by their seeds.
+        tables: The tables.
 
     Returns:
         The sentences by learner.
     """
-    rows = where(widest_scope(causes), score="accuracy").dropna(subset="value")
-    groups = rows.groupby("learner", sort=False)
-    name_of = networks or {}
-    text = {
-        learner: list(_sentences(of_learner, name_of.get(learner)))
-        for learner, of_learner in groups
+    rows = where(widest_scope(tables["causes"]), score="accuracy").dropna(subset="value")
+    return {
+        learner: list(_sentences(of_learner, named_networks(tables, learner)))
+        for learner, of_learner in rows.groupby("learner", sort=False)
     }
-    if notes is not None:
-        for learner, sentence in _withheld(notes):
-            text.setdefault(learner, []).append(sentence)
-    return text
 
 
 def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
@@ -68,18 +53,7 @@ def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
     return causes[is_training | ~causes["learner"].isin(trained)]
 
 
-def subject(row: Any) -> str:
-    """Return the networks that an interval speaks of, empty for a way of training.
-
-    Args:
-        row: A row of a table with the columns `scope` and `seeds`.
-    """
-    if row.scope == TRAINING:
-        return ""
-    return "this network" if row.seeds == 1 else f"these {row.seeds} networks"
-
-
-def _sentences(rows: pd.DataFrame, name: str | None) -> Iterator[str]:
+def _sentences(rows: pd.DataFrame, networks: str) -> Iterator[str]:
     over_all = {(r.quantity, r.feature): r for r in records(where(rows, task_position=None))}
     total = over_all.get(("forgotten", "")) or over_all.get(("lost", ""))
     if total is None or total.value < _LITTLE or not total.low > 0:
@@ -89,8 +63,7 @@ def _sentences(rows: pd.DataFrame, name: str | None) -> Iterator[str]:
     judged = where(rows, quantity="attributed")
     positions = (judged if len(judged) else rows)["task_position"].dropna()
     tasks = earlier_tasks(positions, int(max(positions)))
-    networks = subject(total)
-    prefix = f"{name or networks}: " if networks else ""
+    prefix = "" if total.scope == TRAINING else f"{networks}: "
     yield f"{prefix}{verb} {points(total.value)} points of {tasks} {_ends(total)}"
     yield from _of_layers(over_all)
     competition = over_all.get(("competition", ""))
@@ -126,22 +99,6 @@ def _of_layer(row: Any, over_all: _Rows) -> str:
             f"putting it back returns {points(restored.value)}"
         )
     return f"{row.feature} {_VERBS.get(row.verdict, 'accounts for')} {share}: {reason}"
-
-
-def _withheld(notes: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield learners, and why the causes of their networks are withheld, each reason once."""
-    # It imports torch, which a table of causes can do without.
-    from probe.notes import listed, ranged, without_decimals
-
-    reasons = notes["note"].str.extract(WITHHELD_NOTE)
-    rows = notes[["learner"]].join(reasons).dropna(subset="reason")
-    rows = rows.assign(task=rows["task"].astype(int)).sort_values("task", kind="stable")
-    kinds = rows["reason"].map(without_decimals)
-    for (learner, _), of_reason in rows.groupby(["learner", kinds], sort=False):
-        tasks = of_reason["task"].unique()
-        plural = "s" if len(tasks) > 1 else ""
-        reason = ranged(of_reason["reason"])
-        yield learner, f"causes after task{plural} {listed(tasks)} are withheld: {reason}"
 
 
 def _is_beyond_0(row: Any) -> bool:

@@ -13,7 +13,7 @@ from probe.metrics.murata import RETRAIN
 from probe.tables.cause_text import cause_sentences
 from probe.tables.schemas import OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import points, sentences
+from probe.tables.statement_text import is_part, points, sentences
 from probe.tables.table_file import where
 
 _CONTROLS = {
@@ -26,15 +26,24 @@ MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 AmountOf = Callable[[str], float | None]
 """A function that returns the amount of a readout, None for others, such as `multiple_of`."""
 
-_QUANTITIES = ("accuracy", "floor", "ceiling", "missing", "never_learned", "forgotten")
-_WIDEST = 10  # shares: an interval of a thousand percent says nothing
+_QUANTITIES = (
+    "accuracy",
+    "floor",
+    "ceiling",
+    "strength",
+    "missing",
+    "never_learned",
+    "forgotten",
+)
+_NARROW = 0.3  # of the interval of a share that is shown
 
 
 def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """Return the layers over all tasks as sheets, one for each learner and readout.
 
     Numbers are in %, differences in points of accuracy, over all tasks; forgotten is the mean over
-    the tasks before the last. A dash means "not measured".
+    the tasks before the last. A dash means "not measured"; also what was never learned is left out
+    where it is no part of what offline training adds, as a sentence below says.
 
     Args:
         tables: The tables, with the layers and the statements on them.
@@ -43,7 +52,7 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """
     layers = tables["layers"]
     tasks = count_tasks(layers)
-    statements, causes = sentences(tables, tasks), cause_sentences(tables["causes"])
+    statements, causes = sentences(tables, tasks), cause_sentences(tables)
     sheets = []
     of_all_tasks = where(layers, task_position=None)
     for (learner, readout), rows in of_all_tasks.groupby(["learner", "readout"], sort=False):
@@ -209,11 +218,16 @@ def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
 
 def _points(layer: Mapping[str, Any], quantity: str) -> str:
     row = layer.get(quantity)
-    return "-" if row is None or math.isnan(row.value) else points(row.value)
+    if row is None or math.isnan(row.value):
+        return "-"
+    if quantity == "never_learned" and "floor" in layer:
+        room = layer["ceiling"].value - layer["floor"].value
+        return points(row.value) if is_part(row.value, room) else "-"
+    return points(row.value)
 
 
 def retained(layer: Mapping[str, Any]) -> str:
-    """Return the share retained in percent with its interval, or the reason why there is none.
+    """Return the share retained in percent, its upper end, or the reason why there is neither.
 
     Args:
         layer: The row of each quantity of a layer.
@@ -222,7 +236,9 @@ def retained(layer: Mapping[str, Any]) -> str:
     if above and above.high < 0:
         # Also where there is too little room for a share.
         return "below untrained"
-    if row is None or math.isnan(row.value) or row.high - row.low > _WIDEST:
+    if row is None or math.isnan(row.value):
         return "too little room" if row else "-"
     value, low, high = (f"{100 * x:.0f}" for x in (row.value, row.low, row.high))
-    return value if math.isnan(row.low) else f"{value} [{low}, {high}]"
+    if row.high - row.low < _NARROW:
+        return f"{value} [{low}, {high}]"
+    return f"at most {high}" if row.high < 1 else "cannot tell"

@@ -9,9 +9,9 @@ the number of tasks learned so far; `feature` and `depth` (from 1) name a layer,
 readout downstream of it, such as `retrain` or `linear`; `task_position` is the position of the
 task in the executed order, from 1, absent for all tasks; `mean` and `std` are mean and sample
 standard deviation over seeds (orders averaged within a seed first), `std` NaN for a single seed;
-`low` and `high` are the ends of the 95 % interval of `value`, NaN for a single seed; `seeds` is
-their number. `scope` is `training` if the interval is over three trainings or more, else `network`:
-these networks, over test examples.
+`low` and `high` are the ends of the 95 % interval of `value`; `seeds` is the number of seeds.
+`scope` is `training` if the interval is over three trainings or more, else `network`: these
+networks, over test examples and, where seeds only retrain, over retrainings.
 
 - `measurements`: one measurement of one run in each row. metric: `accuracy` (a cell of R:
   tasks_seen, head, task_position, task; with a feature and readout a cell of that feature's matrix
@@ -37,7 +37,7 @@ these networks, over test examples.
 - `statements`: a statement on a layer with the interval that decides it. statement:
   `below_ceiling`, `forgets`, `learns_less` than offline training, or `loses_plasticity` task by
   task. verdict: `yes` if the 95 % interval is above the margin, `no` if below, `open` if it
-  contains the margin; `few seeds`, `not converged`, `near chance`, `no ceiling`, `unchanged` and
+  contains the margin; `not converged`, `still moving`, `near chance`, `no ceiling`, `unchanged` and
   `equal seeds` if nothing can be stated. value: the quantity in
   `probe.analysis.statements.STATEMENTS`, over all tasks.
 - `statement_seeds`: the value of one seed in the mean of a statement.
@@ -45,7 +45,8 @@ these networks, over test examples.
   first layer by depth that is not excluded, empty if all are. first_confirmed: the first layer by
   which the statement is confirmed from there to the output, empty if there is none, see
   `probe.analysis.statements.first_layer`. seeds_needed: about how many seeds would narrow the
-  range; absent if it is one layer or two neighbors, and where more seeds would not help.
+  range; absent if it is one layer or two neighbors, where more seeds would not help, and for the
+  scope `network`.
 - `retraining`: an epoch of a retraining, from 1; epoch 0 is the first batch before any step, which
   has only a loss. See `probe.training.history.History`.
 - `diagnostics`: a number on a feature of one network on the test data, without any readout. metric:

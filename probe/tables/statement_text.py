@@ -2,24 +2,21 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Mapping
 from statistics import stdev
 from typing import Any
 
 import pandas as pd
 
 from probe.analysis.intervals import half_width
-from probe.analysis.statements import FEWEST, STATEMENTS, WITHHELD
+from probe.analysis.statements import MARGIN, STATEMENTS, WITHHELD
 from probe.metrics.murata import RETRAIN
-from probe.tables.schemas import Tables
+from probe.tables.schemas import NETWORK, TRAINING, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import records, where
 
 KEY = ["learner", "readout", "feature", "statement"]
 """The columns that name a statement on a layer."""
-
-_STATEMENT = {quantity: statement for statement, quantity in STATEMENTS.items()}
 
 _VERBS = {
     "below_ceiling": ("falls below the ceiling", "fall below the ceiling"),
@@ -29,16 +26,16 @@ _VERBS = {
 }
 """The phrases of each statement: for a learner, and after "no layer is shown to"."""
 
-_WIDE = 0.2  # of an interval, beyond which the value of each seed is shown
+_Ranges = Mapping[tuple[str, str, str], Any]  # by learner, readout and statement
 
-_READOUTS = (
-    "retraining shows what this architecture rebuilds in this budget, the linear readout what is "
-    "linearly separable"
-)
+_WIDE = 0.2  # of an interval, beyond which the value of each seed is shown
+_UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point
 
 
 def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
     """Return the sentences on each learner and readout.
+
+    They speak of the way of training where its seeds are enough, else of these networks.
 
     Args:
         tables: The tables.
@@ -49,36 +46,102 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
     """
     statements = _detailed(tables)
     ranges = {(r.learner, r.readout, r.statement): r for r in records(tables["first_layer"])}
-    text = {}
-    for (learner, readout), rows in statements.groupby(["learner", "readout"], sort=False):
-        if (seeds := rows["seeds"].max()) < FEWEST:
-            few = f"{learner}: {seeds} of the {FEWEST} seeds that statements need"
-            text[learner, readout] = [few]
-            continue
-        by_statement = dict(list(rows.groupby("statement", sort=False)))
-        # The slope says something of a layer only where there is one.
-        slopes = by_statement.get("loses_plasticity")
-        if slopes is not None and "yes" not in set(slopes["verdict"]):
-            del by_statement["loses_plasticity"]
-        budget = budget_of(tables["retraining"], readout)
-        layer_rows = where(tables["layers"], learner=learner, readout=readout, quantity="forgotten")
-        earlier = earlier_tasks(layer_rows["task_position"].dropna(), tasks - 1)
-        text[learner, readout] = [
-            sentence(stated, ranges.get((learner, readout, name)), earlier, budget)
-            for name, stated in by_statement.items()
+    return {
+        key: [
+            *_stated(rows, tables, ranges, tasks),
+            *three_numbers(where(tables["layers"], learner=key[0], readout=key[1])).values(),
         ]
-        features = {name: stated["feature"].tolist() for name, stated in by_statement.items()}
-        stated, layers = features.get("forgets"), features.get("below_ceiling", [])
-        if stated and (lacking := [layer for layer in layers if layer not in stated]):
-            at = list(by_statement).index("forgets")
-            text[learner, readout][at] += f"; not measured after every task at {', '.join(lacking)}"
-    depths = {(row.learner, row.feature): row.depth for row in statements.itertuples()}
-    for pair in combinations(ranges.values(), 2):
-        if _disagree(pair, depths):
-            (first, second), verb = pair, _VERBS[pair[0].statement][0]
-            text.setdefault((second.learner, second.readout), []).append(
-                f"{first.readout} and {second.readout} differ on where {first.learner} {verb} "
-                f"first: {_READOUTS}"
+        for key, rows in statements.groupby(["learner", "readout"], sort=False)
+    }
+
+
+def _stated(rows: pd.DataFrame, tables: Tables, ranges: _Ranges, tasks: int) -> list[str]:
+    """Return a sentence for each statement on a learner and readout.
+
+    rows: as in `_detailed`, on every layer; ranges: of the first layer.
+    """
+    learner, readout = rows["learner"].iloc[0], rows["readout"].iloc[0]
+    is_network = rows["scope"] == NETWORK
+    networks = named_networks(tables, learner) if is_network.all() else ""
+    # A layer that lacks seeds silences no other.
+    unfinished = rows["feature"][is_network].unique() if not networks else []
+    judged = rows if networks else rows[~is_network]
+    by_statement = dict(list(judged.groupby("statement", sort=False)))
+    # The slope says something of a layer only where there is one.
+    slopes = by_statement.get("loses_plasticity")
+    if slopes is not None and "yes" not in set(slopes["verdict"]):
+        del by_statement["loses_plasticity"]
+    budget = budget_of(tables["retraining"], readout)
+    layer_rows = where(tables["layers"], learner=learner, readout=readout, quantity="forgotten")
+    earlier = earlier_tasks(layer_rows["task_position"].dropna(), tasks - 1)
+    text = {
+        name: sentence(of_statement, ranges.get((learner, readout, name)), earlier, budget)
+        for name, of_statement in by_statement.items()
+    }
+    if "forgets" in text:
+        forgetting = set(by_statement["forgets"]["feature"])
+        layers = by_statement.get("below_ceiling", judged.head(0))["feature"]
+        if lacking := [layer for layer in layers if layer not in forgetting]:
+            text["forgets"] += f"; not measured after every task at {', '.join(lacking)}"
+    prefix = f"{networks}: " if networks else ""
+    stated = [f"{prefix}{words}" for words in text.values()]
+    if len(unfinished):
+        stated.append(f"fewer than three seeds are finished at {', '.join(unfinished)}")
+    return stated
+
+
+def named_networks(tables: Tables, learner: str) -> str:
+    """Name the networks of a learner, of which an interval over test examples speaks.
+
+    Seeds that only retrain downstream of the same network have the same accuracies at its output.
+
+    Args:
+        tables: The tables.
+        learner: The learner.
+    """
+    cells = where(tables["measurements"], learner=learner, metric="accuracy", feature="")
+    of_runs = cells.groupby(["order", "seed"], sort=False)["value"].agg(tuple).reset_index()
+    networks = len(of_runs.drop_duplicates(["order", "value"]))
+    return f"these {networks} networks" if networks > 1 else "this network"
+
+
+def is_part(never_learned: float, offline_adds: float) -> bool:
+    """Return whether something never learned is a part of what offline training adds.
+
+    It is not where it is negative, or a layer was worse than untrained right after its tasks.
+
+    Args:
+        never_learned: The accuracy that was missing right after each task.
+        offline_adds: The room between floor and ceiling, NaN if either is missing.
+
+    >>> is_part(0.03, 0.05), is_part(0.093, 0.05), is_part(-0.01, 0.05)
+    (True, False, False)
+    """
+    return never_learned > -_UNSEEN and not never_learned > offline_adds + _UNSEEN
+
+
+def three_numbers(layers: pd.DataFrame) -> dict[str, str]:
+    """Return three signed numbers of layers that never learned what is no part of offline's.
+
+    Args:
+        layers: The rows of one learner and readout.
+
+    Returns:
+        The sentences by feature: what offline training adds to a layer, what the layer had added
+        right after each task, and what it has lost since.
+    """
+    over_all = where(layers, task_position=None).sort_values("depth", kind="stable")
+    text: dict[str, str] = {}
+    for feature, rows in over_all.groupby("feature", sort=False):
+        value_of = dict(zip(rows["quantity"], rows["value"], strict=True))
+        never = value_of.get("never_learned", 0.0)
+        adds = value_of.get("ceiling", math.nan) - value_of.get("floor", math.nan)
+        if adds == adds and abs(never) > MARGIN and not is_part(never, adds):
+            lost = value_of.get("forgotten", math.nan)
+            since = f", and has lost {points(lost)} since" if lost == lost else ""
+            text[str(feature)] = (
+                f"at {feature} offline adds {points(adds)} points, this layer had added "
+                f"{points(value_of['acquired'])}{since}"
             )
     return text
 
@@ -115,20 +178,19 @@ def budget_of(retraining: pd.DataFrame, readout: str) -> int | None:
 
 
 def _detailed(tables: Tables) -> pd.DataFrame:
-    """Return the statements with the value of each seed, as text, and with what has moved.
+    """Return the statements with the value of each seed, as text, and what offline training adds.
 
-    `moved` is by how much a retraining's value at half of its epochs differs, beyond the margin.
+    `by_seed` is empty for one or two seeds, and for seeds that are retrainings.
     """
     rows, values = tables["statements"], seed_values(tables)
     keys = rows[KEY].itertuples(index=False, name=None)
-    rows = rows.assign(by_seed=[", ".join(map(points, values.get(k, {}).values())) for k in keys])
-    names = [f"{quantity}_drift" for quantity in _STATEMENT]
-    drifts = where(tables["layers"], quantity=names, task_position=None)
-    by_key = drifts.assign(statement=drifts["quantity"].str.removesuffix("_drift").map(_STATEMENT))
-    by_key = by_key.set_index(KEY)[["value", "low", "high"]].add_prefix("moved_")
-    rows = rows.join(by_key, on=KEY)
-    far = (rows["moved_low"] > rows["margin"]) | (rows["moved_high"] < -rows["margin"])
-    return rows.assign(moved=rows["moved_value"].where(far))
+    by_seed = [", ".join(map(points, values.get(key, {}).values())) for key in keys]
+    rows = rows.assign(by_seed=by_seed)
+    rows["by_seed"] = rows["by_seed"].where(rows["scope"] == TRAINING, "")
+    ends = where(tables["layers"], quantity=["ceiling", "floor"], task_position=None)
+    by_end = ends.pivot_table("value", KEY[:-1], "quantity").reindex(columns=["ceiling", "floor"])
+    by_layer = (by_end["ceiling"] - by_end["floor"]).rename("offline_adds")
+    return rows.join(by_layer, on=KEY[:-1])
 
 
 def seed_values(tables: Tables) -> dict[Any, dict[int, float]]:
@@ -179,30 +241,31 @@ def sentence(rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | N
     """Describe one statement on the layers of a learner and readout, by depth.
 
     Args:
-        rows: The statement on each layer, with the columns `by_seed` and `moved`.
+        rows: The statement on each layer, with the columns `by_seed` and `offline_adds`.
         first_layer: The row with the range of the first layer, None if there is no such row.
         earlier: The tasks that may be forgotten, see `earlier_tasks`.
         budget: The epochs of a retraining; None for other readouts.
 
     >>> from probe.tables.table_file import new_table
-    >>> cells = ("ft", "linear", "conv3", 3, "forgets", "yes", 0.01, 0.054, 0.042, 0.066, 5)
-    >>> sentence(new_table("statements", [cells]).assign(by_seed=""), None, "tasks 1 to 4", None)
+    >>> cells = ("ft", "linear", "conv3", 3, "forgets", "yes", 0.01, 0.054, 0.042, 0.066, 5, "")
+    >>> rows = new_table("statements", [cells]).assign(by_seed="", offline_adds=math.nan)
+    >>> sentence(rows, None, "tasks 1 to 4", None)
     'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
     learner, statement = rows["learner"].iloc[0], rows["statement"].iloc[0]
-    learner = f"retrained for {budget} epochs, {learner}" if budget else learner
+    during = f"retrained for {budget} epochs, " if budget else ""
     by_verdict = dict(list(rows.groupby("verdict", sort=False)))
     finds, finding = _VERBS[statement]
     unit = {"forgets": f" on {earlier}", "loses_plasticity": " per task"}.get(statement, "")
     if "yes" in by_verdict:
-        shown = _values(by_verdict["yes"], unit, budget)
-        parts = [f"{learner} {finds}{_range(first_layer)}: {shown}"]
+        shown = _values(by_verdict["yes"], unit)
+        parts = [f"{during}{learner} {finds}{_range(first_layer)}: {shown}"]
     elif set(by_verdict) == {"no"}:
-        parts = [f"{learner}: no layer {finds} by more than the margin"]
+        parts = [f"{during}no layer of {learner} {finds} by more than the margin"]
     else:
-        parts = [f"{learner}: no layer is shown to {finding}"]
+        parts = [f"{during}no layer of {learner} is shown to {finding}"]
     if "open" in by_verdict:
-        parts.append(f"inconclusive: {_values(by_verdict['open'], unit, budget)}")
+        parts.append(f"inconclusive: {_values(by_verdict['open'], unit)}")
     words = {verdict: f"not judged, as {reason}," for verdict, reason in WITHHELD.items()}
     if "no" in by_verdict:
         words = {"no": f"less than {margin(by_verdict['no']['margin'].max())}{unit}", **words}
@@ -213,17 +276,21 @@ def sentence(rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | N
     return "; ".join(parts)
 
 
-def _values(rows: pd.DataFrame, unit: str, budget: int | None) -> str:
+def _values(rows: pd.DataFrame, unit: str) -> str:
     """Return the value at each layer with its interval, in points; the first with its unit."""
     cells: list[str] = []
+    named = False  # whether the unit is
     for row in rows.itertuples():
+        is_beyond = row.offline_adds + _UNSEEN < row.value and row.value > MARGIN
+        if row.statement == "learns_less" and is_beyond:
+            cells.append(f"by more than offline adds at {row.feature}")
+            continue
         value, low, high = map(points, (row.value, row.low, row.high))
-        words = "" if cells else f" point{'s' * (value != '1.0')}{unit}"
-        by_seed = f" (seeds: {row.by_seed})" if row.high - row.low > _WIDE else ""
-        cells.append(f"{value}{words} [{low}, {high}] at {row.feature}{by_seed}")
-        if budget and row.moved == row.moved:
-            fewer = "fewer" if row.moved > 0 else "more"
-            cells[-1] += f", {points(abs(row.moved))} {fewer} than for {budget // 2}"
+        words = "" if named else f" point{'s' * (value != '1.0')}{unit}"
+        named = True
+        by_seed = row.by_seed and row.high - row.low > _WIDE
+        seeds = f" (seeds: {row.by_seed})" if by_seed else ""
+        cells.append(f"{value}{words} [{low}, {high}] at {row.feature}{seeds}")
     return ", ".join(cells)
 
 
@@ -251,18 +318,3 @@ def points(value: float) -> str:
     """
     # Adding 0 makes a positive zero of a negative one.
     return f"{round(100 * value, 1) + 0:.1f}"
-
-
-def _disagree(pair: Sequence[Any], depths: Mapping[tuple[str, str], int]) -> bool:
-    """Return whether the ranges of `retrain` and `linear` of one statement have no layer in common.
-
-    depths: by learner and feature.
-    """
-    same = len({(row.learner, row.statement) for row in pair}) == 1
-    if not same or {row.readout for row in pair} != {"retrain", "linear"}:
-        return False
-    named = {(r.learner, name) for r in pair for name in (r.first_possible, r.first_confirmed)}
-    if not named <= depths.keys():
-        return False
-    begin = max(depths[row.learner, row.first_possible] for row in pair)
-    return begin > min(depths[row.learner, row.first_confirmed] for row in pair)

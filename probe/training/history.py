@@ -67,11 +67,6 @@ class History:
         learned = self.rise < _RISE or self.accuracies[-1] >= _HIGH
         return level and learned and not never_left(self.losses)
 
-    @property
-    def slow(self) -> bool:
-        """Whether convergence is doubtful: as many epochs again at its pace would change much."""
-        return self.fall * len(self.accuracies) > 10 * _FALL and self.losses[-1] >= _LOW
-
     def until(self, epoch: int) -> Self:
         """Return the history up to an epoch, 1 to E."""
         return replace(self, losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])

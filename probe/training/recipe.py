@@ -19,6 +19,10 @@ Precision = Literal["fp32", "tf32", "bf16", "auto"]
 """The precision of the loss; weights, their updates and evaluations are always fp32."""
 
 
+LEAST_STEPS = 1000
+"""The fewest steps of a retraining whose budget is not chosen: the paper's 5 epochs are 4,690."""
+
+
 @configuration
 class Recipe:
     """The configuration of one training; the defaults are Murata 2020's on MNIST (section 3).
@@ -83,6 +87,15 @@ class Recipe:
     def of_epochs(self, epochs: int) -> Recipe:
         """Return the recipe of a training of so many epochs, without early stopping."""
         return replace(self, epochs=epochs, iterations=None, patience=None, validation=0.0)
+
+    def long_enough(self, examples: int) -> Recipe:
+        """Return the recipe with as many epochs as make `LEAST_STEPS` on N examples, or more.
+
+        >>> Recipe().long_enough(1400).epochs, Recipe().long_enough(60_000).epochs
+        (46, 5)
+        """
+        steps = len(batch_ends(examples, self.batch_size))
+        return replace(self, epochs=max(self.epochs, ceil(LEAST_STEPS / steps)))
 
     def times(self, multiple: int) -> Recipe:
         """Return the recipe of a training that is `multiple` times as long."""

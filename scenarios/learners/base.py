@@ -160,9 +160,6 @@ class Learner(Objective):
 
         Returns:
             The cost.
-
-        Raises:
-            InputError: A frozen layer has changed.
         """
         with frozen(bare(self.model)[0], self.settings.frozen_at(self.learned + 1)):
             return self._learn_beside_frozen(task, train)

@@ -55,6 +55,15 @@ ONCE: dict[str, tuple[dict[str, str | None], str]] = {
     ),
     "steps": ({"probing.readouts": "{ncm = [0, 6]}"}, "got 6"),
     "knn": ({"probing.readouts": "{knn = {k = 51}}"}, "got 51"),
+    "freeze": ({"learners.finetune.freeze": "['hiden1']"}, "'hidden1'"),
+    "freeze-flat": ({"learners.finetune.freeze": "['hidden1.0']"}, "'hidden1.0'"),
+    "freeze-all": ({"learners.finetune.freeze": "['hidden1', 'hidden2', 'output']"}, "output"),
+    "freeze-from": (
+        {"learners.finetune.freeze": "['hidden1']", "learners.finetune.freeze_from": "6"},
+        "got 6",
+    ),
+    "freeze-none": ({"learners.finetune.freeze_from": "3"}, "freeze_from = 3"),
+    "freeze-kind": ({"learners": "{cumulative = {freeze = ['hidden1']}}"}, "'cumulative'"),
 }
 NO_TOML: dict[str, str | bytes] = {
     "broken": "seeds = [",

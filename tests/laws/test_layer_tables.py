@@ -41,6 +41,7 @@ class Layer:
             accuracies(world.folder, name, feature, readout)
             for name in (learner, "untrained", "offline")
         )
+        self.offline = accuracies(world.folder, "offline", OUTPUT, readout)
 
     def at(self, seed: int, order: str, seen: int, task: int) -> float:
         """A by number of tasks seen, that of the untrained network before any."""
@@ -72,11 +73,13 @@ class Layer:
             "accuracy": last,
             "floor": floor,
             "ceiling": ceiling,
+            "strength": self.offline[seed, "", T, NAMES[task]] - last,
             "missing": ceiling - last,
             "never_learned": ceiling - learned,
             "forgotten": learned - last,
             "forgotten_max": max(between, default=np.nan) - last,
             "above_floor": last - floor,
+            "offline_adds": ceiling - floor,
             "acquired": learned - floor,
         }[quantity]
 
@@ -95,7 +98,7 @@ class Layer:
     def of_all(self) -> dict[tuple[str, str], float]:
         """Every quantity by name and position, "" for all tasks."""
         whole = ["accuracy", "floor", "ceiling", "missing", "never_learned", "above_floor"]
-        whole.append("acquired")
+        whole += ["acquired", "strength", "offline_adds"]
         partly = ["forgotten", "forgotten_max"]
         found = {(name, ""): self.overall(name) for name in (*whole, *partly)}
         for p in range(1, T + 1):

@@ -30,10 +30,12 @@ OTHER: dict[str, Any] = {
     **{"C": 0.001, "pool": "projection", "width": 60, "k": 1},
     **{"strength": 3.0, "temperature": 5.0, "fisher_examples": 4, "anchors": "last"},
     **{"memory_per_class": 2, "margin": 0.1},
+    **{"freeze": ["hidden1"], "freeze_from": 1},
 }
 BESIDE = {
     "momentum": {"optimizer": "sgd"},
     **{"patience": {"validation": 0.3}, "validation": {"patience": 1}},
+    "freeze_from": {"freeze": ["hidden1"]},
 }
 RECIPE = {"epochs": 2, "batch_size": 7, "learning_rate": 0.02, "init": "torch"}
 BASE: dict[str, Any] = {
@@ -101,7 +103,7 @@ def variants(kind: str) -> dict[str, dict[str, Any]]:
             found[f"{kind}-stored"] = {**plain, name: {"per_class": 2}}
             found[f"{kind}-balanced"] = {**plain, name: {"total": 20, "balanced": True}}
         elif name not in ("kind", "exemplars", "training"):
-            found[f"{kind}-{name}"] = {**plain, name: OTHER[name]}
+            found[f"{kind}-{name}"] = {**plain, **BESIDE.get(name, {}), name: OTHER[name]}
     return {name: {"kind": kind, **own} for name, own in found.items()}
 
 

@@ -91,10 +91,15 @@ def small() -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def fitted(x: Tensor, y: Tensor) -> nn.Module:
+def fitted(x: Tensor, y: Tensor, base: nn.Module | None = None) -> nn.Module:
     """Return one with an output that is fitted to some of the points by least squares."""
     network, some = small(), torch.randperm(len(y))[: len(y) // 2]
     with torch.no_grad():
+        for parameter, value in zip(
+            network.parameters(), base.parameters() if base else (), strict=False
+        ):
+            # Near a base, units keep their places.
+            parameter.mul_(0.25).add_(value)
         hidden = torch.cat([network[:-1](x[some]), torch.ones(len(some), 1)], dim=1)
         fit = torch.linalg.pinv(hidden, rtol=1e-3) @ nn.functional.one_hot(y[some], 10).float()
         network[-1].weight.copy_(fit[:-1].T)
@@ -127,7 +132,7 @@ def of_networks(folder: Path) -> World:
                 torch.save(untrained.state_dict(), folder / f"{name}-{seed}-0.pt")
                 for seen in range(1, T + 1):
                     state = "model", seed, tuple(NAMES[task] for task in order[:seen])
-                    networks[state] = fitted(*train)
+                    networks[state] = fitted(*train, untrained)
                     torch.save(networks[state].state_dict(), folder / f"{name}-{seed}-{seen}.pt")
             offline = networks["offline", seed, NAMES].state_dict()
             torch.save(offline, folder / f"offline-{seed}.pt")

@@ -55,6 +55,17 @@ def test_agrees_with_the_plain_implementation(name: str) -> None:
     assert result.counts[features[-1]] == own
 
 
+def test_without_a_recipe_it_takes_a_thousand_steps_or_five_epochs() -> None:
+    """Of 130 examples two batches and a half: an epoch has three steps."""
+    train, test = digits(130)
+    results = [
+        partial_retrain(biased("mlp"), ["hidden1"], train, test, TASKS, recipe)
+        for recipe in (None, Recipe(epochs=334))
+    ]
+    assert results[0].counts == results[1].counts
+    assert Recipe().long_enough(64_000).epochs == 5
+
+
 def test_the_tail_is_the_plain_implementation_s_tail() -> None:
     """Weights and batch statistics, not only predictions, on a network with batch norm."""
     with torch.random.fork_rng():

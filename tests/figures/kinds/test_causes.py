@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 import figures
-from figures.maps import cause_maps
+from figures.maps import layer_map
 from figures.tables import StudyTables
 from probe.errors import InputError
-from probe.tables.table_file import new_table
 from tests.figures import invented, papers, seen
 
 FEATURES = ["conv1", "conv2", "output"]
@@ -74,17 +73,6 @@ def test_a_players_of_attributes_is_last_and_training_is_drawn_where_there_are_b
     assert drawn(marks(axes)[0])[:-1] == [pytest.approx(row) for row in shares]
 
 
-def test_a_readout_in_doubt_is_hollow():
-    layer = ("er", "linear", "conv2", 2)
-    interval = (0.1, 0.0, 0.2, 3, "training")
-    row = (*layer, "forgets", "not converged", 0.01, *interval)
-    doubted = replace(STUDY, statements=new_table("statements", [row]))
-    filled, hollow = marks(figures.causes(doubted).axes[1])
-    assert hollow.lines[0].get_markerfacecolor() == "white"
-    assert drawn(hollow) == [pytest.approx(expected(LAYERS, "er", "forgotten")[1])]
-    assert len(drawn(filled)) == 2
-
-
 @pytest.mark.parametrize("learners", [1, 2, 4])
 @pytest.mark.parametrize("layers", [3, 12])
 def test_it_fits_on_a_page(learners, layers):
@@ -120,22 +108,9 @@ def test_without_causes_nothing_is_drawn_and_verdicts_are_in_the_caption():
     assert "One network, 95 % interval (of test examples)" in papers.caption("causes", one)
 
 
-def test_a_column_of_the_map_adds_up_and_italics_are_intervals_that_include_0():
-    view = next(cause_maps(TABLE, new_table("statements"))).view
-    assert view.rows == [*FEATURES, "more classes", "forgotten"]
-    cells = [cell for row in view.cells for cell in row]
-    *pieces, total = ([cell.value for cell in row] for row in view.cells)
-    assert [sum(column) for column in zip(*pieces, strict=True)] == pytest.approx(total)
-    assert [cell.weak for cell in cells] == [abs(cell.value) <= 0.02 for cell in cells]
-    assert {cell.weak for cell in cells} == {True, False}
-    without = TABLE.assign(low=math.nan, high=math.nan)
-    rows = next(cause_maps(without, new_table("statements"))).view.cells
-    assert not any(cell.weak for row in rows for cell in row)
-
-
-def test_a_tip_names_the_verdict_and_whom_it_is_said_of():
-    for scope, networks in (("training", "3 seeds"), ("network", "these 3 networks")):
-        table = TABLE.assign(scope=scope)
-        cell = next(cause_maps(table, new_table("statements"))).view.cells[0][-1]
-        verdict = TABLE.query("feature == 'conv1' and verdict != ''")["verdict"].iloc[3]
-        assert cell.tip.endswith(f"; {verdict}; {networks}")
+def test_italics_are_intervals_that_include_0_and_nothing_else():
+    rows = TABLE.query("quantity == 'attributed'")
+    for table in (rows, rows.assign(low=math.nan, high=math.nan)):
+        cells = [cell for row in layer_map(table, ["attributed"]).cells for cell in row]
+        includes_0 = {(row.low <= 0 <= row.high) for row in table.itertuples()}
+        assert {cell.weak for cell in cells if cell.tip} == includes_0

@@ -70,15 +70,15 @@ class World:
             "forgotten_share": float((learned - each).mean() / (C - A)),
             "never_learned_slope": float(np.polyfit(np.arange(TASKS), C - learned, 1)[0]),
             "above_floor": A - b,
+            "offline_adds": C - b,
             "acquired": float(learned.mean()) - b,
             "retained": (A - b) / (C - b),
         }
 
 
 def layout(examples: int) -> TestLayout:
-    """Return the layout of a test set of two classes for each task, as many of each class."""
-    classes = np.arange(examples) % CLASSES
-    return TestLayout(tasks=classes // 2, strata=classes, orders=ORDERS)
+    """Return the layout of a test set with as many examples of each task."""
+    return TestLayout(tasks=np.arange(examples) % TASKS, orders=ORDERS)
 
 
 def drawn(
@@ -87,9 +87,11 @@ def drawn(
     """Draw the seeds and test examples of one study; return the function that draws its models.
 
     It takes levels, (O, n) or (S, O, n), and returns the right answers of one model for each seed
-    and order, (S, O, n). The seed's part is the same in all orders, which helps least.
+    and order, (S, O, n). The seed's part is the same in all orders, which helps least. Each example
+    is of one of its task's two classes, at random.
     """
-    hard = CLASS_LEVELS[where.strata] + chance.standard_normal(len(where.tasks))
+    classes = 2 * where.tasks + chance.integers(2, size=len(where.tasks))
+    hard = CLASS_LEVELS[classes] + chance.standard_normal(len(where.tasks))
     all_models = SHARED * chance.standard_normal(seeds)
 
     def right(levels: np.ndarray) -> np.ndarray:

@@ -1,10 +1,19 @@
 """Laws of the intervals: closed forms for each source of error alone, brute force for both."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from probe.analysis.intervals import mean_of, ratio_of
+from probe.analysis.intervals import (
+    Estimate,
+    at_least_binomial,
+    mean_of,
+    mean_over_examples,
+    ratio_of,
+    ratio_over_examples,
+)
 from probe.analysis.variance import Design
 from probe.errors import InputError
 
@@ -54,6 +63,37 @@ def test_with_seeds_alone_it_is_the_t_interval():
     low, high = stats.t.interval(0.9, 3, seeds.mean(), stats.sem(seeds))
     assert (got.value, got.low, got.high) == pytest.approx((seeds.mean(), low, high), rel=1e-9)
     assert got.seeds == 4
+
+
+def test_of_these_networks_it_is_the_t_interval_over_examples():
+    A, b, C = paired()
+    of_networks = mean_over_examples(uniform(400), A)
+    by_example = A.mean(axis=0)
+    expected = stats.t.interval(0.95, 399, by_example.mean(), stats.sem(by_example))
+    assert (of_networks.low, of_networks.high) == pytest.approx(expected, rel=1e-9)
+    assert of_networks.seed_values == pytest.approx(A.mean(axis=1))
+    ratio = ratio_over_examples(uniform(400), A - b, C - b)
+    at_end = mean_over_examples(uniform(400), A - b - ratio.high * (C - b))
+    assert at_end.high == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize(("count", "n"), [(1, 30), (15, 30), (30, 30), (40, 1000)])
+def test_bounds_of_a_share_are_exact_and_have_its_sign(count, n):
+    exact = stats.binomtest(count, n).proportion_ci(0.95, "exact")
+    for sign in (1, -1):
+        share = sign * count / n
+        narrow = Estimate(value=share, low=share, high=share, seeds=1)
+        ends = at_least_binomial(narrow, np.full(n, 1 / n))
+        widened = sorted((sign * ends.low, sign * ends.high))
+        assert widened == pytest.approx([exact.low, exact.high], rel=1e-9)
+        assert at_least_binomial(replace(narrow, low=-2, high=2), np.full(n, 1 / n)).high == 2
+
+
+def test_what_no_example_shows_may_be_missed_in_5_percent_of_cases():
+    none = Estimate(value=0, low=0, high=0, seeds=1)
+    bounds = at_least_binomial(none, np.full(300, 1 / 300))
+    assert bounds.low == -bounds.high
+    assert stats.binom.pmf(0, 300, bounds.high) == pytest.approx(0.05)
 
 
 def paired():

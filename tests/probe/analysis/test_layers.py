@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from probe.analysis.intervals import mean_of, mean_over_examples
 from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
+from probe.analysis.variance import Design
 
 TASKS = np.array([0] * 20 + [1] * 40 + [2] * 30)
 LAYOUT = TestLayout(
     tasks=TASKS,
-    strata=2 * TASKS + np.arange(90) % 2,
     orders=np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]]),
 )
 S = 4
@@ -43,6 +44,33 @@ def test_where_only_the_ends_were_measured_nothing_is_called_forgotten():
     learned = {q for q in table(made) if q[0] in ("never_learned", "acquired")}
     assert learned == {("never_learned", 3), ("acquired", 3)}
     assert not [q for q in table(made) if q[0].startswith("forgotten")]
+
+
+def test_intervals_speak_of_a_training_from_three_on_and_else_of_these_networks():
+    """Seeds that only retrain one network vary, too, though they are no trainings."""
+    e = draw(0.8) * 1.0 - draw(0.6, seed=1)
+    rows = {3: np.repeat(draw(0.6, seed=1)[:, None], 3, axis=1)}
+    design = Design(np.full(90, 1 / 90), TASKS)
+    for trainings, mean in ((None, mean_of), (3, mean_of), (2, mean_over_examples), (1, mean_of)):
+        made = LayerOutcomes(rows=rows, ceiling=draw(0.8), trainings=trainings)
+        got, expected = table(made)["missing", None], mean(design, e)
+        assert (got.low, got.high) == (expected.low, expected.high)
+        assert made.of_training == (trainings in (None, 3))
+
+
+def test_one_network_that_is_right_on_all_examples_may_be_wrong_on_others():
+    right = np.ones((1, 3, 90), bool)
+    made = LayerOutcomes(rows=dict.fromkeys((1, 2, 3), right), ceiling=right[:, 0])
+    got = table(made)
+    assert got["accuracy", None].low < got["accuracy", None].high == 1
+    assert got["forgotten", 1].low < 0 < got["forgotten", 1].high
+
+
+def test_at_the_first_layer_nothing_is_inherited():
+    rows = outcomes().rows
+    made = outcomes(upstream={1: rows[3], 2: rows[3]}, block={1: rows[1], 2: rows[2]})
+    inherited = table(made)["inherited", None]
+    assert (inherited.low, inherited.high) == (0, 0)
 
 
 def test_no_interval_of_a_difference_leaves_what_is_possible():

@@ -229,8 +229,12 @@ def test_results_do_not_depend_on_the_default_dtype_or_device() -> None:
     networks = {tasks_seen: net() for tasks_seen in range(3)}
 
     def tables() -> Any:
-        measure = {"offline": "train", "readouts": ["retrain", "linear", "ncm", "knn"]}
-        result = analyze(networks, DATA, DATA, [[0], [1]], ["1"], **measure)
+        result = analyze(
+            *(networks, DATA, DATA, [[0], [1]], ["1"]),
+            offline="train",
+            readouts=["retrain", "linear", "ncm", "knn"],
+            recipe=SHORT,
+        )
         return {name: table for name, table in result.tables().items() if name != "times"}
 
     expected = tables()

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from probe.results.controls import control_rows
-from probe.results.layers import layout_of
 from probe.results.run_directory import read_plan
 from probe.results.tables import read_results
-from probe.tasks import TestExamples
 from tests.scenarios.probed import predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
 
@@ -27,11 +25,8 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
     assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
     found = {row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")}
     assert found == {"linear"}
-
-
-def test_examples_of_another_task_or_class_are_of_another_stratum():
-    test = TestExamples(labels=np.tile([0, 0, 1, 1], 2), tasks=np.repeat([0, 1], 4))
-    assert len(set(layout_of(test, [(0, 1)]).strata)) == 4
+    scopes = [{row["scope"] for row in rows(run, "statements")} for run in (study, tiny)]
+    assert scopes == [{"network"}, {"training"}]  # of two seeds and of three
 
 
 def test_what_is_memorized_is_a_mean_over_orders(study):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from probe.analysis.intervals import SeedMean
-from probe.by_layer.jobs import jobs_of, readout_keys
+from probe.by_layer.jobs import jobs_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.report import ReportSpec
 from probe.extensions import MetricEntry
@@ -130,32 +130,3 @@ def test_scores_converged_if_their_history_did_or_no_note_denies_it(
     measured = measurement({"single": [[1, 0], [0, 1]]}, history=history, notes=notes)
     result = job_result(PLAN, JOBS["finetune", "0"], {Key(2): measured})
     assert result.output[2].converged == converged
-
-
-@pytest.mark.parametrize(
-    ("epochs", "fall", "linear", "converged"),
-    [
-        (200, 0.002, 90, False),
-        (200, 0.002, 62, True),
-        (200, 0.0001, 90, True),
-        (9, 0.002, 90, True),
-    ],
-)
-def test_a_slow_retraining_below_the_linear_readout_has_not_converged(
-    epochs: int, fall: float, linear: int, converged: bool
-) -> None:
-    """By each epoch alone it is level; of 100 test examples 60 are right."""
-    raw = {"name": "slow", "scenario": {"data": "digits"}, "learners": {"finetune": {}}}
-    raw["network"] = {"name": "mlp", "features": ["hidden1"]}
-    plan = named_plan(raw, (("a", (0,)), ("b", (1,))))
-    job = jobs_of(plan)[0]
-    losses = (2.3, *(1.9 - fall * epoch for epoch in range(epochs)))
-    history = History(losses=losses, accuracies=(0.6,) * epochs)
-    measurements = {}
-    for key in readout_keys(plan, job):
-        right, given = (linear, {}) if key.readout == "linear" else (60, {"history": history})
-        table = [[right - 10, 90 - right], [0, 10]]
-        measurements[key] = measurement({"single": table}, **given)
-    found = job_result(plan, job, measurements).downstream
-    (own,) = (s for r, s in found.items() if (r.readout_name, r.tasks_seen) == ("retrain", 2))
-    assert (history.converged, own.converged, not own.notes) == (True, converged, converged)

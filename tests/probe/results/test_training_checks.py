@@ -3,7 +3,6 @@
 import copy
 from collections import OrderedDict
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,10 +12,9 @@ from torch import nn
 import probe
 from probe.analysis.statements import STATEMENTS, UNFINISHED
 from probe.by_layer.head_predictions import Head
-from probe.by_layer.measurement import Key
 from probe.results.layers import layers_of
 from probe.results.repeats import EQUAL, repeated_networks
-from probe.results.result import JobResult, Scores, _with_notes_on_slow
+from probe.results.result import JobResult
 from probe.results.run_directory import read_plan
 from probe.results.tables import read_results
 from probe.results.training_checks import check_trainings
@@ -177,18 +175,3 @@ def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
         return {row["tasks_seen"] for row in found if "near chance" in row["note"]}
 
     assert (noted((0,)), noted((0, 1))) == (set(), {1})
-
-
-@pytest.mark.parametrize(("better", "noted"), [("linear", False), ("linear+bn", True)])
-def test_a_slow_retraining_is_compared_with_the_readout_of_the_same_statistics(better, noted):
-    history = SimpleNamespace(slow=True, converged=True)
-
-    def scored(pra: float) -> Scores:
-        none = np.zeros(1)
-        values = {"depth": 1, "pra": pra, "accuracy": none, "f1": none, "right_bits": none}
-        return Scores(**values, constant=None, history=history, notes=())
-
-    pras = {"retrain+bn": 0.5, "linear": 0.5, "linear+bn": 0.5, better: 0.9}
-    downstream = {Key(1, "conv1", readout): scored(pra) for readout, pra in pras.items()}
-    after = dict(_with_notes_on_slow(downstream, size=100))
-    assert bool(after[Key(1, "conv1", "retrain+bn")].notes) == noted

@@ -151,16 +151,11 @@ def test_networks_are_unchanged_after_an_interruption(error):
 def test_equal_weights_with_another_attribute_are_another_network():
     networks = pair("gain", 2)
     networks[2].load_state_dict(networks[1].state_dict())
-    data = TESTS[0]
-    result = probe.analyze(
-        {1: networks[1], 2: networks[2]}, data, data, [[0, 1], [2, 3]], FEATURES, readouts=["linear"]
-    )
-    assert not any("bit for bit" in note for note in result.notes)
-    twin = deepcopy(networks[1])
-    same = probe.analyze(
-        {1: networks[1], 2: twin}, data, data, [[0, 1], [2, 3]], FEATURES, readouts=["linear"]
-    )
-    assert any("bit for bit" in note for note in same.notes)
+    for last, is_same in ((networks[2], False), (deepcopy(networks[1]), True)):
+        models = {1: networks[1], 2: last}
+        tasks = [[0, 1], [2, 3]]
+        result = probe.analyze(models, TESTS[0], TESTS[0], tasks, FEATURES, readouts=["linear"])
+        assert any("bit for bit" in note for note in result.notes) == is_same
 
 
 def test_both_spellings_of_one_training_agree():

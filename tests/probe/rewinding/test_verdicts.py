@@ -65,7 +65,6 @@ ABOVE, UNSURE = (Shown(low=low, high=0.4, margin=0.01) for low in (0.1, -0.1))
     ("broken", "restored", "share", "expected"),
     [
         (ABOVE, UNSURE, ABOVE, "harms"),
-        (UNSURE, ABOVE, UNSURE, "harms"),
         (ABOVE, ABOVE, UNSURE, "harms"),
         (UNSURE, UNSURE, ABOVE, "open"),
     ],

@@ -47,8 +47,8 @@ def causes(layers: Layers = LAYERS, half: float = 0.01, **totals: float) -> pd.D
     return new_table("causes", rows)
 
 
-def sentences(table: Any, notes: Any = None, **cells: Any) -> list[str]:
-    return cause_sentences(table.assign(**cells), notes).get("ft", [])
+def sentences(table: Any, **cells: Any) -> list[str]:
+    return cause_sentences(all_tables(causes=table.assign(**cells))).get("ft", [])
 
 
 def test_what_was_forgotten_what_cost_it_and_what_did_nothing() -> None:
@@ -69,7 +69,6 @@ def test_of_one_network_nothing_is_said_of_seeds_and_training_comes_first() -> N
     table = causes()
     total, *others = sentences(table, scope="network", seeds=1)
     assert [total, *others] == [f"this network: {TOTAL}", COST, "conv1, bn1: none"]
-    assert sentences(table, scope="network", seeds=2)[0].startswith("these 2 networks: ")
     networks = table.assign(scope="network", value=0.5)
     assert sentences(pd.concat([networks, table])) == sentences(table)
 
@@ -100,21 +99,6 @@ def test_of_many_layers_those_with_the_largest_shares_are_told() -> None:
     many: Layers = {f"block{k}": (0.1 + k / 1000, "costs") for k in range(9)}
     told = [text.split()[0] for text in sentences(causes(many))[1:]]
     assert told == ["block8", "block7", "block6", "block5", "5"]
-
-
-def test_a_reason_to_withhold_causes_is_told_once() -> None:
-    cells = {"learner": "ft", "order": "0"}
-    reasons = {(1, 0): 23.4, (2, 0): 31.0, (2, 1): 25.5}
-    notes = [
-        {**cells, "seed": seed, "tasks_seen": j, "note": f"causes withheld after task {j}: {x} off"}
-        for (j, seed), x in reasons.items()
-    ]
-    told = "causes after tasks 1, 2 are withheld: 23.4 to 31.0 off"
-    table = new_table("notes", notes)
-    assert sentences(causes(), table)[-1] == told
-    lost = causes({})  # its causes are not known
-    assert sentences(lost, table) == [TOTAL, told]
-    assert sentences(lost[:0], table) == [told]
 
 
 def test_pieces_are_of_the_tasks_whose_causes_are_not_withheld() -> None:

@@ -4,16 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from probe.analysis.layers import LayerOutcomes, TestLayout
 from probe.results.layers import Layer, first_layers
 from probe.tables.layer_text import layer_sheets
-from probe.tables.statement_text import budget_of
+from probe.tables.sheets import Sheet
+from probe.tables.statement_text import budget_of, named_networks
 from probe.tables.table_file import new_table
 
 T, EACH = 4, 250
 TASKS = np.repeat(np.arange(T), EACH)
-LAYOUT = TestLayout(tasks=TASKS, strata=TASKS, orders=np.arange(T)[None])
+LAYOUT = TestLayout(tasks=TASKS, orders=np.arange(T)[None])
 APART = np.array([-0.008, 0.008, -0.004, 0.004, 0.0])  # of seeds
 Levels = float | Sequence[float]
 
@@ -56,8 +58,8 @@ RUN = {"learner": "ft", "order": "0", "seed": 0, "feature": "conv1", "tasks_seen
 EPOCHS = [{**RUN, "readout": "retrain", "epoch": e, "loss": 1.0, "accuracy": 0.5} for e in (0, 16)]
 
 
-def retained_and_sentences(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
-    """Return the column `retained` by feature, and all sentences; withheld: by statement."""
+def sheets_of(*layers: Layer, **withheld: str) -> list[Sheet]:
+    """Return the sheets of layers; withheld: verdicts by statement."""
     stated = new_table("statements", (row for layer in layers for row in layer.statements()))
     stated["verdict"] = stated["statement"].map(withheld.get).fillna(stated["verdict"])
     depths = {"ft": max(layer.depth for layer in layers)}
@@ -70,8 +72,14 @@ def retained_and_sentences(*layers: Layer, **withheld: str) -> tuple[dict[str, s
         "first_layer": first_layers(stated, depths),
         "causes": new_table("causes"),
         "retraining": new_table("retraining", EPOCHS),
+        "measurements": new_table("measurements"),
     }
-    sheets = layer_sheets(tables)
+    return layer_sheets(tables)
+
+
+def retained_and_sentences(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
+    """Return the column `retained` by feature, and all sentences."""
+    sheets = sheets_of(*layers, **withheld)
     cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}
     return cells, [sentence for sheet in sheets for sentence in sheet.after]
 
@@ -82,30 +90,30 @@ def sentences(*layers: Layer, **withheld: str) -> list[str]:
 
 INTACT = [layer("conv1", 0.9), layer("conv2", 0.9)]
 FORGOTTEN = (0.7, 0.7, 0.7, 0.9)
-ALL = "less than 5 points at conv1, conv2, conv3"
-NO_LESS = f"ft: no layer acquires less than offline by more than the margin; {ALL}"
+ALL = "less than 1 point at conv1, conv2, conv3"
+NO_LESS = f"no layer of ft acquires less than offline by more than the margin; {ALL}"
 NONE_FORGOTTEN = (
-    "ft: no layer forgets by more than the margin; less than 5 points on tasks 1 to 3 at conv1, "
+    "no layer of ft forgets by more than the margin; less than 1 point on tasks 1 to 3 at conv1, "
     "conv2, conv3"
 )
 
 
 def test_what_is_forgotten_never_learned_or_neither():
-    nothing = f"ft: no layer falls below the ceiling by more than the margin; {ALL}"
+    nothing = f"no layer of ft falls below the ceiling by more than the margin; {ALL}"
     assert sentences(*INTACT, layer("conv3", 0.9)) == [nothing, NONE_FORGOTTEN, NO_LESS]
     assert sentences(*INTACT, layer("conv3", FORGOTTEN, 0.9)) == [
         "ft falls below the ceiling, first at conv3: 15.0 points [12.8, 17.2] at conv3; less than "
-        "5 points at conv1, conv2",
+        "1 point at conv1, conv2",
         "ft forgets, first at conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at conv3; less than "
-        "5 points on tasks 1 to 3 at conv1, conv2",
+        "1 point on tasks 1 to 3 at conv1, conv2",
         NO_LESS,
     ]
     assert sentences(*INTACT, layer("conv3", (0.9, 0.8, 0.7, 0.6)))[1:] == [
         NONE_FORGOTTEN,
         "ft acquires less than offline, first at conv3: 15.0 points [12.8, 17.2] at "
-        "conv3; less than 5 points at conv1, conv2",
+        "conv3; less than 1 point at conv1, conv2",
         "ft learns each task worse, on average: 10.0 points per task [8.2, 11.8] at conv3; "
-        "less than 1.7 points per task at conv1, conv2",
+        "less than 0.4 points per task at conv1, conv2",
     ]
 
 
@@ -124,11 +132,50 @@ def test_what_cannot_be_retained_has_its_reason():
 
 
 def test_a_collapsed_seed_leaves_the_question_open():
-    assert sentences(*INTACT, layer("conv3", 0.7, seeds=[*APART[:4], -0.5]))[0] == (
-        "ft: no layer is shown to fall below the ceiling; inconclusive: 30.0 points "
-        "[2.2, 57.8] at conv3 (seeds: 20.8, 19.2, 20.4, 19.6, 70.0); less than 5 points at conv1, "
+    assert sentences(*INTACT, layer("conv3", 0.7, seeds=[*APART[:4], -0.6]))[0] == (
+        "no layer of ft is shown to fall below the ceiling; inconclusive: 32.0 points "
+        "[-1.4, 65.4] at conv3 (seeds: 20.8, 19.2, 20.4, 19.6, 80.0); less than 1 point at conv1, "
         "conv2; about 6 seeds would narrow this down"
     )
+
+
+def test_a_share_is_shown_where_its_interval_is_narrow():
+    for spread, shown in (0, "60 [56, 64]"), (10, "at most 76"), (30, "cannot tell"):
+        cells, _ = retained_and_sentences(layer("conv3", 0.7, seeds=spread * APART))
+        assert cells == {"conv3": shown}
+
+
+def test_more_than_offline_adds_is_said_in_three_signed_numbers():
+    (sheet,) = sheets_of(layer("conv1", 0.3, 0.34))
+    assert sheet.after[2:] == [
+        "ft acquires less than offline, first at conv1: by more than offline adds at conv1",
+        "at conv1 offline adds 50.0 points, this layer had added -7.0, and has lost 4.0 since",
+    ]
+    assert dict(zip(sheet.columns, *sheet.lines, strict=True))["never learned"] == "-"
+
+
+def test_of_one_training_sentences_speak_of_this_network():
+    text = sentences(layer("conv1", FORGOTTEN, 0.9, seeds=[0.0]))
+    assert [sentence.partition(": ")[0] for sentence in text] == ["this network"] * 3
+    assert "ft forgets, first at conv1: 20.0 points on tasks 1 to 3 [17.1, 23.0]" in text[1]
+    assert "seed" not in str(text)
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "name"),
+    [
+        ({("0", 0): 0.5}, "this network"),
+        ({("0", 0): 0.5, ("0", 1): 0.5}, "this network"),  # retrained twice
+        ({("0", 0): 0.5, ("0", 1): 0.6}, "these 2 networks"),
+        ({("0", 0): 0.5, ("1", 0): 0.5}, "these 2 networks"),
+    ],
+)
+def test_networks_are_counted_by_training(accuracies, name):
+    rows = [
+        {**RUN, "order": order, "seed": seed, "feature": "", "metric": "accuracy", "value": value}
+        for (order, seed), value in accuracies.items()
+    ]
+    assert named_networks({"measurements": new_table("measurements", rows)}, "ft") == name
 
 
 def test_what_is_withheld_has_its_reason_whatever_has_converged():
@@ -137,28 +184,26 @@ def test_what_is_withheld_has_its_reason_whatever_has_converged():
     assert sentences(*layers)[1].endswith(f"tasks 1 to 3 at conv1, conv2; {not_judged}")
     text = sentences(*layers, below_ceiling="no ceiling", forgets="near chance")
     assert text[:2] == [
-        "ft: no layer is shown to fall below the ceiling; not judged, as offline training is less "
-        "accurate than a learner, at conv1, conv2, conv3",
-        "ft: no layer is shown to forget; not judged, as a run is near chance on its "
+        "no layer of ft is shown to fall below the ceiling; not judged, as offline training is "
+        "less accurate than a learner, at conv1, conv2, conv3",
+        "no layer of ft is shown to forget; not judged, as a run is near chance on its "
         "first task, at conv1, conv2, conv3",
     ]
     assert text[2].endswith(f"at conv1, conv2; {not_judged}")
 
 
-def test_a_retraining_names_its_budget_and_what_its_second_half_moved():
-    """Where it is more than the margin of 5 points."""
-    intact = [replace(x, readout="retrain") for x in INTACT]
-    last = layer("conv3", FORGOTTEN, 0.9, readout="retrain")
-    for before, moved in (
-        (0.55, ", 20.0 fewer than for 8"),
-        (0.74, ""),
-        (0.85, ", 10.0 more than for 8"),
-    ):
-        half = replace(last.outcomes, rows=layer("conv3", before).outcomes.rows)
-        conv3 = replace(last, outcomes=replace(last.outcomes, half=half))
-        assert sentences(*intact, conv3)[0] == (
-            f"retrained for 16 epochs, ft falls below the ceiling, first at conv3: 15.0 points "
-            f"[12.8, 17.2] at conv3{moved}; less than 5 points at conv1, conv2"
+def test_a_retraining_states_nothing_that_is_shown_to_move_by_more_than_a_point():
+    """It names its budget; what may have moved by less is no reason."""
+    last = layer("conv1", FORGOTTEN, 0.9, readout="retrain")
+    for before, moves in (0.55, True), (0.74, False), (0.85, True):
+        half = replace(last.outcomes, rows=layer("conv1", before, FORGOTTEN).outcomes.rows)
+        text = sentences(replace(last, outcomes=replace(last.outcomes, half=half)))[0]
+        assert text.startswith("retrained for 16 epochs, ")
+        assert text.endswith(
+            "; not judged, as its value still moved by more than a point in the second half of the "
+            "retraining, at conv1"
+            if moves
+            else "ft falls below the ceiling, first at conv1: 15.0 points [12.8, 17.2] at conv1"
         )
 
 
@@ -172,22 +217,12 @@ def test_the_epochs_of_a_multiple_follow_from_the_longest_retraining():
 def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():
     """The first of all, so that none before it can be excluded."""
     few = layer("conv1", 0.9, seeds=APART[:2])
-    assert sentences(few, INTACT[1], layer("conv3", FORGOTTEN, 0.9))[1] == (
+    text = sentences(few, INTACT[1], layer("conv3", FORGOTTEN, 0.9))
+    assert text[1] == (
         "ft forgets, first between conv1 and conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at "
-        "conv3; less than 5 points on tasks 1 to 3 at conv2; not judged, as fewer than three seeds "
-        "are finished, at conv1"
+        "conv3; less than 1 point on tasks 1 to 3 at conv2"
     )
-    assert sentences(few) == ["ft: 2 of the 3 seeds that statements need"]
-
-
-def test_readouts_that_name_other_layers_are_told_apart():
-    linear = (*INTACT, layer("conv3", 0.6))
-    for level, differing in ((0.6, True), (0.9, False)):
-        levels = enumerate((level, level, 0.6), 1)
-        retrained = [layer(f"conv{depth}", last, readout="retrain") for depth, last in levels]
-        text = "\n".join(sentences(*linear, *retrained))
-        said = "linear and retrain differ on where ft falls below the ceiling first: retraining"
-        assert (said in text) == differing == (" differ on where ft falls" in text)
+    assert text[-1] == "fewer than three seeds are finished at conv1"
 
 
 def test_that_the_output_learned_less_is_stated_where_it_is_shown_and_never_denied():

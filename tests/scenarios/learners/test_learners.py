@@ -41,7 +41,13 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "given"), CASES)
+FREEZING: list[tuple[str, dict[str, Any]]] = [
+    ("rwalk", {"freeze": ["0", "1"]}),
+    ("si", {"freeze": ["0"], "freeze_from": 3}),
+]
+
+
+@pytest.mark.parametrize(("kind", "given"), CASES + FREEZING)
 def test_a_learner_continued_from_its_state_is_the_learner(
     kind: str, given: dict[str, Any]
 ) -> None:

@@ -60,6 +60,8 @@ CHANGES = [
         for n, v in RECIPE.items()
     ),
     *(("learners", "finetune", {"exemplars": exemplars}) for exemplars in EXEMPLARS),
+    *(("learners", kind, {"freeze": ["conv1"]}) for kind in ("er", "finetune")),
+    *(("learners", kind, {"freeze": ["conv1"], "freeze_from": 1}) for kind in ("er", "finetune")),
     ("learners", "finetune", {"loss_classes": "task"}),
     ("learners", "er", {"memory_per_class": 127}),
     ("learners", "er", {"loss_classes": "seen"}),

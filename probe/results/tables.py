@@ -162,7 +162,7 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
 def _exact(row: Row, unsaid: Withheld) -> Row:
     """Return a row of layers, without an interval where no prediction can differ."""
     is_unchanged = unsaid.get((row["learner"], row["feature"], "forgets")) == "unchanged"
-    if is_unchanged and row["quantity"].startswith("forgotten") and row["value"] == 0:
+    if is_unchanged and row["quantity"] == "forgotten":
         return {**row, "low": 0.0, "high": 0.0}
     return row
 

@@ -67,7 +67,7 @@ def attributes_of(model: nn.Module) -> dict[Attribute, object]:
     values: dict[Attribute, object] = {}
     for path, module in model.named_modules():
         for name, value in vars(module).items():
-            if name not in _TORCH and (value or name not in _HOOKS):
+            if name not in _TORCH and (name not in _HOOKS or value):
                 values[Attribute(path, name)] = value
     return values
 

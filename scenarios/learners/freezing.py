@@ -53,6 +53,7 @@ def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
         model: The network.
         names: The dotted names of the layers.
 
+    >>> import torch
     >>> model = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2))
     >>> with frozen(model, ["0"]):
     ...     _ = model.train()(torch.ones(3, 2))

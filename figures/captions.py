@@ -131,7 +131,7 @@ def mean_over(rows: pd.DataFrame) -> str:
 
 
 def _of_networks(rows: pd.DataFrame) -> bool:
-    return "scope" in rows and bool((rows["scope"] == NETWORK).all())
+    return NETWORK in set(rows.get("scope", ()))
 
 
 def over_seeds(rows: pd.DataFrame) -> str:

@@ -38,7 +38,6 @@ _BROKEN = Appearance("what its change breaks by itself", "#1b1b1b", "^", "-")
 _RESTORED = Appearance("what putting only it back returns", "#1b1b1b", "o", "-", filled=False)
 _READOUT = Appearance("what its readout forgot", "0.4", "D", "-")
 _KEYS: list[Entry] = [_SHARE, _BROKEN, _RESTORED, _READOUT]
-_LEGEND = "Lines are 95 % intervals, words at the right edge are verdicts"
 _OFFSET = 0.24  # of a mark from the middle of its row, in rows
 _ROW, _PAGE = 0.24, 6.4  # inches: height of a row, and of all rows of a page
 _TITLE = 36  # letters in a line
@@ -88,7 +87,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for k in range(max(map(len, blocks))):
         _align([panels[k] for panels in blocks if k < len(panels)], most)
     grid = [axes for panels in blocks for axes in panels]
-    page.legend(_KEYS if has_readouts else _KEYS[:-1], _LEGEND, joined=False)
+    page.legend(
+        _KEYS if has_readouts else _KEYS[:-1],
+        "Lines are 95 % intervals, words at the right edge are verdicts",
+        joined=False,
+    )
     page.describe(learners, *_sentences(causes, pd.concat(contents.values())))
     row = min(_ROW, _PAGE / (most * len(grid) / columns))
     return page.fit(grid, ("Points of accuracy", ""), height=page.scale * row * most)

@@ -103,13 +103,12 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
 
 def _never_learned(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
     """Return what layers never learned, right after each task."""
-    of = "of what offline training learns"
     beyond = three_numbers(layers)
     learns = where(rows, statement="learns_less").dropna(subset="low")
     learns = learns[~learns["feature"].isin(beyond)]
     never, unclear = where(learns, verdict="yes"), where(learns, verdict="open")
     return [
-        *_verdict("never learned", never, of),
+        *_verdict("never learned", never, "of what offline training learns"),
         *beyond.values(),
         *(f"cannot tell: {text}" for text in _verdict("", unclear, "never learned")),
     ]

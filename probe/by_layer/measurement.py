@@ -18,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from probe.rewinding.correspondence import SIGNED
 from probe.tables.schemas import LARGEST
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
@@ -41,7 +40,6 @@ HALF = "half"
 """The name of a retraining's predictions after half of its epochs, beside those of its head."""
 
 _JOIN = " + "
-_SIGNED = ("cka", *SIGNED)  # values that may be negative
 
 
 def put_back(blocks: Iterable[str]) -> str:
@@ -264,7 +262,7 @@ def _from_details(text: str) -> dict[str, Any]:
     record = json.loads(text)
     cost, history = record.get("cost"), record.get("history")
     values = {name: x or 0 for name, x in record.get("values", {}).items()}
-    numbers = [abs(x) if name.startswith(_SIGNED) else x for name, x in values.items()]
+    numbers = [abs(x) if name.startswith("cka") else x for name, x in values.items()]
     numbers += [record.get("seconds", 0), cost["seconds"] if cost else 0]
     amounts = cost["cost"].values() if cost else ()
     shares = (values.get(name, 0) for name in ("dead", "dormant", "control"))

@@ -142,5 +142,4 @@ def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Ite
     for row in records(where(tables["layers"], **layer, quantity=quantity)):
         tasks = "all tasks" if row.task_position is None else f"j = {row.task_position}"
         interval = "" if math.isnan(row.low) else f" [{row.low:.4f}, {row.high:.4f}]"
-        seeds = f", seeds: {row.seeds}" if row.seeds > 1 else ""
-        yield f"layers.csv, {tasks}: {row.value:.4f}{interval}{seeds}"
+        yield f"layers.csv, {tasks}: {row.value:.4f}{interval}, trainings: {row.seeds}"

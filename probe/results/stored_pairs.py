@@ -80,7 +80,7 @@ def _rewinding(run: JobResult, j: int, score: str, hybrids: int) -> Rewinding:
             tuple(blocks_put_back(name)): _scores(rewound, name, score)
             for name in rewound.predicted
         },
-        of_task=np.asarray(rewound.test.tasks == run.job.tasks[j - 1]),
+        of_task=rewound.test.tasks == run.job.tasks[j - 1],
         limit=hybrids,
         seed=run.job.seed,
     )

@@ -26,7 +26,7 @@ from probe.notes import constant
 from probe.results.causes import cause_rows, withheld_notes
 from probe.results.controls import control_rows
 from probe.results.layers import Layer, first_layers, layers_of
-from probe.results.repeats import Withheld, repeated_networks
+from probe.results.repeats import repeated_networks
 from probe.results.result import JobResult, Results, job_result, main_head
 from probe.results.run_directory import describe, store_of
 from probe.results.scores import metric_rows, user_scores
@@ -119,7 +119,7 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
         ],
         "costs": [{**run, **asdict(training.cost)} for run, training in costs],
         "times": [{**run, "seconds": training.seconds} for run, training in costs],
-        "layers": [_exact(row, unsaid) for layer in layers for row in layer.rows()],
+        "layers": [row for layer in layers for row in layer.rows()],
         "statements": [
             {**row, "verdict": verdict_of(layer, row)}
             for layer in layers
@@ -157,14 +157,6 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
         "measurements": measurements,
         "summary": summarize(summarized),
     }
-
-
-def _exact(row: Row, unsaid: Withheld) -> Row:
-    """Return a row of layers, without an interval where no prediction can differ."""
-    is_unchanged = unsaid.get((row["learner"], row["feature"], "forgets")) == "unchanged"
-    if is_unchanged and row["quantity"] == "forgotten":
-        return {**row, "low": 0.0, "high": 0.0}
-    return row
 
 
 def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) -> None:

@@ -24,7 +24,7 @@ _SCALARS = (
     *(int, float, complex, str, bytes, slice, range, Enum),
     *(torch.dtype, torch.device, np.generic, type(None)),
 )
-_DEPTH = 8  # of objects within objects that are compared: a value may hold itself
+_DEPTH = 4  # of objects within objects that are compared: a value may hold itself
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 # Modes are set by whoever calls, and torch's own dictionaries hold no values of the user.
 _TORCH = vars(nn.Module()).keys() - set(_HOOKS)
@@ -96,9 +96,19 @@ def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
     """
     earlier = attributes_of(before)
     later = attributes_of(now)
+    classes = {path: type(module).__qualname__ for path, module in before.named_modules()}
     plain: dict[Attribute, object] = {}
     others: list[str] = []
+    same = []
+    # A module that has come since, as a new head, has no earlier values.
+    for path, module in now.named_modules():
+        if classes.get(path) == type(module).__qualname__:
+            same.append(path)
+        elif path in classes:
+            others.append(f"the class of {path or 'the network'}")
     for key in dict.fromkeys([*later, *earlier]):
+        if key.module not in same:
+            continue
         old = earlier.get(key, ABSENT)
         new = later.get(key, ABSENT)
         if old is new or _text(old) == _text(new):

@@ -110,6 +110,8 @@ def causes(
     if not isinstance(test, Sequence):
         raise InputError(f"test must be a list of (x, y), one for each task, got {test!r:.40}")
     model = models if isinstance(models, Model) else Model(models)
+    if model.task_aware:
+        raise InputError("causes has no task ids: use analyze, or a score that knows the task")
     by_seed = [_checked(networks, len(test)) for networks in _by_seed(model.network)]
     tests = _Tests(model=model, score=score, data=test, batch_size=batch_size)
     runs = [tests.positions(networks, features, hybrids) for networks in by_seed]
@@ -189,7 +191,7 @@ class _Tests:
         T = max(networks)
         last = copied(unwrapped(networks[T])).eval()
         facts = self._facts(last, features)
-        blocks = blocks_of(last, facts.values(), OUTPUT)
+        blocks = blocks_of(last, facts.values(), "logits" if OUTPUT in facts else OUTPUT)
         self.blocks = tuple(blocks)
         positions = {}
         for j in sorted(networks.keys() - {T}):
@@ -215,8 +217,9 @@ class _Tests:
             limit=hybrids,
         )
         saved = self._scores(earlier, j)
-        # What has grown since competes in a hybrid, and not in the network as it was saved.
-        with rewound(last, changed.values(), before, grown=False):
+        outputs = [self._logits(network, j).shape[-1] for network in (earlier, last)]
+        # Outputs that have come since compete in a hybrid, and not in the network as it was saved.
+        with rewound(last, changed.values(), before, grown=outputs[0] == outputs[1]):
             broken_law = law_failure(saved, self._scores(last, j), before.others)
         comparison = Comparison(
             model=last,
@@ -227,7 +230,7 @@ class _Tests:
             run=partial(self._logits, position=j),
         )
         hidden = [name for name in facts if name in changed]
-        chance = 1 / self._logits(last, j).shape[1] if self.score == "accuracy" else None
+        chance = 1 / outputs[1] if self.score == "accuracy" else None
         doubt = unrelated(comparison.relations(), hidden) or deficit_doubt(result, chance)
         return position_of(result, self.blocks, saved, broken_law, doubt)
 

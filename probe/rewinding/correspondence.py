@@ -61,10 +61,6 @@ Relations = Mapping[str, Relation]
 """The relation of each hidden block whose units could be compared, by depth."""
 
 
-SIGNED = ("itself.", "best.")
-"""The beginnings of the names of correlations among stored values."""
-
-
 def relation_values(relations: Relations) -> dict[str, float]:
     """Return relations as numbers by name; `relations_in` is the inverse.
 
@@ -109,7 +105,8 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
     failing = [name in present and present[name].is_unrelated for name in hidden]
     in_a_row = any(first and second for first, second in pairwise(failing))
     renumbered = any(relation.renumbered > 0 for relation in present.values())
-    if not (renumbered or in_a_row or (len(hidden) > 1 and all(failing))):
+    all_fail = len(hidden) > 1 and all(failing)
+    if not (renumbered or in_a_row or all_fail):
         return ""
     scores = [
         f"{name} ({relation.itself:.2f} of {relation.best:.2f})"
@@ -215,7 +212,7 @@ class Comparison:
         units = {OUTPUT: _rows(logits)}
         for feature, name in zip(features, modules, strict=True):
             tensors = outputs.get(name, [])
-            if len(tensors) == len(self.facts[feature].value) == 1:
+            if tensors and len(tensors) == len(self.facts[feature].value):
                 rows = by_unit(tensors[0], self.facts[feature].value[0])
                 if rows is not None:
                     units[feature] = rows
@@ -277,10 +274,10 @@ def _standard(value: Tensor) -> Tensor:
 
 
 def _agreement(table: Tensor, order: Tensor | None = None) -> float:
-    """Return the mean correlation of units in an order, without those that were constant."""
+    """Return the mean correlation of units in an order, at least 0, without constant ones."""
     varies = table.abs().amax(1) > 0
     values = (table if order is None else table[:, order]).diagonal()[varies]
-    return float(values.mean()) if values.numel() else 0.0
+    return max(float(values.mean()), 0.0) if values.numel() else 0.0
 
 
 def _related(earlier: Tensor, later: Tensor) -> tuple[Relation, Tensor]:

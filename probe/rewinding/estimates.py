@@ -25,7 +25,7 @@ from probe.tables.schemas import NETWORK, TRAINING, Row
 Name = tuple[str, str]
 """A block, empty for the whole network, and a quantity."""
 
-_FEW = 10  # examples that differ, from which their number varies as a t interval says
+_FEW = 10  # examples unlike the others, from which their number varies as a t interval says
 _WIDTH = 1.96  # half the width of an interval over the standard error that drawing orders adds
 
 
@@ -158,8 +158,9 @@ class Study:
             estimate = mean_of(design, mean.values)
         else:
             estimate = mean_over_examples(design, mean.values)
-        # A t interval trusts the few examples that differ.
-        is_rare = np.count_nonzero(mean.values.any(axis=0)) < _FEW
+        # A t interval trusts examples that happen to agree.
+        _, counts = np.unique(mean.values.mean(axis=0), return_counts=True)
+        is_rare = counts.sum() - counts.max() < _FEW
         if self.is_accuracy and is_rare and not is_unchanged:
             estimate = at_least_binomial(estimate, mean.examples.weights)
         if mean.error:
@@ -167,10 +168,9 @@ class Study:
             upper = math.hypot(estimate.high - estimate.value, _WIDTH * mean.error)
             low, high = estimate.value - lower, estimate.value + upper
             estimate = replace(estimate, low=low, high=high)
-        if not self.is_accuracy:
-            return estimate
         # Nothing beyond can be true of a difference of two accuracies.
-        return replace(estimate, low=max(estimate.low, -1.0), high=min(estimate.high, 1.0))
+        most = 1.0 if self.is_accuracy else math.inf
+        return replace(estimate, low=max(estimate.low, -most), high=min(estimate.high, most))
 
     def _verdict(
         self, estimates: Mapping[Name, Estimate], block: str, unchanged: frozenset[str]

@@ -59,14 +59,14 @@ def law_failure(saved: Floats, put_back: Floats, others: Sequence[str]) -> str:
         put_back: The scores of the last network with all blocks put back, (n,).
         others: The names of what differs and cannot be put back.
     """
+    if others:
+        return f"what cannot be put back differs: {listed(others)}"
     if np.allclose(saved, put_back, rtol=_CLOSE, atol=_CLOSE, equal_nan=True):
         return ""
-    what = f"{listed(others)} differ"
-    if not others:
-        what = "something outside its modules differs, such as stored examples"
-    if len(others) == 1:
-        what = f"{others[0]} differs"
-    return f"with all layers put back it is not the earlier network, as {what}"
+    return (
+        "with all layers put back it is not the earlier network: something outside its modules "
+        "differs, such as stored examples"
+    )
 
 
 def deficit_doubt(result: Rewinding, chance: float | None) -> str:

@@ -76,10 +76,9 @@ def _of_layers(over_all: _Rows) -> Iterator[str]:
     shares = [row for (quantity, _), row in over_all.items() if quantity == "attributed"]
     decided = [row for row in shares if row.verdict not in _NOTHING]
     decided.sort(key=lambda row: -abs(row.value))
-    shown = decided[:_MOST] if len(decided) > _MOST + 1 else decided
-    for row in shown:
+    for row in decided[:_MOST]:
         yield _of_layer(row, over_all)
-    if len(shown) < len(decided):
+    if len(decided) > _MOST:
         yield f"{len(decided) - _MOST} more layers: see the table causes"
     if unchanged := [row.feature for row in shares if row.verdict == "none"]:
         yield f"{_listed(unchanged)}: none"

@@ -46,8 +46,7 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _freezes_something(self) -> Self:
         if self.freeze_from != _FREEZE_FROM and not self.freeze:
-            remedy = "name modules in freeze, or leave it out"
-            raise ValueError(f"freeze_from = {self.freeze_from} freezes nothing: {remedy}")
+            raise ValueError(f"freeze_from = {self.freeze_from} freezes nothing: name modules")
         return self
 
     @property

@@ -88,7 +88,7 @@ def test_what_cannot_be_put_back_withholds_causes_and_own_change():
     networks[2].forward = MethodType(lambda self, x: forward(self, x).roll(1, 1), networks[2])
     result = analyzed(networks)
     assert any("causes withheld after task 1" in note for note in result.notes)
-    assert any("forward differs" in note for note in result.notes)
+    assert any("differs: forward" in note for note in result.notes)
     assert result.causes().empty
     assert not set(result.layers()["quantity"]) & {"own", "inherited"}
     # Healthy networks have both.

@@ -62,6 +62,13 @@ class Net(nn.Module):
         return self.last(h.relu()) * (1 if self.sign == "plus" else -1)
 
 
+class Prompted(Net):
+    """A network whose input is moved by a prompt of some rows."""
+
+    def forward(self, x):
+        return super().forward(x + 5 * self.prompt.sum(0))
+
+
 def pair(kind: str, seed: int) -> dict[int, nn.Module]:
     """Return two networks of one training, of which the second differs by what the kind names."""
     generator = torch.Generator().manual_seed(seed)
@@ -124,11 +131,29 @@ def test_what_cannot_be_put_back_is_named_and_nothing_is_said_of_causes():
     networks = pair("chain", 0)
     original = Net.forward
     networks[2].forward = MethodType(lambda self, x: -original(self, x), networks[2])
-    with pytest.warns(UserWarning, match="causes withheld after task 1: .*forward differs"):
+    with pytest.warns(UserWarning, match="causes withheld after task 1: .* forward"):
         result = probe.causes(networks, TESTS, features=FEATURES)
     assert set(result["verdict"]) == {"withheld"}
     assert result["share"].isna().all()
     assert math.isnan(result.attrs["lost"][0])
+
+
+def test_a_hook_is_named_even_if_the_earlier_network_would_not_mind():
+    networks = pair("chain", 4)
+    networks[2].last.register_forward_hook(lambda module, inputs, output: output * 2)
+    with pytest.warns(UserWarning, match="last._forward_hooks"):
+        assert set(probe.causes(networks, TESTS, features=FEATURES)["verdict"]) == {"withheld"}
+
+
+def test_rows_that_come_without_new_outputs_are_no_competition():
+    """As of a prompt that grows: with all blocks put back it is not the earlier network."""
+    networks = pair("chain", 5)
+    for j, rows in ((1, 1), (2, 2)):
+        networks[j].prompt = nn.Parameter(torch.ones(rows, D) * j)
+        networks[j].__class__ = Prompted
+    with pytest.warns(UserWarning, match="causes withheld after task 1"):
+        long = probe.causes(networks, TESTS, features=FEATURES, long=True)
+    assert "competition" not in set(long["quantity"])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, InputError])
@@ -156,6 +181,20 @@ def test_equal_weights_with_another_attribute_are_another_network():
         tasks = [[0, 1], [2, 3]]
         result = probe.analyze(models, TESTS[0], TESTS[0], tasks, FEATURES, readouts=["linear"])
         assert any("bit for bit" in note for note in result.notes) == is_same
+
+
+def test_all_examples_alike_are_no_certainty():
+    networks = pair("chain", 6)
+    with torch.no_grad():
+        for net, bias in zip(networks.values(), (0.0, 1e6), strict=True):
+            net.last.bias[K - 1] += bias
+    x = TESTS[0][0]
+    y = networks[1].eval()(x).argmax(1)
+    data = [(x[y != K - 1], y[y != K - 1])] * 2
+    result = probe.causes(networks, data, features=FEATURES)
+    value, low, high = result.attrs["lost"]
+    assert (value, high) == (1, 1)
+    assert low < 1 - 1 / len(data[0][1])
 
 
 def test_both_spellings_of_one_training_agree():

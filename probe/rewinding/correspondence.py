@@ -24,10 +24,11 @@ OUTPUT = ""
 _MOST_UNITS = 256
 _CONSTANT = 1e-6  # the standard deviation of a unit that does not vary
 _MOST_SAMPLES = 4_096
-RATIO = 0.4
+RATIO = 0.3
 """The least correlation of units with themselves, as a share of that of the best assignment, at
 which they have kept their places."""
 
+_SUSPECT = 0.5  # a ratio below which another order of the units is tried
 _BETTER = 0.1  # by which an order of units must improve the outputs of the next block
 
 
@@ -111,7 +112,7 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
     scores = [
         f"{name} ({relation.itself:.2f} of {relation.best:.2f})"
         for name, relation in present.items()
-        if relation.is_unrelated
+        if relation.ratio < _SUSPECT
     ]
     return f"units of {', '.join(scores)} do not correspond: another training or order"
 
@@ -158,7 +159,7 @@ class Comparison:
                 pairs.append((reference[feature] - handed, units - handed))
             relation, order = min(starmap(_related, pairs), key=lambda pair: pair[0].ratio)
             following = [*features, OUTPUT][depth + 1]
-            if relation.is_unrelated and following in reference:
+            if relation.ratio < _SUSPECT and following in reference:
                 improves = self._improves(order, features[: depth + 1], following, reference)
                 relation = replace(relation, renumbered=float(improves))
             relations[feature] = relation
@@ -277,7 +278,7 @@ def _agreement(table: Tensor, order: Tensor | None = None) -> float:
     """Return the mean correlation of units in an order, at least 0, without constant ones."""
     varies = table.abs().amax(1) > 0
     values = (table if order is None else table[:, order]).diagonal()[varies]
-    return max(float(values.mean()), 0.0) if values.numel() else 0.0
+    return float(values.mean().nan_to_num().clamp(min=0))
 
 
 def _related(earlier: Tensor, later: Tensor) -> tuple[Relation, Tensor]:

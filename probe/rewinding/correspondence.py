@@ -28,8 +28,7 @@ RATIO = 0.3
 """The least correlation of units with themselves, as a share of that of the best assignment, at
 which they have kept their places."""
 
-_SUSPECT = 0.5  # a ratio below which another order of the units is tried
-_BETTER = 0.1  # by which an order of units must improve the outputs of the next block
+_BETTER = 0.3  # by which an order of units must improve the outputs of the next block
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +111,7 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
     scores = [
         f"{name} ({relation.itself:.2f} of {relation.best:.2f})"
         for name, relation in present.items()
-        if relation.ratio < _SUSPECT
+        if relation.is_unrelated
     ]
     return f"units of {', '.join(scores)} do not correspond: another training or order"
 
@@ -159,7 +158,7 @@ class Comparison:
                 pairs.append((reference[feature] - handed, units - handed))
             relation, order = min(starmap(_related, pairs), key=lambda pair: pair[0].ratio)
             following = [*features, OUTPUT][depth + 1]
-            if relation.ratio < _SUSPECT and following in reference:
+            if relation.is_unrelated and following in reference:
                 improves = self._improves(order, features[: depth + 1], following, reference)
                 relation = replace(relation, renumbered=float(improves))
             relations[feature] = relation

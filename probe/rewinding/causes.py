@@ -102,7 +102,8 @@ def causes(
             number for each example.
 
     Warns:
-        UserWarning: Nothing can be said of some of the networks; their rows are left out.
+        UserWarning: Nothing can be said of some networks. They are in no mean; where none is left,
+            the numbers are NaN and the verdict is `withheld`.
     """
     import pandas as pd
 

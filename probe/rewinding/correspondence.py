@@ -33,7 +33,7 @@ _BETTER = 0.3  # by which an order of units must improve the outputs of the next
 
 @dataclass(frozen=True, kw_only=True)
 class Relation:
-    """How the units of a block relate to those of the earlier network, on the same inputs.
+    """Relation of the units of a block to those of the earlier network, on the same inputs.
 
     Attributes:
         itself: The mean correlation over examples of a unit with itself.

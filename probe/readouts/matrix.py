@@ -40,7 +40,9 @@ def feature_matrices(
 
     >>> from torch import nn
     >>> from probe.cut.cuts import cut_each
-    >>> model, x = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)), torch.randn(5, 4)
+    >>> model = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    >>> x = torch.ones(5, 4)
+    >>> _ = nn.init.constant_(model[0].weight, -1)
     >>> matrices = feature_matrices(cut_each(model, ["0", "1"], x).each, x)
     >>> bool((matrices["0"][0] < 0).any()), bool((matrices["1"][0] < 0).any())
     (True, False)

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from probe import metrics as metrics
+    from probe.before_after.comparison import diff as diff
+    from probe.before_after.result import Diff as Diff
     from probe.by_layer.probing import Measure as Measure
     from probe.cut.candidates import candidates as candidates
     from probe.cut.cuts import cut_each as cut_each, split as split
@@ -60,6 +62,8 @@ _HOMES = {
     "causes": "probe.rewinding.causes",
     "cut_each": "probe.cut.cuts",
     "data": "probe.extensions",
+    "Diff": "probe.before_after.result",
+    "diff": "probe.before_after.comparison",
     "learner": "probe.extensions",
     "load": "probe.results.load",
     "metric": "probe.extensions",

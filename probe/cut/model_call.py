@@ -1,6 +1,7 @@
 """Calls of a model on a batch, and the logits in its output."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Literal
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 
 from probe.batch import Value, kinds, tensors
 from probe.errors import InputError, ModelRaised, described, lacks_memory
-from probe.modules import tensors_in
+from probe.modules import tensors_in, unwrapped
 from probe.seeding import python_generators, stream
 from probe.training.precision import products
 
@@ -49,8 +50,40 @@ class ModelCall:
         """Return the logits (B, K) of a batch x (B, ...)."""
         if self.call is not None:
             return logits_of(self.call(model, x), self.output)
-        returned = model(**x) if isinstance(x, Mapping) else model(*tensors(x))
+        if not isinstance(x, Mapping):
+            return logits_of(model(*tensors(x)), self.output)
+        try:
+            returned = model(**x)
+        except TypeError as error:
+            if argument := _only_argument(model, x):
+                raise _not_by_name(argument, x, error) from error
+            raise
         return logits_of(returned, self.output)
+
+
+def _only_argument(model: nn.Module, x: Mapping[str, Tensor]) -> str | None:
+    """Return the argument of a model that takes one value without a name in x, None for others."""
+    try:
+        parameters = inspect.signature(unwrapped(model).forward).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    required = [p.name for p in parameters if p.default is p.empty and p.kind in _ONE_VALUE]
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+    if len(required) != 1 or required[0] in x or takes_any:
+        return None
+    return required[0]
+
+
+_ONE_VALUE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _not_by_name(argument: str, x: Mapping[str, Tensor], error: TypeError) -> ModelRaised:
+    """Return the error for a mapping x whose entries were passed by name to a single argument."""
+    return ModelRaised(
+        f"the model raised {described(error)} on a batch x of {kinds(x)}: if its argument "
+        f"{argument!r} is the whole mapping, give call=lambda model, x: model(x); if it is one of "
+        f"the tensors, give Examples.of(data, columns={next(iter(x))!r})"
+    )
 
 
 class Called(nn.Module):

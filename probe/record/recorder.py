@@ -34,6 +34,7 @@ from probe.record.course import COURSE, Course
 from probe.record.data import DataReference, keep_data
 from probe.record.growing_head import all_logits, all_outputs
 from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
+from probe.record.watching import Watcher
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware
@@ -97,6 +98,8 @@ class Recorder:
         grows: The name of the linear layer with a bias, or of the module around it, that gets
             outputs for new classes as it learns. It is saved with all K outputs: those to come are
             never predicted. None = the network has all outputs from the start.
+        diff: A watch that compares the network with that at the start every few steps, and stops
+            the training if too much is lost, see `probe.Watch`.
 
     Raises:
         InputError: Before any training: data, tasks and names do not fit each other, the model, or
@@ -126,6 +129,7 @@ class Recorder:
         every: int | None = None,
         layers: Sequence[str] = (),
         grows: str | None = None,
+        diff: Watcher | None = None,
     ) -> None:
         run = _run(learner, order, seed)
         if data is not None and (train is None or not isinstance(data, str)):
@@ -163,6 +167,17 @@ class Recorder:
         make_folder(recording.run_folder(self.folder, run))
         if train is not None:
             self._keep_data(data, *match_inputs(splits["train"], splits["test"]))
+        if not isinstance(diff, Watcher | None):
+            raise InputError(f"diff= must be a probe.Watch, got {type(diff).__name__}")
+        self._watch = diff
+        self._watched = Model(model, call=call, output=output)
+        self._begin_watch(resumes=True)
+
+    def _begin_watch(self, *, resumes: bool) -> None:
+        """Let the watch, if there is one, take the network as that at the start."""
+        if self._watch is not None:
+            folder = recording.run_folder(self.folder, self.run)
+            self._watch.begin(self.model, self._watched, folder, resumes=resumes)
 
     def _try_model(self) -> None:
         """Try on a few examples what would otherwise fail after hours of training."""
@@ -235,6 +250,8 @@ class Recorder:
         if self._course is not None:
             self._course.go_to(row)
             self._read(self._course)
+        if not row:
+            self._begin_watch(resumes=False)
 
     def _begun_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
         """Return the course, None without `every`; raises InputError for layers without it."""
@@ -253,6 +270,11 @@ class Recorder:
         return self._course.every if self._course else None
 
     @property
+    def counts_steps(self) -> bool:
+        """Whether `after_step` is to be called."""
+        return self._course is not None or self._watch is not None
+
+    @property
     def course(self) -> pd.DataFrame:
         """The accuracies between tasks so far: step, tasks_seen, feature, task_position, accuracy.
 
@@ -267,22 +289,31 @@ class Recorder:
     def after_step(self) -> None:
         """Count a step of the training; after each `every`-th, add to `course` and its file.
 
+        With `diff=`, the network is compared with that at the start after each `every`-th of its.
+
         The network is tested on at most 1,000 of the test examples, drawn by the seed class by
         class, and each of `layers` by the nearest class mean of as many training examples. Source:
         De Lange et al. 2023, who find that accuracy on earlier tasks falls and recovers within a
         task (the stability gap).
 
         Raises:
-            InputError: The recorder was made without `every`, another one has this run, or the
-                model fails on the test data.
+            InputError: The recorder was made without `every` and `diff`, another one has this run,
+                or the model fails on the test data.
             NotWritten: The disk is full.
+            TooMuchLost: More is lost than the watch tolerates.
         """
-        if (course := self._course) is None:
+        course = self._course
+        watch = self._watch
+        if course is None and watch is None:
             raise InputError("no steps are read: give every=100, the steps between two readings")
-        course.step += 1
-        if course.step % course.every == 0:
+        if course is not None:
+            course.step += 1
+            if course.step % course.every == 0:
+                self._lock_run()
+                self._read(course)
+        if watch is not None and watch.count_step():
             self._lock_run()
-            self._read(course)
+            watch.check(self.model)
 
     def _read(self, course: Course) -> None:
         """Add what the output and the layers predict now, leaving the model unchanged."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,6 +44,7 @@ from probe.record.data import load_data
 from probe.record.recording import Recording, read_recording
 from probe.results.analysis import Analysis
 from probe.results.job import measure_job
+from probe.results.one_pair import explained_pair, trained_floor
 from probe.results.precision import resolve_precision
 from probe.results.records import Records
 from probe.results.result import job_result
@@ -53,6 +55,7 @@ from probe.retraining import RetrainSettings
 from probe.seeding import one_at_a_time
 from probe.source import hash_of, source_hash
 from probe.tables.folder import read_tables
+from probe.tables.matrices import Matrices
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, TaskedExamples, Tasks, as_examples, assign_tasks
 from probe.tasks import Scenario
@@ -137,12 +140,16 @@ def analyze(
         InputError: Before any training: for everything that `partial_retrain` refuses, networks of
             different architectures, rows above T, fewer than 2 test examples of a task, and files
             that are missing, damaged or misnamed.
+
+    Warns:
+        UserWarning: Row 0 is a trained network, which is no floor: of one network before and one
+            after `probe.diff` tells more.
     """
     measurements, model = Measure.coerce(readouts), Model.coerce(models)
     if not isinstance(out, str | Path | None) or "\0" in str(out):
         raise InputError(f"`out` must be a path, got {out!r}: give arguments after tasks by name")
     root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
-    with nameable(measurements.user_defined):
+    with explained_pair(model.network, train, tasks), nameable(measurements.user_defined):
         cache = measurements.cache or CacheSettings()
         # Which checks them.
         provided = Recipe() if recipe is None else recipe
@@ -175,10 +182,27 @@ def analyze(
         )
         if networks.build is None:
             # The cuts are those of the last network, which is the first to be looked at.
-            last = cast(nn.Module, next(iter(networks.runs.values()))[T])
-            sample = varied(scenario.test.x, SAMPLE)
-            source.shared_cuts(last, source.plan.learners[LEARNER].features[:-1], sample)
-        return _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
+            _share_cuts(source, cast(nn.Module, next(iter(networks.runs.values()))[T]))
+        analysis = _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
+    _warn_of_trained_floor(analysis, scenario, networks)
+    return analysis
+
+
+def _share_cuts(source: NetworkSource, network: nn.Module) -> None:
+    """Cut all networks where one of them is cut."""
+    sample = varied(source.scenario.test.x, SAMPLE)
+    source.shared_cuts(network, source.plan.learners[LEARNER].features[:-1], sample)
+
+
+def _warn_of_trained_floor(
+    analysis: Analysis, scenario: Scenario, networks: TrainedNetworks
+) -> None:
+    """Warn if row 0 is a trained network, unless it has weights that were drawn here."""
+    if not any(0 in by_tasks_seen for by_tasks_seen in networks.runs.values()):
+        return
+    for warning in trained_floor(Matrices(analysis.measurements()), scenario):
+        # Of the caller of `analyze`, which is decorated.
+        warnings.warn(warning, stacklevel=4)
 
 
 def _jobs(plan: Plan) -> list[Job]:

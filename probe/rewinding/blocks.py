@@ -13,7 +13,7 @@ from probe.errors import InputError
 from probe.modules import named_state, state_groups
 from probe.rewinding.attributes import Attribute, Values, attributes_put_back, differing
 
-_UNREAD = "num_batches_tracked"  # of batch norm, which eval mode never reads
+UNREAD = "num_batches_tracked"  # of batch norm, which eval mode never reads
 
 Blocks = Mapping[str, tuple[str, ...]]
 """The names of the tensors of each block, by the feature at its end, by depth."""
@@ -85,7 +85,7 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
     parameters = dict(model.named_parameters(remove_duplicate=False))
     rest: dict[str, list[str]] = {output: []}
     for name, aliases in remaining.items():
-        if name.endswith(_UNREAD):
+        if name.endswith(UNREAD):
             continue
         # Of an adapter that is not active, nothing depends on the weights.
         is_unread = name in parameters and not aliases & read
@@ -162,7 +162,7 @@ def rewound(
     keys = [key for content in contents for key in content.attributes]
     state = named_state(model)
     present = {name: state[name].data for name in names}
-    earlier = {name: _with_rows(name, before.state[name], present[name]) for name in names}
+    earlier = {name: with_new_rows(name, before.state[name], present[name]) for name in names}
     if not grown:
         earlier = {name: before.state[name] for name in names}
     buffers = {n: t.clone() for n, t in state.items() if not isinstance(t, nn.Parameter)}
@@ -178,8 +178,17 @@ def rewound(
             now[name].data = tensor
 
 
-def _with_rows(name: str, before: Tensor, now: Tensor) -> Tensor:
-    """Return an earlier tensor, with the rows that have come since."""
+def with_new_rows(name: str, before: Tensor, now: Tensor) -> Tensor:
+    """Return an earlier tensor, with the rows that have come since.
+
+    Args:
+        name: The name of the tensor.
+        before: The earlier tensor.
+        now: The tensor in the last network.
+
+    Raises:
+        InputError: It has another shape, and has not grown.
+    """
     if before.shape == now.shape:
         return before
     if before.shape[1:] != now.shape[1:] or len(before) > len(now):

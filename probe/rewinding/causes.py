@@ -4,49 +4,45 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
+from torch import nn
 
 from probe.analysis.statements import MARGIN
-from probe.batch import Value, gather, mapped, tensors, varied
-from probe.cut.candidates import suggestions
-from probe.cut.cuts import find_each
-from probe.cut.interface import CutFacts
+from probe.batch import Value, varied
 from probe.errors import InputError
 from probe.model import Model
-from probe.modules import check_model, check_values, copied, mode, named_state, unwrapped
-from probe.rewinding.blocks import Blocks, Earlier, blocks_of, changed_blocks, rewound
-from probe.rewinding.correspondence import Comparison, unrelated
+from probe.modules import check_model, check_values, copied, named_state, unwrapped
 from probe.rewinding.estimates import Position, Study
-from probe.rewinding.hybrids import Rewinding, rewind
-from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
-from probe.rewinding.shapley import EXACT, Floats
-from probe.seeding import every_global_stream, stream
+from probe.rewinding.parts import Parts, Patterns
+from probe.rewinding.scoring import Score, Tests, check_score, on_device_of
+from probe.rewinding.shapley import EXACT
+from probe.rewinding.two_networks import TwoNetworks
 from probe.tables.table_file import where
-from probe.training.evaluation import batch_size_for
-from probe.training.precision import products
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Score = Callable[[nn.Module, Any, Any], Tensor] | Literal["accuracy", "loss"]
-"""`score(model, x, y)` returns a number for each of the B examples of a batch, higher is better."""
-
-OUTPUT = "output"
 WITHHELD = "withheld"
 """The verdict on a block of networks of which nothing can be said."""
 
 _SAMPLE = 8
-_MOST = 256  # examples on which the units of two networks are compared
+COLUMNS = [
+    "feature",
+    "task_position",
+    "quantity",
+    "value",
+    "low",
+    "high",
+    "scope",
+    "verdict",
+    "seeds",
+    "sampling_error",
+]
+"""The columns of the long form."""
+
 _ENDS = {"share": "attributed", "broken": "broken", "restored": "restored"}
 
 
@@ -54,7 +50,7 @@ def causes(
     models: Model | Mapping[int, nn.Module | Mapping[int, nn.Module]],
     test: Sequence[tuple[Value, Value]],
     score: Score = "accuracy",
-    features: Sequence[str] | None = None,
+    features: Sequence[str] | Patterns | None = None,
     hybrids: int = EXACT,
     batch_size: int | None = None,
     margin: float | None = None,
@@ -82,8 +78,10 @@ def causes(
             or these by seed. A `Model` says how to call them, for the default score.
         test: The test examples of each of T tasks, (x, y): tensors, tuples or mappings of tensors.
         score: `accuracy` is 1 where the largest logit is that of the class, else 0; `loss` is minus
-            the cross-entropy in nats; or a function.
-        features: Dotted module names that part the network into blocks; None = a suggested set.
+            the cross-entropy in nats; `squared_error` is minus its mean; or a function.
+        features: Dotted module names that part the network into blocks; or patterns of names of
+            parameters and buffers by block, such as `{"lstm 1": "lstm.*_l0"}`; None = a suggested
+            set, with a block for each layer of recurrent modules.
         hybrids: Up to so many sets of blocks all are tested; beyond, those of random orders.
         batch_size: Examples at a time; None = a size that is fast on the device.
         margin: The amount of the score that matters; None = one point of accuracy, and every amount
@@ -107,15 +105,15 @@ def causes(
     """
     import pandas as pd
 
-    _check(score, hybrids, margin)
-    if not isinstance(test, Sequence):
-        raise InputError(f"test must be a list of (x, y), one for each task, got {test!r:.40}")
+    check_rules(score, hybrids, margin)
     model = models if isinstance(models, Model) else Model(models)
+    _check_pairs(test, model.network)
     if model.task_aware:
         raise InputError("causes has no task ids: use analyze, or a score that knows the task")
     by_seed = [_checked(networks, len(test)) for networks in _by_seed(model.network)]
-    tests = _Tests(model=model, score=score, data=test, batch_size=batch_size)
-    runs = [tests.positions(networks, features, hybrids) for networks in by_seed]
+    tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
+    results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
+    runs = [positions for positions, _ in results]
     shape = (len(runs), 1)
     positions = {j: Position.stacked([run[j] for run in runs], shape) for j in runs[0]}
     withheld = {j: position.withheld for j, position in positions.items() if position.withheld}
@@ -128,16 +126,21 @@ def causes(
         margin=(MARGIN if score == "accuracy" else 0.0) if margin is None else margin,
         trainings=len(runs),
     )
-    columns = ["feature", "task_position", "quantity", "value", "low", "high", "scope", "verdict"]
-    table = pd.DataFrame(study.rows(positions), columns=[*columns, "seeds", "sampling_error"])
+    table = pd.DataFrame(study.rows(positions), columns=COLUMNS)
     if not long:
-        table = _by_block(table, tests.blocks, study.scopes[-1])
+        table = by_block(table, results[-1][1], study.scopes[-1])
     table.attrs["withheld"] = withheld
     return table
 
 
-def _by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.DataFrame:
-    """Return a row for each block, over all earlier tasks."""
+def by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.DataFrame:
+    """Return a row for each block, over all earlier tasks.
+
+    Args:
+        table: The long form.
+        blocks: The names of the blocks.
+        scope: The scope of the intervals.
+    """
     import pandas as pd
 
     over_all = where(table, task_position=None, scope=scope).set_index("feature")
@@ -155,157 +158,67 @@ def _by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.Data
     return wide
 
 
-@dataclass(kw_only=True, eq=False)
-class _Tests:
-    """The test examples of all tasks, and the score of networks on them.
+def _positions(
+    networks: Mapping[int, nn.Module],
+    tests: Tests,
+    blocks: Sequence[str] | Patterns | None,
+    hybrids: int,
+) -> tuple[dict[int, Position], tuple[str, ...]]:
+    """Return the quantities of one training at each earlier task position, and its blocks.
 
-    Attributes:
-        model: The call of the networks.
-        score: The score.
-        data: The test examples of each task.
-        batch_size: Examples at a time, None = a size that is fast on the device.
-        blocks: The names of the blocks, once networks were compared.
+    Args:
+        networks: The networks by number of tasks learned.
+        tests: The test examples and the score.
+        blocks: Features or patterns; None = a suggested set.
+        hybrids: The number of sets of blocks up to which all are tested.
     """
-
-    model: Model
-    score: Score
-    data: Sequence[tuple[Value, Value]]
-    batch_size: int | None
-    blocks: tuple[str, ...] = ()
-
-    @cached_property
-    def task_of(self) -> NDArray[np.int64]:
-        """The task of each example, from 0, (N,)."""
-        sizes = [len(tensors(x)[0]) for x, _ in self.data]
-        return np.repeat(np.arange(len(self.data)), sizes)
-
-    def positions(
-        self, networks: Mapping[int, nn.Module], features: Sequence[str] | None, hybrids: int
-    ) -> dict[int, Position]:
-        """Return the quantities of one training at each earlier task position.
-
-        Args:
-            networks: The networks by number of tasks learned.
-            features: The features; None = a suggested set.
-            hybrids: The number of sets of blocks up to which all are tested.
-        """
-        T = max(networks)
-        last = copied(unwrapped(networks[T])).eval()
-        facts = self._facts(last, features)
-        blocks = blocks_of(last, facts.values(), "logits" if OUTPUT in facts else OUTPUT)
-        self.blocks = tuple(blocks)
-        positions = {}
-        for j in sorted(networks.keys() - {T}):
-            earlier = copied(unwrapped(networks[j])).eval()
-            positions[j] = self._position(earlier, last, facts, blocks, j, hybrids)
-        return positions
-
-    def _position(
-        self,
-        earlier: nn.Module,
-        last: nn.Module,
-        facts: Mapping[str, CutFacts],
-        blocks: Blocks,
-        j: int,
-        hybrids: int,
-    ) -> Position:
-        """Return the quantities of the network after the task at position j."""
-        before = Earlier.of(earlier, last)
-        changed = changed_blocks(blocks, before, last)
-        result = Rewinding(
-            scores=rewind(last, before, blocks, partial(self._scores, last, j), hybrids),
-            of_task=self.task_of == j - 1,
-            limit=hybrids,
-        )
-        saved = self._scores(earlier, j)
-        outputs = [self._logits(network, j).shape[-1] for network in (earlier, last)]
-        # Outputs that have come since compete in a hybrid, and not in the network as it was saved.
-        with rewound(last, changed.values(), before, grown=outputs[0] == outputs[1]):
-            broken_law = law_failure(saved, self._scores(last, j), before.others)
-        comparison = Comparison(
-            model=last,
-            earlier=earlier,
-            before=before,
-            changed=changed,
-            facts=facts,
-            run=partial(self._logits, position=j),
-        )
-        hidden = [name for name in facts if name in changed]
-        chance = 1 / outputs[1] if self.score == "accuracy" else None
-        doubt = unrelated(comparison.relations(), hidden) or deficit_doubt(result, chance)
-        return position_of(result, self.blocks, saved, broken_law, doubt)
-
-    def _facts(self, last: nn.Module, features: Sequence[str] | None) -> dict[str, CutFacts]:
-        """Return the facts on the cuts of the last network, by depth."""
-        call = self.model.model_call
-        x = _beside(last, varied(self.data[0][0], _SAMPLE))
-        if features is None:
-            suggested = suggestions(last, x, call)
-            features = [name for name, downstream in suggested.items() if downstream]
-        cuts = find_each(last, list(features), x, call, "tail")
-        facts = sorted((cut.facts for cut in cuts), key=lambda cut: cut.position)
-        return {cut.name: cut for cut in facts}
-
-    def _logits(self, network: nn.Module, position: int) -> Tensor:
-        """Return a network's logits on some examples of the task at a position."""
-        x = _beside(network, varied(self.data[position - 1][0], _MOST))
-        with torch.no_grad(), _tested(network):
-            return self.model.class_call(network, x)
-
-    def _scores(self, network: nn.Module, position: int, everywhere: bool = False) -> Floats:
-        """Return the score of each example, (N,), 0 for examples that are not tested."""
-        values = np.zeros(len(self.task_of))
-        for k in range(len(self.data)) if everywhere else [position - 1]:
-            values[self.task_of == k] = self._task_scores(network, *self.data[k])
-        return values
-
-    @torch.no_grad()
-    def _task_scores(self, network: nn.Module, x: Value, y: Value) -> Floats:
-        """Return the score of each example of a task, (n,)."""
-        parts = []
-        size = self.batch_size or batch_size_for(x, tensors(x)[0].device)
-        with _tested(network):
-            for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(size):
-                batch, labels = (
-                    _beside(network, gather(value, indices.to(tensors(value)[0].device)))
-                    for value in (x, y)
-                )
-                parts.append(self._batch_scores(network, batch, labels, len(indices)))
-        return np.concatenate(parts)
-
-    def _batch_scores(self, network: nn.Module, x: Value, y: Value, count: int) -> Floats:
-        """Return the score of each example of a batch."""
-        labels = cast(Tensor, y)
-        if callable(self.score):
-            values = self.score(network, x, y)
-        elif self.score == "loss":
-            logits = self.model.class_call(network, x)
-            values = -cross_entropy(logits, labels, reduction="none")
-        else:
-            values = self.model.class_call(network, x).argmax(1).eq(labels)
-        fits = isinstance(values, Tensor) and values.shape == (count,)
-        if not fits or not values.isfinite().all():
-            raise InputError(
-                f"a score must be a tensor of a finite number for each of {count} examples, got "
-                f"{type(values).__name__} of shape {tuple(np.shape(values))}"
-            )
-        return values.double().cpu().numpy()
+    T = max(networks)
+    last = copied(unwrapped(networks[T])).eval()
+    x = on_device_of(last, varied(tests.data[0][0], _SAMPLE))
+    parts = Parts.of(last, x, tests.model.model_call, blocks)
+    positions = {}
+    for j in sorted(networks.keys() - {T}):
+        earlier = copied(unwrapped(networks[j])).eval()
+        compared = TwoNetworks.compare(earlier, last, parts, tests, j, hybrids)
+        positions[j] = compared.position
+    return positions, tuple(parts.blocks)
 
 
-@contextmanager
-def _tested(network: nn.Module) -> Iterator[None]:
-    """Put a network into eval mode, in which what it draws is the same in every call."""
-    with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
-        yield
+def check_rules(score: object, hybrids: object, margin: object) -> None:
+    """Check a score, a number of sets of blocks, and a margin.
 
-
-def _check(score: object, hybrids: object, margin: object) -> None:
-    if not callable(score) and score not in ("accuracy", "loss"):
-        raise InputError(f"score must be 'accuracy', 'loss' or a function, got {score!r:.40}")
+    Raises:
+        InputError: One of them is invalid.
+    """
+    check_score(score)
     if type(hybrids) is not int or hybrids < 1:
         raise InputError(f"hybrids must be a whole number of 1 or more, got {hybrids!r:.40}")
     if margin is not None and not (isinstance(margin, int | float) and 0 < margin < math.inf):
         raise InputError(f"margin must be a number above 0 or None, got {margin!r:.40}")
+
+
+def _check_pairs(test: object, networks: object) -> None:
+    """Check that there are test examples of each task, and networks by tasks learned.
+
+    Raises:
+        InputError: One is missing; two networks are what `probe.diff` takes.
+    """
+    if isinstance(networks, list | tuple):
+        raise InputError(
+            f"models are a {type(networks).__name__}: give a mapping by tasks learned, such as "
+            f"{{1: ..., 2: ...}}; for one network before and one after use "
+            f"probe.diff(before, after, old, new)"
+        )
+    pairs = [isinstance(pair, tuple | list) and len(pair) == 2 for pair in _items(test)]
+    if not pairs or not all(pairs):
+        raise InputError(
+            f"test must be a list of (x, y), one for each task, got {type(test).__name__}: for one "
+            f"set of old examples use probe.diff(before, after, old)"
+        )
+
+
+def _items(test: object) -> list[object]:
+    return list(test) if isinstance(test, list | tuple) else []
 
 
 def _by_seed(networks: Any) -> list[Any]:
@@ -336,9 +249,3 @@ def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
                 f"lacks: give networks of one architecture"
             )
     return {learned: network for learned, network in networks.items() if learned}
-
-
-def _beside(network: nn.Module, value: Value) -> Value:
-    """Return a value on the device of a network."""
-    device = next((p.device for p in network.parameters()), None)
-    return mapped(value, lambda t: t.to(device or t.device))

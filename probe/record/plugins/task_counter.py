@@ -47,8 +47,8 @@ class TaskCounter:
         self._begun = True
 
     def step(self) -> None:
-        """Count a step of the training, if the recorder reads steps."""
-        if self.recorder.every is not None:
+        """Count a step of the training, if the recorder counts steps."""
+        if self.recorder.counts_steps:
             self.recorder.after_step()
 
     def end(self) -> None:

@@ -1,0 +1,202 @@
+"""The answer: one record of a comparison, of which every rendering is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+
+from probe.analysis.intervals import Estimate
+
+WIDTH = 80
+_BAR = 6  # characters of the longest bar
+_NAME = 16
+_TITLE = 9  # characters before a sentence
+_LINES = 8  # blocks that are shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A value with the ends of its 95 % interval.
+
+    Attributes:
+        value: The value.
+        low: The lower end.
+        high: The upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> Interval:
+        """Return the interval of an estimate."""
+        return cls(value=estimate.value, low=estimate.low, high=estimate.high)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """The score of both networks on old or on new examples.
+
+    Attributes:
+        before: The score of the network before.
+        after: The score of the network after.
+        change: The score after minus before.
+        examples: The number of examples.
+    """
+
+    before: float
+    after: float
+    change: Interval
+    examples: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockLine:
+    """A block in the answer.
+
+    Attributes:
+        block: The name of the block.
+        share: The part of what was lost that it accounts for.
+        old: What putting only it back changes on old examples.
+        new: The same on new examples, None without any.
+        verdict: The verdict, see `probe.tables.schemas.CAUSE_VERDICTS`.
+        words: The verdict in words.
+    """
+
+    block: str
+    share: Interval
+    old: float
+    new: float | None
+    verdict: str
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemedyLine:
+    """A remedy in the answer, on examples that did not choose it.
+
+    Attributes:
+        remedy: The remedy in words.
+        old: The score on old examples.
+        old_change: That score minus the score of the network as it is.
+        new: The score on new examples, None without any.
+        new_change: The same difference on new examples.
+    """
+
+    remedy: str
+    old: float
+    old_change: float
+    new: float | None = None
+    new_change: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The answer to whose change it was, and what would bring the old back.
+
+    Attributes:
+        score: The name of the score.
+        is_accuracy: Whether the score is an accuracy.
+        old: The old examples.
+        new: The new examples, None without any.
+        lost: The score on old examples before minus after.
+        changed: What changed, a sentence.
+        kind: The kind of change, see `probe.before_after.meaning`.
+        blocks: A line for each block, the largest share first.
+        inside: The parts of the block that accounts for more than half.
+        opened: The name of that block, empty if there is none.
+        meaning: What it means, a sentence each.
+        next: The best remedies of different kinds.
+        belief: What the answer rests on, and what is in doubt.
+    """
+
+    score: str
+    is_accuracy: bool
+    old: Score
+    new: Score | None
+    lost: Interval
+    changed: str
+    kind: str
+    blocks: tuple[BlockLine, ...]
+    inside: tuple[BlockLine, ...] = ()
+    opened: str = ""
+    meaning: tuple[str, ...]
+    next: tuple[RemedyLine, ...]
+    belief: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        """Yield the lines of the answer, of at most 80 columns."""
+        unit = " %" if self.is_accuracy else f" ({self.score})"
+        for name, score in (("old", self.old), ("new", self.new)):
+            if score is not None:
+                change = self.lost if name == "old" else score.change
+                word = "lost" if name == "old" else "gained"
+                ends = f"{self.number(score.before)} -> {self.number(score.after)}{unit}"
+                yield f"{name}  {ends}   {word} {self.interval(change)}"
+        yield from _wrapped("changed", [self.changed])
+        yield from self._table(self.blocks, "block")
+        if self.inside:
+            yield from self._table(self.inside, f"in {self.opened}")
+        yield from _wrapped("means", self.meaning)
+        yield from _wrapped("next", [self.remedy(line) for line in self.next])
+        yield from _wrapped("believe", self.belief)
+
+    def _table(self, blocks: Sequence[BlockLine], title: str) -> Iterator[str]:
+        """Yield a line for each block, under a header."""
+        if not blocks:
+            return
+        new = f"{'new':>7}" if self.new else ""
+        width = max(len(_cut(name, _NAME)) for name in (title, *(line.block for line in blocks)))
+        yield f"{_cut(title, width):<{width}} {'accounts for':<26}{'put back: old':>14}{new}"
+        largest = max((abs(line.share.value) for line in blocks), default=0.0) or 1.0
+        for line in blocks[:_LINES]:
+            bar = "█" * round(_BAR * max(0.0, line.share.value) / largest)
+            share = f"{self.interval(line.share):<19} {bar:<{_BAR}}"
+            old = f"{self.change(line.old):>14}"
+            new = "" if line.new is None else f"{self.change(line.new):>7}"
+            yield f"{_cut(line.block, width):<{width}} {share}{old}{new}  {line.words}".rstrip()
+        if len(blocks) > _LINES:
+            yield f"and {len(blocks) - _LINES} blocks with smaller shares"
+
+    def number(self, value: float) -> str:
+        """Return a score as text: accuracies in percent, others as they are."""
+        return f"{100 * value:.1f}" if self.is_accuracy else f"{value:.3g}"
+
+    def change(self, value: float) -> str:
+        """Return a difference of scores as text, with its sign."""
+        if not math.isfinite(value):
+            return "-"
+        return f"{100 * value:+.1f}" if self.is_accuracy else f"{value:+.3g}"
+
+    def interval(self, interval: Interval) -> str:
+        """Return a value and the ends of its interval as text."""
+        if not math.isfinite(interval.value):
+            return "-"
+        value, low, high = map(self.number, (interval.value, interval.low, interval.high))
+        return f"{value} [{low}, {high}]"
+
+    def remedy(self, line: RemedyLine) -> str:
+        """Return a remedy with its measured pair as text."""
+        text = f"{line.remedy}: old {self.number(line.old)} ({self.change(line.old_change)})"
+        if line.new is None or line.new_change is None:
+            return text
+        return f"{text}, new {self.number(line.new)} ({self.change(line.new_change)})"
+
+
+def _cut(name: str, width: int) -> str:
+    """Return a name of at most so many characters: the end tells blocks apart."""
+    return name if len(name) <= width else f"…{name[1 - width :]}"
+
+
+def _wrapped(title: str, sentences: Sequence[str]) -> Iterator[str]:
+    """Yield sentences beside their title, in lines of at most 80 columns."""
+    lines = [line for sentence in sentences for line in wrap(sentence, WIDTH - _TITLE)]
+    for line in lines:
+        yield f"{title:<{_TITLE}}{line}"
+        title = ""

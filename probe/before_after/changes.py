@@ -1,0 +1,109 @@
+"""What changed between two networks, block by block: tensors, their kinds, and how far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from probe.modules import named_state
+from probe.rewinding.blocks import Blocks, Changed, Earlier
+from probe.training.batch_norm import running_norms
+
+WEIGHTS = "weights"
+STATISTICS = "norm statistics"
+BUFFERS = "buffers"
+ATTRIBUTES = "attributes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockChange:
+    """The change of a block.
+
+    Attributes:
+        block: The name of the block.
+        tensors: The number of its tensors.
+        changed: The number of those that differ, or are new.
+        kinds: The kinds of what differs.
+        relative: The norm of the change over the norm before, of all that differs; NaN if there is
+            nothing to compare with.
+        attributes: The names of attributes that differ.
+    """
+
+    block: str
+    tensors: int
+    changed: int
+    kinds: tuple[str, ...]
+    relative: float
+    attributes: tuple[str, ...] = ()
+
+
+def block_changes(
+    after: nn.Module, before: Earlier, blocks: Blocks, changed: Mapping[str, Changed]
+) -> list[BlockChange]:
+    """Compare two networks block by block.
+
+    Args:
+        after: The network after.
+        before: The network before.
+        blocks: The blocks.
+        changed: The blocks that have changed.
+    """
+    state = {name: tensor.detach() for name, tensor in named_state(after).items()}
+    kind_of = _kinds(after)
+    changes = []
+    for block in dict.fromkeys([*blocks, *changed]):
+        names = blocks.get(block, ())
+        differing = [name for name in names if _differs(before.state.get(name), state[name])]
+        keys = changed[block].attributes if block in changed else ()
+        kinds = [kind_of[name] for name in differing] + [ATTRIBUTES] * len(keys)
+        changes.append(
+            BlockChange(
+                block=block,
+                tensors=len(names),
+                changed=len(differing),
+                kinds=tuple(dict.fromkeys(kinds)),
+                relative=_relative(differing, before.state, state),
+                attributes=tuple(map(str, keys)),
+            )
+        )
+    return changes
+
+
+def _differs(before: Tensor | None, after: Tensor) -> bool:
+    """Return whether a tensor has changed, or is new."""
+    return before is None or not torch.equal(before, after)
+
+
+def _kinds(network: nn.Module) -> dict[str, str]:
+    """Return the kind of each tensor by name."""
+    parameters = dict(network.named_parameters(remove_duplicate=False))
+    statistics = {id(t) for norm in running_norms(network) for t in norm.buffers()}
+    kinds = {}
+    for name, tensor in named_state(network).items():
+        if name in parameters:
+            kinds[name] = WEIGHTS
+        else:
+            kinds[name] = STATISTICS if id(tensor) in statistics else BUFFERS
+    return kinds
+
+
+def _relative(
+    names: Sequence[str], before: Mapping[str, Tensor], after: Mapping[str, Tensor]
+) -> float:
+    """Return the norm of the change of tensors over their norm before."""
+    change = 0.0
+    size = 0.0
+    for name in names:
+        earlier = before.get(name)
+        later = after[name]
+        if earlier is None or earlier.shape[1:] != later.shape[1:]:
+            continue
+        rows = min(len(earlier), len(later)) if earlier.ndim else None
+        later = later if rows is None else later[:rows]
+        change += float((later.double() - earlier.double()).square().sum())
+        size += float(earlier.double().square().sum())
+    return math.sqrt(change / size) if size else math.nan

@@ -1,0 +1,94 @@
+"""Content: how well a linear readout of each block tells the classes, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from probe.analysis.intervals import Estimate
+from probe.analysis.variance import Floats
+from probe.batch import Value, varied
+from probe.before_after.data import Pair, Stored, joined
+from probe.before_after.ranking import interval
+from probe.cut.cuts import Cuts, cut_each
+from probe.model import Model
+from probe.readouts.matrix import feature_matrices
+from probe.readouts.readout import Linear, read
+
+SAMPLE = 8
+"""Examples on which a network is cut."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """The accuracy of a linear readout of a block, fitted to the stored examples.
+
+    Attributes:
+        block: The feature at the end of the block.
+        examples: The test examples, `old` or `new`.
+        before: The accuracy in the network before.
+        after: The accuracy in the network after.
+        change: The accuracy after minus before, on the same examples.
+    """
+
+    block: str
+    examples: str
+    before: Estimate
+    after: Estimate
+    change: Estimate
+
+
+def contents(
+    before: nn.Module,
+    after: nn.Module,
+    model: Model,
+    features: Sequence[str],
+    stored: Stored,
+    tests: Mapping[str, Pair],
+) -> Iterator[Content]:
+    """Read out each feature of two networks.
+
+    Args:
+        before: The network before.
+        after: The network after.
+        model: The call of both.
+        features: The features.
+        stored: The training examples of the readouts, all of them.
+        tests: The test examples, `old` and perhaps `new`.
+    """
+    x, y = joined(stored.sets)
+    labels = [y, *(test_y for _, test_y in tests.values())]
+    classes = 1 + int(torch.cat(labels).max())
+    cuts = cut_each(after, features, varied(x, SAMPLE), model.output, model.call, tails=False)
+    right_before = _right_answers(cuts.of(before, tails=False), x, y, tests, classes)
+    right_after = _right_answers(cuts.of(after, tails=False), x, y, tests, classes)
+    for feature in features:
+        for name in tests:
+            first = right_before[feature, name]
+            last = right_after[feature, name]
+            yield Content(
+                block=feature,
+                examples=name,
+                before=interval(first, is_accuracy=True, least=0.0),
+                after=interval(last, is_accuracy=True, least=0.0),
+                change=interval(last - first, is_accuracy=True),
+            )
+
+
+def _right_answers(
+    cuts: Cuts, x: Value, y: Tensor, tests: Mapping[str, Pair], classes: int
+) -> dict[tuple[str, str], Floats]:
+    """Return whether each test example is read out rightly, (n,), by feature and examples."""
+    readout = Linear()
+    train = feature_matrices(cuts.each, x, pooling=readout.pooling)
+    right: dict[tuple[str, str], Floats] = {}
+    for name, (test_x, test_y) in tests.items():
+        test = feature_matrices(cuts.each, test_x, pooling=readout.pooling)
+        for feature, (rows, _) in test.items():
+            result = read(readout, train[feature][0], y, rows, classes)
+            right[feature, name] = np.asarray(result.predicted.eq(test_y.cpu()).double())
+    return right

@@ -1,0 +1,179 @@
+"""Old, new and stored examples of a comparison, as tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import TensorDataset
+
+from probe.batch import Value, check_value, gather, tensors
+from probe.errors import InputError
+from probe.examples import Examples
+from probe.reading.item_format import pair
+from probe.seeding import permutation, stream
+
+Pair = tuple[Value, Tensor]
+"""Inputs, one or more tensors (N, ...), and labels or targets (N, ...)."""
+
+LABELS = ("label", "labels", "y")
+"""The names of labels in a mapping of tensors."""
+
+PER_TARGET = 10
+"""Stored examples that stand for one of each class where there are no classes."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stored:
+    """Stored training examples, from which few are drawn.
+
+    Attributes:
+        sets: Old and new examples, or those of both together.
+    """
+
+    sets: tuple[Pair, ...]
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether labels are the numbers of classes."""
+        return all(has_classes(y) for _, y in self.sets)
+
+    def draw(self, k: int, seed: int) -> Pair:
+        """Draw k examples of each class, or 10 k in all where labels are no classes.
+
+        Args:
+            k: The number of examples of each class of each set; a class may have fewer.
+            seed: The seed of the draw.
+        """
+        parts = []
+        for number, (x, y) in enumerate(self.sets):
+            order = permutation(len(y), stream(seed, "stored", number))
+            rows = _few_of_each_class(y[order], k) if self.has_classes else slice(PER_TARGET * k)
+            indices = order[rows]
+            parts.append((gather(x, indices), y[indices]))
+        return joined(parts)
+
+
+def _few_of_each_class(y: Tensor, k: int) -> Tensor:
+    """Return the first k rows of each class."""
+    rows = [(y == label).nonzero()[:k, 0] for label in y.unique()]
+    return torch.cat(rows)
+
+
+def has_classes(y: Value) -> bool:
+    """Return whether labels are one whole number for each example."""
+    return isinstance(y, Tensor) and y.ndim == 1 and not y.is_floating_point()
+
+
+def joined(pairs: Sequence[Pair]) -> Pair:
+    """Return the examples of several sets as one."""
+    x = _joined([x for x, _ in pairs])
+    return x, torch.cat([y for _, y in pairs])
+
+
+def _joined(values: Sequence[Value]) -> Value:
+    sample = values[0]
+    if isinstance(sample, Tensor):
+        return torch.cat([tensors(value)[0] for value in values])
+    columns = [torch.cat(column) for column in zip(*map(tensors, values), strict=True)]
+    return (
+        dict(zip(sample, columns, strict=True)) if isinstance(sample, Mapping) else tuple(columns)
+    )
+
+
+def as_pair(data: Any, name: str) -> Pair:
+    """Read examples.
+
+    Args:
+        data: A pair (x, y), a mapping of tensors with a label, a Dataset, or a DataLoader.
+        name: The name of the examples in messages.
+
+    Raises:
+        InputError: They have another form, are not finite, or are fewer than 2.
+    """
+    if isinstance(data, TensorDataset) and len(data.tensors) == 2:
+        data = data.tensors
+    if isinstance(data, Mapping):
+        data = _pair_in(data, name)
+    if isinstance(data, tuple | list) and len(data) == 2:
+        x, y = pair(*data)
+    else:
+        examples = Examples.of(data)
+        x, y = examples.x, examples.y
+    check_value(x, f"x of {name}")
+    check_value(y, f"y of {name}")
+    if len(tensors(x)[0]) != len(y) or len(y) < 2:
+        sizes = f"{len(tensors(x)[0])} inputs and {len(y)} labels"
+        raise InputError(f"{name} has {sizes}: give equally many, 2 or more")
+    if not all(bool(tensor.isfinite().all()) for tensor in (*tensors(x), y)):
+        raise InputError(f"{name} has NaN or Inf: leave these examples out")
+    if has_classes(y) and int(y.min()) < 0:
+        raise InputError(f"{name} has the label {int(y.min())}, expected classes from 0 on")
+    return x, y
+
+
+def _pair_in(columns: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], Any]:
+    """Return inputs and labels of a mapping of tensors."""
+    labels = [column for column in columns if column in LABELS]
+    if len(labels) != 1:
+        got = ", ".join(map(str, columns)) or "nothing"
+        raise InputError(f"{name} is a mapping of {got}: name one of them {' or '.join(LABELS)}")
+    return {key: value for key, value in columns.items() if key != labels[0]}, columns[labels[0]]
+
+
+def stored(data: Any, tests: Sequence[Pair]) -> Stored:
+    """Read stored examples, old and new ones apart if they are given so.
+
+    Args:
+        data: Examples; or those of old and new, as a tuple of two or a mapping of `old` and `new`.
+        tests: The test examples, of which none may be stored.
+
+    Raises:
+        InputError: They have another form, or are among the test examples.
+    """
+    if isinstance(data, Mapping) and set(data) == {"old", "new"}:
+        data = (data["old"], data["new"])
+    # A pair (x, y) has a tensor or an array in the second place.
+    is_two_sets = isinstance(data, tuple | list) and len(data) == 2
+    if is_two_sets and not isinstance(data[1], Tensor | np.ndarray | list):
+        sets = [as_pair(data[0], "train, old"), as_pair(data[1], "train, new")]
+    else:
+        sets = [as_pair(data, "train")]
+    tested = np.concatenate([_rows(x) for x, _ in tests])
+    shared = sum(int(np.isin(_rows(x), tested).sum()) for x, _ in sets)
+    if shared:
+        raise InputError(f"{shared} examples of train are test examples: leave them out")
+    return Stored(sets=tuple(sets))
+
+
+def _rows(x: Value) -> NDArray[Any]:
+    """Return the examples as rows of bytes, (N,), which numpy can compare."""
+    columns = [tensor.detach().cpu().flatten(1).contiguous() for tensor in map(_matrix, tensors(x))]
+    content = [np.ascontiguousarray(column.numpy()).view(np.uint8) for column in columns]
+    rows = np.ascontiguousarray(np.concatenate(content, axis=1))
+    return rows.view(np.dtype((np.void, rows.shape[1])))[:, 0]
+
+
+def _matrix(tensor: Tensor) -> Tensor:
+    # numpy has no bfloat16.
+    tensor = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
+    return tensor[:, None] if tensor.ndim == 1 else tensor
+
+
+def halves(sizes: Sequence[int], seed: int) -> NDArray[np.bool_]:
+    """Return which examples belong to the half on which remedies are chosen, (N,).
+
+    Args:
+        sizes: The numbers of old and new examples, N in all; each is halved.
+        seed: The seed of the halves.
+    """
+    chosen = []
+    for number, size in enumerate(sizes):
+        order = permutation(size, stream(seed, "half", number)).numpy()
+        chosen.append(order < size // 2)
+    return np.concatenate(chosen)

@@ -1,0 +1,47 @@
+"""A block opened: its modules, or its tensors, as blocks beside all others together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from probe.errors import unknown
+from probe.rewinding.blocks import Blocks
+from probe.rewinding.parts import REST
+
+
+def children_of(block: str, blocks: Blocks) -> Blocks:
+    """Part a block by the first component of names that tells its tensors apart.
+
+    >>> names = ("conv.weight", "conv.bias", "norm.weight")
+    >>> children_of("b", {"b": names, "c": ("head.weight",)})
+    {'conv': ('conv.weight', 'conv.bias'), 'norm': ('norm.weight',), 'rest': ('head.weight',)}
+
+    Args:
+        block: The name of the block.
+        blocks: All blocks.
+
+    Returns:
+        The parts by the prefix of their names, and the tensors of all other blocks as `rest`; only
+        the block itself if it has a single tensor.
+
+    Raises:
+        InputError: There is no such block.
+    """
+    if block not in blocks:
+        raise unknown("block", block, blocks)
+    rest = tuple(name for other, names in blocks.items() if other != block for name in names)
+    children = _by_component(blocks[block])
+    return {**children, **({REST: rest} if rest else {})}
+
+
+def _by_component(names: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
+    """Return names by the shortest prefix that differs among them."""
+    paths = [name.split(".") for name in names]
+    depth = 1
+    while len({tuple(path[:depth]) for path in paths}) == 1 and depth < max(map(len, paths)):
+        depth += 1
+    children: dict[str, tuple[str, ...]] = {}
+    for name, path in zip(names, paths, strict=True):
+        prefix = ".".join(path[:depth])
+        children[prefix] = (*children.get(prefix, ()), name)
+    return children

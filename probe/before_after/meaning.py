@@ -1,0 +1,149 @@
+"""The kind of change between two networks, from what was measured, and its meaning in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from probe.analysis.intervals import Estimate
+from probe.before_after.changes import ATTRIBUTES, STATISTICS, BlockChange
+from probe.before_after.ranking import Measured
+from probe.before_after.remedies import ATTRIBUTES_BACK, BEFORE, PUT_BACK, RENAMED, STATISTICS_BACK
+from probe.notes import listed
+
+UNCHANGED = "unchanged"
+NO_LOSS = "no loss"
+STATISTICS_ONLY = "norm statistics"
+ATTRIBUTE = "attribute"
+RENAMED_OUTPUTS = "renamed outputs"
+FAULT = "fault"
+NEW_CLASSES = "new classes"
+NEW_DOMAIN = "new domain"
+UNCLEAR = "unclear"
+"""The kinds of change."""
+
+_SENTENCES = {
+    UNCHANGED: "Both networks are the same, bit for bit.",
+    NO_LOSS: "No loss on old examples is shown.",
+    STATISTICS_ONLY: "Norm statistics did it: the weights are as good as they were.",
+    RENAMED_OUTPUTS: "The outputs stand for other classes: labels or their order were mixed up.",
+    NEW_CLASSES: "New classes: they were learned, and win over the old ones.",
+}
+
+_MOST = 0.5  # of what was lost, which a single kind of change explains
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What was measured of two networks.
+
+    Attributes:
+        changes: The change of each block.
+        lost: The score on old examples before minus after.
+        gained: The score on new examples after minus before, None without new examples.
+        remedies: The remedies, on the examples that did not choose them.
+        shares_classes: Whether old and new examples have a class in common, None if unknown.
+        margin: The loss that matters.
+        guilty: The block with the largest share, empty if there is none.
+        is_traded: Whether putting it back is shown to raise old and to lower new examples.
+    """
+
+    changes: Sequence[BlockChange]
+    lost: Estimate
+    gained: Estimate | None
+    remedies: Mapping[str, Measured]
+    shares_classes: bool | None
+    margin: float
+    guilty: str
+    is_traded: bool
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of tensors and attributes that differ."""
+        return tuple(dict.fromkeys(kind for change in self.changes for kind in change.kinds))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of attributes that differ."""
+        return tuple(name for change in self.changes for name in change.attributes)
+
+    def returns_most(self, name: str) -> bool:
+        """Return whether a remedy returns more than half of what was lost, and new ones stay."""
+        remedy = self.remedies.get(name)
+        if remedy is None or remedy.new_change.value <= -self.margin:
+            return False
+        return remedy.old_change.low > 0 and remedy.old_change.value > _MOST * self.lost.value
+
+    @property
+    def kind(self) -> str:
+        """The kind of change, the first of these that holds."""
+        if not self.kinds:
+            return UNCHANGED
+        if self.lost.low <= 0 or self.lost.high < self.margin:
+            return NO_LOSS
+        if set(self.kinds) == {STATISTICS} or self.returns_most(STATISTICS_BACK):
+            return STATISTICS_ONLY
+        if set(self.kinds) == {ATTRIBUTES} or self.returns_most(ATTRIBUTES_BACK):
+            return ATTRIBUTE
+        if any(m.kind == RENAMED and self.returns_most(name) for name, m in self.remedies.items()):
+            return RENAMED_OUTPUTS
+        if self.gained is None:
+            return UNCLEAR
+        if self._repairing:
+            return FAULT
+        if self.gained.low > 0:
+            return NEW_DOMAIN if self.shares_classes is not False else NEW_CLASSES
+        return UNCLEAR
+
+    @property
+    def _repairing(self) -> list[Measured]:
+        """The remedies that put back what returns most of the old, and nothing new is undone."""
+        is_learned = self.gained is not None and self.gained.low > 0
+        return [
+            remedy
+            for name, remedy in self.remedies.items()
+            if remedy.kind in (PUT_BACK, BEFORE)
+            and self.returns_most(name)
+            and (remedy.new_change.low > 0 or not is_learned)
+        ]
+
+    def sentences(self) -> list[str]:
+        """Return what the kind means, a sentence or two of at most twenty words."""
+        if self.kind in _SENTENCES:
+            return [_SENTENCES[self.kind]]
+        if self.kind == ATTRIBUTE:
+            return [f"Plain attributes did it: {listed(self.attributes)}."]
+        if self.kind == FAULT:
+            return [f"A fault: with {self._repair}, old examples come back and new ones stay."]
+        if self.kind == NEW_DOMAIN and self.is_traded:
+            return [
+                f"A trade: {self.guilty} learned the new at the expense of the old.",
+                "Putting it back undoes both.",
+            ]
+        if self.kind == NEW_DOMAIN:
+            return ["A trade: the new was learned at the expense of the old, by no block alone."]
+        if self.gained is None:
+            return ["A fault and a trade look the same without new examples: give new=."]
+        return ["The measurements do not tell a fault from a trade."]
+
+    @property
+    def _repair(self) -> str:
+        return min(self._repairing, key=lambda remedy: remedy.rank or 0).name
+
+
+def changed_sentence(changes: Sequence[BlockChange]) -> str:
+    """Return what changed, in a sentence."""
+    tensors = sum(change.tensors for change in changes)
+    changed = sum(change.changed for change in changes)
+    kinds = list(dict.fromkeys(kind for change in changes for kind in change.kinds))
+    attributes = [name for change in changes for name in change.attributes]
+    if not kinds:
+        return f"nothing: {tensors} of {tensors} tensors are equal, bit for bit"
+    text = f"{changed} of {tensors} tensors"
+    if set(kinds) == {STATISTICS}:
+        return f"{text}, all of them norm statistics: no weight has changed"
+    if attributes:
+        text = f"{text}, and attributes: {listed(attributes)}"
+    elif STATISTICS in kinds:
+        text = f"{text}, norm statistics among them"
+    return text

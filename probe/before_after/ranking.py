@@ -1,0 +1,144 @@
+"""The ranking of remedies: chosen on one half of the examples, reported on the other.
+
+The best of many is too good on the examples that it was chosen on, also where all are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.analysis.intervals import Estimate, at_least_binomial, mean_over_examples
+from probe.analysis.variance import Design, Floats
+from probe.before_after.remedies import AS_IT_IS, Remedy
+
+_FEW = 10  # examples unlike the others, from which their number varies as a t interval says
+NOTHING = Estimate(value=math.nan, low=math.nan, high=math.nan, seeds=0)
+"""The estimate of what was not measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A remedy on the examples that chose nothing.
+
+    Attributes:
+        name: The remedy in words.
+        kind: Its kind.
+        old: The score on old examples.
+        old_change: That score minus the score of the network as it is, by example.
+        new: The score on new examples, NaN without any.
+        new_change: The same difference on new examples.
+        rank: The rank on the other half, from 1; None without new examples.
+        front: Whether no other remedy is better on old or on new examples and as good on the other.
+    """
+
+    name: str
+    kind: str
+    old: Estimate
+    old_change: Estimate
+    new: Estimate = NOTHING
+    new_change: Estimate = NOTHING
+    rank: int | None = None
+    front: bool = False
+
+
+def interval(values: Floats, is_accuracy: bool, least: float = -1.0) -> Estimate:
+    """Return the mean over examples with its 95 % interval.
+
+    Args:
+        values: The value of each example, (n,).
+        least: The least value of an accuracy, or of a difference of two.
+        is_accuracy: Whether values are right or wrong, or a difference of these: bounds are at
+            least as wide as those of a share.
+    """
+    n = len(values)
+    weights = np.full(n, 1 / n)
+    estimate = mean_over_examples(Design(weights, np.zeros(n, int)), values[None])
+    _, counts = np.unique(values, return_counts=True)
+    if is_accuracy and n - counts.max() < _FEW:
+        estimate = at_least_binomial(estimate, weights)
+    if not is_accuracy:
+        return estimate
+    return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, 1.0))
+
+
+def ranks(old: Floats, new: Floats) -> list[int]:
+    """Rank remedies by the mean of their scores on old and new examples, from 1.
+
+    Args:
+        old: The scores (R, n) of R remedies on the old examples that choose.
+        new: Their scores (R, m) on the new ones.
+
+    Returns:
+        The ranks; of equal remedies the first has the best.
+
+    >>> ranks(np.array([[0.0, 1], [1, 1]]), np.array([[1.0], [1.0]]))
+    [2, 1]
+    """
+    values = (old.mean(axis=1) + new.mean(axis=1)) / 2
+    order = np.argsort(-values, kind="stable")
+    return [int(rank) + 1 for rank in np.argsort(order)]
+
+
+def measure(
+    remedies: Sequence[Remedy],
+    is_old: NDArray[np.bool_],
+    is_chosen_on: NDArray[np.bool_],
+    is_accuracy: bool,
+) -> list[Measured]:
+    """Rank remedies on one half of the examples, and measure them on the other.
+
+    Args:
+        remedies: The remedies, with the network as it is among them.
+        is_old: Whether an example is old, (N,).
+        is_chosen_on: Whether it belongs to the half that ranks them, (N,).
+        is_accuracy: Whether the score is an accuracy.
+    """
+    scores = np.array([remedy.scores for remedy in remedies])
+    as_it_is = scores[[remedy.kind for remedy in remedies].index(AS_IT_IS)]
+    old_rows = is_old & ~is_chosen_on
+    results = []
+    for remedy, values in zip(remedies, scores, strict=True):
+        changes = values - as_it_is
+        results.append(
+            Measured(
+                name=remedy.name,
+                kind=remedy.kind,
+                old=interval(values[old_rows], is_accuracy, least=0.0),
+                old_change=interval(changes[old_rows], is_accuracy),
+            )
+        )
+    if is_old.all():
+        return results
+    new_rows = ~is_old & ~is_chosen_on
+    order = ranks(scores[:, is_old & is_chosen_on], scores[:, ~is_old & is_chosen_on])
+    on_front = front(scores[:, old_rows].mean(axis=1), scores[:, new_rows].mean(axis=1))
+    return [
+        replace(
+            result,
+            new=interval(values[new_rows], is_accuracy, least=0.0),
+            new_change=interval((values - as_it_is)[new_rows], is_accuracy),
+            rank=rank,
+            front=bool(is_on_front),
+        )
+        for result, values, rank, is_on_front in zip(results, scores, order, on_front, strict=True)
+    ]
+
+
+def front(old: Floats, new: Floats) -> NDArray[np.bool_]:
+    """Return which remedies are on the front, (R,): none is better on one and as good on the other.
+
+    Args:
+        old: The scores on old examples, (R,).
+        new: The scores on new examples, (R,).
+
+    >>> front(np.array([0.9, 0.5, 0.4]), np.array([0.2, 0.8, 0.7])).tolist()
+    [True, True, False]
+    """
+    as_good = (old[:, None] >= old) & (new[:, None] >= new)
+    better = (old[:, None] > old) | (new[:, None] > new)
+    return np.asarray(~(as_good & better).any(axis=0))

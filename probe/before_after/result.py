@@ -1,0 +1,162 @@
+"""The result of a comparison: the answer, its tables, and what can be asked further."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from probe.analysis.intervals import Estimate
+from probe.before_after.answer import Answer
+from probe.before_after.changes import BlockChange
+from probe.before_after.content import Content
+from probe.before_after.ranking import Measured
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Diff:
+    """Comparison of a network before and one after; `print` shows the answer.
+
+    Attributes:
+        answer: The answer, a record.
+        causes: A row for each block, with the columns of `probe.causes`, and what putting only it
+            back changes on new examples: `new`, `new_low` and `new_high`, NaN without any.
+    """
+
+    answer: Answer
+    causes: pd.DataFrame
+    block_changes: Sequence[BlockChange]
+    measured: Sequence[Measured]
+    readouts: Sequence[Content]
+    open_block: Callable[[str], pd.DataFrame]
+
+    def __str__(self) -> str:
+        return str(self.answer)
+
+    __repr__ = __str__
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What changed: `block`, its `tensors`, how many `changed`, their `kinds`, and how far.
+
+        `relative` is the norm of the change over the norm before, of all tensors that differ.
+        """
+        import pandas as pd
+
+        columns = ["block", "tensors", "changed", "kinds", "relative"]
+        rows = [
+            (change.block, change.tensors, change.changed, ", ".join(change.kinds), change.relative)
+            for change in self.block_changes
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    @property
+    def remedies(self) -> pd.DataFrame:
+        """The remedies, a row each, measured on the half of the examples that chose nothing.
+
+        `old` and `new` are scores, `old_change` and `new_change` their differences from the network
+        as it is, each with the ends of its interval (`_low`, `_high`). `rank` is that on the other
+        half, by the mean of old and new. On the `front`, no remedy is better on both.
+        """
+        import pandas as pd
+
+        rows = []
+        for remedy in self.measured:
+            row: dict[str, object] = {"remedy": remedy.name, "kind": remedy.kind}
+            row |= _columns("old", remedy.old)
+            row |= _columns("old_change", remedy.old_change)
+            row |= _columns("new", remedy.new)
+            row |= _columns("new_change", remedy.new_change)
+            rows.append(row | {"front": remedy.front, "rank": remedy.rank})
+        return pd.DataFrame(rows).astype({"rank": "Int64"})
+
+    @property
+    def content(self) -> pd.DataFrame:
+        """The accuracy of a linear readout of each block, before and after; empty without train."""
+        import pandas as pd
+
+        names = ("before", "after", "change")
+        ends = ("", "_low", "_high")
+        columns = ["block", "examples", *(f"{name}{end}" for name in names for end in ends)]
+        rows = []
+        for content in self.readouts:
+            row: dict[str, object] = {"block": content.block, "examples": content.examples}
+            row |= _columns("before", content.before)
+            row |= _columns("after", content.after)
+            rows.append(row | _columns("change", content.change))
+        return pd.DataFrame(rows, columns=columns)
+
+    def inside(self, block: str) -> pd.DataFrame:
+        """Open a block: the same table over its modules, or over its tensors if it is one module.
+
+        The other blocks are one, `rest`. Shares add up to what was lost.
+
+        Args:
+            block: The name of the block, or of a part of a block that was opened.
+
+        Raises:
+            InputError: There is no such block.
+        """
+        return self.open_block(block)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer and all tables as plain values, which JSON can hold; NaN is None."""
+        tables = {
+            "causes": self.causes,
+            "changes": self.changes,
+            "remedies": self.remedies,
+            "content": self.content,
+        }
+        content: dict[str, Any] = {"answer": _plain(asdict(self.answer))}
+        for name, table in tables.items():
+            content[name] = _plain(table.astype(object).to_dict("records"))
+        return content
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw new against old, for both networks and all remedies.
+
+        Args:
+            ax: The axes; None = new ones.
+        """
+        from figures.remedies import draw_remedies
+
+        return draw_remedies(self.remedies, ax, is_accuracy=self.answer.is_accuracy)
+
+    def report(self, path: str | Path) -> None:
+        """Write one HTML page with the answer, the picture and the tables.
+
+        Args:
+            path: The file.
+
+        Raises:
+            NotWritten: The file cannot be written.
+        """
+        from figures.report.pair import pair_report
+
+        pair_report(self, path)
+
+
+def _columns(name: str, estimate: Estimate) -> dict[str, float]:
+    """Return an estimate as a value and the ends of its interval."""
+    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with lists for tuples, and None for numbers that are missing."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    try:
+        number = float(value)
+    except TypeError:  # pandas' missing number
+        return None
+    return number if math.isfinite(number) else None

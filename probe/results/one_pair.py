@@ -1,0 +1,83 @@
+"""One network before and one after, given to `analyze`, which is for tasks learned in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from torch import nn
+
+from probe.errors import InputError
+from probe.tables.matrices import Matrices
+from probe.tasked_examples import Tasks
+from probe.tasks import Scenario
+
+_REMEDY = "for one network before and one after use probe.diff(before, after, old, new)"
+_PAIR = 2
+_ROOM = 0.6  # of what a constant answer gets wrong: more, and a network has been trained
+_ROOM_OF_ONE_TASK = 0.2  # of a single task nothing is forgotten, whatever row 0 is
+
+
+@contextmanager
+def explained_pair(networks: object, train: object, tasks: Tasks) -> Iterator[None]:
+    """Name `probe.diff` in every InputError within the block, if two networks have no tasks.
+
+    Args:
+        networks: The networks that the user gives.
+        train: The second argument of the user.
+        tasks: The tasks that the user gives.
+    """
+    try:
+        yield
+    except InputError as error:
+        if type(error) is not InputError or not _is_pair(networks, train, tasks):
+            raise
+        raise InputError(f"{error}; {_REMEDY}") from error.__cause__
+
+
+def _is_pair(networks: object, train: object, tasks: Tasks) -> bool:
+    """Return whether two networks are given otherwise than by the number of tasks learned."""
+    if isinstance(train, nn.Module):
+        return True
+    values = list(networks.values()) if isinstance(networks, Mapping) else networks
+    if not isinstance(values, list | tuple) or len(values) != _PAIR:
+        return False
+    if not all(isinstance(network, nn.Module | str | Path) for network in values):
+        return False
+    by_tasks_seen = networks if isinstance(networks, Mapping) else {}
+    return tasks is None or len(tasks) < _PAIR or len(tasks) not in by_tasks_seen
+
+
+def trained_floor(matrices: Matrices, scenario: Scenario) -> Iterator[str]:
+    """Yield a warning for each learner of which row 0 cannot be an untrained network.
+
+    Row 0 is then, on some task, clearly better than any constant answer, and as good as the last
+    row; of a single task it is enough that it is clearly better.
+
+    Args:
+        matrices: The accuracy matrices of the learners.
+        scenario: The tasks.
+    """
+    constant = _constant_accuracy(scenario)
+    is_single = matrices.tasks == 1
+    room = _ROOM_OF_ONE_TASK if is_single else _ROOM
+    for learner in matrices.learners:
+        accuracies = matrices.R(learner).values
+        floor = accuracies[0]
+        last = accuracies[-1]
+        is_trained = floor > constant + room * (1 - constant)
+        suspects = np.flatnonzero(is_trained & ((floor >= last) | is_single))
+        if len(suspects):
+            j = suspects[np.argmax(floor[suspects])]
+            yield (
+                f"network 0 is taken as untrained, the floor, but is right on {floor[j]:.1%} of "
+                f"task {j + 1}, where the last network is right on {last[j]:.1%}: {_REMEDY}"
+            )
+
+
+def _constant_accuracy(scenario: Scenario) -> float:
+    """Return the highest accuracy of a constant answer on a task."""
+    labels = [task.test.y for task in scenario.tasks]
+    return max(float(y.bincount().max() / len(y)) for y in labels)

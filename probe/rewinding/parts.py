@@ -1,0 +1,129 @@
+"""Parts of a network: its blocks by suggested features, by features, or by names of tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from torch import nn
+
+from probe.batch import Value
+from probe.cut.candidates import suggestions
+from probe.cut.cuts import find_each
+from probe.cut.interface import CutFacts
+from probe.cut.model_call import ModelCall
+from probe.errors import InputError
+from probe.modules import state_groups
+from probe.rewinding.blocks import UNREAD, Blocks, blocks_of
+
+OUTPUT = "output"
+"""The block of all that no feature depends on."""
+
+REST = "rest"
+"""The block of all that no pattern matches."""
+
+Patterns = Mapping[str, str | Sequence[str]]
+"""Names of tensors, with wildcards such as `*`, by the name of their block."""
+
+_LAYER = re.compile(r"_l(\d+)(_reverse)?$")  # of torch's recurrent modules
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """The blocks of a network.
+
+    Attributes:
+        blocks: The tensors of each block.
+        facts: The facts on the cut at each hidden feature, by depth; of patterns there are none.
+        by_feature: The blocks of the features, where recurrent modules are not parted.
+    """
+
+    blocks: Blocks
+    facts: Mapping[str, CutFacts] = field(default_factory=dict)
+    by_feature: Blocks = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        network: nn.Module,
+        x: Value,
+        call: ModelCall,
+        choice: Sequence[str] | Patterns | None = None,
+    ) -> Parts:
+        """Part a network.
+
+        Args:
+            network: The network.
+            x: A few examples.
+            call: The call that gives the logits.
+            choice: Features; patterns of names of parameters and buffers; None = suggested
+                features, and recurrent modules by layer.
+
+        Raises:
+            InputError: There is no such feature, or a pattern matches no tensor.
+        """
+        if isinstance(choice, Mapping):
+            return cls(blocks=matched_blocks(network, choice))
+        features = list(choice or ())
+        if choice is None:
+            suggested = suggestions(network, x, call)
+            features = [name for name, downstream in suggested.items() if downstream]
+        cuts = find_each(network, features, x, call, "tail")
+        by_depth = sorted((cut.facts for cut in cuts), key=lambda cut: cut.position)
+        facts = {cut.name: cut for cut in by_depth}
+        blocks = blocks_of(network, by_depth, "logits" if OUTPUT in facts else OUTPUT)
+        by_layer = blocks if choice is not None else _recurrent_layers(network, blocks)
+        return cls(blocks=by_layer, facts=facts, by_feature=blocks)
+
+
+def matched_blocks(network: nn.Module, patterns: Patterns) -> Blocks:
+    """Part a network by names of its tensors; a tensor belongs to the first pattern that matches.
+
+    >>> net = nn.LSTM(2, 3, num_layers=2)
+    >>> {name: len(names) for name, names in matched_blocks(net, {"1": "*_l0"}).items()}
+    {'1': 4, 'rest': 4}
+
+    Args:
+        network: The network.
+        patterns: The patterns by block.
+
+    Raises:
+        InputError: A pattern matches no tensor that no other has taken.
+    """
+    remaining = [aliases for aliases in state_groups(network) if not aliases[0].endswith(UNREAD)]
+    blocks: dict[str, tuple[str, ...]] = {}
+    for block, choice in patterns.items():
+        globs = [choice] if isinstance(choice, str) else list(choice)
+        names = [aliases[0] for aliases in remaining if _matches(aliases, globs)]
+        if not names:
+            tensors = ", ".join(aliases[0] for aliases in remaining[:4])
+            raise InputError(
+                f"{globs} of block {block!r} matches no tensor: names are like {tensors}"
+            )
+        blocks[block] = tuple(names)
+        remaining = [aliases for aliases in remaining if aliases[0] not in names]
+    rest = tuple(aliases[0] for aliases in remaining)
+    return blocks | ({REST: rest} if rest else {})
+
+
+def _matches(names: Sequence[str], globs: Sequence[str]) -> bool:
+    """Return whether a name of a tensor matches a pattern."""
+    return any(fnmatchcase(name, glob) for name in names for glob in globs)
+
+
+def _recurrent_layers(network: nn.Module, blocks: Blocks) -> Blocks:
+    """Return blocks in which each layer of a recurrent module is one of its own."""
+    layer_of: dict[str, str] = {}
+    for path, module in network.named_modules():
+        if isinstance(module, nn.RNNBase) and module.num_layers > 1:
+            for name, _ in module.named_parameters(prefix=path):
+                if layer := _LAYER.search(name):
+                    layer_of[name] = f"{path or 'rnn'} layer {int(layer[1]) + 1}"
+    by_layer: dict[str, tuple[str, ...]] = {}
+    for block, names in blocks.items():
+        for name in names:
+            part = layer_of.get(name, block)
+            by_layer[part] = (*by_layer.get(part, ()), name)
+    return by_layer

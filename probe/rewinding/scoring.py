@@ -1,0 +1,177 @@
+"""Scores of networks: a number for each test example, higher is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from probe.batch import Value, gather, mapped, tensors, varied
+from probe.cut.model_call import explained
+from probe.errors import InputError
+from probe.model import Model
+from probe.modules import mode
+from probe.rewinding.shapley import Floats
+from probe.seeding import every_global_stream, stream
+from probe.training.evaluation import batch_size_for
+from probe.training.precision import products
+
+ScoreName = Literal["accuracy", "loss", "squared_error"]
+
+Score = Callable[[nn.Module, Any, Any], Tensor] | ScoreName
+"""`score(model, x, y)` returns a number for each of the B examples of a batch, higher is better."""
+
+NAMES: tuple[ScoreName, ...] = ("accuracy", "loss", "squared_error")
+
+IGNORED = -100
+"""The label of a position that does not count, as in torch's cross-entropy."""
+
+_MOST = 256  # examples on which the units of two networks are compared
+
+
+def check_score(score: object) -> None:
+    """Check that a score is a function or has a name.
+
+    Args:
+        score: The score.
+
+    Raises:
+        InputError: It is anything else.
+    """
+    if not callable(score) and score not in NAMES:
+        names = ", ".join(map(repr, NAMES))
+        raise InputError(f"score must be {names} or a function, got {score!r:.40}")
+
+
+def on_device_of(network: nn.Module, value: Value) -> Value:
+    """Return a value on the device of a network."""
+    device = next((p.device for p in network.parameters()), None)
+    return mapped(value, lambda t: t.to(device or t.device))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tests:
+    """The test examples of all tasks, and the score of networks on them.
+
+    Attributes:
+        model: The call of the networks.
+        score: The score: `accuracy`, the share of right labels; `loss`, minus the cross-entropy in
+            nats; `squared_error`, minus its mean over the outputs; or a function. The first two are
+            means over the positions of an example where labels are (N, L) and logits (N, L, K).
+        data: The test examples of each of T tasks.
+        batch_size: Examples at a time, None = a size that is fast on the device.
+    """
+
+    model: Model
+    score: Score
+    data: Sequence[tuple[Value, Value]]
+    batch_size: int | None = None
+
+    @cached_property
+    def task_of(self) -> NDArray[np.int64]:
+        """The task of each of the N examples, from 0, (N,)."""
+        sizes = [len(tensors(x)[0]) for x, _ in self.data]
+        return np.repeat(np.arange(len(self.data)), sizes)
+
+    def logits(self, network: nn.Module, position: int) -> Tensor:
+        """Return a network's logits on some examples of the task at a position, from 1."""
+        x = on_device_of(network, varied(self.data[position - 1][0], _MOST))
+        with torch.no_grad(), tested(network):
+            return self.model.class_call(network, x)
+
+    def scores(self, network: nn.Module, position: int, everywhere: bool = False) -> Floats:
+        """Return the score of each example, (N,), 0 for examples that are not tested.
+
+        Args:
+            network: The network.
+            position: The task whose examples are tested, from 1.
+            everywhere: Whether all examples are tested.
+        """
+        values = np.zeros(len(self.task_of))
+        for k in range(len(self.data)) if everywhere else [position - 1]:
+            values[self.task_of == k] = self._task_scores(network, *self.data[k])
+        return values
+
+    @torch.no_grad()
+    def _task_scores(self, network: nn.Module, x: Value, y: Value) -> Floats:
+        """Return the score of each example of a task, (n,)."""
+        parts = []
+        size = self.batch_size or batch_size_for(x, tensors(x)[0].device)
+        with tested(network):
+            for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(size):
+                batch, labels = (
+                    on_device_of(network, gather(value, indices.to(tensors(value)[0].device)))
+                    for value in (x, y)
+                )
+                with explained(batch):
+                    parts.append(self._batch_scores(network, batch, labels, len(indices)))
+        return np.concatenate(parts)
+
+    def _batch_scores(self, network: nn.Module, x: Value, y: Value, count: int) -> Floats:
+        """Return the score of each example of a batch."""
+        if callable(self.score):
+            values = self.score(network, x, y)
+        else:
+            values = score_of(self.score, self.model.class_call(network, x), cast(Tensor, y))
+        fits = isinstance(values, Tensor) and values.shape == (count,)
+        if not fits or not values.isfinite().all():
+            raise InputError(
+                f"a score must be a tensor of a finite number for each of {count} examples, got "
+                f"{type(values).__name__} of shape {tuple(np.shape(values))}"
+            )
+        return values.double().cpu().numpy()
+
+
+def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
+    """Return the score of each of B examples, (B,), by its name.
+
+    Args:
+        name: The score.
+        logits: Outputs (B, K), or (B, L, K) for labels (B, L).
+        y: Labels (B,) or (B, L), of which -100 does not count; of `squared_error` targets with as
+            many numbers as outputs.
+
+    Raises:
+        InputError: Outputs and labels do not fit each other.
+
+    >>> logits = torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])
+    >>> score_of("accuracy", logits, torch.tensor([[1, 1]])).item()
+    0.5
+    """
+    if name == "squared_error":
+        if logits.numel() != y.numel():
+            raise _unfit(logits, y, "as many targets as outputs")
+        return -(logits.flatten(1) - y.reshape(len(y), -1)).square().mean(1)
+    if logits.shape[:-1] != y.shape or y.is_floating_point():
+        raise _unfit(logits, y, "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)")
+    if name == "loss":
+        losses = cross_entropy(
+            logits.flatten(0, -2), y.flatten(), reduction="none", ignore_index=IGNORED
+        )
+        values = -losses.view_as(y)
+    else:
+        values = logits.argmax(-1).eq(y).double()
+    if y.ndim == 1:
+        return values
+    counts = y.ne(IGNORED)
+    return (values * counts).sum(1) / counts.sum(1).clamp(min=1)
+
+
+def _unfit(logits: Tensor, y: Tensor, expected: str) -> InputError:
+    shapes = f"outputs {tuple(logits.shape)} and labels {tuple(y.shape)} of {y.dtype}"
+    return InputError(f"got {shapes}, expected {expected}: choose another score, or give call=")
+
+
+@contextmanager
+def tested(network: nn.Module) -> Iterator[None]:
+    """Put a network into eval mode, in which what it draws is the same in every call."""
+    with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
+        yield

@@ -128,7 +128,8 @@ class Findings:
 
     @property
     def _repair(self) -> str:
-        return min(self._repairing, key=lambda remedy: remedy.rank or 0).name
+        best = min(self._repairing, key=lambda remedy: remedy.rank or 0)
+        return "everything undone" if best.kind == BEFORE else best.name
 
 
 def changed_sentence(changes: Sequence[BlockChange]) -> str:

@@ -121,7 +121,7 @@ class Setting:
         remedies = list(workshop.remedies(user))
         measured = measure(remedies, self.is_old, is_fitted, self.is_accuracy)
         answer = self._answer(two, causes, changes, measured, guilty)
-        opened = self._opened(answer, causes, guilty)
+        opened = self._opened(parts, answer, causes, guilty)
         if opened:
             inside, changed = self.opened(parts, opened)
             lines = _lines(inside, changed - {REST}, self.has_new)
@@ -187,10 +187,10 @@ class Setting:
         heads = ([n for n in names if n in parameters] for names in parts.blocks.values())
         return tuple([names for names in heads if names][-1])
 
-    def _opened(self, answer: Answer, causes: pd.DataFrame, guilty: str) -> str:
+    def _opened(self, parts: Parts, answer: Answer, causes: pd.DataFrame, guilty: str) -> str:
         """Return the block that accounts for more than half of the loss, if it has parts."""
         lost = causes.attrs["lost"][0]
-        if not guilty or not answer.lost.low > 0:
+        if guilty not in parts.blocks or not answer.lost.low > 0:
             return ""
         share = causes.set_index("feature")["share"][guilty]
         return guilty if share > _MOST * lost else ""

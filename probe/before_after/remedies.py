@@ -65,9 +65,8 @@ DRAWS = 3
 
 STEPS = 100
 RATE = 1e-3
-HEAD_STEPS = 300
 HEAD_RATE = 1e-2
-"""The steps and learning rates of fine-tuning, and of a new head."""
+"""The steps and the learning rate of fine-tuning, and the rate of a new head."""
 
 UserRemedy = Callable[[nn.Module, nn.Module], nn.Module]
 """`remedy(before, after)` returns a network; both are copies."""
@@ -140,10 +139,11 @@ class Workshop:
         """Yield the network as it is, every tested set of blocks put back, and that before."""
         changed = tuple(self.compared.changed)
         yield Remedy(name=AS_IT_IS, kind=AS_IT_IS, scores=self.compared.put_back())
-        yield Remedy(name=BEFORE, kind=BEFORE, scores=self.compared.saved)
         for blocks, scores in self.compared.rewinding.scores.items():
-            if blocks and blocks != changed:
+            # All of several blocks are the network before.
+            if blocks and (blocks != changed or len(changed) == 1):
                 yield Remedy(name=put_back_name(blocks), kind=PUT_BACK, scores=scores)
+        yield Remedy(name=BEFORE, kind=BEFORE, scores=self.compared.saved)
 
     def kinds_put_back(self) -> Iterator[Remedy]:
         """Yield the network with norm statistics put back, and with attributes put back."""
@@ -234,7 +234,7 @@ class Workshop:
                 self.class_call,
                 score,
                 seed,
-                steps=HEAD_STEPS if is_new else STEPS,
+                steps=STEPS,
                 rate=HEAD_RATE if is_new else RATE,
             )
             scores.append(self.tests.scores(network, 1, everywhere=True))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from probe.batch import identical
+from probe.batch import tensor_hash
 from probe.before_after.comparison import diff
 from probe.before_after.data import Pair, as_pair
 from probe.before_after.ranking import interval
@@ -40,17 +40,16 @@ class TooMuchLost(Exception):
     Attributes:
         step: The number of steps.
         diff: The comparison with the network at the start.
-        last_good: The file of the last good network, None if there was none.
+        last_good: The file of the last good network, None if only that at the start was good.
     """
 
     def __init__(self, step: int, comparison: Diff, last_good: Path | None) -> None:
         answer = comparison.answer
         unit = " points" if answer.is_accuracy else ""
         block = f", most of it by {answer.blocks[0].block}" if answer.blocks else ""
-        where = last_good or "nowhere: no network was good"
         super().__init__(
             f"after {step} steps {answer.interval(answer.lost)}{unit} of the old examples are lost"
-            f"{block}; the last good network is {where}"
+            f"{block}; the last good network is {last_good or 'that at the start'}"
         )
         self.step = step
         self.diff = comparison
@@ -73,7 +72,7 @@ class Watch:
             with the lower end of the 95 % interval.
         every: The steps between two tests.
         score: The score, as for `probe.diff`.
-        stop: Whether `TooMuchLost` stops the training; else a warning is given once.
+        stop: Whether `TooMuchLost` stops the training; else `table` only tells.
 
     Raises:
         InputError: An argument is invalid.
@@ -85,10 +84,6 @@ class Watch:
     every: int = 100
     score: Score = "accuracy"
     stop: bool = True
-    _step: int = field(default=0, init=False)
-    _rows: list[tuple[float, ...]] = field(default_factory=list, init=False)
-    _has_warned: bool = field(default=False, init=False)
-    _last_good: Path | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         check_score(self.score)
@@ -96,6 +91,9 @@ class Watch:
             raise InputError(f"every must be a whole number, 1 or more, got {self.every!r:.40}")
         if not isinstance(self.tolerate, int | float) or not 0 <= self.tolerate < math.inf:
             raise InputError(f"tolerate must be a number, 0 or more, got {self.tolerate!r:.40}")
+        self._step = 0
+        self._rows: list[tuple[float, ...]] = []
+        self._last_good: Path | None = None
         self._pairs: list[Pair] = [as_pair(self.old, "old")]
         if self.new is not None:
             x, y = as_pair(self.new, "new")
@@ -108,66 +106,68 @@ class Watch:
 
         return pd.DataFrame(self._rows, columns=_COLUMNS).astype({"step": int})
 
-    def begin(self, network: nn.Module, model: Model, folder: Path, *, resumes: bool) -> None:
-        """Take a network as that at the start, see `probe.record.watching.Watcher`.
+    def begin(self, model: Model, folder: Path) -> None:
+        """Take the network as it is as that at the start, unless an earlier process has saved one.
+
+        Args:
+            model: The network in training, and its call.
+            folder: The folder of the run.
 
         Raises:
             InputError: It has no shapes yet, receives the task, or fails on the examples.
         """
         if model.task_aware:
             raise InputError("diff= has no task ids: record without it, or with another call=")
-        if any(map(is_lazy, network.parameters())):
-            raise InputError("the network has no shapes yet: pass it a batch before diff= is given")
-        path = folder / START
-        start = copied(network)
-        self._is_kept = resumes and path.exists()
-        if self._is_kept:
-            fit_state(start, load_state(path), str(path))
-            pairs = zip(start.state_dict().values(), network.state_dict().values(), strict=True)
-            if not all(identical(saved, now) for saved, now in pairs):
-                text = f"the start is {path}, not the network as it is: after_task(0) begins anew"
-                warnings.warn(text, stacklevel=3)
-        self._start = start
-        self._folder = folder
+        if any(map(is_lazy, model.network.parameters())):
+            raise InputError("the network has no shapes yet: call it on a batch before it is given")
         self._model = model
+        self._folder = folder
         self._tests = Tests(model=model, score=self.score, data=self._pairs)
+        path = folder / START
+        if not path.exists():
+            self.restart()
+            return
+        start = copied(model.network)
+        fit_state(start, load_state(path), str(path))
+        self._take(start)
+        if tensor_hash(plain_state(start)) != tensor_hash(plain_state(model.network)):
+            text = f"the network at the start is that in {path}: after_task(0) begins anew"
+            warnings.warn(text, stacklevel=4)
+
+    def restart(self) -> None:
+        """Take the network as it is as that at the start."""
+        keep_tensors(plain_state(self._model.network), self._folder / START)
+        self._take(copied(self._model.network))
+
+    def _take(self, start: nn.Module) -> None:
+        self._start = start
         self._before = self._tests.scores(start, 1, everywhere=True)
 
-    def count_step(self) -> bool:
-        """Count a step of the training, and return whether a test is due."""
-        self._step += 1
-        return self._step % self.every == 0
+    def after_step(self, lock: Callable[[], None]) -> None:
+        """Count a step of the training, and test the network if it is time to.
 
-    def check(self, network: nn.Module) -> None:
-        """Test the network as it is now.
+        Args:
+            lock: The function that is called before anything is written.
 
         Raises:
             TooMuchLost: More is lost than is tolerated.
             NotWritten: The disk is full.
         """
-        if not self._is_kept:
-            keep_tensors(plain_state(self._start), self._folder / START)
-            self._is_kept = True
+        self._step += 1
+        if self._step % self.every:
+            return
+        lock()
+        network = self._model.network
         with kept_buffers(network):
             scores = self._tests.scores(network, 1, everywhere=True)
         is_old = self._tests.task_of == 0
         lost = interval((self._before - scores)[is_old], self.score == "accuracy")
         new = math.nan if is_old.all() else float(scores[~is_old].mean())
-        row = (self._step, float(scores[is_old].mean()), lost.value, lost.low, lost.high, new)
-        self._rows.append(row)
+        old = float(scores[is_old].mean())
+        self._rows.append((self._step, old, lost.value, lost.low, lost.high, new))
         if lost.low <= self.tolerate:
             self._last_good = self._folder / LAST_GOOD
             keep_tensors(plain_state(network), self._last_good)
         elif self.stop:
-            raise TooMuchLost(self._step, self._compare(network), self._last_good)
-        elif not self._has_warned:
-            self._has_warned = True
-            text = f"after {self._step} steps {lost.value:.3g} is lost of the old examples"
-            warnings.warn(f"{text}, {lost.low:.3g} or more", stacklevel=3)
-
-    def _compare(self, network: nn.Module) -> Diff:
-        """Compare the network at the start with the network as it is now."""
-        after = replace(self._model, network=network)
-        new = self._pairs[1] if self.new is not None else None
-        with torch.enable_grad():
-            return diff(self._start, after, self._pairs[0], new, score=self.score)
+            comparison = diff(self._start, self._model, *self._pairs, score=self.score)
+            raise TooMuchLost(self._step, comparison, self._last_good)

@@ -67,14 +67,10 @@ def _only_argument(model: nn.Module, x: Mapping[str, Tensor]) -> str | None:
         parameters = inspect.signature(unwrapped(model).forward).parameters.values()
     except (TypeError, ValueError):
         return None
-    required = [p.name for p in parameters if p.default is p.empty and p.kind in _ONE_VALUE]
-    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
-    if len(required) != 1 or required[0] in x or takes_any:
-        return None
-    return required[0]
-
-
-_ONE_VALUE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [p.name for p in parameters if p.default is p.empty]
+    # Of a model that takes anything by name there are two.
+    is_only = len(required) == 1 and required[0] not in x
+    return required[0] if is_only else None
 
 
 def _not_by_name(argument: str, x: Mapping[str, Tensor], error: TypeError) -> ModelRaised:

@@ -164,20 +164,23 @@ class Recorder:
         self._resume()
         self._course = self._begun_course(every, layers)
         self._try_model()
-        make_folder(recording.run_folder(self.folder, run))
-        if train is not None:
-            self._keep_data(data, *match_inputs(splits["train"], splits["test"]))
-        if not isinstance(diff, Watcher | None):
-            raise InputError(f"diff= must be a probe.Watch, got {type(diff).__name__}")
-        self._watch = diff
-        self._watched = Model(model, call=call, output=output)
-        self._begin_watch(resumes=True)
+        self._prepare_folder(data, splits)
+        self._watch = self._begun_watch(diff, call, output)
 
-    def _begin_watch(self, *, resumes: bool) -> None:
-        """Let the watch, if there is one, take the network as that at the start."""
-        if self._watch is not None:
+    def _prepare_folder(self, name: str | None, splits: Mapping[str, Examples[Any]]) -> None:
+        """Make the folder of the run, and save the examples if there are some to train on."""
+        make_folder(recording.run_folder(self.folder, self.run))
+        if "train" in splits:
+            self._keep_data(name, *match_inputs(splits["train"], splits["test"]))
+
+    def _begun_watch(self, watch: object, call: Call | None, output: Output) -> Watcher | None:
+        """Return the watch, which has begun; raises InputError for anything else."""
+        if not isinstance(watch, Watcher | None):
+            raise InputError(f"diff= must be a probe.Watch, got {type(watch).__name__}")
+        if watch is not None:
             folder = recording.run_folder(self.folder, self.run)
-            self._watch.begin(self.model, self._watched, folder, resumes=resumes)
+            watch.begin(Model(self.model, call=call, output=output), folder)
+        return watch
 
     def _try_model(self) -> None:
         """Try on a few examples what would otherwise fail after hours of training."""
@@ -250,8 +253,8 @@ class Recorder:
         if self._course is not None:
             self._course.go_to(row)
             self._read(self._course)
-        if not row:
-            self._begin_watch(resumes=False)
+        if row == 0 and self._watch is not None:
+            self._watch.restart()
 
     def _begun_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
         """Return the course, None without `every`; raises InputError for layers without it."""
@@ -311,9 +314,8 @@ class Recorder:
             if course.step % course.every == 0:
                 self._lock_run()
                 self._read(course)
-        if watch is not None and watch.count_step():
-            self._lock_run()
-            watch.check(self.model)
+        if watch is not None:
+            watch.after_step(self._lock_run)
 
     def _read(self, course: Course) -> None:
         """Add what the output and the layers predict now, leaving the model unchanged."""

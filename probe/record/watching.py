@@ -1,29 +1,30 @@
 """The comparison that a recorder carries out between steps of a training."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, runtime_checkable
-
-from torch import nn
 
 from probe.model import Model
 
 
 @runtime_checkable
 class Watcher(Protocol):
-    """A comparison of a network in training with the network at the start."""
+    """A comparison of the network in training with the network at the start."""
 
-    def begin(self, network: nn.Module, model: Model, folder: Path, *, resumes: bool) -> None:
-        """Take a network as that at the start.
+    def begin(self, model: Model, folder: Path) -> None:
+        """Take the network as it is as that at the start, unless an earlier process has saved one.
 
         Args:
-            network: The network.
-            model: The call of the network.
+            model: The network in training, and its call.
             folder: The folder of the run.
-            resumes: Whether a start that an earlier process has saved there takes precedence.
         """
 
-    def count_step(self) -> bool:
-        """Count a step of the training, and return whether a comparison is due."""
+    def restart(self) -> None:
+        """Take the network as it is as that at the start."""
 
-    def check(self, network: nn.Module) -> None:
-        """Compare the network as it is now, leaving it unchanged."""
+    def after_step(self, lock: Callable[[], None]) -> None:
+        """Count a step of the training, and compare if it is time to.
+
+        Args:
+            lock: The function that is called before anything is written.
+        """

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from probe.modules import tensors_in
+from probe.modules import named_state, tensors_in
 
 _SCALARS = (
     *(int, float, complex, str, bytes, slice, range, Enum),
@@ -59,15 +59,21 @@ Values = Mapping[Attribute, object]
 def attributes_of(model: nn.Module) -> dict[Attribute, object]:
     """Return the attributes of all modules but torch's own, with hooks if there are any.
 
+    Values made of the model's own parameters and buffers, as a recurrent module's flat weights, are
+    no attributes: they change with these.
+
     >>> net = nn.ReLU()
     >>> net.gain = 2.0
     >>> {str(key): value for key, value in attributes_of(net).items()}
     {'inplace': False, 'gain': 2.0}
     """
     values: dict[Attribute, object] = {}
+    state = {id(tensor) for tensor in named_state(model).values()}
     for path, module in model.named_modules():
         for name, value in vars(module).items():
-            if name not in _TORCH and (name not in _HOOKS or value):
+            tensors = tensors_in(value)
+            is_state = bool(tensors) and all(id(tensor) in state for tensor in tensors)
+            if name not in _TORCH and not is_state and (name not in _HOOKS or value):
                 values[Attribute(path, name)] = value
     return values
 

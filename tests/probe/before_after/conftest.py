@@ -1,0 +1,80 @@
+"""A small network that knows the digits, and what became of it."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import probe
+
+
+def digits():
+    pixels, labels = load_digits(return_X_y=True)
+    x = torch.tensor(pixels / 16).float().view(-1, 1, 8, 8)
+    return x, torch.tensor(labels)
+
+
+X, Y = digits()
+TRAIN = (X[:1000], Y[:1000])
+OLD = (X[1000:], Y[1000:])
+
+
+def turned(pair):
+    x, y = pair
+    return x.rot90(1, (2, 3)), y
+
+
+NEW = turned(OLD)
+STORED = {"old": TRAIN, "new": turned(TRAIN)}
+
+
+def block(width):
+    return nn.Sequential(nn.Conv2d(width, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU())
+
+
+def small():
+    return nn.Sequential(
+        block(1),
+        block(8),
+        nn.MaxPool2d(4),
+        nn.Flatten(),
+        nn.Linear(32, 16),
+        nn.ReLU(),
+        nn.Linear(16, 10),
+    )
+
+
+def trained(network, pair, epochs):
+    x, y = pair
+    network = deepcopy(network).train()
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.004)
+    draw = torch.Generator().manual_seed(0)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(y), generator=draw).split(50):
+            optimizer.zero_grad()
+            cross_entropy(network(x[rows]), y[rows]).backward()
+            optimizer.step()
+    return network.eval()
+
+
+@pytest.fixture(scope="session")
+def before():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = small()
+    return trained(network, TRAIN, 8)
+
+
+@pytest.fixture(scope="session")
+def after(before):
+    """Fine-tuned on turned digits."""
+    return trained(before, turned(TRAIN), 3)
+
+
+@pytest.fixture(scope="session")
+def full(before, after):
+    """Everything that can be asked of the pair."""
+    return probe.diff(before, after, OLD, NEW, train=STORED)

@@ -1,0 +1,233 @@
+"""`probe.diff` against `causes` and `analyze`, its forms of networks and examples, its answer."""
+
+import json
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import probe
+from probe.errors import InputError
+from tests.probe.before_after.conftest import NEW, OLD, STORED, TRAIN, small, trained, turned
+
+
+def squared(network, x, y):
+    return -(network(x).softmax(1)[torch.arange(len(y)), y] - 1).square()
+
+
+@pytest.fixture(scope="module")
+def result(before, after):
+    return probe.diff(before, after, OLD, NEW)
+
+
+@pytest.mark.parametrize("score", ["accuracy", "loss", squared])
+def test_causes_are_those_of_probe_causes_bit_for_bit(before, after, score):
+    of_diff = probe.diff(before, after, OLD, NEW, score=score).causes
+    of_causes = probe.causes({1: before, 2: after}, [OLD, NEW], score)
+    pd.testing.assert_frame_equal(of_diff[of_causes.columns], of_causes, check_exact=True)
+    assert of_diff.attrs == of_causes.attrs
+
+
+def test_causes_and_content_are_those_of_analyze_bit_for_bit(before, after, full):
+    result = full
+    analysis = probe.analyze(
+        {1: before, 2: after},
+        [TRAIN, turned(TRAIN)],
+        [OLD, NEW],
+        readouts=["linear"],
+        features=list(result.content["block"].unique()),
+    )
+    rows = analysis.to_pandas("causes").query(
+        "task_position == 1 and quantity == 'attributed' and score == 'accuracy'"
+    )
+    shares = result.causes.set_index("feature")["share"]
+    assert rows.set_index("feature")["value"].to_dict() == shares.to_dict()
+    for row in result.content.itertuples():
+        values = analysis.matrix(row.block, "linear").values
+        position = ["old", "new"].index(row.examples)
+        assert (row.before, row.after) == tuple(values[[1, 2], position])
+
+
+def test_pieces_add_up_to_what_was_lost_in_a_block_too(before, after, result):
+    lost = result.answer.lost.value
+    assert result.causes["share"].sum() == pytest.approx(lost, abs=1e-12)
+    inside = result.inside("1")
+    assert inside["feature"].tolist() == ["1.0", "1.1", "rest"]
+    assert inside["share"].sum() == pytest.approx(lost, abs=1e-12)
+    assert set(result.inside("1.1")["feature"]) > {"1.1.running_mean", "1.1.weight"}
+    with pytest.raises(InputError, match="nowhere"):
+        result.inside("nowhere")
+
+
+def test_new_is_what_putting_only_one_block_back_changes(before, after, result):
+    x, y = NEW
+    for row in result.causes.itertuples():
+        mixed = deepcopy(after)
+        name = {"output": "6", "5": "4"}.get(row.feature, row.feature)
+        mixed.get_submodule(name).load_state_dict(before.get_submodule(name).state_dict())
+        right = (mixed(x).argmax(1) == y).double() - (after(x).argmax(1) == y).double()
+        assert row.new == pytest.approx(right.mean().item(), abs=1e-12)
+
+
+NEW_TRAIN = turned(TRAIN)
+
+
+def few(pair):
+    x, y = pair
+    return x[:60], y[:60]
+
+
+def test_networks_and_generators_are_as_before(before, after):
+    states = [deepcopy(network.state_dict()) for network in (before, after)]
+    after.train()
+    random = torch.get_rng_state()
+    probe.diff(before, after, few(OLD), few(NEW), train={"old": few(TRAIN), "new": few(NEW_TRAIN)})
+    assert after.training
+    assert torch.equal(torch.get_rng_state(), random)
+    assert all(parameter.requires_grad for parameter in after.parameters())
+    for network, state in zip((before, after), states, strict=True):
+        assert all(torch.equal(network.state_dict()[name], state[name]) for name in state)
+    after.eval()
+
+
+FORMS = {
+    "arrays": lambda x, y: (x.numpy(), y.numpy()),
+    "mapping": lambda x, y: {"input": x, "label": y},
+    "tensors": TensorDataset,
+    "list": lambda x, y: [(a, int(b)) for a, b in zip(x, y, strict=True)],
+    "loader": lambda x, y: DataLoader(TensorDataset(x, y), 50, shuffle=True),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_examples_gives_the_same(before, after, result, form):
+    old, new = (FORMS[form](*pair) for pair in (OLD, NEW))
+    again = probe.diff(before, after, old, new)
+    pd.testing.assert_frame_equal(again.causes, result.causes, check_exact=True)
+
+
+def test_files_give_the_same(before, after, result, tmp_path):
+    for name, network in {"before": before, "after": after}.items():
+        torch.save(network.state_dict(), tmp_path / f"{name}.pt")
+    last = probe.Model(tmp_path / "after.pt", fresh=small)
+    again = probe.diff(tmp_path / "before.pt", last, OLD, NEW)
+    assert str(again) == str(result)
+
+
+class Adapted(nn.Module):
+    """A linear layer with an adapter, which is turned off by an attribute, as PEFT's."""
+
+    def __init__(self, base):
+        super().__init__()
+        self.base = base
+        self.adapter = nn.Linear(64, 10)
+        self.disabled = False
+
+    def forward(self, x):
+        x = x.flatten(1)
+        return self.base(x) if self.disabled else self.base(x) + self.adapter(x)
+
+    def disable_adapter_layers(self):
+        self.disabled = True
+
+
+def test_a_network_is_compared_with_itself_without_adapters():
+    base = trained(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), TRAIN, 10)
+    network = Adapted(base[1])
+    result = probe.diff(None, network, OLD)
+    x, y = OLD
+    assert result.answer.old.before == (base(x).argmax(1) == y).double().mean().item()
+    assert result.answer.old.after == (network(x).argmax(1) == y).double().mean().item()
+    assert (result.answer.kind, network.disabled) == ("attribute", False)
+    with pytest.raises(InputError, match="no adapters"):
+        probe.diff(None, base, OLD)
+
+
+def test_a_grown_head_loses_to_new_outputs_too(before):
+    grown = deepcopy(before)
+    grown[6] = nn.Linear(16, 12)
+    with torch.no_grad():
+        grown[6].weight[:10] = before[6].weight
+        grown[6].bias[:10] = before[6].bias
+        grown[6].bias[10:] = torch.tensor([50.0, 0])
+    answer = probe.diff(before, grown, OLD).answer
+    assert answer.old.after == 0
+    assert answer.lost.value == pytest.approx(answer.old.before)
+
+
+class Sequence(nn.Module):
+    """An LSTM of three layers, whose last state is read."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(8, 12, num_layers=3, batch_first=True)
+        self.head = nn.Linear(12, 10)
+
+    def forward(self, x):
+        return self.head(self.lstm(x[:, 0])[0][:, -1])
+
+
+def test_layers_of_recurrent_modules_are_blocks_by_name_and_by_pattern():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = Sequence()
+    network = trained(network, TRAIN, 10)
+    damaged = deepcopy(network)
+    damaged.lstm.weight_hh_l1.data *= -1
+    patterns = {f"layer {k + 1}": f"lstm.*_l{k}" for k in range(3)}
+    for blocks, guilty in (("auto", "lstm layer 2"), (patterns, "layer 2")):
+        result = probe.diff(network, damaged, OLD, blocks=blocks)
+        share = result.causes.set_index("feature")["share"]
+        assert share[guilty] == result.answer.lost.value > 0.1
+    assert set(share.index) == {*patterns, "rest"}
+    with pytest.raises(InputError, match=r"gru\.\*"):
+        probe.diff(network, damaged, OLD, blocks={"gru": "gru.*"})
+
+
+REFUSED = {
+    "a row of train in old": (
+        lambda: {"train": {"old": OLD, "new": NEW}},
+        r"are test examples",
+    ),
+    "NaN": (lambda: {"old": (OLD[0] * torch.nan, OLD[1])}, "NaN"),
+    "lengths": (lambda: {"old": (OLD[0], OLD[1][:5])}, "5 labels"),
+    "one example": (lambda: {"old": (OLD[0][:1], OLD[1][:1])}, "2 or more"),
+    "a label below 0": (lambda: {"old": (OLD[0], OLD[1] - 1)}, "label -1"),
+    "another form": (lambda: {"new": (NEW[0].flatten(1), NEW[1])}, "same form"),
+    "no label": (lambda: {"old": {"input": OLD[0]}}, "label"),
+    "score": (lambda: {"score": "f1"}, "f1"),
+    "margin": (lambda: {"margin": -1}, "-1"),
+    "targets": (lambda: {"old": (OLD[0], OLD[1].float()), "new": None}, "float32"),
+    "a remedy": (lambda: {"remedies": {"mine": lambda before, after: 3}}, "'mine'.*int"),
+    "a feature": (lambda: {"blocks": ["nowhere"]}, "nowhere"),
+    "weights only": (lambda: {"before": "some.pt"}, "fresh=build"),
+    "another network": (lambda: {"before": nn.Linear(2, 2)}, "architecture"),
+}
+
+
+@pytest.mark.parametrize("mistake", REFUSED)
+def test_mistakes_are_refused_by_name(before, after, mistake):
+    changes, name = REFUSED[mistake]
+    arguments = {"before": before, "after": after, "old": OLD, "new": NEW} | changes()
+    with pytest.raises(InputError, match=name):
+        probe.diff(**arguments)
+
+
+def test_the_answer_is_a_screen_and_a_record(full):
+    result = full
+    lines = str(result).splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    for sentence in (*result.answer.meaning, *result.answer.belief):
+        assert len(sentence.split()) <= 20
+    content = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert content["answer"]["lost"]["value"] == result.answer.lost.value
+    assert len(content["remedies"]) == len(result.remedies)
+    old = result.answer.old
+    assert old.after - old.before == pytest.approx(-result.answer.lost.value)
+    ends = np.array([result.answer.lost.low, result.answer.lost.high])
+    assert (ends == -np.array([old.change.high, old.change.low])).all()

@@ -1,0 +1,99 @@
+"""The kind of change, planted one by one in a network that knows the digits."""
+
+from copy import deepcopy
+
+import pytest
+import torch
+
+import probe
+from tests.probe.before_after.conftest import NEW, OLD, TRAIN, trained, turned
+
+
+def of_classes(pair, classes):
+    x, y = pair
+    rows = torch.isin(y, torch.tensor(classes))
+    return x[rows], y[rows]
+
+
+def fault(network):
+    network[1][0].weight.data *= -1
+
+
+def statistics(network):
+    network[1][1].running_mean += 3
+
+
+def renamed(network):
+    for name in ("weight", "bias"):
+        tensor = getattr(network[6], name).data
+        tensor[:] = tensor.roll(1, 0)
+
+
+KINDS = {
+    "fault": ("fault", fault),
+    "norm statistics": ("norm statistics", statistics),
+    "renamed outputs": ("renamed outputs", renamed),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_a_planted_change_is_told_by_its_kind_and_block(before, kind, epochs):
+    """Also where every other weight has changed a little."""
+    expected, plant = KINDS[kind]
+    network = trained(before, TRAIN, epochs)
+    plant(network)
+    answer = probe.diff(before, network, OLD, of_classes(OLD, [0, 1, 2])).answer
+    assert answer.kind == expected
+    assert answer.blocks[0].block == ("output" if kind == "renamed outputs" else "1")
+
+
+def test_a_new_domain_and_new_classes(before, after):
+    assert probe.diff(before, after, OLD, NEW).answer.kind == "new domain"
+    first = trained(before, of_classes(TRAIN, [0, 1, 2, 3, 4]), 8)
+    last = trained(first, of_classes(TRAIN, [5, 6, 7, 8, 9]), 8)
+    old = of_classes(OLD, [0, 1, 2, 3, 4])
+    new = of_classes(OLD, [5, 6, 7, 8, 9])
+    assert probe.diff(first, last, old, new).answer.kind == "new classes"
+
+
+class Gain(torch.nn.Sequential):
+    gain = 1.0
+
+    def forward(self, x):
+        return super().forward(self.gain * x)
+
+
+def test_an_attribute_is_named(before):
+    first = Gain(*deepcopy(before))
+    first.gain = 1.0
+    last = deepcopy(first)
+    last.gain = -1.0
+    answer = probe.diff(first, last, OLD, NEW).answer
+    assert answer.kind == "attribute"
+    assert "gain" in answer.meaning[0]
+    assert "gain" in answer.changed
+
+
+def test_nothing_changed_and_nothing_lost_are_said(before):
+    same = probe.diff(before, deepcopy(before), OLD, NEW)
+    assert (same.answer.kind, same.answer.blocks) == ("unchanged", ())
+    assert "nothing" in same.answer.changed
+    better = probe.diff(trained(before, turned(TRAIN), 1), before, OLD, NEW)
+    assert better.answer.kind == "no loss"
+
+
+def test_only_statistics_are_said_to_have_changed(before):
+    network = deepcopy(before)
+    statistics(network)
+    result = probe.diff(before, network, OLD)
+    assert "no weight has changed" in result.answer.changed
+    assert result.changes.set_index("block")["kinds"].to_dict() == {
+        "0": "",
+        "1": "norm statistics",
+        "5": "",
+        "output": "",
+    }
+    assert result.answer.next[0].old == pytest.approx(
+        probe.diff(before, network, OLD).remedies.query("kind == 'before'")["old"].item()
+    )

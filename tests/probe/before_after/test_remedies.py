@@ -1,0 +1,201 @@
+"""Remedies against plain torch, and the choice among many."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+
+import probe
+from probe.before_after.data import halves, stored
+from probe.before_after.ranking import front, interval, measure, ranks
+from probe.before_after.remedies import AS_IT_IS, Remedy
+from probe.seeding import stream
+from tests.probe.before_after.conftest import NEW, OLD, STORED
+
+
+@pytest.fixture(scope="module")
+def table(full):
+    return full.remedies.set_index("remedy")
+
+
+SIZES = [len(OLD[1]), len(NEW[1])]
+CHOSEN_ON = halves(SIZES, 0)
+REPORTED = [~CHOSEN_ON[: SIZES[0]], ~CHOSEN_ON[SIZES[0] :]]
+HALF = [
+    (x[torch.tensor(~rows)], y[torch.tensor(~rows)])
+    for (x, y), rows in zip((OLD, NEW), REPORTED, strict=True)
+]
+
+
+def right(network, change=lambda logits: logits):
+    """Return the accuracies on the old and new examples that chose nothing."""
+    with torch.no_grad():
+        hits = [(change(network(x)).argmax(1) == y).numpy() for x, y in (OLD, NEW)]
+    return [hit[rows].mean() for hit, rows in zip(hits, REPORTED, strict=True)]
+
+
+def check(table, remedy, expected):
+    assert table.loc[remedy, ["old", "new"]].tolist() == pytest.approx(expected, abs=1e-12)
+
+
+def test_averages(before, after, table):
+    for share, weight in {"1/4": 0.25, "1/2": 0.5, "3/4": 0.75}.items():
+        network = deepcopy(after)
+        partly = deepcopy(after)
+        for name, tensor in before.state_dict().items():
+            mean = weight * tensor + (1 - weight) * after.state_dict()[name]
+            network.state_dict()[name].copy_(mean)
+            if name.startswith("1."):
+                partly.state_dict()[name].copy_(mean)
+        check(table, f"{share} of before, averaged", right(network))
+        check(table, f"{share} of before in 1, averaged", right(partly))
+
+
+def test_every_tested_set_of_blocks_is_put_back(before, after, table):
+    network = deepcopy(after)
+    for name in ("0", "6"):
+        network.get_submodule(name).load_state_dict(before.get_submodule(name).state_dict())
+    check(table, "0, output put back", right(network))
+    assert (table["kind"] == "put back").sum() == 2**4 - 2 + 1
+    network = deepcopy(after)
+    for name, buffer in before.named_buffers():
+        network.get_buffer(name).copy_(buffer)
+    check(table, "norm statistics put back", right(network))
+
+
+def test_statistics_are_estimated_on_the_other_half(after, table):
+    network = deepcopy(after)
+    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    x = torch.cat([x for x, _ in HALF])
+    order = torch.randperm(len(x), generator=stream(0, "batch norm"))
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.train()
+    for count, rows in enumerate(order.tensor_split(len(x) // 256), 1):
+        for norm in norms:
+            norm.momentum = 1 / count
+        network(x[rows])
+    check(table, "norm statistics estimated again", right(network.eval()))
+
+
+def test_outputs_are_renamed_by_the_other_half(after, table):
+    x, y = (torch.cat(column) for column in zip(*HALF, strict=True))
+    logits = after(x).detach()
+    counts = np.zeros((10, 10))
+    np.add.at(counts, (y.numpy(), logits.argmax(1).numpy()), 1)
+    # With as little to gain as here, no two classes change places.
+    assert (counts.argmax(1) == np.arange(10)).all()
+    check(table, "outputs renamed", right(after))
+
+
+def test_a_bias_for_each_class_by_gradient_descent(after, table):
+    x, y = (torch.cat(column) for column in zip(*HALF, strict=True))
+    logits = after(x).detach().double()
+    bias = torch.zeros(10, dtype=torch.float64, requires_grad=True)
+    weights = torch.cat([torch.full((len(b),), 0.5 / len(b)) for _, b in HALF])
+    for _ in range(4000):
+        loss = (cross_entropy(logits + bias, y, reduction="none") * weights).sum()
+        (loss + bias.square().sum() / len(y)).backward()
+        with torch.no_grad():
+            bias -= bias.grad
+            bias.grad = None
+    check(table, "a bias for each class", right(after, lambda z: z + bias.detach()))
+
+
+@pytest.mark.parametrize(
+    ("remedy", "names", "k"),
+    [
+        ("all fine-tuned on 5 stored a class", None, 5),
+        ("the head fine-tuned on 20 stored a class", ["6.weight", "6.bias"], 20),
+        ("a new head on 5 stored a class", ["6.weight", "6.bias"], 5),
+    ],
+)
+def test_training_on_stored_examples(after, table, remedy, names, k):
+    results = []
+    for seed in range(3):
+        x, y = stored(STORED, [OLD]).draw(k, seed)
+        assert torch.bincount(y).tolist() == [2 * k] * 10
+        network = deepcopy(after).eval()
+        if "new head" in remedy:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(stream(seed, "new head").initial_seed())
+                network[6].reset_parameters()
+        parameters = dict(network.named_parameters())
+        trained = [parameters[name] for name in names or parameters]
+        rate = 1e-2 if "new head" in remedy else 1e-3
+        optimizer = torch.optim.Adam(trained, lr=rate)
+        draw = stream(seed, "batches")
+        for _ in range(100):
+            rows = torch.randperm(len(y), generator=draw)[:64]
+            optimizer.zero_grad()
+            cross_entropy(network(x[rows]), y[rows]).backward()
+            optimizer.step()
+        results.append(right(network))
+    tolerance = 0.02 if "new head" in remedy else 0.005
+    expected = np.mean(results, axis=0)
+    assert table.loc[remedy, ["old", "new"]].tolist() == pytest.approx(expected, abs=tolerance)
+
+
+def test_a_users_remedy_gets_copies(before, after):
+    def worse(first, last):
+        for parameter in [*first.parameters(), *last.parameters()]:
+            parameter.data.zero_()
+        return last
+
+    table = probe.diff(before, after, OLD, NEW, remedies={"zeros": worse}).remedies
+    row = table.set_index("remedy").loc["zeros"]
+    assert row["old"] == pytest.approx((HALF_OLD == 0).mean())
+    assert row["kind"] == "user"
+    assert any(bool(parameter.any()) for parameter in after.parameters())
+
+
+HALF_OLD = OLD[1].numpy()[REPORTED[0]]
+
+
+def test_the_best_of_sixty_equal_remedies_is_not_better():
+    """Chosen on one half and reported on the other, the gain holds 0 in 95 % of simulations."""
+    draw = np.random.default_rng(0)
+    covered = []
+    flattered = []
+    for _ in range(500):
+        base = draw.random((1, 400)) < 0.7
+        flips = draw.random((60, 400)) < 0.2
+        values = np.where(flips, draw.random((60, 400)) < 0.7, base).astype(float)
+        best = ranks(values[:, :100], values[:, 100:200]).index(1)
+        for columns, results in ((slice(200, 300), covered), (slice(0, 100), flattered)):
+            gain = interval((values[best] - base[0])[columns], is_accuracy=True)
+            results.append(gain.low <= 0 <= gain.high)
+    assert np.mean(covered) >= 0.93
+    assert np.mean(flattered) < 0.9
+
+
+def test_ranks_come_from_one_half_and_numbers_from_the_other():
+    chosen_on = np.array([True, False] * 4)
+    is_old = np.arange(8) < 4
+    scores = {AS_IT_IS: np.zeros(8), "flattered": chosen_on * 1.0, "good": ~chosen_on * 1.0}
+    remedies = [Remedy(name=name, kind=name, scores=x) for name, x in scores.items()]
+    rows = {row.name: row for row in measure(remedies, is_old, chosen_on, is_accuracy=True)}
+    assert rows["flattered"].rank == 1
+    assert (rows["flattered"].old.value, rows["flattered"].new_change.value) == (0, 0)
+    assert (rows["good"].old.value, rows["good"].front, rows["flattered"].front) == (1, True, False)
+    without_new = measure(remedies, np.ones(8, bool), chosen_on, is_accuracy=True)
+    assert {row.rank for row in without_new} == {None}
+
+
+def test_the_front_by_brute_force():
+    draw = np.random.default_rng(0)
+    points = draw.integers(0, 5, (40, 2)) / 4
+    expected = [
+        not any((other >= point).all() and (other > point).any() for other in points)
+        for point in points
+    ]
+    assert front(*points.T).tolist() == expected
+
+
+def test_an_interval_of_few_examples_is_at_least_binomial():
+    none = interval(np.zeros(30), is_accuracy=True)
+    assert none.high == pytest.approx(1 - 0.05 ** (1 / 30))
+    assert interval(np.zeros(30), is_accuracy=False).high == 0

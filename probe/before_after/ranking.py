@@ -58,6 +58,8 @@ def interval(values: Floats, is_accuracy: bool, least: float = -1.0) -> Estimate
     n = len(values)
     weights = np.full(n, 1 / n)
     estimate = mean_over_examples(Design(weights, np.zeros(n, int)), values[None])
+    # Exactly the share of right answers.
+    estimate = replace(estimate, value=float(values.mean()))
     _, counts = np.unique(values, return_counts=True)
     if is_accuracy and n - counts.max() < _FEW:
         estimate = at_least_binomial(estimate, weights)

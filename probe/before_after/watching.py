@@ -45,11 +45,10 @@ class TooMuchLost(Exception):
 
     def __init__(self, step: int, comparison: Diff, last_good: Path | None) -> None:
         answer = comparison.answer
-        unit = " points" if answer.is_accuracy else ""
         block = f", most of it by {answer.blocks[0].block}" if answer.blocks else ""
         super().__init__(
-            f"after {step} steps {answer.interval(answer.lost)}{unit} of the old examples are lost"
-            f"{block}; the last good network is {last_good or 'that at the start'}"
+            f"after {step} steps {answer.interval(answer.lost)} of the old examples is lost{block}; "
+            f"the last good network is {last_good or 'that at the start'}"
         )
         self.step = step
         self.diff = comparison

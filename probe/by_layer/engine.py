@@ -53,6 +53,7 @@ from probe.rewinding.blocks import (
     changed_blocks,
     rewound,
 )
+from probe.rewinding.parts import matched_blocks
 from probe.seeding import PROCESS, permutation, stream
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
@@ -204,7 +205,11 @@ class LayerProbe:
                     few = varied(self.networks.scenario.tasks[j - 1].test.x, _COMPARED)
                     run = partial(self._logits, few)
                     limit, seed = self.plan.hybrids, self.job.seed
-                    yield key, network.rewound(before, blocks, facts, run, j, limit, seed)
+                    if self.plan.blocks:
+                        patterns = matched_blocks(model, self.plan.blocks)
+                        yield key, network.rewound(before, patterns, {}, run, j, limit, seed)
+                    else:
+                        yield key, network.rewound(before, blocks, facts, run, j, limit, seed)
                     continue
                 contents = self._put_back(key, changed, blocks)
                 name = key.readout_name.partition(":")[2]

@@ -201,7 +201,8 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
         return []
     earlier = [tasks_seen for tasks_seen in job.steps[:-1] if tasks_seen]
     features = plan.learners[job.learner].features
-    record = {REWOUND: plan.hybrids, "blocks": features, "orders": "by seed", "units": "compared"}
+    blocks = plan.blocks or features
+    record = {REWOUND: plan.hybrids, "blocks": blocks, "orders": "by seed", "units": "compared"}
     digest = fingerprint(record)[:8]
     return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(earlier)]
 

@@ -29,6 +29,7 @@ from probe.errors import InputError, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout, entry_of, name_of
+from probe.rewinding.parts import Patterns
 from probe.rewinding.shapley import EXACT
 from probe.tasks import MOST
 from probe.training.recipe import Recipe
@@ -147,6 +148,8 @@ class ProbingSpec(StrictModel):
             measure causes; beyond, those of random orders, see `probe.rewinding.shapley`. 0 = none.
         inherited: Whether to part what a readout shows as forgotten into the layer's own change and
             inherited change; None = where that takes no more readouts than all rows.
+        blocks: Patterns of names of parameters by block that is put back, such as
+            `{"lstm 1": ["lstm.*_l0"]}`; None = a block for each feature.
         controls: The controls to measure; `exclusion` trains networks that never saw a task,
             `labels` also fits each readout to permuted labels; see `probe.results.controls`.
     """
@@ -160,6 +163,7 @@ class ProbingSpec(StrictModel):
     diagnostics: StrictBool = True
     hybrids: Annotated[StrictInt, Field(ge=0, le=100_000)] = EXACT
     inherited: StrictBool | None = None
+    blocks: dict[str, str | tuple[str, ...]] | None = None
     controls: tuple[Literal["exclusion", "labels"], ...] = ()
 
     @property
@@ -207,6 +211,8 @@ class Measure:
             measure whose change cost what; beyond, those of random orders. 0 = none.
         inherited: Whether to part what a readout shows as forgotten into the layer's own change and
             inherited change; None = where that takes no more readouts than all rows.
+        blocks: Patterns of names of parameters by block that is put back, such as
+            `{"lstm 1": "lstm.*_l0"}`; None = a block for each feature.
         cache: Memory and disk for features' values.
     """
 
@@ -217,6 +223,7 @@ class Measure:
     controls: Sequence[str] = ()
     hybrids: int = EXACT
     inherited: bool | None = None
+    blocks: Patterns | None = None
     cache: CacheSettings | None = None
 
     @classmethod
@@ -245,6 +252,7 @@ class Measure:
             "controls": self.controls,
             "hybrids": self.hybrids,
             "inherited": self.inherited,
+            "blocks": self.blocks,
         }
         try:
             probing = ProbingSpec.model_validate(settings)

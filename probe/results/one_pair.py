@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 from torch import nn
@@ -39,15 +38,13 @@ def explained_pair(networks: object, train: object, tasks: Tasks) -> Iterator[No
 
 def _is_pair(networks: object, train: object, tasks: Tasks) -> bool:
     """Return whether two networks are given otherwise than by the number of tasks learned."""
-    if isinstance(train, nn.Module):
-        return True
-    values = list(networks.values()) if isinstance(networks, Mapping) else networks
+    values = [*networks.values()] if isinstance(networks, Mapping) else networks
     if not isinstance(values, list | tuple) or len(values) != _PAIR:
-        return False
-    if not all(isinstance(network, nn.Module | str | Path) for network in values):
-        return False
+        return isinstance(train, nn.Module)
+    has_seeds = any(isinstance(network, Mapping) for network in values)
     by_tasks_seen = networks if isinstance(networks, Mapping) else {}
-    return tasks is None or len(tasks) < _PAIR or len(tasks) not in by_tasks_seen
+    T = len(tasks) if isinstance(tasks, Sized) else 0
+    return not has_seeds and (T < _PAIR or T not in by_tasks_seen)
 
 
 def trained_floor(matrices: Matrices, scenario: Scenario) -> Iterator[str]:
@@ -70,7 +67,7 @@ def trained_floor(matrices: Matrices, scenario: Scenario) -> Iterator[str]:
         is_trained = floor > constant + room * (1 - constant)
         suspects = np.flatnonzero(is_trained & ((floor >= last) | is_single))
         if len(suspects):
-            j = suspects[np.argmax(floor[suspects])]
+            j = suspects[0]
             yield (
                 f"network 0 is taken as untrained, the floor, but is right on {floor[j]:.1%} of "
                 f"task {j + 1}, where the last network is right on {last[j]:.1%}: {_REMEDY}"

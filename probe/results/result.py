@@ -70,6 +70,7 @@ class JobResult:
         job: The job.
         tasks: The name and the classes of each task.
         features: The features of the network by depth; the last is its output.
+        blocks: The blocks that are put back: the features, or the names of patterns.
         heads: The heads of the report.
         outputs: The scores of the unchanged model by head and number of tasks learned: under the
             heads of the report and the main head, and at the end under all heads.
@@ -89,6 +90,7 @@ class JobResult:
     job: Job
     tasks: tuple[tuple[str, tuple[int, ...]], ...]
     features: tuple[str, ...]
+    blocks: tuple[str, ...]
     heads: tuple[Head, ...]
     outputs: Mapping[str, Mapping[int, Scores]]
     downstream: Mapping[Key, Scores]
@@ -270,6 +272,7 @@ def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) ->
         job=job,
         tasks=tasks,
         features=features,
+        blocks=tuple(plan.blocks or features),
         heads=plan.report.heads,
         outputs=outputs,
         downstream=downstream,

@@ -26,7 +26,7 @@ def stored_position(run: JobResult, j: int, score: str, hybrids: int) -> Positio
     learned = run.tested.get(j)
     saved = _scores(learned, main_head(run.job), score) if learned else None
     result = _rewinding(run, j, score, hybrids)
-    return position_of(result, run.features, saved, broken_law(run, j), _doubt(run, j, hybrids))
+    return position_of(result, run.blocks, saved, broken_law(run, j), _doubt(run, j, hybrids))
 
 
 def lawful(run: JobResult) -> JobResult:

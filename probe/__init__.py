@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from probe import metrics as metrics
     from probe.before_after.comparison import diff as diff
     from probe.before_after.result import Diff as Diff
+    from probe.before_after.watching import TooMuchLost as TooMuchLost, Watch as Watch
     from probe.by_layer.probing import Measure as Measure
     from probe.cut.candidates import candidates as candidates
     from probe.cut.cuts import cut_each as cut_each, split as split
@@ -56,6 +57,8 @@ _HOMES = {
     "Model": "probe.model",
     "Recipe": "probe.training.recipe",
     "Recorder": "probe.record.recorder",
+    "TooMuchLost": "probe.before_after.watching",
+    "Watch": "probe.before_after.watching",
     "analyze": "probe.results.analyze",
     "cache_plan": "probe.retrain",
     "candidates": "probe.cut.candidates",

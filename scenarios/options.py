@@ -304,6 +304,30 @@ class LayersOptions:
     json: bool = flag("Print one JSON object.", False)
 
 
+_EXAMPLES = "MODULE:OBJECT|FILE.npz"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffOptions:
+    """The flags of `probe diff`; None = not given."""
+
+    model: str = flag("The function that builds the network.", MISSING, "MODULE:FACTORY")
+    old: str = flag("Test examples, as x and y, of what it could do.", MISSING, _EXAMPLES)
+    new: str | None = flag("Test examples of what it has learned since.", metavar=_EXAMPLES)
+    train: str | None = flag("Stored training examples, for more remedies.", metavar=_EXAMPLES)
+    score: str = flag("accuracy, loss, squared_error, or MODULE:FUNCTION.", "accuracy")
+    blocks: str = flag("Modules, as conv1,conv2; patterns, as 'l0=lstm.*_l0,...'; auto.", "auto")
+    call: str | None = flag("MODULE:FUNCTION of (model, batch).")
+    output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
+    weights: str | None = flag("Key of the weights in files with several: state_dict_ema.")
+    out: Path | None = flag("Write the answer, tables and a page to this folder.", metavar="DIR")
+    json: bool = flag("Print one JSON object.", False)
+    tolerate: float | None = flag(
+        "Exit with 1 if more was lost: points of accuracy, or units of another score."
+    )
+    seed: int = flag("Seed of everything that is drawn.", 0)
+
+
 def position(output: str | None) -> str | int | None:
     """Return the location of the logits in an output: a key or attribute, or an index in a tuple.
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from probe.batch import Value, check_value, gather, tensors
-from probe.errors import InputError
+from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.reading.item_format import pair
 from probe.seeding import permutation, stream
@@ -103,7 +103,8 @@ def as_pair(data: Any, name: str) -> Pair:
     if isinstance(data, tuple | list) and len(data) == 2:
         x, y = pair(*data)
     else:
-        examples = Examples.of(data)
+        with located(name):
+            examples = Examples.of(data)
         x, y = examples.x, examples.y
     check_value(x, f"x of {name}")
     check_value(y, f"y of {name}")

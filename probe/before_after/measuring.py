@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -38,7 +38,7 @@ from probe.before_after.remedies import (
 from probe.before_after.result import Diff
 from probe.rewinding.causes import COLUMNS, by_block
 from probe.rewinding.estimates import Position, Study
-from probe.rewinding.parts import REST, Parts
+from probe.rewinding.parts import OUTPUT, REST, Parts
 from probe.rewinding.scoring import Tests
 from probe.rewinding.two_networks import TwoNetworks
 from probe.tables.schemas import NETWORK
@@ -120,18 +120,20 @@ class Setting:
         )
         remedies = list(workshop.remedies(user))
         measured = measure(remedies, self.is_old, is_fitted, self.is_accuracy)
-        answer = self._answer(two, causes, changes, measured, guilty)
+        readouts = self._contents(parts, examples)
+        answer = self._answer(two, parts, causes, changes, measured, guilty)
+        answer = replace(answer, meaning=(*answer.meaning, *_content_sentences(readouts)))
         opened = self._opened(parts, answer, causes, guilty)
         if opened:
             inside, changed = self.opened(parts, opened)
-            lines = _lines(inside, changed - {REST}, self.has_new)
+            lines = _lines(inside, changed - {REST}, self.has_new, {})
             answer = replace(answer, inside=lines, opened=opened)
         return Diff(
             answer=answer,
             causes=causes,
             block_changes=changes,
             measured=measured,
-            readouts=self._contents(parts, examples),
+            readouts=readouts,
             open_block=lambda block: self.opened(parts, block)[0],
         )
 
@@ -210,6 +212,7 @@ class Setting:
     def _answer(
         self,
         two: TwoNetworks,
+        parts: Parts,
         causes: pd.DataFrame,
         changes: Sequence[BlockChange],
         measured: Sequence[Measured],
@@ -240,7 +243,7 @@ class Setting:
             lost=Interval.of(lost),
             changed=changed_sentence(changes),
             kind=findings.kind,
-            blocks=_lines(causes, two.changed, self.has_new),
+            blocks=_lines(causes, two.changed, self.has_new, _label_of(parts)),
             meaning=tuple(findings.sentences()),
             next=_best(measured, findings.kind, guilty, self.has_new),
             belief=tuple(self._belief(two, measured)),
@@ -291,6 +294,24 @@ def _guilty(causes: pd.DataFrame) -> str:
     return str(shares.idxmax()) if len(shares) and shares.max() > 0 else ""
 
 
+def _label_of(parts: Parts) -> dict[str, str]:
+    """Return the label of the last block: with its module, if it is one."""
+    names = parts.blocks.get(OUTPUT, ())
+    modules = {name.rpartition(".")[0] for name in names}
+    path = modules.pop() if len(modules) == 1 else ""
+    return {OUTPUT: f"{OUTPUT} ({path})"} if path not in ("", OUTPUT) else {}
+
+
+def _content_sentences(readouts: Sequence[Content]) -> Iterator[str]:
+    """Yield what a readout of the last hidden block tells of old examples, if there is any."""
+    of_old = [content for content in readouts if content.examples == "old"]
+    if of_old:
+        content = of_old[-1]
+        before = 100 * content.before.value
+        after = 100 * content.after.value
+        yield f"A linear readout of {content.block} tells old: {before:.1f} -> {after:.1f} %."
+
+
 def _is_traded(causes: pd.DataFrame, guilty: str) -> bool:
     """Return whether putting a block back is shown to raise old and to lower new examples."""
     if not guilty:
@@ -299,7 +320,9 @@ def _is_traded(causes: pd.DataFrame, guilty: str) -> bool:
     return bool(row["restored_low"] > 0 and row["new_high"] < 0)
 
 
-def _lines(causes: pd.DataFrame, changed: Collection[str], has_new: bool) -> tuple[BlockLine, ...]:
+def _lines(
+    causes: pd.DataFrame, changed: Collection[str], has_new: bool, labels: Mapping[str, str]
+) -> tuple[BlockLine, ...]:
     """Return a line for each block that has changed, the largest share first."""
     lines = []
     for row in causes.sort_values("share", ascending=False, kind="stable").to_dict("records"):
@@ -309,7 +332,7 @@ def _lines(causes: pd.DataFrame, changed: Collection[str], has_new: bool) -> tup
         verdict = str(row["verdict"])
         lines.append(
             BlockLine(
-                block=str(row["feature"]),
+                block=labels.get(row["feature"], str(row["feature"])),
                 share=share,
                 old=float(row["restored"]),
                 new=float(row["new"]) if has_new else None,

@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 class Diff:
     """Comparison of a network before and one after; `print` shows the answer.
 
+    >>> import probe, torch
+    >>> before = torch.nn.Linear(2, 2)
+    >>> with torch.no_grad():
+    ...     _ = before.weight.copy_(torch.eye(2)), before.bias.zero_()
+    >>> after = torch.nn.Linear(2, 2)
+    >>> with torch.no_grad():
+    ...     _ = after.weight.copy_(-torch.eye(2)), after.bias.zero_()
+    >>> result = probe.diff(before, after, (torch.eye(2).repeat(20, 1), torch.arange(40) % 2))
+    >>> result.answer.lost.value, result.causes["feature"].tolist()
+    (1.0, ['output'])
+
     Attributes:
         answer: The answer, a record.
         causes: A row for each block, with the columns of `probe.causes`, and what putting only it

@@ -47,8 +47,9 @@ class TooMuchLost(Exception):
         answer = comparison.answer
         block = f", most of it by {answer.blocks[0].block}" if answer.blocks else ""
         super().__init__(
-            f"after {step} steps {answer.interval(answer.lost)} of the old examples is lost{block}; "
-            f"the last good network is {last_good or 'that at the start'}"
+            f"after {step} steps the score on old examples has fallen by "
+            f"{answer.interval(answer.lost)}{block}; the last good network is "
+            f"{last_good or 'that at the start'}"
         )
         self.step = step
         self.diff = comparison
@@ -63,6 +64,17 @@ class Watch:
     examples and compared with the network at the start: that which the recorder was made with, or
     which `after_task(0)` saved. While no more is lost than is tolerated, the network is saved as
     the last good one. The training does not notice.
+
+    >>> import probe, torch
+    >>> from tempfile import TemporaryDirectory
+    >>> model = torch.nn.Linear(4, 2)
+    >>> old = torch.randn(40, 4), torch.arange(40) % 2
+    >>> watch = Watch(old=old, tolerate=0.05, every=1)
+    >>> with TemporaryDirectory() as folder:
+    ...     rec = probe.Recorder(folder, model, old, tasks=[[0], [1]], diff=watch)
+    ...     rec.after_step()  # after each step of your training
+    >>> watch.table[["step", "lost"]].values.tolist()
+    [[1.0, 0.0]]
 
     Args:
         old: Test examples of what the network must not lose, as for `probe.diff`.

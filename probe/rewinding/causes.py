@@ -233,11 +233,14 @@ def _by_seed(networks: Any) -> list[Any]:
 
 def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
     """Return networks by number of tasks learned, without that before any task."""
-    if not isinstance(networks, Mapping) or not {tasks} < set(networks) <= set(range(tasks + 1)):
+    numbers = set(networks) if isinstance(networks, Mapping) else set()
+    earlier = numbers - {0, tasks}
+    if tasks not in numbers or not earlier or not earlier <= set(range(tasks)):
         got = sorted(networks) if isinstance(networks, Mapping) else type(networks).__name__
         raise InputError(
-            f"models must map numbers of tasks learned to networks, {tasks} and some earlier ones "
-            f"for {tasks} tasks of test data, got {got}"
+            f"models must map numbers of tasks learned to networks, {tasks} and some from 1 on for "
+            f"{tasks} tasks of test data, got {got}; for one network before and one after use "
+            f"probe.diff(before, after, old, new)"
         )
     last = named_state(unwrapped(networks[tasks])).keys()
     for learned, network in networks.items():

@@ -75,6 +75,19 @@ def model(factory: str, options: flags.ModelOptions) -> int:
 
 
 @app.command()
+@with_options("BEFORE AFTER", "The file of the network before.", "And that after.")
+def diff(before: Path, after: Path, options: flags.DiffOptions) -> int:
+    """Find the layer whose change made a network worse, and what would bring it back.
+
+    Nothing is needed but two checkpoints and test examples of what the network could do. The exit
+    code is 1 if more was lost than --tolerate allows, at the lower end of the 95 % interval.
+    """
+    from scenarios.commands.diff import show_diff
+
+    return int(not show_diff(before, after, options))
+
+
+@app.command()
 def status(directory: Directory, as_json: AsJson = False) -> None:
     """Show the finished, running, failed and remaining jobs of a study, and the time left.
 

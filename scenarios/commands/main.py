@@ -1,8 +1,9 @@
 """The entry point of the command line, `probe`, with its signals and exit codes.
 
-Nothing heavy is imported before signals are handled. Exit codes: 0; 1 if a job of a study failed; 2
-for a user's mistake, with one sentence on standard error and no traceback; 130 and 143 if Ctrl-C or
-SIGTERM stopped it; 141 if the pipe that it prints to was closed.
+Nothing heavy is imported before signals are handled. Exit codes: 0; 1 if a job of a study failed,
+or more was lost than was allowed; 2 for a user's mistake, with one sentence on standard error and
+no traceback; 130 and 143 if Ctrl-C or SIGTERM stopped it; 141 if the pipe that it prints to was
+closed.
 """
 
 import os

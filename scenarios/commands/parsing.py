@@ -22,39 +22,45 @@ _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 _LISTS: dict[Any, Any] = {tuple[str, ...]: list[str], tuple[str, ...] | None: list[str] | None}
 
 
-def with_options(metavar: str, about: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that turns a function of an argument and its options into a command.
+def with_options(metavars: str, *about: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that turns a function of arguments and its options into a command.
 
     The annotation of the options is a dataclass of flags (see `scenarios.options`); the flags of
     its base class come last. The docstring becomes the help of the command. Errors that the
     dataclass raises pass through.
 
     Args:
-        metavar: The name of the argument in the help.
-        about: The description of the argument.
+        metavars: The names of the arguments in the help, with spaces between them.
+        about: The description of each argument.
 
     Returns:
         The decorator.
     """
-    return lambda command: _typed(command, typer.Argument(metavar=metavar, help=about))
+    described = zip(metavars.split(), about, strict=True)
+    infos = [typer.Argument(metavar=metavar, help=text) for metavar, text in described]
+    return lambda command: _typed(command, infos)
 
 
-def _typed(command: Callable[..., Any], argument_info: Any) -> Callable[..., Any]:
+def _typed(command: Callable[..., Any], infos: Sequence[Any]) -> Callable[..., Any]:
     """Return the command with the signature from which typer builds its command line."""
-    first, options = inspect.signature(command, eval_str=True).parameters.values()
+    *first, options = inspect.signature(command, eval_str=True).parameters.values()
     kind = options.annotation
+    arguments = [
+        # A flag may have the name of an argument.
+        parameter.replace(name=f"argument_{n}", annotation=Annotated[parameter.annotation, info])
+        for n, (parameter, info) in enumerate(zip(first, infos, strict=True))
+    ]
 
-    def typed(argument: Any, **flags: Any) -> Any:
+    def typed(**values: Any) -> Any:
+        typed_arguments = [values.pop(argument.name) for argument in arguments]
         # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
-        lists = {name: tuple(value) for name, value in flags.items() if type(value) is list}
-        return command(argument, options=kind(**flags | lists))
+        lists = {name: tuple(value) for name, value in values.items() if type(value) is list}
+        return command(*typed_arguments, options=kind(**values | lists))
 
     hints = get_type_hints(kind)
     specific_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
     flags = [_parameter(field, hints[field.name]) for field in specific_first]
-    annotation: Any = Annotated[first.annotation, argument_info]
-    argument = first.replace(name="argument", annotation=annotation)
-    typed.__signature__ = inspect.Signature([argument, *flags])  # type: ignore[attr-defined]
+    typed.__signature__ = inspect.Signature([*arguments, *flags])  # type: ignore[attr-defined]
     # Else typer would take the argument's plain type from there, without its help.
     typed.__annotations__ = {}
     typed.__doc__ = command.__doc__

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from probe.rewinding.causes import OUTPUT
+from probe.rewinding.parts import OUTPUT
 from probe.rewinding.estimates import Position, Study
 from tests.laws.trained import T, X, Y, compared, of_classes, options, trained
 

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import probe
 from probe.errors import InputError
-from tests.probe.before_after.conftest import NEW, OLD, STORED, TRAIN, small, trained, turned
+from tests.probe.before_after.conftest import NEW, OLD, TRAIN, small, trained, turned
 
 
 def squared(network, x, y):
@@ -136,8 +136,10 @@ class Adapted(nn.Module):
 
 
 def test_a_network_is_compared_with_itself_without_adapters():
-    base = trained(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), TRAIN, 10)
-    network = Adapted(base[1])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        base = trained(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), TRAIN, 10)
+        network = Adapted(base[1])
     result = probe.diff(None, network, OLD)
     x, y = OLD
     assert result.answer.old.before == (base(x).argmax(1) == y).double().mean().item()

@@ -1,0 +1,145 @@
+"""A watch over a training: what it measures, when it stops, and that the training goes on."""
+
+import copy
+import re
+
+import pytest
+import torch
+
+import probe
+from probe.before_after.watching import TooMuchLost, Watch
+from probe.errors import InputError
+from probe.record.plugins.task_counter import TaskCounter
+from probe.record.recorder import Recorder
+from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state, train
+
+TRAIN = examples()
+TEST = examples(120, 1)
+OLD = TEST.of_classes(TASKS[0])
+NEW = TEST.of_classes(TASKS[1])
+
+
+def learned():
+    """Return a network that has learned the first task."""
+    torch.manual_seed(0)
+    model = network()
+    train(model, TRAIN, TASKS[0], steps=60)
+    return model
+
+
+def watch(**settings):
+    return Watch(**{"old": (OLD.x, OLD.y), "tolerate": 0.2, "every": 2} | settings)
+
+
+def recorder(folder, model, **settings):
+    return Recorder(folder, model, TEST, TASKS, diff=watch(**settings))
+
+
+def forget(model, rec=None, steps=20, states=None):
+    """Learn the second task only, and return the network after each step."""
+    states = [] if states is None else states
+    for _ in range(steps):
+        train(model, TRAIN, TASKS[1], steps=1)
+        states.append(copy.deepcopy(model.state_dict()))
+        if rec:
+            rec.after_step()
+    return states
+
+
+def test_a_training_does_not_notice(tmp_path):
+    plain = learned()
+    watched = copy.deepcopy(plain)
+    torch.manual_seed(1)
+    forget(plain)
+    draws = torch.rand(3)
+    rec = recorder(tmp_path, watched, stop=False, new=(NEW.x, NEW.y))
+    torch.manual_seed(1)
+    forget(watched, rec)
+    assert torch.equal(draws, torch.rand(3))
+    assert same_state(plain.state_dict(), watched.state_dict())
+    assert watched.training
+
+
+def test_each_test_is_the_accuracy_of_the_network_and_what_diff_says(tmp_path):
+    before = learned()
+    model = copy.deepcopy(before)
+    settings = {"stop": False, "new": (NEW.x, NEW.y)}
+    rec = recorder(tmp_path, model, **settings)
+    states = forget(model, rec)
+    table = rec._watch.table
+    assert table.step.tolist() == [*range(2, 21, 2)]
+    for row in table.itertuples():
+        after = network()
+        after.load_state_dict(states[row.step - 1])
+        old, new, _ = accuracies(after.eval(), TEST)
+        assert (row.old, row.new) == pytest.approx((old, new))
+    lost = probe.diff(before, after, (OLD.x, OLD.y)).answer.lost
+    assert (row.lost, row.lost_low, row.lost_high) == (lost.value, lost.low, lost.high)
+
+
+def test_it_stops_where_more_is_lost_for_sure_and_keeps_the_network_of_the_test_before(tmp_path):
+    model = learned()
+    rec = recorder(tmp_path, model)
+    states = []
+    with pytest.raises(TooMuchLost) as stopped:
+        forget(model, rec, 100, states)
+    error = stopped.value
+    table = rec._watch.table
+    is_good = table.lost_low <= 0.2
+    assert is_good.iloc[:-1].all()
+    assert not is_good.iloc[-1]
+    assert error.diff.answer.lost.low == table.lost_low.iloc[-1]
+    good = torch.load(error.last_good, weights_only=True)
+    assert same_state(good, states[error.step - 3])
+    assert error.last_good.is_relative_to(tmp_path)
+    assert error.diff.answer.blocks[0].block in str(error)
+
+
+def test_after_a_restart_the_first_start_counts_until_one_begins_anew(tmp_path):
+    start = learned()
+    model = copy.deepcopy(start)
+    forget(model, recorder(tmp_path, model, stop=False))
+    with pytest.warns(UserWarning, match=re.escape(str(tmp_path))):
+        rec = recorder(tmp_path, model, stop=False)
+    forget(model, rec, steps=2)
+    lost = probe.diff(start, model, (OLD.x, OLD.y)).answer.lost
+    assert rec._watch.table.lost.tolist() == [lost.value]
+    rec.after_task(0)
+    halfway = copy.deepcopy(model)
+    forget(model, rec, steps=2)
+    lost = probe.diff(halfway, model, (OLD.x, OLD.y)).answer.lost
+    assert rec._watch.table.lost.iloc[-1] == lost.value
+
+
+def test_a_plugin_counts_steps_of_a_watch(tmp_path):
+    rec = recorder(tmp_path, learned(), score="loss")
+    counter = TaskCounter(rec)
+    for _ in range(4):
+        counter.step()
+    assert rec._watch.table[["step", "lost"]].to_numpy().tolist() == [[2, 0], [4, 0]]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"every": 0}, {"tolerate": -1}, {"score": "accuracies"}],
+)
+def test_a_watch_refuses(setting):
+    with pytest.raises(InputError, match=re.escape(str(*setting.values())[:8])):
+        watch(**setting)
+
+
+LAZY = torch.nn.Sequential(torch.nn.LazyLinear(6))
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "named"),
+    [
+        (LAZY, {"diff": watch()}, "shapes"),
+        (network(), {"diff": watch(), "call": lambda model, x, task: model(x)}, "task"),
+        (network(), {"diff": {"old": OLD}}, "dict"),
+        (network(), {}, "every="),
+    ],
+)
+def test_a_recorder_refuses_what_cannot_be_watched(tmp_path, model, settings, named):
+    with pytest.raises(InputError, match=named):
+        Recorder(tmp_path, model, TEST, TASKS, **settings).after_step()

@@ -157,8 +157,8 @@ def _draw_points(axes: Axes, rows: pd.DataFrame) -> list[Entry]:
     """Draw all remedies, with lines through the network as it is, and return their looks."""
     axes.grid(visible=False)
     for row in rows[rows["kind"] == "as it is"].itertuples():
-        axes.axvline(row.x, color="0.9", zorder=0)
-        axes.axhline(row.y, color="0.9", zorder=0)
+        axes.axvline(row.x, color="0.8", zorder=0)
+        axes.axhline(row.y, color="0.8", zorder=0)
     # Last, and so on top, the two networks themselves.
     for look, members in rows[::-1].groupby("look", sort=False):
         (line,) = axes.plot(members["x"], members["y"])

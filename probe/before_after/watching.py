@@ -37,6 +37,11 @@ _COLUMNS = ["step", "old", "lost", "lost_low", "lost_high", "new"]
 class TooMuchLost(Exception):
     """A training that was stopped, as more was lost than is tolerated.
 
+    >>> try:
+    ...     pass  # your training, with a Recorder(diff=Watch(...))
+    ... except TooMuchLost as error:
+    ...     print(error.diff, error.last_good)
+
     Attributes:
         step: The number of steps.
         diff: The comparison with the network at the start.

@@ -44,6 +44,9 @@ print(*probe.cache_plan(build(), names, sample, (60, 10)))
 R, rows = found.R.values.tolist(), probe.predictions(found)["predicted"]
 tasks = [(torch.zeros(4, 4), torch.arange(4) % 2)]
 print(probe.causes({1: build()}, tasks, lambda net, x, y: net(x)[:, 0])["value"])
+watch = probe.Watch(old=(X, Y), tolerate=0.05)
+try: pair: probe.Diff = probe.diff(build(), build(), (X, Y), half, score="loss")
+except probe.TooMuchLost as error: print(error.diff)
 score: float = probe.metrics.forgetting(R, k=2) + probe.metrics.pra(counts.table)
 score += probe.metrics.intransigence(R, np.array(R)) + probe.metrics.gem_bwt(found.R)
 """

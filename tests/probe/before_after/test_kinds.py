@@ -45,7 +45,7 @@ def test_a_planted_change_is_told_by_its_kind_and_block(before, kind, epochs):
     plant(network)
     answer = probe.diff(before, network, OLD, of_classes(OLD, [0, 1, 2])).answer
     assert answer.kind == expected
-    assert answer.blocks[0].block == ("output" if kind == "renamed outputs" else "1")
+    assert answer.blocks[0].block == ("output (6)" if kind == "renamed outputs" else "1")
 
 
 def test_a_new_domain_and_new_classes(before, after):

@@ -151,7 +151,7 @@ class Answer:
         """Yield a line for each block, under a header."""
         if not blocks:
             return
-        new = f"{'new':>7}" if self.new else ""
+        new = f"{'new':>8}" if self.new else ""
         width = max(len(_cut(name, _NAME)) for name in (title, *(line.block for line in blocks)))
         yield f"{_cut(title, width):<{width}} {'accounts for':<26}{'put back: old':>14}{new}"
         largest = max((abs(line.share.value) for line in blocks), default=0.0) or 1.0
@@ -159,7 +159,7 @@ class Answer:
             bar = "█" * round(_BAR * max(0.0, line.share.value) / largest)
             share = f"{self.interval(line.share):<19} {bar:<{_BAR}}"
             old = f"{self.change(line.old):>14}"
-            new = "" if line.new is None else f"{self.change(line.new):>7}"
+            new = "" if line.new is None else f"{self.change(line.new):>8}"
             yield f"{_cut(line.block, width):<{width}} {share}{old}{new}  {line.words}".rstrip()
         if len(blocks) > _LINES:
             yield f"and {len(blocks) - _LINES} blocks with smaller shares"

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from probe.analysis.intervals import Estimate
 from probe.before_after.changes import ATTRIBUTES, STATISTICS, BlockChange
 from probe.before_after.ranking import Measured
-from probe.before_after.remedies import ATTRIBUTES_BACK, BEFORE, PUT_BACK, RENAMED, STATISTICS_BACK
+from probe.before_after.remedies import (
+    ATTRIBUTES_BACK,
+    BEFORE,
+    OUTPUTS_RENAMED,
+    PUT_BACK,
+    STATISTICS_BACK,
+)
 from probe.notes import listed
 
 UNCHANGED = "unchanged"
@@ -30,6 +36,7 @@ _SENTENCES = {
     NEW_CLASSES: "New classes: they were learned, and win over the old ones.",
 }
 
+_NEARLY_ALL = 0.8  # a renaming of a few old classes to new ones returns some of it, too
 _MOST = 0.5  # of what was lost, which a single kind of change explains
 
 
@@ -43,6 +50,7 @@ class Findings:
         gained: The score on new examples after minus before, None without new examples.
         remedies: The remedies, on the examples that did not choose them.
         shares_classes: Whether old and new examples have a class in common, None if unknown.
+        is_accuracy: Whether the score is an accuracy.
         margin: The loss that matters.
         guilty: The block with the largest share, empty if there is none.
         is_traded: Whether putting it back is shown to raise old and to lower new examples.
@@ -53,6 +61,7 @@ class Findings:
     gained: Estimate | None
     remedies: Mapping[str, Measured]
     shares_classes: bool | None
+    is_accuracy: bool
     margin: float
     guilty: str
     is_traded: bool
@@ -67,12 +76,15 @@ class Findings:
         """The names of attributes that differ."""
         return tuple(name for change in self.changes for name in change.attributes)
 
-    def returns_most(self, name: str) -> bool:
-        """Return whether a remedy returns more than half of what was lost, and new ones stay."""
+    def returns_most(self, name: str, share: float = _MOST) -> bool:
+        """Return whether a remedy returns a share of what was lost, and new examples stay."""
         remedy = self.remedies.get(name)
-        if remedy is None or remedy.new_change.value <= -self.margin:
+        if remedy is None or (remedy.new_change.high < 0 and self._matters(remedy.new_change)):
             return False
-        return remedy.old_change.low > 0 and remedy.old_change.value > _MOST * self.lost.value
+        return remedy.old_change.low > 0 and remedy.old_change.value > share * self.lost.value
+
+    def _matters(self, change: Estimate) -> bool:
+        return abs(change.value) >= self.margin
 
     @property
     def kind(self) -> str:
@@ -85,7 +97,7 @@ class Findings:
             return STATISTICS_ONLY
         if set(self.kinds) == {ATTRIBUTES} or self.returns_most(ATTRIBUTES_BACK):
             return ATTRIBUTE
-        if any(m.kind == RENAMED and self.returns_most(name) for name, m in self.remedies.items()):
+        if self.is_accuracy and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL):
             return RENAMED_OUTPUTS
         if self.gained is None:
             return UNCLEAR

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os.path import commonpath
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -38,7 +39,7 @@ from probe.before_after.remedies import (
 from probe.before_after.result import Diff
 from probe.rewinding.causes import COLUMNS, by_block
 from probe.rewinding.estimates import Position, Study
-from probe.rewinding.parts import OUTPUT, REST, Parts
+from probe.rewinding.parts import REST, Parts
 from probe.rewinding.scoring import Tests
 from probe.rewinding.two_networks import TwoNetworks
 from probe.tables.schemas import NETWORK
@@ -231,6 +232,7 @@ class Setting:
             gained=gained,
             remedies={remedy.name: remedy for remedy in measured},
             shares_classes=self._shares_classes,
+            is_accuracy=self.is_accuracy,
             margin=self.margin,
             guilty=guilty,
             is_traded=_is_traded(causes, guilty),
@@ -243,7 +245,7 @@ class Setting:
             lost=Interval.of(lost),
             changed=changed_sentence(changes),
             kind=findings.kind,
-            blocks=_lines(causes, two.changed, self.has_new, _label_of(parts)),
+            blocks=_lines(causes, two.changed, self.has_new, _labels(parts)),
             meaning=tuple(findings.sentences()),
             next=_best(measured, findings.kind, guilty, self.has_new),
             belief=tuple(self._belief(two, measured)),
@@ -294,12 +296,15 @@ def _guilty(causes: pd.DataFrame) -> str:
     return str(shares.idxmax()) if len(shares) and shares.max() > 0 else ""
 
 
-def _label_of(parts: Parts) -> dict[str, str]:
-    """Return the label of the last block: with its module, if it is one."""
-    names = parts.blocks.get(OUTPUT, ())
-    modules = {name.rpartition(".")[0] for name in names}
-    path = modules.pop() if len(modules) == 1 else ""
-    return {OUTPUT: f"{OUTPUT} ({path})"} if path not in ("", OUTPUT) else {}
+def _labels(parts: Parts) -> dict[str, str]:
+    """Return the label of each block: with the module of its tensors, if that has another name."""
+    labels = {}
+    for block, names in parts.blocks.items():
+        paths = [name.rpartition(".")[0].replace(".", "/") for name in names]
+        module = commonpath(paths).replace("/", ".") if all(paths) else ""
+        is_same = module == block or module.startswith(f"{block}.") or block.startswith(module)
+        labels[block] = block if is_same or not parts.facts else f"{block} ({module})"
+    return labels
 
 
 def _content_sentences(readouts: Sequence[Content]) -> Iterator[str]:

@@ -135,9 +135,11 @@ class Diff:
         Args:
             ax: The axes; None = new ones.
         """
-        from figures.remedies import draw_remedies
+        from figures.remedies import draw_remedies, score_unit
 
-        return draw_remedies(self.remedies, ax, is_accuracy=self.answer.is_accuracy)
+        answer = self.answer
+        unit = score_unit(answer.score)
+        return draw_remedies(self.remedies, ax, unit=unit, is_accuracy=answer.is_accuracy)
 
     def report(self, path: str | Path) -> None:
         """Write one HTML page with the answer, the picture and the tables.

@@ -12,6 +12,7 @@ import argparse
 from copy import deepcopy
 from pathlib import Path
 
+import librosa
 import numpy as np
 import torch
 from resemblyzer import VoiceEncoder, audio
@@ -33,7 +34,8 @@ BLOCKS = {
 
 def spectrogram(wave):
     """Return what the encoder reads of a recording at 8 kHz, (FRAMES, 40)."""
-    wave = audio.preprocess_wav(wave / 32768, source_sr=8000)
+    wave = librosa.resample(wave / 32768, orig_sr=8000, target_sr=16_000)
+    wave = audio.normalize_volume(wave, -30, increase_only=True)
     frames = torch.tensor(audio.wav_to_mel_spectrogram(wave))[:FRAMES]
     return nn.functional.pad(frames, (0, 0, 0, FRAMES - len(frames)))
 
@@ -56,6 +58,7 @@ def learn(model, x, y, epochs, learning_rate):
         for rows in torch.randperm(len(x)).split(32):
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
+            nn.utils.clip_grad_norm_(trained, 1.0)
             optimizer.step()
 
 

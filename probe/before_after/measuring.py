@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os.path import commonpath
 from typing import TYPE_CHECKING, cast
 
@@ -37,6 +38,7 @@ from probe.before_after.remedies import (
     put_back_name,
 )
 from probe.before_after.result import Diff
+from probe.progress import tracked
 from probe.rewinding.causes import COLUMNS, by_block
 from probe.rewinding.estimates import Position, Study
 from probe.rewinding.parts import REST, Parts
@@ -119,7 +121,7 @@ class Setting:
             stored=examples,
             seed=seed,
         )
-        remedies = list(workshop.remedies(user))
+        remedies = list(tracked(workshop.remedies(user), "remedies"))
         measured = measure(remedies, self.is_old, is_fitted, self.is_accuracy)
         readouts = self._contents(parts, examples)
         answer = self._answer(two, parts, causes, changes, measured, guilty)
@@ -143,7 +145,13 @@ class Setting:
         import pandas as pd
 
         two = TwoNetworks.compare(
-            self.models.before, self.models.after, parts, self.tests, 1, self.hybrids, True
+            self.models.before,
+            self.models.after,
+            parts,
+            self.tests,
+            hybrids=self.hybrids,
+            everywhere=True,
+            progress=partial(tracked, label="blocks put back"),
         )
         study = Study(
             tasks=self.tests.task_of,

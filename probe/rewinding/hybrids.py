@@ -13,7 +13,7 @@ example, with the classes that compete after T. Where it fails, something outsid
 parameters, buffers and plain attributes has changed, and nothing can be said of causes.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from statistics import fmean
@@ -39,6 +39,7 @@ def rewind(
     limit: int = EXACT,
     as_it_is: Tested | None = None,
     seed: int = 0,
+    progress: Callable[[Sequence[int]], Iterable[int]] = iter,
 ) -> dict[Names, Tested]:
     """Test a network with sets of its blocks put back to an earlier network's.
 
@@ -51,13 +52,14 @@ def rewind(
         limit: The number of sets up to which all are tested, see `Coalitions`.
         as_it_is: The result for the network itself, if it is known.
         seed: The seed of random orders.
+        progress: Function that wraps the sets, as `tqdm` does.
 
     Returns:
         The results by set of blocks, of those that have changed.
     """
     changed = changed_blocks(blocks, before, model)
     results = {}
-    for mask in Coalitions(players=len(changed), limit=limit, seed=seed).masks:
+    for mask in progress(Coalitions(players=len(changed), limit=limit, seed=seed).masks):
         names = tuple(name for k, name in enumerate(changed) if mask >> k & 1)
         if not names and as_it_is is not None:
             results[names] = as_it_is

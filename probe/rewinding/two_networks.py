@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -46,6 +46,7 @@ class TwoNetworks:
         position: int = 1,
         hybrids: int = EXACT,
         everywhere: bool = False,
+        progress: Callable[[Sequence[int]], Iterable[int]] = iter,
     ) -> TwoNetworks:
         """Test the last network with sets of blocks of an earlier one.
 
@@ -57,6 +58,7 @@ class TwoNetworks:
             position: The number of tasks that the earlier network has learned, from 1.
             hybrids: The number of sets up to which all are tested.
             everywhere: Whether each set is tested on the examples of all tasks.
+            progress: Function that wraps the sets, as `tqdm` does.
         """
         before = Earlier.of(earlier, last)
         changed = changed_blocks(parts.blocks, before, last)
@@ -67,6 +69,7 @@ class TwoNetworks:
                 parts.blocks,
                 lambda few: tests.scores(last, position, few or everywhere),
                 hybrids,
+                progress=progress,
             ),
             of_task=tests.task_of == position - 1,
             limit=hybrids,

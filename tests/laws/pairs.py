@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from fnmatch import fnmatch
 from typing import Any
 
 import torch
@@ -435,17 +434,22 @@ def pairs(seed: int) -> Iterator[Pair]:
         yield from pairs_of_network
 
 
-def is_guilty(block: str, pair: Pair) -> bool:
-    """Say whether a block is what was damaged, has it, or is part of it."""
-    patterns = block.removeprefix("attributes of ")
-    if not isinstance(pair.blocks, str):
-        patterns = pair.blocks.get(patterns, patterns)
-    path = f"{pair.guilty}."
-    for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        pattern = pattern.removesuffix(".*") + "."
-        if pattern.startswith(path) or fnmatch(path, pattern + "*"):
-            return True
-    return False
+def is_guilty(name: str, pair: Pair) -> bool:
+    """Say whether a name is that of what was damaged, of a part of it, or of what it is part of."""
+    name = name.removeprefix("attributes of ") + "."
+    guilty = f"{pair.guilty}."
+    return name.startswith(guilty) or guilty.startswith(name)
+
+
+def guilty_blocks(diff: Any, pair: Pair) -> list[str]:
+    """Return the blocks of that name, or those that have something of that name in them."""
+    blocks = diff.causes["feature"]
+    named = [block for block in blocks if is_guilty(block, pair)]
+
+    def holds(block):
+        return any(is_guilty(name, pair) for name in diff.inside(block)["feature"])
+
+    return named or list(filter(holds, blocks))
 
 
 def main() -> None:
@@ -464,12 +468,10 @@ def main() -> None:
             score=pair.score,
         )
         seconds = time.perf_counter() - started
-        first = [line.block for line in diff.answer.blocks[:3]]
-        # What follows the last block is called the output.
-        guilty = [name for name in diff.causes["feature"] if is_guilty(name, pair)] or ["output"]
-        is_named = pair.guilty and not set(first).isdisjoint(guilty)
+        first = [line.block.partition(" (")[0] for line in diff.answer.blocks[:3]]
+        is_named = pair.guilty and not set(first).isdisjoint(guilty_blocks(diff, pair))
         print(f"{pair.name}: {diff.answer.kind}; {pair.guilty} in {first}: {is_named}")
-        print(*str(diff).splitlines()[:3], f"{seconds:.1f} s", sep="\n    ", end="\n\n")
+        print(*str(diff).splitlines()[:3], f"{seconds:.1f} s", sep="\n    ")
 
 
 if __name__ == "__main__":

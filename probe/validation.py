@@ -31,6 +31,9 @@ FromZero = Annotated[float, Strict(), Field(ge=0, allow_inf_nan=False)]
 ShareBelowOne = Annotated[float, Strict(), Field(ge=0, lt=1)]
 """A number, 0 or more and below 1."""
 
+Share = Annotated[float, Strict(), Field(gt=0, le=1)]
+"""A number above 0 and up to 1."""
+
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def configuration(cls: type[Class]) -> type[Class]:

@@ -11,7 +11,7 @@ from probe.analysis.intervals import Estimate
 
 WIDTH = 80
 _BAR = 6  # characters of the longest bar
-_NAME = 16
+_NAME = 18
 _TITLE = 9  # characters before a sentence
 _LINES = 8  # blocks that are shown
 
@@ -164,15 +164,21 @@ class Answer:
         if len(blocks) > _LINES:
             yield f"and {len(blocks) - _LINES} blocks with smaller shares"
 
+    @property
+    def _decimals(self) -> int:
+        """The decimals of scores other than accuracies: three digits of the largest."""
+        largest = max(abs(self.old.before), abs(self.old.after)) or 1.0
+        return max(0, 2 - math.floor(math.log10(largest)))
+
     def number(self, value: float) -> str:
         """Return a score as text: accuracies in percent, others as they are."""
-        return f"{100 * value:.1f}" if self.is_accuracy else f"{value:.3g}"
+        return f"{100 * value:.1f}" if self.is_accuracy else f"{value:.{self._decimals}f}"
 
     def change(self, value: float) -> str:
         """Return a difference of scores as text, with its sign."""
         if not math.isfinite(value):
             return "-"
-        return f"{100 * value:+.1f}" if self.is_accuracy else f"{value:+.3g}"
+        return f"{100 * value:+.1f}" if self.is_accuracy else f"{value:+.{self._decimals}f}"
 
     def interval(self, interval: Interval) -> str:
         """Return a value and the ends of its interval as text."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from os.path import commonpath
 
 from probe.errors import unknown
 from probe.rewinding.blocks import Blocks
@@ -13,8 +14,8 @@ def children_of(block: str, blocks: Blocks) -> Blocks:
     """Part a block by the first component of names that tells its tensors apart.
 
     >>> names = ("conv.weight", "conv.bias", "norm.weight")
-    >>> children_of("b", {"b": names, "c": ("head.weight",)})
-    {'conv': ('conv.weight', 'conv.bias'), 'norm': ('norm.weight',), 'rest': ('head.weight',)}
+    >>> list(children_of("b", {"b": names, "c": ("head.weight",)}))
+    ['conv', 'norm.weight', 'rest']
 
     Args:
         block: The name of the block.
@@ -40,8 +41,16 @@ def _by_component(names: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
     depth = 1
     while len({tuple(path[:depth]) for path in paths}) == 1 and depth < max(map(len, paths)):
         depth += 1
-    children: dict[str, tuple[str, ...]] = {}
+    children: dict[str, list[str]] = {}
     for name, path in zip(names, paths, strict=True):
-        prefix = ".".join(path[:depth])
-        children[prefix] = (*children.get(prefix, ()), name)
-    return children
+        children.setdefault(".".join(path[:depth]), []).append(name)
+    return {common_path(child) or prefix: tuple(child) for prefix, child in children.items()}
+
+
+def common_path(names: Sequence[str]) -> str:
+    """Return the longest dotted path that all names begin with.
+
+    >>> common_path(["conv.0.weight", "conv.0.bias"]), common_path(["a.weight", "b"])
+    ('conv.0', '')
+    """
+    return commonpath([name.replace(".", "/") for name in names]).replace("/", ".")

@@ -14,6 +14,7 @@ from probe.before_after.remedies import (
     OUTPUTS_RENAMED,
     PUT_BACK,
     STATISTICS_BACK,
+    put_back_name,
 )
 from probe.notes import listed
 
@@ -140,8 +141,11 @@ class Findings:
 
     @property
     def _repair(self) -> str:
-        best = min(self._repairing, key=lambda remedy: remedy.rank or 0)
-        return "everything undone" if best.kind == BEFORE else best.name
+        names = [remedy.name for remedy in self._repairing]
+        of_guilty = put_back_name((self.guilty,))
+        if of_guilty in names:
+            return of_guilty
+        return min(self._repairing, key=lambda remedy: remedy.rank or 0).name
 
 
 def changed_sentence(changes: Sequence[BlockChange]) -> str:

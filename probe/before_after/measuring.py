@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from os.path import commonpath
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,7 +16,7 @@ from probe.before_after.answer import Answer, BlockLine, Interval, RemedyLine, S
 from probe.before_after.changes import BlockChange, block_changes
 from probe.before_after.content import Content, contents
 from probe.before_after.data import Pair, Stored, halves, has_classes
-from probe.before_after.inside import children_of
+from probe.before_after.inside import children_of, common_path
 from probe.before_after.meaning import (
     ATTRIBUTE,
     RENAMED_OUTPUTS,
@@ -28,7 +27,6 @@ from probe.before_after.meaning import (
 from probe.before_after.networks import TwoModels
 from probe.before_after.ranking import Measured, interval, measure
 from probe.before_after.remedies import (
-    AS_IT_IS,
     ATTRIBUTES_BACK,
     HALF,
     OUTPUTS_RENAMED,
@@ -211,9 +209,9 @@ class Setting:
         names = ("old", "new")[: len(self.tests.data)]
         tests = dict(zip(names, cast("Sequence[Pair]", self.tests.data), strict=True))
         labelled = all(has_classes(y) for _, y in tests.values())
-        if examples is None or not examples.has_classes or not labelled:
-            return []
         features = [name for name, facts in parts.facts.items() if facts.value]
+        if examples is None or not examples.has_classes or not labelled or not features:
+            return []
         before = self.models.before
         after = self.models.after
         return list(contents(before, after, self.models.model, features, examples, tests))
@@ -293,8 +291,8 @@ class Setting:
             sentences.append("few examples: only large effects can be shown")
         if not self.has_new:
             sentences.append("without new examples remedies have no price, and are not ranked")
-        elif min(measured, key=lambda remedy: remedy.rank or 0).kind == AS_IT_IS:
-            sentences.append("no remedy that was tried is better on old and new together")
+        elif not any(remedy.is_recommended for remedy in measured):
+            sentences.append("no remedy is shown to be better on old and new together")
         return [*sentences, *self.models.notes]
 
 
@@ -308,8 +306,7 @@ def _labels(parts: Parts) -> dict[str, str]:
     """Return the label of each block: with the module of its tensors, if that has another name."""
     labels = {}
     for block, names in parts.blocks.items():
-        paths = [name.rpartition(".")[0].replace(".", "/") for name in names]
-        module = commonpath(paths).replace("/", ".") if all(paths) else ""
+        module = common_path(names)
         is_same = module == block or module.startswith(f"{block}.") or block.startswith(module)
         labels[block] = block if is_same or not parts.facts else f"{block} ({module})"
     return labels
@@ -359,18 +356,14 @@ def _lines(
 def _best(
     measured: Sequence[Measured], kind: str, guilty: str, has_new: bool
 ) -> tuple[RemedyLine, ...]:
-    """Return the best remedy of each kind, the best ranks first, until none is the better choice.
+    """Return the recommended remedies, the best ranks first.
 
-    Without new examples there is no rank: the remedy of the kind of change, the guilty block put
-    back, and the average of both networks.
+    Without new examples none is: the remedy of the kind of change, the guilty block put back, and
+    the average of both networks.
     """
     if has_new:
-        best: dict[str, Measured] = {}
-        for remedy in sorted(measured, key=lambda remedy: remedy.rank or 0):
-            if remedy.kind == AS_IT_IS:
-                break
-            best.setdefault(remedy.kind, remedy)
-        chosen = list(best.values())[:_BEST]
+        recommended = [remedy for remedy in measured if remedy.is_recommended]
+        chosen = sorted(recommended, key=lambda remedy: remedy.rank or 0)[:_BEST]
     else:
         by_name = {remedy.name: remedy for remedy in measured}
         names = (_REMEDY_OF.get(kind, ""), put_back_name((guilty,)), HALF)

@@ -33,6 +33,8 @@ class Measured:
         new: The score on new examples, NaN without any.
         new_change: The same difference on new examples.
         rank: The rank on the other half, from 1; None without new examples.
+        is_recommended: Whether it is shown there to be better on old and new together than the
+            network as it is, and is the best of its kind, or the simplest that is as good.
         front: Whether no other remedy is better on old or on new examples and as good on the other.
     """
 
@@ -43,6 +45,7 @@ class Measured:
     new: Estimate = NOTHING
     new_change: Estimate = NOTHING
     rank: int | None = None
+    is_recommended: bool = False
     front: bool = False
 
 
@@ -118,17 +121,52 @@ def measure(
         return results
     new_rows = ~is_old & ~is_chosen_on
     order = ranks(scores[:, is_old & is_chosen_on], scores[:, ~is_old & is_chosen_on])
+    recommended = _recommended(remedies, scores[:, is_chosen_on], is_old[is_chosen_on], is_accuracy)
     on_front = front(scores[:, old_rows].mean(axis=1), scores[:, new_rows].mean(axis=1))
-    return [
-        replace(
-            result,
-            new=interval(values[new_rows], is_accuracy, least=0.0),
-            new_change=interval((values - as_it_is)[new_rows], is_accuracy),
-            rank=rank,
-            front=bool(is_on_front),
+    ranked = []
+    for index, result in enumerate(results):
+        values = scores[index]
+        ranked.append(
+            replace(
+                result,
+                new=interval(values[new_rows], is_accuracy, least=0.0),
+                new_change=interval((values - as_it_is)[new_rows], is_accuracy),
+                rank=order[index],
+                is_recommended=index in recommended,
+                front=bool(on_front[index]),
+            )
         )
-        for result, values, rank, is_on_front in zip(results, scores, order, on_front, strict=True)
-    ]
+    return ranked
+
+
+def _recommended(
+    remedies: Sequence[Remedy], scores: Floats, is_old: NDArray[np.bool_], is_accuracy: bool
+) -> set[int]:
+    """Return the simplest remedy of each kind that is as good as the best, if that is better.
+
+    Args:
+        remedies: The remedies.
+        scores: Their scores (R, n) on the examples that choose.
+        is_old: Whether an example is old, (n,).
+        is_accuracy: Whether the score is an accuracy.
+    """
+    # Old and new examples weigh the same together.
+    weights = np.where(is_old, 1 / is_old.sum(), 1 / (~is_old).sum()) * len(is_old) / 2
+    kinds = [remedy.kind for remedy in remedies]
+    as_it_is = scores[kinds.index(AS_IT_IS)]
+    recommended = set()
+    for kind in dict.fromkeys(kinds):
+        of_kind = [index for index, other in enumerate(kinds) if other == kind]
+        best = max(of_kind, key=lambda index: float((weights * scores[index]).mean()))
+        if not interval(weights * (scores[best] - as_it_is), is_accuracy).low > 0:
+            continue
+        as_good = [
+            index
+            for index in of_kind
+            if interval(weights * (scores[best] - scores[index]), is_accuracy).low <= 0
+        ]
+        recommended.add(min(as_good, key=lambda index: remedies[index].size))
+    return recommended
 
 
 def front(old: Floats, new: Floats) -> NDArray[np.bool_]:

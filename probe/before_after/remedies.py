@@ -57,6 +57,7 @@ PER_CLASS = (5, 20)
 STATISTICS_BACK = "norm statistics put back"
 ATTRIBUTES_BACK = "attributes put back"
 OUTPUTS_RENAMED = "outputs renamed"
+EVERYTHING_UNDONE = "the network before"
 HALF = "1/2 of before, averaged"
 """The names of some remedies."""
 
@@ -79,12 +80,14 @@ class Remedy:
     Attributes:
         name: The remedy in words.
         kind: Its kind.
+        size: The blocks that are put back, or stored examples of each class: fewer are simpler.
         scores: The score of each test example, old ones first, (N,).
     """
 
     name: str
     kind: str
     scores: Floats
+    size: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,8 +145,9 @@ class Workshop:
         for blocks, scores in self.compared.rewinding.scores.items():
             # All of several blocks are the network before.
             if blocks and (blocks != changed or len(changed) == 1):
-                yield Remedy(name=put_back_name(blocks), kind=PUT_BACK, scores=scores)
-        yield Remedy(name=BEFORE, kind=BEFORE, scores=self.compared.saved)
+                name = put_back_name(blocks)
+                yield Remedy(name=name, kind=PUT_BACK, scores=scores, size=len(blocks))
+        yield Remedy(name=EVERYTHING_UNDONE, kind=BEFORE, scores=self.compared.saved)
 
     def kinds_put_back(self) -> Iterator[Remedy]:
         """Yield the network with norm statistics put back, and with attributes put back."""
@@ -196,13 +200,15 @@ class Workshop:
         for k in PER_CLASS:
             stock = f"on {k} stored {unit}"
             examples = [stored.draw(k, self.seed + draw) for draw in range(DRAWS)]
+            trainings = {
+                f"the head fine-tuned {stock}": (HEAD, self.head),
+                f"all fine-tuned {stock}": (EVERYTHING, everything),
+            }
             if has_fresh_values(self.after, self.head):
-                name = f"a new head {stock}"
-                yield self._trained(name, NEW_HEAD, self.head, examples, score)
-            name = f"the head fine-tuned {stock}"
-            yield self._trained(name, HEAD, self.head, examples, score)
-            name = f"all fine-tuned {stock}"
-            yield self._trained(name, EVERYTHING, everything, examples, score)
+                trainings[f"a new head {stock}"] = (NEW_HEAD, self.head)
+            for name, (kind, names) in trainings.items():
+                scores = self._trained(kind, names, examples, score)
+                yield Remedy(name=name, kind=kind, scores=scores, size=k)
 
     @property
     def call(self) -> ModelCall:
@@ -216,13 +222,12 @@ class Workshop:
 
     def _trained(
         self,
-        name: str,
         kind: str,
         names: tuple[str, ...],
         draws: Sequence[Pair],
         score: ScoreName,
-    ) -> Remedy:
-        """Return a training on each draw of stored examples, the mean over them."""
+    ) -> Floats:
+        """Train on each draw of stored examples, and return the mean of the scores, (N,)."""
         is_new = kind == NEW_HEAD
         scores = []
         for draw, examples in enumerate(draws):
@@ -238,7 +243,7 @@ class Workshop:
                 rate=HEAD_RATE if is_new else RATE,
             )
             scores.append(self.tests.scores(network, 1, everywhere=True))
-        return Remedy(name=name, kind=kind, scores=np.mean(scores, axis=0))
+        return np.asarray(np.mean(scores, axis=0))
 
     def _tested(self, name: str, kind: str, network: nn.Module) -> Remedy:
         check_values(network)

@@ -70,7 +70,9 @@ class Parts:
         if choice is None:
             suggested = suggestions(network, x, call)
             features = [name for name, downstream in suggested.items() if downstream]
-        cuts = find_each(network, features, x, call, "tail")
+        # Of a single layer nothing is hidden.
+        is_single = choice is None and not features
+        cuts = [] if is_single else find_each(network, features, x, call, "tail")
         by_depth = sorted((cut.facts for cut in cuts), key=lambda cut: cut.position)
         facts = {cut.name: cut for cut in by_depth}
         blocks = blocks_of(network, by_depth, "logits" if OUTPUT in facts else OUTPUT)

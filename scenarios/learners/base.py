@@ -16,6 +16,7 @@ from probe.training.loop import Objective, fit
 from probe.training.optimizers import optimizer_ops
 from probe.training.precision import products
 from probe.training.recipe import Recipe, RecipeChanges
+from probe.validation import PositiveInt
 from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.freezing import frozen
 from scenarios.networks import bare
@@ -41,7 +42,7 @@ class Settings(BaseModel):
     training: RecipeChanges | None = None
     # A file has lists, which strict tuples refuse.
     freeze: Annotated[tuple[str, ...], Field(strict=False)] = ()
-    freeze_from: int = Field(default=_FREEZE_FROM, ge=1)
+    freeze_from: PositiveInt = _FREEZE_FROM
 
     @model_validator(mode="after")
     def _freezes_something(self) -> Self:

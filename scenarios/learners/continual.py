@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -18,6 +17,7 @@ from probe.extensions import learner
 from probe.tasks import Task
 from probe.training.costs import bytes_of
 from probe.training.evaluation import barred_but
+from probe.validation import PositiveInt
 from scenarios.learners import base
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
 
@@ -50,7 +50,7 @@ class ClassMemorySettings(ContinualSettings):
     """
 
     exemplars: None = None
-    memory_per_class: int = Field(default=128, ge=1)
+    memory_per_class: PositiveInt = 128
 
     @property
     def budget(self) -> ExemplarSettings:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -12,6 +11,7 @@ from probe.extensions import learner
 from probe.modules import copied
 from probe.tasks import Task
 from probe.training.evaluation import in_batches, penultimate, penultimate_of
+from probe.validation import FromZero, PositiveFloat
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 from scenarios.learners.exemplars import ExemplarSettings, ReplayMode, Strategy
 
@@ -47,8 +47,8 @@ class LwfSettings(ContinualSettings):
             2016: 2).
     """
 
-    strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    temperature: float = Field(default=2.0, gt=0, allow_inf_nan=False)
+    strength: FromZero = 1.0
+    temperature: PositiveFloat = 2.0
 
 
 @learner("lwf")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -16,6 +16,7 @@ from probe.errors import InputError
 from probe.examples import Examples, join
 from probe.tasks import Task
 from probe.training.evaluation import in_batches, penultimate_of
+from probe.validation import PositiveInt
 
 Strategy = Literal["uniform", "fifo", "plane_distance", "entropy", "mean_of_features"]
 
@@ -116,8 +117,8 @@ class ExemplarSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    per_class: int | None = Field(default=None, ge=1)
-    total: int | None = Field(default=None, ge=1)
+    per_class: PositiveInt | None = None
+    total: PositiveInt | None = None
     sampling: Strategy = "uniform"
     replay: ReplayMode = "batch"
     balanced: bool = False

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
 from scipy.optimize import nnls
 from torch import Tensor, nn
 
@@ -16,6 +15,7 @@ from probe.modules import mode
 from probe.tasks import Task
 from probe.training.evaluation import batch_size_for
 from probe.training.precision import lowered
+from probe.validation import FromZero
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
 from scenarios.learners.exemplars import Exemplars
 
@@ -29,7 +29,7 @@ class GemSettings(ClassMemorySettings):
         margin: The memory strength gamma (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
     """
 
-    margin: float = Field(default=0.5, ge=0, allow_inf_nan=False)
+    margin: FromZero = 0.5
 
 
 @learner("gem")

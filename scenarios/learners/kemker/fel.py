@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from probe.extensions import learner
 from probe.training.recipe import RecipeChanges
+from probe.validation import Share
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
 _SUPPLEMENT = RecipeChanges(batch_size=256, optimizer="adam", learning_rate=2e-2)
@@ -36,8 +37,8 @@ class FelSettings(ContinualSettings):
 
     hidden: int = Field(default=400, ge=2, le=10_000)
     units: int = Field(default=2000, ge=2, le=100_000)
-    connected: float = Field(default=0.1, gt=0, le=1)
-    firing: float = Field(default=0.01, gt=0, le=1)
+    connected: Share = 0.1
+    firing: Share = 0.01
     activation: Literal["relu", "tanh", "sigmoid"] = "relu"
     training: RecipeChanges | None = _SUPPLEMENT
 

@@ -17,6 +17,7 @@ from probe.examples import Examples, join
 from probe.extensions import learner
 from probe.tasks import Task
 from probe.training.costs import OpsMeter
+from probe.validation import PositiveFloat, Share
 from scenarios.learners import base
 from scenarios.learners.joint import FullRehearsalLearner
 from scenarios.learners.kemker.som import MapSteps, SelfOrganizingMap, decayed, longest_block
@@ -49,12 +50,12 @@ class MapSettings(base.Settings):
     base_iterations: int = Field(default=80_000, ge=1, le=100_000_000)
     iterations: int = Field(default=20_000, ge=1, le=100_000_000)
     som_rate: float = Field(default=0.1, gt=0, lt=1)
-    readout_rate: float = Field(default=1e-3, gt=0, allow_inf_nan=False)
+    readout_rate: PositiveFloat = 1e-3
     threshold: float = Field(default=0.5, ge=0, le=1)
-    map_share: float = Field(default=0.25, gt=0, le=1)
+    map_share: Share = 0.25
     final_som_rate: float = Field(default=0.01, gt=0, lt=1)
-    final_radius: float = Field(default=0.5, gt=0, allow_inf_nan=False)
-    width: float = Field(default=0.3, gt=0, allow_inf_nan=False)
+    final_radius: PositiveFloat = 0.5
+    width: PositiveFloat = 0.3
 
 
 @learner("geppnet")

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
@@ -15,6 +14,7 @@ from probe.extensions import learner
 from probe.modules import kept_buffers, mode
 from probe.seeding import global_stream
 from probe.tasks import Task
+from probe.validation import FromZero, PositiveInt
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic
 
@@ -41,8 +41,8 @@ class EwcSettings(ContinualSettings):
             the last task's Fisher and anchor, as in Kemker 2018's equation 1.
     """
 
-    strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
-    fisher_examples: int | None = Field(default=None, ge=1)
+    strength: FromZero = 75_000.0
+    fisher_examples: PositiveInt | None = None
     anchors: Literal["each", "last"] = "each"
 
 

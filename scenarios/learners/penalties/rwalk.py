@@ -5,11 +5,12 @@ from types import MappingProxyType
 from typing import ClassVar, Literal, Self
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import model_validator
 from torch import Tensor, nn
 
 from probe.extensions import learner
 from probe.tasks import Task
+from probe.validation import FromZero, PositiveFloat, PositiveInt, Share
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic, by_kind, of_kind
 from scenarios.learners.penalties.si import PathIntegralLearner
@@ -28,9 +29,9 @@ class OnlineSettings(ContinualSettings):
             whole network (their code does so, without the 1/2: double the strength).
     """
 
-    strength: float = Field(default=75_000.0, ge=0, allow_inf_nan=False)
-    alpha: float = Field(default=0.01, gt=0, le=1)
-    fisher_interval: int = Field(default=1, ge=1)
+    strength: FromZero = 75_000.0
+    alpha: Share = 0.01
+    fisher_interval: PositiveInt = 1
     normalized: bool = False
 
 
@@ -122,9 +123,9 @@ class RWalkSettings(OnlineSettings):
         normalized: To be left out: Fisher and score are always normalized.
     """
 
-    strength: float = Field(default=1000.0, ge=0, allow_inf_nan=False)
-    interval: int = Field(default=10, ge=1)
-    epsilon: float = Field(default=1e-6, gt=0, allow_inf_nan=False)
+    strength: FromZero = 1000.0
+    interval: PositiveInt = 10
+    epsilon: PositiveFloat = 1e-6
     distance: Literal["fisher", "euclidean"] = "fisher"
     clipped: Literal["task", "interval"] = "task"
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
 from probe.extensions import learner
 from probe.tasks import Task
+from probe.validation import FromZero, PositiveFloat
 from scenarios.learners.continual import ContinualSettings
 from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic
 
@@ -23,8 +23,8 @@ class SiSettings(ContinualSettings):
             (no paper gives a value).
     """
 
-    strength: float = Field(default=1.0, ge=0, allow_inf_nan=False)
-    damping: float = Field(default=1e-3, gt=0, allow_inf_nan=False)
+    strength: FromZero = 1.0
+    damping: PositiveFloat = 1e-3
 
 
 class PathIntegralLearner(PenalizedLearner):

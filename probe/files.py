@@ -159,8 +159,10 @@ def check_hash(path: Path) -> None:
     recorded = recorded_hashes(path.parent).get(name)
     content = gzip.decompress(content) if recorded and name != path.name else content
     if recorded and hashlib.sha256(content).hexdigest() != recorded:
-        what = f"{path} is not as it was written (edited? cut off?)"
-        raise InputError(f"{what}: start its `probe run`, or the call that made it, again")
+        raise InputError(
+            f"{path} is not as it was written (edited? cut off?): "
+            "start its `probe run`, or the call that made it, again"
+        )
 
 
 _HASH_LENGTH = len(', "sha256": ""}') + 64

@@ -96,8 +96,9 @@ class Model:
             if self.classes is not None:  # perhaps an array, or a generator
                 object.__setattr__(self, "classes", tuple(map(index, self.classes)))
         except TypeError:
-            got = f"{self.classes!r:.40}"
-            raise InputError(f"classes= must be numbers, such as range(6), got {got}") from None
+            raise InputError(
+                f"classes= must be numbers, such as range(6), got {self.classes!r:.40}"
+            ) from None
 
     @property
     def call_is_task_aware(self) -> bool:

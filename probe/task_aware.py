@@ -47,8 +47,10 @@ def make_task_aware(
     if not model.task_aware:
         return model, examples
     if single := [task[0] for task in examples.classes if len(task) == 1]:
-        what = f"class {single[0]} is the only one of its task, so always right"
-        raise InputError(f"{what}: give tasks of two or more classes, or a single head")
+        raise InputError(
+            f"class {single[0]} is the only one of its task, so always right: "
+            "give tasks of two or more classes, or a single head"
+        )
     if model.call_is_task_aware and examples.order is None and len(set(orders) - {""}) > 1:
         raise InputError("`call` takes the task id: in several orders, give Examples(x, y, task)")
     order = examples.order or range(len(examples.classes))
@@ -111,8 +113,10 @@ def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
         with torch.no_grad(), mode(network, training=False), buffers, draws, explained(pair):
             logits, expected = call(network, pair)[1:], call(network, single)
         if logits.shape == expected.shape and not logits.allclose(expected, rtol=1e-2, atol=1e-3):
-            remedy = "choose each example's, as by torch.stack(outputs)[task, range(len(task))]"
-            raise InputError(f"`call` takes the task of one example for the whole batch: {remedy}")
+            raise InputError(
+                "`call` takes the task of one example for the whole batch: "
+                "choose each example's, as by torch.stack(outputs)[task, range(len(task))]"
+            )
 
 
 def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:

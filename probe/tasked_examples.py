@@ -247,8 +247,10 @@ def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(map(index, task)) for task in cast(Any, tasks))
     except TypeError:
         got = shorten(repr(tasks), _LENGTH)
-        message = f"tasks must list each task's classes, as [[0, 1], [2, 3]], got {got}; or give "
-        raise InputError(f"{message}each example its task, Examples(x, y, task)") from None
+        raise InputError(
+            f"tasks must list each task's classes, as [[0, 1], [2, 3]], got {got}; or give "
+            "each example its task, Examples(x, y, task)"
+        ) from None
 
 
 def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
@@ -269,8 +271,10 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     if outside := sorted({c for c in listed if not 0 <= c < classes}):
         raise InputError(f"classes {outside} are outside 0..{classes - 1}: count from 0")
     if twice := sorted({c for c, following in pairwise(listed) if c == following}):
-        remedy = "give data by task, as a list, Examples(x, y, task) or 'sites/{task}.npz' files"
-        raise InputError(f"classes {twice} are in two tasks: leave out tasks, and {remedy}")
+        raise InputError(
+            f"classes {twice} are in two tasks: leave out tasks, and "
+            "give data by task, as a list, Examples(x, y, task) or 'sites/{task}.npz' files"
+        )
     if missing := sorted(set(range(classes)) - set(listed)):
         raise InputError(f"classes {missing} are in no task: add each to one")
 

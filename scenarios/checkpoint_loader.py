@@ -78,8 +78,10 @@ class CheckpointLoader:
                 raise InputError("your code has changed since the run started: run again")
             source = self.networks(device)
             if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
-                what = f"the data {self.data} are not those with which the run started"
-                raise InputError(f"{what}: seed what their function draws at random, or run again")
+                raise InputError(
+                    f"the data {self.data} are not those with which the run started: "
+                    "seed what their function draws at random, or run again"
+                )
             source.plan = plan
             yield source
 

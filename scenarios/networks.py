@@ -98,8 +98,10 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
             raise InputError(f"{name} takes one tensor, got several: register your own network")
         return build_network(name, x.shape[1:], classes)
     if entry.call and is_task_aware(entry.call):
-        remedy = 'leave it out; kind = "task-incremental" limits the loss to its classes'
-        raise InputError(f"network {name}'s call takes the task, which no study gives: {remedy}")
+        raise InputError(
+            f"network {name}'s call takes the task, which no study gives: "
+            'leave it out; kind = "task-incremental" limits the loss to its classes'
+        )
     model = build_model(entry.name, entry.build)
     plain = isinstance(x, Tensor) and entry.call is None and entry.output is None
     return model if plain else Called(model, ModelCall(call=entry.call, output=entry.output))
@@ -286,8 +288,10 @@ def _chain(**stages: nn.Module) -> nn.Sequential:
 
 def _image(shape: Sequence[int], side: int = 1) -> tuple[int, int, int]:
     if len(shape) != 3 or min(shape[1:]) < side:
-        need = f"the network needs images (C, H, W) of {side} x {side} or more"
-        raise InputError(f"{need}, got {tuple(shape)}: choose another network")
+        raise InputError(
+            f"the network needs images (C, H, W) of {side} x {side} or more, "
+            f"got {tuple(shape)}: choose another network"
+        )
     return shape[0], shape[1], shape[2]
 
 

@@ -181,8 +181,10 @@ class RunOptions(JobOptions):
         if not for_ray and (self.ray_address, share) != (None, None):
             raise InputError("add --executor ray, or leave out --ray-address and --gpus-per-job")
         if self.ray_address is not None and not re.fullmatch(_ADDRESS, self.ray_address):
-            expected = "--ray-address expects HOST:PORT, ray://HOST:PORT or auto"
-            raise InputError(f"{expected}, got {self.ray_address!r}")
+            raise InputError(
+                "--ray-address expects HOST:PORT, ray://HOST:PORT or auto, "
+                f"got {self.ray_address!r}"
+            )
         if share is not None and not _LEAST_SHARE <= share <= 1:
             raise InputError(f"--gpus-per-job must be {_LEAST_SHARE} to 1 GPU, got {share}")
 

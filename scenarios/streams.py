@@ -37,8 +37,11 @@ def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
         InputError: C does not divide K.
     """
     if data.classes % classes_per_task:
-        remedy = f"tasks of {classes_per_task}: choose a divisor of {data.classes}"
-        raise InputError(f"{data.name} cannot be cut into {remedy}, its number of classes")
+        raise InputError(
+            f"{data.name} cannot be cut into "
+            f"tasks of {classes_per_task}: choose a divisor of {data.classes}, "
+            "its number of classes"
+        )
     starts = range(0, data.classes, classes_per_task)
     groups = [range(start, start + classes_per_task) for start in starts]
     return group_classes(data, "class-incremental", groups)
@@ -62,8 +65,10 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
     """
     base = data.classes // 2 if base is None else base
     if not 1 <= base < data.classes:
-        got = f"a base session of {base} of the {data.classes} classes of {data.name}"
-        raise InputError(f"{got} leaves one session empty: choose 1 to {data.classes - 1}")
+        raise InputError(
+            f"a base session of {base} of the {data.classes} classes of {data.name} "
+            f"leaves one session empty: choose 1 to {data.classes - 1}"
+        )
     groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
     return group_classes(data, "incremental", groups)
 
@@ -97,8 +102,10 @@ def dataset_tasks(data: Dataset, kind: str) -> Scenario:
         InputError: The data set has no tasks.
     """
     if not data.has_tasks:
-        how = "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
-        raise InputError(f"{data.name} has no tasks: {how}")
+        raise InputError(
+            f"{data.name} has no tasks: "
+            "return a list of (train, test), or name feature files as 'sites/{task}.npz'"
+        )
     return group_classes(data, kind, None)
 
 

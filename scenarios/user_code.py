@@ -97,8 +97,10 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
             target_of_module[module.__name__] = target
             entries = [e for e in marks.marked_in(vars(module)) if not _is_built_in(e)]
             if not entries:
-                example = '@probe.network("mine") above the function that makes the network'
-                raise InputError(f"{target} registers nothing: add a decorator, such as {example}")
+                raise InputError(
+                    f"{target} registers nothing: add a decorator, such as "
+                    '@probe.network("mine") above the function that makes the network'
+                )
             for entry in entries:
                 stack.enter_context(registered(entry, hash_of(entry, module), reserved))
         yield

@@ -237,8 +237,10 @@ class NetworkSource:
         with torch.no_grad(), mode(model, training=False), explained(self._sample):
             logits = self.model.class_call(model, self._sample)
         if logits.shape[1] <= outputs or logits[:, outputs:].max() >= logits[:, :outputs].min():
-            what = f"its file has a layer with {outputs} outputs that does not give the classes"
-            raise InputError(f"{what}: build the network that was saved")
+            raise InputError(
+                f"its file has a layer with {outputs} outputs that does not give the classes: "
+                "build the network that was saved"
+            )
 
     @cached_property
     def _without_rule(self) -> list[str]:

@@ -100,8 +100,9 @@ class TrainedNetworks:
                 state = self.read(network)
                 fit_state(model, state, str(network))
             if packed := [key for key, values in state.items() if not isinstance(values, Tensor)]:
-                what = f"{names[network]} is quantized"
-                raise InputError(f"{what} ({packed[0]!r} is no tensor): give it in floats")
+                raise InputError(
+                    f"{names[network]} is quantized ({packed[0]!r} is no tensor): give it in floats"
+                )
             if broken := [key for key, values in state.items() if values.isnan().any()]:
                 raise InputError(
                     f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an earlier one"

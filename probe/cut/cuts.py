@@ -147,8 +147,10 @@ class Cuts:
             tensor_of_name = collect(self._trace, names, batch)
             for feature in (cut.feature for cut in self._planned):
                 if not tensor_of_name.keys() >= {*feature.readable}:
-                    where = f"the model takes another path to {feature.name!r} in some batches"
-                    raise InputError(f"{where}: read out another feature, or only retrain")
+                    raise InputError(
+                        f"the model takes another path to {feature.name!r} in some batches: "
+                        "read out another feature, or only retrain"
+                    )
                 shapes = feature.trace.shapes
                 rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.readable)
                 yield number, feature.name, tuple(rows)
@@ -278,6 +280,9 @@ def cut_found(cuts_found: Sequence[Cut], tails: bool = True) -> Cuts:
     """
     cuts = cast(Sequence[PlannedCut], cuts_found)
     if names := [cut.feature.name for cut in cuts if cut.feature.random]:
-        why = "its value is drawn at random in eval mode too, or another thread draws meanwhile"
-        raise InputError(f"cannot cut at {names[0]!r}: {why}: choose another layer, or wait")
+        raise InputError(
+            f"cannot cut at {names[0]!r}: "
+            "its value is drawn at random in eval mode too, or another thread draws meanwhile: "
+            "choose another layer, or wait"
+        )
     return Cuts(planned(cuts) if tails else tuple(cuts))

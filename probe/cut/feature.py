@@ -141,8 +141,10 @@ def find(trace: Trace, name: str) -> Feature:
     if not calls:
         raise InputError(f"feature {name!r} does not run in the forward pass: choose another one")
     if not number and len(calls) > 1:
-        names = f"{dotted}#1 to {dotted}#{len(calls)}"
-        raise InputError(f"feature {dotted!r} runs {len(calls)} times: choose one of {names}")
+        raise InputError(
+            f"feature {dotted!r} runs {len(calls)} times: choose one of "
+            f"{dotted}#1 to {dotted}#{len(calls)}"
+        )
     if (number or "1") not in calls:
         raise unknown("call", number, calls, f"of {dotted!r}")
     call = int(number or 1) - 1

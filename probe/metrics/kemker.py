@@ -185,5 +185,6 @@ def _later(R: AccuracyMatrix) -> range:
 
 def _check_ideal(ideal: float) -> None:
     if not isinstance(ideal, Real) or not 0 < ideal <= 1:
-        what = f"the ideal accuracy must lie in (0, 1], got {ideal!r:.60}"
-        raise InputError(f"{what}: give a fraction")
+        raise InputError(
+            f"the ideal accuracy must lie in (0, 1], got {ideal!r:.60}: give a fraction"
+        )

@@ -41,8 +41,10 @@ class AccuracyMatrix:
     def __post_init__(self) -> None:
         values = _numbers(self.values)
         if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
-            what = "R must be (T+1, T), a row before training and one after each task, got"
-            raise InputError(f"{what} {values.shape}: use AccuracyMatrix.square for (T, T)")
+            raise InputError(
+                "R must be (T+1, T), a row before training and one after each task, got "
+                f"{values.shape}: use AccuracyMatrix.square for (T, T)"
+            )
         # NaN is neither: a cell that was not measured passes.
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):
@@ -228,5 +230,7 @@ def _numbers(values: object) -> NDArray[np.float64]:
     try:
         return np.asarray(values, dtype=np.float64).copy()
     except (TypeError, ValueError, OverflowError, RuntimeError):
-        got = f"got {values!r:.60}: give NaN where nothing was measured"
-        raise InputError(f"R must have rows of T fractions, {got}") from None
+        raise InputError(
+            "R must have rows of T fractions, "
+            f"got {values!r:.60}: give NaN where nothing was measured"
+        ) from None

@@ -153,9 +153,10 @@ def _read_cells(path: Path) -> _Cells:
         raise
     except Exception as error:
         # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
-        what = f"{path} cannot be read as numbers ({described(error)})"
-        remedy = "use numpy.save, or separate them by commas, empty where not measured"
-        raise InputError(f"{what}: {remedy}") from None
+        raise InputError(
+            f"{path} cannot be read as numbers ({described(error)}): "
+            "use numpy.save, or separate them by commas, empty where not measured"
+        ) from None
 
 
 def _check_size(path: Path) -> None:
@@ -298,8 +299,10 @@ def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
     R = np.full((len(rows), len(rows)), np.nan)
     for at, row in enumerate(rows):
         if not at < len(row) <= len(rows):
-            remedy = "give a log with one evaluation after each task"
-            raise InputError(f"{path} has {len(row)} accuracies after {at + 1} tasks: {remedy}")
+            raise InputError(
+                f"{path} has {len(row)} accuracies after {at + 1} tasks: "
+                "give a log with one evaluation after each task"
+            )
         R[at, : len(row)] = row
     if not rows or not ((R >= 0) & (R <= 1) | np.isnan(R)).all():
         raise InputError(f"{path} holds no accuracies in percent: give the log of a whole run")
@@ -349,8 +352,10 @@ def _pycil(path: Path, text: str) -> AccuracyMatrix:
     for at, groups in enumerate(tables, 1):
         if [int(first) for first, _ in groups] != begins[:at]:
             firsts, classes = ", ".join(g[0] for g in groups), ", ".join(map(str, begins[:at]))
-            what = f"{path} has accuracies from {firsts}, tasks from class {classes}"
-            raise InputError(f"{what}: PyCIL groups classes by ten, so give a .csv")
+            raise InputError(
+                f"{path} has accuracies from {firsts}, tasks from class {classes}: "
+                "PyCIL groups classes by ten, so give a .csv"
+            )
         rows.append([float(value) / 100 for _, value in groups])
     return learned(rows, path)
 

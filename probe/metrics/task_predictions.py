@@ -56,8 +56,11 @@ class TaskPredictions:
         if task_of_example.shape != y.shape or (
             y.size and not 0 <= task_of_example.min() <= task_of_example.max() < len(groups)
         ):
-            expected = f"a task from 0 to {len(groups) - 1} for each of {len(y)} examples"
-            raise InputError(f"`positions` must hold {expected}, got {positions!r:.60}")
+            raise InputError(
+                "`positions` must hold "
+                f"a task from 0 to {len(groups) - 1} for each of {len(y)} examples, "
+                f"got {positions!r:.60}"
+            )
         return cls(labels=y, predicted=p, positions=task_of_example, tasks=groups)
 
     def __eq__(self, other: object) -> bool:

@@ -143,8 +143,10 @@ def _value(x: object) -> Value:
         strange = {name: type(value).__name__ for name, value in x.items() if not _is_array(value)}
         if strange:
             listed = ", ".join(f"{name!r} ({kind})" for name, kind in strange.items())
-            remedy = "choose others: Examples.of(data, columns=...), or dataset.set_format('torch')"
-            raise InputError(f"columns of x hold no tensors, {listed}: {remedy}")
+            raise InputError(
+                f"columns of x hold no tensors, {listed}: "
+                "choose others: Examples.of(data, columns=...), or dataset.set_format('torch')"
+            )
         value: Value = {name: _tensor(column) for name, column in x.items()}
     elif isinstance(x, tuple | list):
         value = tuple(map(_tensor, x))

@@ -139,8 +139,10 @@ def _check_draws(
         readings.append([torch.cat(column) for column in zip(*batches, strict=True)])
     again, other = (all(map(identical, readings[0], reading)) for reading in readings[1:])
     if not again:
-        remedy = "stack what it gives into tensors once, and give those"
-        raise InputError(f"each reading of the data gives other examples: {remedy}")
+        raise InputError(
+            "each reading of the data gives other examples: "
+            "stack what it gives into tensors once, and give those"
+        )
     if not other:
         text = (
             "the data are augmented or sampled at random: they are read as a fixed seed draws them"

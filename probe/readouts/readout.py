@@ -146,8 +146,9 @@ class Knn:
     def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
-            got = f"only {len(x)} training examples"
-            raise InputError(f"the readout 'knn' has k={self.k}, but {got}: lower k")
+            raise InputError(
+                f"the readout 'knn' has k={self.k}, but only {len(x)} training examples: lower k"
+            )
         standard = standardization(x)
         rows = standard(x)
         offset = rows.square().sum(1, dtype=torch.float64).div(2).float()

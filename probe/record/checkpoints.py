@@ -147,8 +147,9 @@ def _nothing_fits(path: Path, quoted: str) -> InputError:
     if not folders:
         folders, content = [path.parent], "which is not a folder"
     more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
-    where = f"looked in {folders[0]}{more}, {content}"
-    return InputError(f"no file fits {quoted}: {where}; correct the pattern")
+    return InputError(
+        f"no file fits {quoted}: looked in {folders[0]}{more}, {content}; correct the pattern"
+    )
 
 
 def _glob(pattern: Path) -> list[Path]:
@@ -160,8 +161,10 @@ def _glob(pattern: Path) -> list[Path]:
 def _put(files: dict[int, Path], number: int, path: Path) -> None:
     """Add a file; raises InputError if another one has its number."""
     if (other := files.setdefault(number, path)) != path:
-        remedy = "remove one, or tell them apart with {learner}, {order} or {seed}"
-        raise InputError(f"{other} and {path} are for the same run and task: {remedy}")
+        raise InputError(
+            f"{other} and {path} are for the same run and task: "
+            "remove one, or tell them apart with {learner}, {order} or {seed}"
+        )
 
 
 def sorting_key(run: Run) -> tuple[str, bool, int, str, int]:

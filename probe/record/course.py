@@ -138,8 +138,10 @@ class Course:
             NotWritten: The disk is full.
         """
         if _size(self._path) != self._size:
-            remedy = "give each run its own seed=, order= or learner=, or make a new recorder here"
-            raise InputError(f"another recorder has written {self._path} since: {remedy}")
+            raise InputError(
+                f"another recorder has written {self._path} since: "
+                "give each run its own seed=, order= or learner=, or make a new recorder here"
+            )
         now = self.step, self.learned
         self._rows = [row for row in self._rows if (row.step, row.tasks_seen) != now]
         tasks = cast(Tensor, self.test.task).cpu()

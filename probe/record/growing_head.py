@@ -27,8 +27,10 @@ def all_outputs(model: nn.Module, head: str | None, classes: int) -> dict[str, T
     shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     sizes = {shape[:1] for shape in shapes.values()}
     if not has_bias or len(sizes) > 1 or max(sizes) > (classes,):
-        what = f"grows={head!r:.60} has {shapes or 'no tensors'}"
-        raise InputError(f"{what}, not a weight and a bias of as many rows, {classes} at most")
+        raise InputError(
+            f"grows={head!r:.60} has {shapes or 'no tensors'}, "
+            f"not a weight and a bias of as many rows, {classes} at most"
+        )
     return state | {name: with_rows(tensor, classes, name) for name, tensor in tensors.items()}
 
 

@@ -352,8 +352,10 @@ class Recorder:
             if (stored.hashes if stored else {}) == self._record.hashes:
                 self._lock = self._lock or locks.pop_all()
                 return
-        remedy = "give each run its own seed=, order= or learner=, or make a new recorder here"
-        raise InputError(f"another recorder has recorded {folder} since this was made: {remedy}")
+        raise InputError(
+            f"another recorder has recorded {folder} since this was made: "
+            "give each run its own seed=, order= or learner=, or make a new recorder here"
+        )
 
     def _keep(self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]) -> None:
         """Write the rows to the file, then keep them."""
@@ -420,8 +422,10 @@ def _run(learner: str, order: str | int, seed: int) -> Run:
     run = Run(learner, str(order), _whole(seed, "seed", 0))
     for kind, name in (("learner", run.learner), ("order", run.order)):
         if not isinstance(name, str) or name in CONTROLS or not re.fullmatch(FOLDER_NAME, name):
-            expected = "up to 80 letters, digits, _ and -, and no reserved name"
-            raise InputError(f"{kind} must be {expected}, got {name!r:.60}: choose another")
+            raise InputError(
+                f"{kind} must be up to 80 letters, digits, _ and -, and no reserved name, "
+                f"got {name!r:.60}: choose another"
+            )
     return run
 
 

@@ -141,8 +141,9 @@ def read_run(folder: Path) -> RunRecord | None:
     except OSError as error:
         raise unreadable(path, error, "allow reading it, or choose another folder") from None
     except Exception:  # zipfile and NumPy raise almost anything
-        remedy = f"remove {path.parent}, and record again"
-        raise InputError(f"{path} is damaged or from another version: {remedy}") from None
+        raise InputError(
+            f"{path} is damaged or from another version: remove {path.parent}, and record again"
+        ) from None
     if folder.parts[-3:] != Path(str(record.run)).parts:
         raise InputError(f"{path} belongs to the run {record.run}: give the folder its name back")
     return record

@@ -72,8 +72,9 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
     content = _chosen(states, path, weights)
     for name, value in content.items():
         if not _is_plain(value):
-            what = f"{type(value).__name__} at {name!r:.60}, not a plain tensor"
-            raise InputError(f"{path} has {what}: {_REMEDY}")
+            raise InputError(
+                f"{path} has {type(value).__name__} at {name!r:.60}, not a plain tensor: {_REMEDY}"
+            )
     return {bare: content[name] for bare, name in _bare(content).items()}
 
 
@@ -296,8 +297,10 @@ def read_content(path: Path) -> object:
                 f"{path} has {refused[1]}, which could run code: {_REMEDY}, or give load="
             ) from None
         save = "safetensors.torch.save_file" if path.suffix == ".safetensors" else "torch.save"
-        reason = f"{path} is damaged, empty, or not from {save.partition('.')[0]}"
-        raise InputError(f"{reason}: write it with {save}(model.state_dict(), FILE)") from None
+        raise InputError(
+            f"{path} is damaged, empty, or not from {save.partition('.')[0]}: "
+            f"write it with {save}(model.state_dict(), FILE)"
+        ) from None
 
 
 def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
@@ -349,8 +352,10 @@ def _shapes(state: Mapping[str, Any]) -> Counter[Any]:
 
 
 def _several(where: str, keys: Sequence[str]) -> InputError:
-    choice = f"choose with weights={keys[-1]!r} (--weights {keys[-1]})"
-    return InputError(f"{where} has several sets of weights, {listed(keys)}: {choice}")
+    return InputError(
+        f"{where} has several sets of weights, {listed(keys)}: "
+        f"choose with weights={keys[-1]!r} (--weights {keys[-1]})"
+    )
 
 
 def _is_plain(value: object) -> bool:

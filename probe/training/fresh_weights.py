@@ -140,8 +140,10 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
     for name in sorted(model.state_dict(keep_vars=True).keys() & state.keys()):
         shape = tuple(values[name].shape) if name in values else "none"
         if shape != (expected := tuple(state[name].shape)):
-            what = f"{name!r} of shape {shape}, the model of {expected}"
-            raise InputError(f"`fresh` has {what}: it must be of the same architecture")
+            raise InputError(
+                f"`fresh` has {name!r} of shape {shape}, the model of {expected}: "
+                "it must be of the same architecture"
+            )
 
 
 def fresh_state(

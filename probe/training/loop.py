@@ -197,8 +197,9 @@ def _diverged(losses: list[float], n: int, recipe: Recipe, dtype: torch.dtype) -
     remedy = OVERFLOW if dtype == torch.half else f"lower learning_rate ({recipe.learning_rate:g})"
     if losses[0] == math.inf and dtype != torch.half:
         remedy = "the first batch has classes whose output is -inf: let the model mask none of them"
-    epoch = f"epoch {len(losses) - 1} of {recipe.epochs_on(n)}"
-    return InputError(f"training diverged in {epoch}: {remedy}")
+    return InputError(
+        f"training diverged in epoch {len(losses) - 1} of {recipe.epochs_on(n)}: {remedy}"
+    )
 
 
 def _gradients(

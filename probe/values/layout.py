@@ -73,8 +73,9 @@ class ValueLayout:
         """
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
         if shapes != (expected := [part.shape for part in self.parts]):
-            got = f"{expected}, then {shapes}"
-            raise InputError(f"a feature's shape depends on the batch, {got}: use another")
+            raise InputError(
+                f"a feature's shape depends on the batch, {expected}, then {shapes}: use another"
+            )
         for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
             if to is None:
                 continue

@@ -53,8 +53,10 @@ def show_layers(target: str, options: LayersOptions) -> None:
             raised = error.__cause__ or error if isinstance(error, ModelRaised) else error
             if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(raised):
                 raise
-            shape = f"{', '.join(options.input)}: check --input, and --integers for tokens"
-            raise InputError(f"the model raised {described(raised)} on {shape}") from error
+            raise InputError(
+                f"the model raised {described(raised)} on "
+                f"{', '.join(options.input)}: check --input, and --integers for tokens"
+            ) from error
     if options.json:
         print_json(_record(modules))
     else:

@@ -42,8 +42,10 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     # R, the reference and the ideal are all in percent or none is: all are from one experiment.
     other = _matrix(options.reference, options)[0] if options.reference else None
     if other and other.tasks != R.tasks:
-        expected = f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
-        raise InputError(f"--reference {options.reference}: {expected}")
+        raise InputError(
+            f"--reference {options.reference}: "
+            f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
+        )
     ideal = options.ideal and options.ideal / (100 if options.percent else 1)
     sizes, forward = _sizes(options.test_sizes), reading.forward
     card = scorecard(R, reference=other, ideal=ideal, test_sizes=sizes, forward=forward)
@@ -76,8 +78,9 @@ def _costs(path: Path, tasks: int) -> dict[str, list[float]]:
     except (OSError, ValueError) as error:
         raise InputError(f"--costs {path} cannot be read: {described(error)}") from None
     if len(table) != tasks:
-        expected = f"expected one for each of {tasks} tasks"
-        raise InputError(f"--costs {path} has {len(table)} lines, {expected}")
+        raise InputError(
+            f"--costs {path} has {len(table)} lines, expected one for each of {tasks} tasks"
+        )
     if "tasks_seen" in table:
         table = table.sort_values("tasks_seen")
     return {str(name): table[name].tolist() for name in table}

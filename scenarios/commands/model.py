@@ -98,8 +98,10 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
     """Return the user's code named by the flags; raises InputError without network or data."""
     is_folder = bool(target) and Path(target).is_dir()
     if is_folder != (options.network is not None):
-        got = f"got {target}, --network {options.network or 'left out'}"
-        raise InputError(f"give the network once: MODULE:FACTORY, or DIR --network m:build; {got}")
+        raise InputError(
+            "give the network once: MODULE:FACTORY, or DIR --network m:build; "
+            f"got {target}, --network {options.network or 'left out'}"
+        )
     if is_folder and options.checkpoints is not None:
         raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
     data, output = options.data, position(options.output)
@@ -111,8 +113,11 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
     if data is None:
         # What a recording names may be code, and only what the user types is imported.
         reference = recording.reference if recording else None
-        function = f"{reference.name if reference else 'MODULE:LOAD'}, which returns (train, test)"
-        raise InputError(f"there are no data: give --data {function}, or FILE.npz")
+        raise InputError(
+            "there are no data: give --data "
+            f"{reference.name if reference else 'MODULE:LOAD'}, which returns (train, test), "
+            "or FILE.npz"
+        )
     network, *networks = options.networks.values()
     functions = [loaded for loaded in options.load or () if re.search(r":\w+$", loaded)]
     return UserCode(
@@ -132,8 +137,11 @@ def _checkpoints(
     if runs is None and options.checkpoints:
         return Checkpoints.find(options.checkpoints, options.offline, options.learner)
     if runs is None:
-        example = "--checkpoints 'ckpt/seed{seed}-task{task}.pt', as your files are named"
-        raise InputError(f"there are no networks: give {example}, or a recorder's folder")
+        raise InputError(
+            "there are no networks: give "
+            "--checkpoints 'ckpt/seed{seed}-task{task}.pt', as your files are named, "
+            "or a recorder's folder"
+        )
     if options.offline is not None:
         raise InputError("--offline is only for a pattern in --checkpoints: leave it out")
     if isinstance(runs, Recording):
@@ -172,5 +180,7 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
         return _ORDERS.validate_python(read_toml(Path(options.orders)))
     except ValidationError as error:
         reason = "; ".join(map(problem, problems(error)))
-        expected = "expected names of orders with the tasks from 1, as a = [2, 1, 3]"
-        raise InputError(f"--orders {options.orders}: {expected}; {reason}") from None
+        raise InputError(
+            f"--orders {options.orders}: "
+            f"expected names of orders with the tasks from 1, as a = [2, 1, 3]; {reason}"
+        ) from None

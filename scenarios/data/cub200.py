@@ -66,8 +66,9 @@ def _column(path: Path) -> dict[str, str]:
             raise ValueError("a number stands on two lines")
         return column
     except (OSError, ValueError) as error:
-        expected = "expected the release's list of pairs"
-        raise InputError(f"{path} cannot be read ({error!s:.60}): {expected}") from None
+        raise InputError(
+            f"{path} cannot be read ({error!s:.60}): expected the release's list of pairs"
+        ) from None
 
 
 def _read(path: Path, images: int) -> torch.Tensor:

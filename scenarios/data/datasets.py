@@ -162,8 +162,10 @@ def held_out(data: Dataset, count: int) -> Dataset:
     """
     for group in _groups(data.train):
         if len(group) <= count:
-            has = f"{len(group)} examples of class {int(data.train.y[group[0]])}"
-            raise InputError(f"{data.name} has {has}, not {count} held out and one left: lower it")
+            raise InputError(
+                f"{data.name} has {len(group)} examples of class {int(data.train.y[group[0]])}, "
+                f"not {count} held out and one left: lower it"
+            )
     train, test = (_of_each(data.train, part) for part in (slice(-count), slice(-count, None)))
     return replace(data, train=train, test=test)
 
@@ -246,15 +248,20 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        remedy = "give a function without arguments that returns (train, test)"
-        raise InputError(f"{entry.name} raised {described(error)}: {remedy}") from error
+        raise InputError(
+            f"{entry.name} raised {described(error)}: "
+            "give a function without arguments that returns (train, test)"
+        ) from error
     by_task = isinstance(data, list) and len(data) > 0 and all(map(_is_pair, data))
     # Of two tasks only the brackets tell (train, test) from a list of such pairs.
     unclear = isinstance(data, list) and any(isinstance(part, list) for part in data)
     if not by_task and (unclear or not isinstance(data, tuple | list) or len(data) != 2):
         parts = "each of (x, y), Examples, a Dataset or a list of these"
-        expected = f"(train, test), or a list of tuples (train, test), one a task, {parts}"
-        raise InputError(f"{entry.name} must return {expected}, got {type(data).__name__}")
+        raise InputError(
+            f"{entry.name} must return "
+            f"(train, test), or a list of tuples (train, test), one a task, {parts}, "
+            f"got {type(data).__name__}"
+        )
     with located(entry.name):
         splits = []
         for index, name in enumerate(("train", "test")):
@@ -347,8 +354,10 @@ def _spoken_digits(location: Location) -> Dataset:
     from scenarios.data.speech import spoken_digits
 
     if location.folder is None:
-        remedy = "pass --data DIR (or set PROBE_DATA) with fsdd.npz, the Free Spoken Digit Dataset"
-        raise InputError(f"spoken_digits needs a data folder: {remedy}")
+        raise InputError(
+            "spoken_digits needs a data folder: "
+            "pass --data DIR (or set PROBE_DATA) with fsdd.npz, the Free Spoken Digit Dataset"
+        )
     train, test = spoken_digits(location.folder / "fsdd.npz")
     return Dataset(name="spoken_digits", classes=10, train=train, test=test)
 

@@ -91,8 +91,10 @@ def files_of(path: Path) -> list[Path]:
     files = sorted((int(f["task"]), file) for file, f in matching_files(path, ["task"]))
     numbers, first = [number for number, _ in files], min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):
-        expected = "expected 0, 1, ... or 1, 2, ...: rename them"
-        raise InputError(f"{path} matches files with the numbers {numbers}, {expected}")
+        raise InputError(
+            f"{path} matches files with the numbers {numbers}, "
+            "expected 0, 1, ... or 1, 2, ...: rename them"
+        )
     return [file for _, file in files]
 
 
@@ -152,9 +154,11 @@ def _features(
             labels = split.y.unique()
             # Not one by one: a wild label may leave a billion.
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
-                got = f"y_{name} has {len(labels)} classes from {int(labels[0])}"
-                remedy = "number them without gaps, each in train and test"
-                raise InputError(f"{got}, expected 0 to {max(count - 1, 1)}: {remedy}")
+                raise InputError(
+                    f"y_{name} has {len(labels)} classes from {int(labels[0])}, "
+                    f"expected 0 to {max(count - 1, 1)}: "
+                    "number them without gaps, each in train and test"
+                )
             check_examples(split, range(count), f"x_{name}")
             if isinstance(split.x, FileRows):
                 split.x.finite = True
@@ -165,8 +169,9 @@ def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
     """Return the examples of a split; raises InputError if its arrays are not as documented."""
     x = arrays[f"x_{split}"]
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
-        got = f"x_{split} is {x.dtype} of shape {x.shape}"
-        raise InputError(f"{got}, expected real numbers, one row per example")
+        raise InputError(
+            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers, one row per example"
+        )
     labels = {name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays}
     for name, array in labels.items():
         if array.dtype.kind not in "iu":

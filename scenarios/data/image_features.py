@@ -59,8 +59,11 @@ def write_features_of_images(
     classes, test_classes = images["train"].classes, images["test"].classes
     # Before a network is downloaded.
     if classes != test_classes or len(classes) < 2:
-        has = f"the classes {listed(classes)} in train and {listed(test_classes)} in test"
-        raise InputError(f"{folder} has {has}: give both the same folders, two or more")
+        raise InputError(
+            f"{folder} has "
+            f"the classes {listed(classes)} in train and {listed(test_classes)} in test: "
+            "give both the same folders, two or more"
+        )
     model = load_network(network, weights).to(device)
     train, test = (_examples(model, data, split, device) for split, data in images.items())
     write_features(out, train, test, classes)
@@ -132,9 +135,10 @@ def load_network(name: str, weights: str) -> nn.Module:
     # A damaged or hostile file makes torch raise almost anything, and so does a network.
     except Exception as error:
         source = Path(torch.hub.get_dir(), "checkpoints") if weights == "default" else weights
-        what = f"the weights of torchvision's {name} cannot be loaded from {source}"
-        remedy = "put the right file there, or give it with --weights FILE"
-        raise InputError(f"{what} ({described(error)}): {remedy}") from None
+        raise InputError(
+            f"the weights of torchvision's {name} cannot be loaded from {source} "
+            f"({described(error)}): put the right file there, or give it with --weights FILE"
+        ) from None
     return model.eval()
 
 
@@ -151,8 +155,10 @@ def _images(root: Path, network: str) -> Any:
         return datasets.ImageFolder(str(root), prepare, loader=_picture)
     except OSError as error:
         reason = error.strerror or str(error).partition(". ")[0].rstrip(".")
-        remedy = "give a folder with train/CLASS/* and test/CLASS/*"
-        raise InputError(f"{root} has no images by class ({reason}): {remedy}") from None
+        raise InputError(
+            f"{root} has no images by class ({reason}): "
+            "give a folder with train/CLASS/* and test/CLASS/*"
+        ) from None
 
 
 def _picture(path: str) -> Any:

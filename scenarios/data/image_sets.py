@@ -58,8 +58,10 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
     if missing := [file for file in files if not (folder / file).is_file()]:
         remedy = "put them there" if download else "point --data at their folder, or add --download"
         raise InputError(f"{name} in {folder} lacks {', '.join(missing)} ({reason}): {remedy}")
-    damaged = f"one of {', '.join(files)} is damaged; remove it and add --download"
-    raise InputError(f"{name} cannot be read from {folder} ({reason}): {damaged}")
+    raise InputError(
+        f"{name} cannot be read from {folder} ({reason}): "
+        f"one of {', '.join(files)} is damaged; remove it and add --download"
+    )
 
 
 def _read(name: str, folder: Path, split: str, download: bool) -> Examples:

@@ -56,8 +56,9 @@ def read_arrays(
     except Exception as error:
         # A damaged or hostile file makes numpy and zipfile raise almost anything.
         reason = "it exceeds the memory" if isinstance(error, MemoryError) else described(error)
-        what = f"{path} is not a complete .npz file of numbers"
-        raise InputError(f"{what} ({reason}): write it again") from None
+        raise InputError(
+            f"{path} is not a complete .npz file of numbers ({reason}): write it again"
+        ) from None
     if lacking := ", ".join(name for name in required if name not in arrays):
         present = ", ".join(names) or "no names"
         raise InputError(f"{path} lacks {lacking} (it holds {present}): save it with all arrays")

@@ -68,8 +68,10 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
         if host:
             socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
     except (OSError, OverflowError, ValueError) as error:
-        remedy = "correct --ray-address, or start one with `ray start --head`"
-        raise InputError(f"no Ray cluster answers at {endpoint} ({error}): {remedy}") from None
+        raise InputError(
+            f"no Ray cluster answers at {endpoint} ({error}): "
+            "correct --ray-address, or start one with `ray start --head`"
+        ) from None
     if address:
         # Only Ray knows where it finds the cluster called auto: a third of a second.
         with _connected(address, None, gpus):

@@ -150,8 +150,10 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     """
     network_source = network_source_of(study)
     if network_source != network_source_of(study):
-        remedy = "draw them with torch, numpy or random, and do not seed these from the clock"
-        raise InputError(f"no seed fixes the weights of network {study.network.name!r}: {remedy}")
+        raise InputError(
+            f"no seed fixes the weights of network {study.network.name!r}: "
+            "draw them with torch, numpy or random, and do not seed these from the clock"
+        )
     tasks, readouts = scenario.tasks, study.probing.readouts
     sources = {name: source for name in readouts if (source := source_of("readout", name))}
     learners = {n: _learner(study, n, network_source, len(tasks)) for n in study.all_learners}
@@ -237,8 +239,10 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
                 bare(network)[0], settings.freeze, settings.freeze_from, len(scenario.tasks)
             )
         if partly_shared and getattr(settings, "loss_classes", "all") == "task":
-            problem = "needs tasks that share all classes or none, not a few: set it to all"
-            raise InputError(f'learners.{name}: loss_classes = "task" {problem}')
+            raise InputError(
+                f'learners.{name}: loss_classes = "task" '
+                "needs tasks that share all classes or none, not a few: set it to all"
+            )
         if settings.budget:
             settings.budget.quota(sum(len(task.classes) for task in scenario.tasks))
             if not isinstance(sample.tasks[0].train.x, Tensor):
@@ -246,8 +250,10 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
     examples = sum(len(task.train) for task in scenario.tasks)
     knn = study.probing.readouts.get("knn")
     if knn and knn.settings["k"] > examples:
-        expected = f"expected at most {examples}, the number of training examples"
-        raise InputError(f"probing.readouts.knn.k: {expected}, got {knn.settings['k']}")
+        raise InputError(
+            f"probing.readouts.knn.k: expected at most {examples}, the number of training examples"
+            f", got {knn.settings['k']}"
+        )
     if study.probing.batch_norm == "reestimated" and not norms:
         raise InputError("probing.batch_norm: no network has batch norm: leave it out")
 
@@ -294,6 +300,8 @@ def _loaded(spec: ScenarioSpec, location: Location, device: torch.device, data: 
     """Load the data once per process, however many jobs it does; `data` is the expected hash."""
     scenario = spec.scenario(location)
     if not location.checked and data_hash(scenario) != data:
-        where = f"{spec.title} on {platform.node()}"
-        raise InputError(f"the data of {where} are not those of the first run: copy them there")
+        raise InputError(
+            f"the data of {spec.title} on {platform.node()} "
+            "are not those of the first run: copy them there"
+        )
     return scenario.to(device)

@@ -186,8 +186,10 @@ class ScenarioSpec(StrictModel):
         """Load a data set within the limits; raises InputError for tasks that the kind ignores."""
         data = datasets.load(name, location)
         if data.has_tasks and not (self.source or self.kind.startswith(("class", "task"))):
-            kinds = 'kind = "class-incremental", or "domain-incremental" with source = "dataset"'
-            raise InputError(f"{name} has its own tasks: use {kinds}")
+            raise InputError(
+                f"{name} has its own tasks: use "
+                'kind = "class-incremental", or "domain-incremental" with source = "dataset"'
+            )
         got = Expected(classes=data.classes, inputs=tuple(tensors(data.train.x)[0].shape[1:]))
         if self.expects not in (None, got):
             of = "{0.classes} classes of inputs {0.inputs}".format

@@ -34,8 +34,10 @@ def _check_name(name: str) -> str:
     """Return a name that can be part of a job's folder; raises InputError for any other."""
     # A job's folder is LEARNER.order-ORDER.seed-N: no name may contain the separators.
     if len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
-        allowed = f"up to {LONGEST} letters, digits, _ and -, and a dot only before a digit"
-        raise InputError(f"{shown(name)} becomes part of a folder's name: use {allowed}")
+        raise InputError(
+            f"{shown(name)} becomes part of a folder's name: use "
+            f"up to {LONGEST} letters, digits, _ and -, and a dot only before a digit"
+        )
     return name
 
 

@@ -35,8 +35,10 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         heads = (m for m in strategy.model.modules() if isinstance(m, IncrementalClassifier))
         active = {unit for head in heads for unit in head.active_units.nonzero().flatten().tolist()}
         if not self.learned and active - {*strategy.experience.classes_in_this_experience}:
-            what = f"outputs {listed(sorted(active))} are active before the first experience"
-            raise InputError(f"{what}, which changes the loss: let the head grow (grows=)")
+            raise InputError(
+                f"outputs {listed(sorted(active))} are active before the first experience, "
+                "which changes the loss: let the head grow (grows=)"
+            )
         self.begin(strategy.model)
 
     def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
@@ -80,9 +82,11 @@ def data_of(benchmark: Any) -> Data:
     learned_in = torch.zeros(1 + int(torch.cat([train.y, test.y]).max()), sizes[0])
     learned_in[train.y, train.task] = 1
     if (learned_in.sum(1)[test.y] != 1).any():
-        what = f"{sizes[0]} experiences to train on, {sizes[1]} to test on, which share classes"
-        remedy = "use benchmark_from_datasets(train=[...], test=[...])"
-        raise InputError(f"the benchmark has {what}: {remedy}")
+        raise InputError(
+            "the benchmark has "
+            f"{sizes[0]} experiences to train on, {sizes[1]} to test on, which share classes: "
+            "use benchmark_from_datasets(train=[...], test=[...])"
+        )
     return Data(train, test.changed(task=learned_in.argmax(1)[test.y]))
 
 

@@ -44,5 +44,8 @@ class ForgettingProbe(TaskCounter, Callback):
         """Raise InputError if nothing was trained."""
         trained, self._trains = self._trains, False
         if not trained:
-            why = "it has no batches, or its Trainer had reached max_epochs or max_steps"
-            raise InputError(f"this fit() trained nothing, {why}: make a new Trainer for each task")
+            raise InputError(
+                "this fit() trained nothing, "
+                "it has no batches, or its Trainer had reached max_epochs or max_steps: "
+                "make a new Trainer for each task"
+            )

@@ -113,9 +113,12 @@ class Geppnet(FullRehearsalLearner):
         session(data, self.som.shares(settings.final_som_rate, settings.final_radius))
         # Once a session, as NaN and Inf stay.
         if not all(torch.isfinite(p).all() for p in self.model.parameters()):
-            raised = f"final_radius ({settings.final_radius:g}) or width ({settings.width:g})"
-            remedy = f"lower readout_rate ({settings.readout_rate:g}) or scale the inputs down"
-            raise InputError(f"training diverged: raise {raised}, {remedy}, whichever is extreme")
+            raise InputError(
+                "training diverged: raise "
+                f"final_radius ({settings.final_radius:g}) or width ({settings.width:g}), "
+                f"lower readout_rate ({settings.readout_rate:g}) or scale the inputs down, "
+                "whichever is extreme"
+            )
 
     def later_session(self, data: Examples, shares: Tensor) -> None:
         """Draw from the stored and the session's examples, and learn the novel ones.

@@ -115,13 +115,19 @@ def check_unpacked(path: Path) -> None:
         raise InputError(f"{path} would unpack to {size} bytes: write it without compression")
 
 
+def sha256(content: bytes | str) -> str:
+    """Return the SHA-256 hash of bytes, or of a text in UTF-8, in hexadecimal digits."""
+    data = content.encode() if isinstance(content, str) else content
+    return hashlib.sha256(data).hexdigest()
+
+
 def hashed(content: bytes) -> bytes:
     """Return a JSON object with its SHA-256 as its last entry.
 
     >>> unhashed(hashed(b'{"seed": 0}'))
     b'{"seed": 0}'
     """
-    return content[:-1] + f', "sha256": "{hashlib.sha256(content).hexdigest()}"}}'.encode()
+    return content[:-1] + f', "sha256": "{sha256(content)}"}}'.encode()
 
 
 def unhashed(content: bytes) -> bytes:
@@ -158,7 +164,7 @@ def check_hash(path: Path) -> None:
     content, name = content_of(path), path.name.removesuffix(".gz")
     recorded = recorded_hashes(path.parent).get(name)
     content = gzip.decompress(content) if recorded and name != path.name else content
-    if recorded and hashlib.sha256(content).hexdigest() != recorded:
+    if recorded and sha256(content) != recorded:
         raise InputError(
             f"{path} is not as it was written (edited? cut off?): "
             "start its `probe run`, or the call that made it, again"

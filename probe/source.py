@@ -7,7 +7,6 @@ unless something else calls them: they change tables, but no network.
 """
 
 import ast
-import hashlib
 import inspect
 import os
 import sys
@@ -23,6 +22,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TypeGuard
 
 from probe.extensions import DataEntry, Entry, MetricEntry, NetworkEntry, marked_in
+from probe.files import sha256
 
 Source = ast.AST | bytes | str
 """A syntax tree, or a text."""
@@ -336,7 +336,7 @@ def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
 def digest(value: object) -> str:
     """Return the SHA-256 of bytes, or of a value as text."""
     text = value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-    return hashlib.sha256(text).hexdigest()
+    return sha256(text)
 
 
 def _text(node: object) -> str:

@@ -8,10 +8,11 @@ from typing import Any, Literal
 from probe.analysis.statements import MARGIN
 from probe.batch import varied
 from probe.before_after.data import as_pair, stored
-from probe.before_after.measuring import Setting
+from probe.before_after.measuring import compare
 from probe.before_after.networks import Source, TwoModels
 from probe.before_after.remedies import UserRemedy
 from probe.before_after.result import Diff
+from probe.before_after.setting import Setting
 from probe.cut.model_call import Call
 from probe.reading.item_format import same_form
 from probe.rewinding.causes import check_rules
@@ -103,4 +104,4 @@ def diff(
     choice = None if isinstance(blocks, str) and blocks == "auto" else blocks
     parts = Parts.of(models.after, x, models.model.model_call, choice)
     examples = None if train is None else stored(train, pairs)
-    return setting.compared(parts, examples, remedies or {}, seed)
+    return compare(setting, parts, examples, remedies or {}, seed)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from probe.analysis.intervals import Estimate
+from probe.before_after.answer import Interval
 from probe.before_after.changes import ATTRIBUTES, STATISTICS, BlockChange
 from probe.before_after.ranking import Measured
 from probe.before_after.remedies import (
@@ -50,7 +51,7 @@ class Findings:
         lost: The score on old examples before minus after.
         gained: The score on new examples after minus before, None without new examples.
         remedies: The remedies, on the examples that did not choose them.
-        shares_classes: Whether old and new examples have a class in common, None if unknown.
+        shares_classes: Whether old and new examples have a class in common.
         is_accuracy: Whether the score is an accuracy.
         margin: The loss that matters.
         guilty: The block with the largest share, empty if there is none.
@@ -58,10 +59,10 @@ class Findings:
     """
 
     changes: Sequence[BlockChange]
-    lost: Estimate
-    gained: Estimate | None
+    lost: Interval
+    gained: Interval | None
     remedies: Mapping[str, Measured]
-    shares_classes: bool | None
+    shares_classes: bool
     is_accuracy: bool
     margin: float
     guilty: str
@@ -105,7 +106,7 @@ class Findings:
         if self._repairing:
             return FAULT
         if self.gained.low > 0:
-            return NEW_DOMAIN if self.shares_classes is not False else NEW_CLASSES
+            return NEW_DOMAIN if self.shares_classes else NEW_CLASSES
         return UNCLEAR
 
     @property

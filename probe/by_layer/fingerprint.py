@@ -9,7 +9,6 @@ code is not in it, or almost every commit would make a study start again (see
 `probe.by_layer.code`).
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 from torch import Tensor
 
 from probe.batch import Value, tensor_hash as tensor_hash
+from probe.files import sha256
 from probe.tasks import Scenario
 
 RESULTS_VERSION = 7
@@ -39,7 +39,7 @@ def fingerprint(record: Record) -> str:
     >>> fingerprint({"seed": 0, "data": "x"}) == fingerprint({"data": "x", "seed": 0})
     True
     """
-    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
+    return sha256(json.dumps(record, sort_keys=True))
 
 
 def data_hash(scenario: Scenario) -> str:

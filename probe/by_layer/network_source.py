@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
@@ -37,6 +36,7 @@ from probe.by_layer.trained_networks import Hashes, TrainedNetworks
 from probe.cut.cuts import Cuts, cut_each, find_each
 from probe.cut.model_call import Called, ModelCall, explained
 from probe.errors import InputError, located, unknown
+from probe.files import sha256
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import architecture, architecture_difference, mode, restore, unwrapped
@@ -319,7 +319,7 @@ class NetworkSource:
         if not isinstance(self.fresh, str):
             fresh = tensor_hash(dict(fresh_state(self.fresh, stream(0, "build"))))
         identity = (self.code, str(self._blank), fresh, self.model.trainable, ranks_hash)
-        return hashlib.sha256(repr(identity).encode()).hexdigest()
+        return sha256(repr(identity))
 
 
 @dataclass(kw_only=True)

@@ -16,7 +16,6 @@ neither used nor deleted, but set aside, and its content computed again.
 """
 
 import copy
-import hashlib
 import io
 import json
 import os
@@ -42,7 +41,7 @@ from probe.by_layer.measurement import (
     to_arrays,
 )
 from probe.by_layer.quarantine import set_aside
-from probe.files import content_of, discard, make_folder, not_written, replacing, sweep
+from probe.files import content_of, discard, make_folder, not_written, replacing, sha256, sweep
 
 T = TypeVar("T")
 
@@ -191,7 +190,7 @@ class Store:
         """
         if checkpoint.code != self.code:
             both = f"{checkpoint.code} {self.code}"
-            self._written = hashlib.sha256(both.encode()).hexdigest()
+            self._written = sha256(both)
 
     def set_checkpoint_aside(self, tasks_seen: int, reason: str) -> None:
         """Set aside a checkpoint that cannot be restored.
@@ -293,7 +292,7 @@ class Store:
     def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
         """Write measurements into one file, which replaces the files that they come from."""
         ordered = dict(sorted(new.items()))
-        digest = hashlib.sha256(repr(list(ordered)).encode()).hexdigest()[:8]
+        digest = sha256(repr(list(ordered)))[:8]
         target = self.folder / (name or f"predictions.{len(ordered)}-{digest}.npz")
         record = np.array(json.dumps(self._record))
         arrays = {"fingerprint": np.array(self._fingerprint), "record": record}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from torch import Tensor, nn
 from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.plan import OFFLINE, UNTRAINED
 from probe.errors import InputError, located
+from probe.files import sha256
 from probe.model import Model
 from probe.modules import (
     architecture,
@@ -154,7 +154,7 @@ def _with_attributes(hash_of_network: dict[Network, str]) -> dict[Network, str]:
     if len(set(digests.values())) < 2:
         return hash_of_network
     texts = {network: f"{hash_of_network[network]} {digest}" for network, digest in digests.items()}
-    return {network: hashlib.sha256(text.encode()).hexdigest() for network, text in texts.items()}
+    return {network: sha256(text) for network, text in texts.items()}
 
 
 def _warn_of_shared(models: Iterable[nn.Module]) -> None:

@@ -41,8 +41,12 @@ WEIGHTS = {"W1": W1, "W2": W2, "W3": W3}
 """The weights of Table 3, in the order of CRITERIA, which every study reports."""
 
 COST_COLUMNS = (
-    *("parameter_bytes", "carried_bytes", "stored_bytes"),
-    *("train_bytes", "ops_one_pass", "ops"),
+    "parameter_bytes",
+    "carried_bytes",
+    "stored_bytes",
+    "train_bytes",
+    "ops_one_pass",
+    "ops",
 )
 """The costs of learning a task that MS, SSS and CE need, as in costs.csv."""
 

@@ -57,10 +57,13 @@ def _of_layer(results: Results, readout: str, feature: str) -> Iterator[Row]:
         value, other = place.mean(right[:, :, 0]), place.mean(control)
         mean = partial(mean_of, Design(place.weights, layout.tasks[place.examples]))
         yield {
-            **{"learner": run.job.learner, "readout": readout, "feature": feature},
+            "learner": run.job.learner,
+            "readout": readout,
+            "feature": feature,
             "depth": 1 + run.features.index(feature),
             **quantity(name, place, mean(value - other)).columns,
-            **{"accuracy": mean(value).value, "control": mean(other).value},
+            "accuracy": mean(value).value,
+            "control": mean(other).value,
         }
 
 

@@ -15,8 +15,17 @@ from probe.by_layer.plan import CONTROLS, Plan
 from probe.results.run_directory import read_plan, store_of
 
 COLUMNS = (
-    *("learner", "order", "seed", "tasks_seen", "feature", "readout", "head"),
-    *("example", "task_position", "label", "predicted"),
+    "learner",
+    "order",
+    "seed",
+    "tasks_seen",
+    "feature",
+    "readout",
+    "head",
+    "example",
+    "task_position",
+    "label",
+    "predicted",
 )
 
 

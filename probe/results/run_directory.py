@@ -9,7 +9,6 @@ by other code; results of other settings, data or versions, which are kept aside
 corrupt files that were set aside and computed again.
 """
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import InputError, unreadable
-from probe.files import content_of, discard, write_text
+from probe.files import content_of, discard, sha256, write_text
 from probe.locks import LOCK
 from probe.tables.folder import hashes_of_tables
 
@@ -216,7 +215,7 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
             measurements=len(keys),
             done=len(finished),
             corrupt=tuple(sorted(corrupt)),
-            results=hashlib.sha256(results.encode()).hexdigest(),
+            results=sha256(results),
             other_code=not codes <= {store.code},
             unused=tuple({key.readout_name for key in measurements} - asked),
             others=tuple(store.others()),
@@ -239,7 +238,7 @@ def remove_locks(root: Path, states: Sequence[JobState]) -> None:
 
 def results_hash(states: Sequence[JobState]) -> str:
     """Return a hash of all present results of a study, to tell whether its tables are current."""
-    return hashlib.sha256(" ".join(state.results for state in states).encode()).hexdigest()
+    return sha256(" ".join(state.results for state in states))
 
 
 def older_tables(root: Path, states: Sequence[JobState]) -> str:

@@ -4,7 +4,6 @@ They hold no code and no pickles. A run directory of a study is read as well: it
 under the same names.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -18,7 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.errors import InputError
-from probe.files import hashed, make_folder, not_written, recorded_hashes, unfinished, unhashed
+from probe.files import (
+    hashed,
+    make_folder,
+    not_written,
+    recorded_hashes,
+    sha256,
+    unfinished,
+    unhashed,
+)
 from probe.tables.schemas import SCHEMAS, Tables
 
 DESCRIPTION = "result.json"
@@ -84,7 +91,7 @@ def read_folder(folder: Path) -> Saved:
     description, arrays = _description(folder), {}
     for name, digest in description["files"].items():
         path = folder / name
-        if not path.is_file() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        if not path.is_file() or sha256(path.read_bytes()) != digest:
             raise _damaged(path)
     if _ARRAYS in description["files"]:
         try:
@@ -129,7 +136,7 @@ def read_tables(folder: Path) -> Tables:
 def hashes_of_tables(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of each table in a folder, by the name of its file."""
     paths = [folder / f"{name}.csv" for name in SCHEMAS]
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.is_file()}
+    return {p.name: sha256(p.read_bytes()) for p in paths if p.is_file()}
 
 
 def _fill(folder: Path, saved: Saved) -> None:
@@ -141,7 +148,7 @@ def _fill(folder: Path, saved: Saved) -> None:
     if saved.arrays:
         with (folder / _ARRAYS).open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **saved.arrays)
-    files = {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+    files = {p.name: sha256(p.read_bytes()) for p in sorted(folder.iterdir())}
     described = {"kind": saved.kind, "record": saved.record, "files": files}
     (folder / DESCRIPTION).write_bytes(hashed(json.dumps(described).encode()))
     for path in folder.iterdir():

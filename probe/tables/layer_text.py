@@ -93,8 +93,12 @@ def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
             columns=("learner", "readout", "feature", "accuracy", "control", "difference"),
             lines=[
                 (
-                    *(row.learner, row.readout, row.feature),
-                    *(points(row.accuracy), points(row.control), interval(row)),
+                    row.learner,
+                    row.readout,
+                    row.feature,
+                    points(row.accuracy),
+                    points(row.control),
+                    interval(row),
                 )
                 for row in rows.itertuples()
             ],

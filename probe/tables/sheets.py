@@ -13,16 +13,16 @@ class Sheet:
     """One table of formatted cells.
 
     Attributes:
-        title: The title of the table.
         columns: The names of the columns.
         lines: The lines, each with one cell for each column.
+        title: The title of the table; may be empty.
         after: Sentences below the table.
         of: The subject of the table, such as a learner, written before the title; may be empty.
     """
 
-    title: str
     columns: Sequence[str]
     lines: Sequence[Sequence[str]]
+    title: str = ""
     after: Sequence[str] = ()
     of: str = ""
 

@@ -1,0 +1,174 @@
+"""The setting of a comparison: two networks, their test examples, and blocks put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from probe.before_after.data import has_classes
+from probe.before_after.inside import children_of
+from probe.before_after.networks import TwoModels
+from probe.before_after.ranking import interval
+from probe.progress import tracked
+from probe.rewinding.causes import COLUMNS, by_block
+from probe.rewinding.estimates import Position, Study
+from probe.rewinding.parts import REST, Parts
+from probe.rewinding.scoring import Tests
+from probe.rewinding.two_networks import TwoNetworks
+from probe.tables.schemas import NETWORK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST = 0.5  # of what was lost, beyond which a block is opened
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PutBack:
+    """The network after with sets of blocks put back.
+
+    Attributes:
+        parts: The blocks.
+        two: The scores by set of blocks.
+        causes: A row for each block, see `probe.before_after.result.Diff`.
+    """
+
+    parts: Parts
+    two: TwoNetworks
+    causes: pd.DataFrame
+
+    @property
+    def guilty(self) -> str:
+        """The block with the largest share, empty if none is above 0."""
+        shares = self.causes.set_index("feature")["share"].fillna(0.0)
+        return str(shares.idxmax()) if len(shares) and shares.max() > 0 else ""
+
+    @property
+    def opened(self) -> str:
+        """The block that accounts for more than half of what was lost, empty if there is none."""
+        if self.guilty not in self.parts.blocks:
+            return ""
+        share = self.causes["share"].max()
+        lost, low, _ = self.causes.attrs["lost"]
+        return self.guilty if low > 0 and share > _MOST * lost else ""
+
+    @property
+    def is_traded(self) -> bool:
+        """Whether putting that block back is shown to raise old and to lower new examples."""
+        if not self.guilty:
+            return False
+        row = self.causes.set_index("feature").loc[self.guilty]
+        return bool(row["restored_low"] > 0 and row["new_high"] < 0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Setting:
+    """Two networks and their test examples.
+
+    Attributes:
+        models: The networks.
+        tests: The test examples and the score.
+        hybrids: The number of sets of blocks up to which all are tested.
+        margin: The amount of the score that matters, 0 if every amount does.
+    """
+
+    models: TwoModels
+    tests: Tests
+    hybrids: int
+    margin: float
+
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether the score is an accuracy."""
+        return self.tests.score == "accuracy"
+
+    @property
+    def is_old(self) -> NDArray[np.bool_]:
+        """Whether a test example is old, (N,)."""
+        return np.asarray(self.tests.task_of == 0)
+
+    @property
+    def has_new(self) -> bool:
+        """Whether there are new examples."""
+        return len(self.tests.data) > 1
+
+    @property
+    def labels(self) -> Sequence[Tensor]:
+        """The labels of old examples, and of new ones if there are any."""
+        return [cast(Tensor, y) for _, y in self.tests.data]
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether all labels are classes."""
+        return all(map(has_classes, self.labels))
+
+    @property
+    def shares_classes(self) -> bool:
+        """Whether old and new examples have a class in common, or their labels are no classes."""
+        if not (self.has_new and self.has_classes):
+            return True
+        old, new = (set(y.unique().tolist()) for y in self.labels)
+        return bool(old & new)
+
+    def put_back(self, parts: Parts) -> PutBack:
+        """Put sets of blocks back, and test each on old and new examples.
+
+        Args:
+            parts: The blocks.
+        """
+        import pandas as pd
+
+        two = TwoNetworks.compare(
+            self.models.before,
+            self.models.after,
+            parts,
+            self.tests,
+            hybrids=self.hybrids,
+            everywhere=True,
+            progress=partial(tracked, label="blocks put back"),
+        )
+        study = Study(
+            tasks=self.tests.task_of,
+            orders=np.arange(len(self.tests.data))[None],
+            is_accuracy=self.is_accuracy,
+            margin=self.margin,
+            trainings=1,
+        )
+        position = Position.stacked([two.position], (1, 1))
+        table = pd.DataFrame(study.rows({1: position}), columns=COLUMNS)
+        causes = by_block(table, tuple(parts.blocks), NETWORK)
+        reason = two.position.withheld
+        causes.attrs["withheld"] = {1: reason} if reason else {}
+        as_it_is = two.put_back()
+        for name in ("new", "new_low", "new_high"):
+            causes[name] = np.nan
+        for row, block in enumerate(causes["feature"] if self.has_new else ()):
+            scores = two.put_back(block) if block in two.changed else as_it_is
+            estimate = interval((scores - as_it_is)[~self.is_old], self.is_accuracy)
+            ends = [estimate.value, estimate.low, estimate.high]
+            causes.loc[row, ["new", "new_low", "new_high"]] = ends
+        return PutBack(parts=parts, two=two, causes=causes)
+
+    def opened(self, parts: Parts, block: str) -> PutBack:
+        """Put back parts of a block; all others together are `rest`.
+
+        Args:
+            parts: The blocks.
+            block: The name of a block, or of a part of one.
+
+        Raises:
+            InputError: There is no such block.
+        """
+        blocks = dict(parts.blocks)
+        if block not in blocks:
+            names = [name for of_block in blocks.values() for name in of_block]
+            inside = tuple(n for n in names if n == block or n.startswith(f"{block}."))
+            if inside:
+                blocks = {block: inside, REST: tuple(n for n in names if n not in inside)}
+        return self.put_back(Parts(blocks=children_of(block, blocks)))

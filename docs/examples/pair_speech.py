@@ -22,7 +22,7 @@ import probe
 
 SPEAKERS = 6
 DIGITS = 10
-FRAMES = 80  # 0.8 seconds: 97 % of the recordings are shorter
+FRAMES = 64  # 0.64 seconds: of 7 % of the recordings the end is cut off
 BLOCKS = {
     "lstm 1": "*lstm.*_l0",
     "lstm 2": "*lstm.*_l1",
@@ -51,14 +51,13 @@ def recordings(folder):
 
 
 def learn(model, x, y, epochs, learning_rate):
-    """Train what requires gradients."""
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimizer = torch.optim.Adam(trained, lr=learning_rate)
+    """Train all parameters, clipped as the encoder was trained."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     for _ in range(epochs):
         for rows in torch.randperm(len(x)).split(32):
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-            nn.utils.clip_grad_norm_(trained, 1.0)
+            nn.utils.clip_grad_norm_(model.parameters(), 3.0)
             optimizer.step()
 
 
@@ -74,7 +73,7 @@ def pair(seed, folder):
     learn(head, embeddings, speaker[~is_test], epochs=30, learning_rate=3e-3)
     before = nn.Sequential(encoder, head)
     after = deepcopy(before)
-    learn(after, x_train, digit[~is_test], epochs=5, learning_rate=1e-3)
+    learn(after, x_train, digit[~is_test], epochs=10, learning_rate=1e-4)
     old = (x[is_test], speaker[is_test])
     new = (x[is_test], digit[is_test])
     train = {"old": (x_train, speaker[~is_test]), "new": (x_train, digit[~is_test])}

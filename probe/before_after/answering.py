@@ -75,22 +75,24 @@ class Evidence:
             gained=new.change if new else None,
             remedies={remedy.name: remedy for remedy in self.measured},
             shares_classes=setting.shares_classes,
+            is_adapted=setting.models.is_adapted,
             is_accuracy=setting.is_accuracy,
             margin=setting.margin,
             guilty=self.put_back.guilty,
             is_traded=self.put_back.is_traded,
         )
         score = setting.tests.score
+        inside = self._lines(self.inside, {}) if self.inside else ()
         return Answer(
             score=score if isinstance(score, str) else "score",
             is_accuracy=setting.is_accuracy,
             old=old,
             new=new,
             lost=lost,
-            changed=changed_sentence(self.changes),
+            changed=changed_sentence(self.changes, setting.models.is_adapted),
             kind=findings.kind,
             blocks=self._lines(self.put_back, _labels(self.put_back.parts)),
-            inside=self._lines(self.inside, {}) if self.inside else (),
+            inside=inside if len(inside) > 1 else (),
             opened=self.put_back.opened,
             meaning=(*findings.sentences(), *self._content()),
             next=self._next(findings.kind),

@@ -52,6 +52,7 @@ class Findings:
         gained: The score on new examples after minus before, None without new examples.
         remedies: The remedies, on the examples that did not choose them.
         shares_classes: Whether old and new examples have a class in common.
+        is_adapted: Whether what differs is that adapters are on.
         is_accuracy: Whether the score is an accuracy.
         margin: The loss that matters.
         guilty: The block with the largest share, empty if there is none.
@@ -63,6 +64,7 @@ class Findings:
     gained: Interval | None
     remedies: Mapping[str, Measured]
     shares_classes: bool
+    is_adapted: bool
     is_accuracy: bool
     margin: float
     guilty: str
@@ -97,7 +99,8 @@ class Findings:
             return NO_LOSS
         if set(self.kinds) == {STATISTICS} or self.returns_most(STATISTICS_BACK):
             return STATISTICS_ONLY
-        if set(self.kinds) == {ATTRIBUTES} or self.returns_most(ATTRIBUTES_BACK):
+        is_attribute = set(self.kinds) == {ATTRIBUTES} or self.returns_most(ATTRIBUTES_BACK)
+        if is_attribute and not self.is_adapted:
             return ATTRIBUTE
         if self.is_accuracy and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL):
             return RENAMED_OUTPUTS
@@ -149,8 +152,16 @@ class Findings:
         return min(self._repairing, key=lambda remedy: remedy.rank or 0).name
 
 
-def changed_sentence(changes: Sequence[BlockChange]) -> str:
-    """Return what changed, in a sentence."""
+def changed_sentence(changes: Sequence[BlockChange], is_adapted: bool) -> str:
+    """Return what changed, in a sentence.
+
+    Args:
+        changes: The change of each block.
+        is_adapted: Whether what differs is that adapters are on.
+    """
+    if is_adapted:
+        blocks = sum(bool(change.kinds) for change in changes)
+        return f"adapters in {blocks} of {len(changes)} blocks, which the network before has off"
     tensors = sum(change.tensors for change in changes)
     changed = sum(change.changed for change in changes)
     kinds = list(dict.fromkeys(kind for change in changes for kind in change.kinds))

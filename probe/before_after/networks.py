@@ -32,12 +32,14 @@ class TwoModels:
         after: The network after.
         model: The call.
         notes: Notes on files.
+        is_adapted: Whether the network before is that after without its adapters.
     """
 
     before: nn.Module
     after: nn.Module
     model: Model
     notes: tuple[str, ...] = ()
+    is_adapted: bool = False
 
     @classmethod
     def open(cls, before: Source | None, after: Source, call: Call | None = None) -> TwoModels:
@@ -71,7 +73,13 @@ class TwoModels:
                 f"the network before has {missing[0]!r}, which that after lacks: give networks of "
                 f"one architecture"
             )
-        return cls(before=first, after=last, model=model, notes=tuple(notes))
+        return cls(
+            before=first,
+            after=last,
+            model=model,
+            notes=tuple(notes),
+            is_adapted=before is None,
+        )
 
 
 def _network(source: Any, model: Model, name: str) -> tuple[nn.Module, list[str]]:

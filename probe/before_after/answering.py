@@ -141,7 +141,8 @@ class Evidence:
             content = of_old[-1]
             before = 100 * content.before.value
             after = 100 * content.after.value
-            yield f"A linear readout of {content.block} tells old: {before:.1f} -> {after:.1f} %."
+            block = _labels(self.put_back.parts).get(content.block, content.block)
+            yield f"A linear readout of {block} tells old: {before:.1f} -> {after:.1f} %."
 
     def _next(self, kind: str) -> tuple[RemedyLine, ...]:
         """Return the recommended remedies, the best ranks first.

@@ -21,7 +21,7 @@ from probe.training.batch_norm import reestimate
 from probe.training.evaluation import batch_size_for
 from probe.training.fresh_weights import initialize, without_rule
 
-BATCH = 64
+BATCH = 32
 """Stored examples of a step."""
 
 

@@ -64,7 +64,7 @@ HALF = "1/2 of before, averaged"
 DRAWS = 3
 """Draws of stored examples, whose scores are averaged."""
 
-STEPS = 100
+STEPS = 50
 RATE = 1e-3
 HEAD_RATE = 1e-2
 """The steps and the learning rate of fine-tuning, and the rate of a new head."""

@@ -128,8 +128,8 @@ def test_training_on_stored_examples(after, table, remedy, names, k):
         rate = 1e-2 if "new head" in remedy else 1e-3
         optimizer = torch.optim.Adam(trained, lr=rate)
         draw = stream(seed, "batches")
-        for _ in range(100):
-            rows = torch.randperm(len(y), generator=draw)[:64]
+        for _ in range(50):
+            rows = torch.randperm(len(y), generator=draw)[:32]
             optimizer.zero_grad()
             cross_entropy(network(x[rows]), y[rows]).backward()
             optimizer.step()

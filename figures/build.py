@@ -6,7 +6,6 @@ keeps the hashes of the tables: the figures are redrawn only if these change.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from figures.kinds import KINDS
 from figures.options import FORMATS, ON_REQUEST, Options
 from probe.errors import InputError, unknown
-from probe.files import discard, write_text
+from probe.files import discard, sha256, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -158,7 +157,7 @@ def _table_hashes(run_directory: Path) -> dict[str, Any]:
         hashes[field.name] = None
         with suppress(OSError):
             table = table_file(run_directory, field.name).read_bytes()
-            hashes[field.name] = hashlib.sha256(table).hexdigest()
+            hashes[field.name] = sha256(table)
     return hashes
 
 

@@ -7,13 +7,13 @@ cell on which nothing is stated is `withheld`.
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import pandas as pd
 
 from figures.captions import counted
 from figures.tables import unjudged
+from probe.immutable import immutable
 from probe.tables.layer_text import interval
 from probe.tables.schemas import TRAINING
 from probe.tables.sheets import Sheet
@@ -32,7 +32,7 @@ FIRST = "linear"
 _QUANTITIES = ("missing", "never_learned", "forgotten", "accuracy", "floor", "ceiling")
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Cell:
     """A cell of a map.
 
@@ -62,7 +62,7 @@ class Cell:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class HeatMap:
     """A map: rows by columns of cells, with the titles of both, and a table.
 
@@ -83,7 +83,7 @@ class HeatMap:
         pairs = zip(self.rows, self.cells, strict=True)
         lines = [(name, *(cell.text for cell in cells)) for name, cells in pairs]
         titles = [f"{self.down} / {self.across}", *self.columns]
-        return self.numbers or Sheet(title="", columns=titles, lines=lines)
+        return self.numbers or Sheet(columns=titles, lines=lines)
 
 
 class LayerMap(NamedTuple):
@@ -126,7 +126,7 @@ def layer_map(
         rows=features,
         columns=[str(position or ALL) for position in positions],
         cells=cells,
-        numbers=Sheet(title="", columns=columns, lines=lines),
+        numbers=Sheet(columns=columns, lines=lines),
     )
 
 

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from probe.analysis.intervals import half_width
 from probe.analysis.statements import WITHHELD
 from probe.errors import printable
 from probe.files import recorded_hashes
+from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
 from probe.tables.matrices import mean_accuracies
 from probe.tables.schemas import CONTROLS
@@ -29,7 +30,12 @@ FeatureByDepth = dict[int, str]
 """Names of features by depth, from 1."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+def _table(name: str) -> Any:
+    """Return a field whose default is the table of this name without rows."""
+    return field(default_factory=partial(new_table, name))
+
+
+@immutable(eq=False)
 class StudyTables:
     """The tables of a study as DataFrames: one field for each, with the name of its file.
 
@@ -39,16 +45,16 @@ class StudyTables:
     control.
     """
 
-    measurements: pd.DataFrame = field(default_factory=partial(new_table, "measurements"))
-    summary: pd.DataFrame = field(default_factory=partial(new_table, "summary"))
-    metrics: pd.DataFrame = field(default_factory=partial(new_table, "metrics"))
-    learners: pd.DataFrame = field(default_factory=partial(new_table, "learners"))
-    layers: pd.DataFrame = field(default_factory=partial(new_table, "layers"))
-    statements: pd.DataFrame = field(default_factory=partial(new_table, "statements"))
-    first_layer: pd.DataFrame = field(default_factory=partial(new_table, "first_layer"))
-    diagnostics: pd.DataFrame = field(default_factory=partial(new_table, "diagnostics"))
-    causes: pd.DataFrame = field(default_factory=partial(new_table, "causes"))
-    notes: pd.DataFrame = field(default_factory=partial(new_table, "notes"))
+    measurements: pd.DataFrame = _table("measurements")
+    summary: pd.DataFrame = _table("summary")
+    metrics: pd.DataFrame = _table("metrics")
+    learners: pd.DataFrame = _table("learners")
+    layers: pd.DataFrame = _table("layers")
+    statements: pd.DataFrame = _table("statements")
+    first_layer: pd.DataFrame = _table("first_layer")
+    diagnostics: pd.DataFrame = _table("diagnostics")
+    causes: pd.DataFrame = _table("causes")
+    notes: pd.DataFrame = _table("notes")
 
     @classmethod
     def read(cls, run_directory: Path) -> Self:

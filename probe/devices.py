@@ -29,6 +29,8 @@ def device_named(name: str, here: bool = True) -> torch.device:
         raise InputError(f"unknown device {name!r:.40}: expected auto, cpu, cuda or cuda:N")
     device = torch.device(name)
     if here and device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        count = torch.cuda.device_count()
-        raise InputError(f"torch sees {count} CUDA devices, but no {name!r}: use another, or cpu")
+        raise InputError(
+            f"torch sees {torch.cuda.device_count()} CUDA devices, "
+            f"but no {name!r}: use another, or cpu"
+        )
     return device

@@ -72,9 +72,9 @@ class Examples(Labeled, Generic[X]):
         if task is not None and (got != expected or task.device.type == "meta"):
             raise InputError(f"`task` must be a tensor {expected}, got {got}: use torch.as_tensor")
 
-    def changed(self, **fields: Any) -> Examples[Any]:
+    def changed(self, **fields: Any) -> AnyExamples:
         """Return the examples with some fields replaced, without checking that they fit."""
-        examples: Examples[Any] = object.__new__(Examples)
+        examples: AnyExamples = object.__new__(Examples)
         vars(examples).update({**vars(self), **fields})
         return examples
 
@@ -90,7 +90,7 @@ class Examples(Labeled, Generic[X]):
         budget: int | None = None,
         scratch: str | PathLike[str] | None = None,
         progress: bool = True,
-    ) -> Examples[Any]:
+    ) -> AnyExamples:
         """Read examples from a data set or loader of torch, Avalanche or Hugging Face.
 
         Each item is a pair (x, y) of one example, or of a batch if it comes from a DataLoader: x as
@@ -169,6 +169,10 @@ class Examples(Labeled, Generic[X]):
         return self.changed(x=x, y=y, task=task)
 
 
+AnyExamples = Examples[Any]
+"""Examples whose inputs may be one tensor or several."""
+
+
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor on a device, or its rows, of which each batch is copied there."""
     if tensor.device.type != "cpu" or device.type != "cuda":
@@ -203,7 +207,7 @@ def _are_large(parts: Sequence[Tensor]) -> bool:
     return all(x.device.type == "cpu" for x in parts) and sum(x.nbytes for x in parts) >= _LARGE
 
 
-def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -> None:
+def check_examples(examples: AnyExamples, classes: Iterable[int], name: str) -> None:
     """Check that there are examples, all finite, with labels from a set of classes.
 
     Args:
@@ -229,7 +233,7 @@ def check_examples(examples: Examples[Any], classes: Iterable[int], name: str) -
         raise InputError(f"{name} has labels {strange}, which are in no task: add or remove them")
 
 
-def match_inputs(train: Examples[Any], test: Examples[Any]) -> tuple[Examples[Any], Examples[Any]]:
+def match_inputs(train: AnyExamples, test: AnyExamples) -> tuple[AnyExamples, AnyExamples]:
     """Bring the inputs of two sets of examples into the same order, if they have names.
 
     Args:

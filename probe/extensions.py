@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from typing_extensions import TypeVar, dataclass_transform
 
 from probe.errors import InputError, unknown
+from probe.immutable import immutable
 from probe.validation import configuration
 
 if TYPE_CHECKING:
@@ -37,14 +38,14 @@ _RESERVED = ("retrain", "diagnostics", "rewound")
 _NAME = r"[A-Za-z0-9]([A-Za-z0-9_:-]|\.[0-9])*"
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Entry:
     """Anything that can be registered under a name."""
 
     name: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class NetworkEntry(Entry):
     """A user's registered network: build() makes a new one with randomly drawn weights.
 
@@ -62,7 +63,7 @@ class NetworkEntry(Entry):
     draws: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class DataEntry(Entry):
     """A user's registered data set: load() returns (train, test).
 
@@ -75,21 +76,21 @@ class DataEntry(Entry):
     class_order: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class MetricEntry(Entry):
     """A user's metric by its name: score(R) returns a number for an accuracy matrix R (T+1, T)."""
 
     score: Callable[[AccuracyMatrix], float]
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class LearnerEntry(Entry):
     """A user's learner by its name: a subclass of `scenarios.learners.base.Learner`."""
 
     learner: type[Any] = field(repr=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class ReadoutEntry(Entry):
     """A readout by its name: a class of settings with `predict`, see `probe.readouts.readout`.
 

@@ -13,6 +13,8 @@ from torch.nn.utils.parametrize import type_before_parametrizations
 
 from probe.errors import InputError, unknown
 
+_CPU = torch.device("cpu")
+
 
 def check_model(model: object) -> None:
     """Check that an object is a model.
@@ -248,6 +250,16 @@ _TIES, _ROOT = "its ties", "its class"
 # By their names: to import them is slow, and some builds of torch lack them.
 _WRAPPERS = dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module")
 _WRAPPERS["OptimizedModule"] = "_orig_mod"
+
+
+def device_of(model: nn.Module, otherwise: torch.device = _CPU) -> torch.device:
+    """Return the device of a model's parameters.
+
+    Args:
+        model: The model.
+        otherwise: The device for a model without parameters.
+    """
+    return next((parameter.device for parameter in model.parameters()), otherwise)
 
 
 @contextmanager

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +14,18 @@ from probe.cut.cuts import Cuts, cut_each, cut_found, find_each
 from probe.cut.interface import Cut, CutFacts
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError, NotKept, described, located
-from probe.examples import Examples, Labeled, match_inputs
+from probe.examples import AnyExamples, Labeled, match_inputs
+from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import check_model, check_values, kept_buffers, mode, restore, unwrapped
+from probe.modules import (
+    check_model,
+    check_values,
+    device_of,
+    kept_buffers,
+    mode,
+    restore,
+    unwrapped,
+)
 from probe.retraining import PartialRetraining, RetrainSettings
 from probe.seeding import (
     every_global_stream,
@@ -126,8 +133,8 @@ def partial_retrain(
 def retrain_each(
     model: nn.Module | Model,
     features: Sequence[str] | Cuts,
-    train: Examples[Any],
-    test: Examples[Any],
+    train: AnyExamples,
+    test: AnyExamples,
     classes: int,
     how: RetrainSettings,
 ) -> Iterator[Retrained]:
@@ -149,7 +156,7 @@ def retrain_each(
     """
     called = Model.coerce(model)
     fresh = called.source(how.recipe.init)
-    device = next((p.device for p in called.network.parameters()), train.y.device)
+    device = device_of(called.network, train.y.device)
     train, test = match_inputs(train, test)
     if isinstance(features, Cuts):
         train, test = (_arranged(half, features, called) for half in (train, test))
@@ -182,7 +189,7 @@ def retrain_each(
     return protocol.retrain(planned.each)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Retrained:
     """The test result of a feature's partially retrained model.
 
@@ -204,7 +211,7 @@ class Retrained:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Protocol:
     """The retrainings of one model's tails.
 
@@ -218,8 +225,8 @@ class Protocol:
         cache: The limits of the cache of features' values.
     """
 
-    train: Examples[Any]
-    test: Examples[Any]
+    train: AnyExamples
+    test: AnyExamples
     classes: int
     outputs: Tensor | None
     fresh: Fresh
@@ -385,10 +392,10 @@ def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh
             raise no_rule_for(refused)
 
 
-def _check_batches(called: Model, test: Examples[Any]) -> None:
+def _check_batches(called: Model, test: AnyExamples) -> None:
     """Raise InputError if the model's output for an example depends on its batch."""
     network, chance = called.network, every_global_stream(stream(0, "batches"))
-    test = test.to(next((p.device for p in network.parameters()), test.y.device))
+    test = test.to(device_of(network, test.y.device))
     with (
         mode(network, training=False),
         kept_buffers(network),
@@ -398,7 +405,7 @@ def _check_batches(called: Model, test: Examples[Any]) -> None:
         check_outputs(partial(called.model_call, network), test)
 
 
-def _arranged(examples: Examples[Any], cuts: Cuts, called: Model) -> Examples[Any]:
+def _arranged(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:
     """Return examples with their inputs in the order of the inputs that the cuts were made with.
 
     Cuts identify values by the positions of the inputs that they are computed from.

@@ -11,9 +11,10 @@ import numpy as np
 
 from probe.analysis.variance import Floats
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.metrics.counts import Counts
 from probe.metrics.murata import RETRAIN, pra
-from probe.metrics.task_predictions import TaskPredictions
+from probe.metrics.task_predictions import TaskClasses, TaskPredictions
 from probe.tables.folder import Saved
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import Row
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class RetrainSettings:
     """Settings of the retraining of a model's tails.
 
@@ -94,7 +95,7 @@ class PartialRetraining(ResultBase):
 
     KIND: ClassVar[str] = "partial retraining"
 
-    tasks: tuple[tuple[int, ...], ...]
+    tasks: TaskClasses
     measured: Mapping[str, TaskPredictions]
     notes: tuple[str, ...] = ()
     seed: int = 0

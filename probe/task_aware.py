@@ -11,7 +11,7 @@ from torch.nn.parameter import is_lazy
 from probe.batch import Value, gather, mapped, tensors
 from probe.cut.model_call import explained, logits_of
 from probe.errors import InputError
-from probe.examples import Examples
+from probe.examples import AnyExamples
 from probe.model import Model
 from probe.modules import kept_buffers, mode
 from probe.seeding import every_global_stream, stream
@@ -119,7 +119,7 @@ def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
             )
 
 
-def append_task(examples: Examples[Any], task: Tensor | int) -> Examples[Any]:
+def append_task(examples: AnyExamples, task: Tensor | int) -> AnyExamples:
     """Append the task id of each example to its input.
 
     Args:

@@ -1,7 +1,6 @@
 """Examples with the task of each: by task numbers, as a list by task, or by the classes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from operator import index
 from textwrap import shorten
@@ -15,8 +14,9 @@ from torch.utils.data import DataLoader, Dataset
 
 from probe.batch import Value, kinds, mapped
 from probe.errors import InputError, located
-from probe.examples import Examples, check_examples, join
-from probe.metrics.task_predictions import TaskPredictions, share_classes
+from probe.examples import AnyExamples, Examples, check_examples, join
+from probe.immutable import immutable
+from probe.metrics.task_predictions import TaskClasses, TaskPredictions, share_classes
 from probe.reading.item_format import pair
 
 _LENGTH = 80  # characters of what a message quotes
@@ -26,14 +26,14 @@ Tasks = Sequence[Sequence[int]] | Sequence[int] | None
 
 Pair: TypeAlias = tuple[Value | NDArray[Any], Tensor | NDArray[Any] | Sequence[int]]
 
-Source: TypeAlias = Examples[Any] | Pair | Dataset[Any] | DataLoader[Any] | Iterable[Any]
+Source: TypeAlias = AnyExamples | Pair | Dataset[Any] | DataLoader[Any] | Iterable[Any]
 """Examples, a pair (x, y), a Dataset or DataLoader, or another source that `Examples.of` reads."""
 
 Data: TypeAlias = Source | Sequence[Source]
 """The examples of all tasks, as one or as a list with those of each task."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class TaskedExamples:
     """Examples with the task id of each, in the order of the tasks.
 
@@ -43,8 +43,8 @@ class TaskedExamples:
         order: The task ids in the data, in order; None if the classes tell the tasks apart.
     """
 
-    splits: Mapping[str, Examples[Any]]
-    classes: tuple[tuple[int, ...], ...]
+    splits: Mapping[str, AnyExamples]
+    classes: TaskClasses
     order: tuple[int, ...] | None = None
 
     @property
@@ -105,7 +105,7 @@ def assign_tasks(
     return examples
 
 
-def as_examples(data: Data, name: str) -> Examples[Any]:
+def as_examples(data: Data, name: str) -> AnyExamples:
     """Return any data as Examples; for a list by task, with the task number of each example.
 
     Args:
@@ -148,7 +148,7 @@ def _is_task(data: object) -> bool:
     return _is_pair(data) or not isinstance(data, tuple | list | Mapping)
 
 
-def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
+def _joined(parts: Sequence[AnyExamples], name: str) -> AnyExamples:
     """Join the examples of all tasks, numbered by their position; name: for messages."""
     forms = {kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts}
     if len(forms) > 1:
@@ -160,8 +160,8 @@ def _joined(parts: Sequence[Examples[Any]], name: str) -> Examples[Any]:
 
 
 def _by_position(
-    splits: dict[str, Examples[Any]], tasks: Tasks, outputs: Sequence[int]
-) -> tuple[dict[str, Examples[Any]], Tasks]:
+    splits: dict[str, AnyExamples], tasks: Tasks, outputs: Sequence[int]
+) -> tuple[dict[str, AnyExamples], Tasks]:
     """Convert labels and tasks' classes from numbers of outputs to positions among `outputs`.
 
     Labels 0..K-1 are positions already, whatever the outputs.
@@ -181,7 +181,7 @@ def _by_position(
     }, tasks
 
 
-def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamples:
+def _by_class(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples:
     classes = as_tasks(tasks)
     check_tasks(classes, n_classes := sum(map(len, classes)))
     task_of_class = torch.zeros(n_classes, dtype=torch.int64, device="cpu")
@@ -195,7 +195,7 @@ def _by_class(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExampl
     return TaskedExamples(splits=numbered, classes=classes)
 
 
-def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamples:
+def _by_number(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples:
     numbers = {name: cast(Tensor, s.task).unique().tolist() for name, s in splits.items()}
     T = len(set().union(*numbers.values()))
     for name, listed in numbers.items():
@@ -211,8 +211,10 @@ def _by_number(splits: Mapping[str, Examples[Any]], tasks: Tasks) -> TaskedExamp
     )
     labels = sorted({label for task in classes for label in task})
     if labels != list(range(len(labels))):
-        got = shorten(str(labels), _LENGTH)
-        raise InputError(f"labels {got} are not 0..K-1: renumber them, or give classes=")
+        raise InputError(
+            f"labels {shorten(str(labels), _LENGTH)} are not 0..K-1: "
+            "renumber them, or give classes="
+        )
     return TaskedExamples(splits=placed, classes=classes, order=order)
 
 
@@ -223,12 +225,14 @@ def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
     except TypeError:
         order = ()
     if sorted(order) != list(range(count)):
-        got = shorten(repr(tasks), _LENGTH)
-        raise InputError(f"examples have task ids: `tasks` must order 0..{count - 1}, got {got}")
+        raise InputError(
+            f"examples have task ids: `tasks` must order 0..{count - 1}, "
+            f"got {shorten(repr(tasks), _LENGTH)}"
+        )
     return order
 
 
-def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
+def as_tasks(tasks: object) -> TaskClasses:
     """Return the classes of each task.
 
     Args:
@@ -246,9 +250,9 @@ def as_tasks(tasks: object) -> tuple[tuple[int, ...], ...]:
     try:
         return tuple(tuple(map(index, task)) for task in cast(Any, tasks))
     except TypeError:
-        got = shorten(repr(tasks), _LENGTH)
         raise InputError(
-            f"tasks must list each task's classes, as [[0, 1], [2, 3]], got {got}; or give "
+            "tasks must list each task's classes, as [[0, 1], [2, 3]], "
+            f"got {shorten(repr(tasks), _LENGTH)}; or give "
             "each example its task, Examples(x, y, task)"
         ) from None
 

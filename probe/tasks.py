@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -13,12 +13,13 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.examples import Examples, join
-from probe.metrics.task_predictions import TaskPredictions
+from probe.immutable import immutable
+from probe.metrics.task_predictions import TaskClasses, TaskPredictions
 from probe.seeding import permutation, stream
 from probe.tasked_examples import TaskedExamples, task_names
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Task:
     """One task: its classes and the examples to learn and to test them.
 
@@ -40,7 +41,7 @@ class Task:
     test_index: NDArray[np.intp] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class TestExamples:
     """The N test examples of all tasks, in the order in which the caller gave them.
 
@@ -55,7 +56,7 @@ class TestExamples:
     tasks: NDArray[np.int64]
 
     def with_predictions(
-        self, predicted: NDArray[Any], order: Sequence[int], classes: tuple[tuple[int, ...], ...]
+        self, predicted: NDArray[Any], order: Sequence[int], classes: TaskClasses
     ) -> TaskPredictions:
         """Return predictions for the examples, with the tasks in another order.
 
@@ -72,7 +73,7 @@ class TestExamples:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Scenario:
     """T tasks in the order in which they are learned, over K classes in all.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,8 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.probing import Measure
 from probe.by_layer.trained_networks import in_checkpoints
 from probe.errors import InputError, located
+from probe.immutable import immutable
+from probe.metrics.task_predictions import TaskClasses
 from probe.model import Model
 from probe.record.checkpoints import Checkpoints
 from probe.record.recording import Recording
@@ -28,7 +30,7 @@ from scenarios.study.plan import BUILT_IN
 from scenarios.user_code import USER_NETWORKS, UserCode, build_model, load_callable, source_of
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class CheckpointLoader:
     """Loader of networks from checkpoint files, by the user's code.
 
@@ -53,7 +55,7 @@ class CheckpointLoader:
     data: str
     checkpoints: Checkpoints = field(compare=False)
     recording: Recording | None = field(compare=False)
-    tasks: tuple[tuple[int, ...], ...] | None
+    tasks: TaskClasses | None
     orders: str | Mapping[str, Sequence[int]] | None = field(compare=False)
     options: ModelOptions
     code: str | None

@@ -6,12 +6,13 @@ object is checked when it is created, so that later code never meets contradicto
 
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
 from probe.errors import InputError, unknown
+from probe.immutable import immutable
 
 _Item = TypeVar("_Item")
 
@@ -83,7 +84,7 @@ def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
     return field(default=default, metadata={"help": text, "metavar": metavar})
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class JobOptions:
     """The flags that `probe run` and `probe model` share: how and where jobs run.
 
@@ -141,7 +142,7 @@ class JobOptions:
         return None if budget is None else parse_size(budget, "--cache-budget")
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class RunOptions(JobOptions):
     """The flags of `probe run` as they were typed, each with its help; None = not given.
 
@@ -194,7 +195,7 @@ class RunOptions(JobOptions):
         return self.executor == "ray" and self.ray_address is not None
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class ModelOptions(JobOptions):
     """The flags of `probe model` as they were typed, each with its help; None = not given."""
 
@@ -241,7 +242,7 @@ class ModelOptions(JobOptions):
         return RunOptions(**{f.name: getattr(self, f.name) for f in fields(JobOptions)})
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class FigureOptions:
     """The flags of `probe figures` as they were typed; None = not given."""
 
@@ -256,7 +257,7 @@ class FigureOptions:
     out: Path | None = flag("Folder to write to; DIR/figures/asked by default.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class InitOptions:
     """The flags of `probe init`; None = not given."""
 
@@ -266,7 +267,7 @@ class InitOptions:
     own: bool = flag("Also write mynets.py with a network and data to edit.", False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class MetricsOptions:
     """The flags of `probe metrics`; None = not given."""
 
@@ -291,7 +292,7 @@ class MetricsOptions:
             raise InputError("--ce-epsilon, --ce-form and --weights are for --costs: add it")
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class LayersOptions:
     """The flags of `probe layers`."""
 
@@ -309,7 +310,7 @@ class LayersOptions:
 _EXAMPLES = "MODULE:OBJECT|FILE.npz"
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class DiffOptions:
     """The flags of `probe diff`; None = not given."""
 

@@ -14,7 +14,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +26,7 @@ from torch import nn
 from probe import extensions as marks
 from probe.cut.model_call import Output
 from probe.errors import InputError, described, unknown
+from probe.immutable import immutable
 from probe.readouts.readout import READOUTS
 from probe.record.data import load_data
 from probe.seeding import global_stream, stream
@@ -112,7 +113,7 @@ def _is_built_in(entry: marks.Entry) -> bool:
     return str(getattr(marked, "__module__", "")).startswith(("probe.", "scenarios."))
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class UserCode:
     """The user's code that a study needs, as typed, so that any process can load it.
 
@@ -296,10 +297,13 @@ def imported(name: str) -> ModuleType:
         # Absent is itself, or one of the packages that it lies in; or something that it imports.
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{name}.".startswith(f"{missing}."):
-            what = f"there is no module {name!r}, neither in the current directory nor installed"
-            raise InputError(f"{what}: give it as package.module, without .py") from error
-        what = f"importing {name} raised {described(error)}"
-        raise InputError(f"{what}: correct it until `import {name}` works") from error
+            raise InputError(
+                f"there is no module {name!r}, neither in the current directory nor installed: "
+                "give it as package.module, without .py"
+            ) from error
+        raise InputError(
+            f"importing {name} raised {described(error)}: correct it until `import {name}` works"
+        ) from error
     note_imports(module, before)
     return module
 

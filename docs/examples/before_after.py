@@ -14,12 +14,15 @@ train, test = (x[:1000], y[:1000]), (x[1000:], y[1000:])
 
 
 def conv(inputs, outputs):
+    """Return a convolution with batch norm."""
     return nn.Sequential(
         nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()
     )
 
 
 class CNN(nn.Module):
+    """Two convolutions and two dense layers."""
+
     def __init__(self):
         super().__init__()
         self.conv1, self.conv2 = conv(1, 16), conv(16, 16)
@@ -27,10 +30,12 @@ class CNN(nn.Module):
         self.output = nn.Linear(32, 10)
 
     def forward(self, x):
+        """Return the logits of images."""
         return self.output(self.hidden(self.conv2(self.conv1(x))))
 
 
 def learn(network, data, epochs):  # your training
+    """Train a copy of a network."""
     network = deepcopy(network).train()
     optimizer = torch.optim.Adam(network.parameters())
     for _ in range(epochs):
@@ -42,10 +47,12 @@ def learn(network, data, epochs):  # your training
 
 
 def turned(data):
+    """Turn the images by 90 degrees."""
     return data[0].rot90(1, (2, 3)), data[1]
 
 
 def classes(data, chosen):
+    """Return the examples of some classes."""
     rows = torch.isin(data[1], torch.tensor(chosen))
     return data[0][rows], data[1][rows]
 

@@ -86,7 +86,7 @@ def pair(seed):
     learn(before, documentation, steps=800)
     after = deepcopy(before)
     learn(after, code, steps=400)
-    train = {"old": documentation, "new": code}
+    train = {"old": drawn(documentation, 1000), "new": drawn(code, 1000)}
     return before, after, drawn(documentation_test, 300), drawn(code_test, 300), train
 
 

@@ -76,8 +76,8 @@ def pair(seed):
     before = shipped()
     after = deepcopy(before)
     learn(after, *tones(2000, 400, 1600, 2, generator))
-    old = tones(1000, 100, 400, 1, generator)
-    new = tones(1000, 400, 1600, 2, generator)
+    old = tones(300, 100, 400, 1, generator)
+    new = tones(300, 400, 1600, 2, generator)
     return before, after, old, new
 
 

@@ -24,9 +24,22 @@ The page is one of our own, or the axes of a user's figure: the module cannot te
 from pathlib import Path
 
 _OURS = (
-    *("causes", "depth", "layers", "time", "bias", "budget", "repair"),
-    *("diagnostics", "matrix", "sessions", "omegas", "tradeoff", "memory"),
-    *("sampling", "spider", "fixed"),
+    "causes",
+    "depth",
+    "layers",
+    "time",
+    "bias",
+    "budget",
+    "repair",
+    "diagnostics",
+    "matrix",
+    "sessions",
+    "omegas",
+    "tradeoff",
+    "memory",
+    "sampling",
+    "spider",
+    "fixed",
 )
 # By their files, as matplotlib takes half a second to import.
 _FILES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))

@@ -259,7 +259,7 @@ def _settings(directory: Path) -> Sheet | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{directory / 'study.json'} is damaged: run the study again") from None
-    return Sheet(title="", columns=["setting", "value"], lines=[*_named_settings("", plan)])
+    return Sheet(columns=["setting", "value"], lines=[*_named_settings("", plan)])
 
 
 def _named_settings(name: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -96,7 +96,7 @@ def _reached(layers: pd.DataFrame, quantities: Sequence[str]) -> Iterator[Report
             for name, layer in zip(views.short([*layers.groups]), by_quantity, strict=True)
         ]
         columns = ["layer", *((_REACHED | _LACKING)[q] for q in quantities), "retained"]
-        view = Sheet(title="", columns=columns, lines=lines)
+        view = Sheet(columns=columns, lines=lines)
         # It stays, whatever readout a reader chooses for the maps.
         yield ReportFigure(learner=learner, title=readout, view=view)
 
@@ -122,7 +122,7 @@ def _ends(causes: pd.DataFrame) -> Sheet:
         row_of = {row.quantity: row for row in of_layer.itertuples()}
         cells = (interval(row_of.get(quantity)) for quantity in _CAUSES)
         lines.append((feature, *cells, row_of["attributed"].verdict))
-    return Sheet(title="", columns=["layer", *_CAUSES.values(), "verdict"], lines=lines)
+    return Sheet(columns=["layer", *_CAUSES.values(), "verdict"], lines=lines)
 
 
 def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -154,7 +154,7 @@ def _then_and_now(matrices: Matrices) -> Sheet:
             texts = ("-" if np.isnan(row[k]) else f"{100 * row[k]:.1f}" for k in shown)
             lines.append((f"{views.label(learner)}, {when}", *texts))
     columns = ["output, in %, by task position", *(str(k + 1) for k in shown)]
-    return Sheet(title="", columns=columns, lines=lines)
+    return Sheet(columns=columns, lines=lines)
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -170,7 +170,7 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         means = {row.feature: f"{100 * row.mean:.1f}" for row in of_learner.itertuples()}
         cells = (intervals.get((learner, f), means.get(f, "-")) for f in features)
         lines.append((views.label(learner), *cells))
-    sheet = Sheet(title="", columns=["PRA in %", *views.short(features)], lines=lines)
+    sheet = Sheet(columns=["PRA in %", *views.short(features)], lines=lines)
     yield ReportFigure(view=sheet)
 
 
@@ -198,7 +198,7 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, all tasks", *texts))
         columns = ["metric", *map(views.label, scored)]
-        yield ReportFigure(view=Sheet(title="", columns=columns, lines=lines))
+        yield ReportFigure(view=Sheet(columns=columns, lines=lines))
 
 
 def _matrix(R: Any) -> HeatMap:
@@ -223,7 +223,7 @@ def _matrix(R: Any) -> HeatMap:
             for t in rows
         ],
         down="tasks learned",
-        numbers=Sheet(title="", columns=titles, lines=lines),
+        numbers=Sheet(columns=titles, lines=lines),
     )
 
 
@@ -244,5 +244,5 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         texts = means.map("{:.3g}".format).unstack()
         texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
-        table = Sheet(title="", columns=["layer", *metrics], lines=lines)
+        table = Sheet(columns=["layer", *metrics], lines=lines)
         yield ReportFigure(learner=learner, view=table)

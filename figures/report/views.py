@@ -5,13 +5,13 @@ Every number that is drawn is also in the `table` of its view.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 from figures.appearance import learner_appearances
 from figures.captions import shortened
 from figures.lines import SHADES, shades
 from probe.extensions import spread_over
+from probe.immutable import immutable
 from probe.tables.layer_text import interval
 from probe.tables.sheets import Sheet
 
@@ -20,7 +20,7 @@ _APART = 0.08  # of the names of lines, as a share of the height
 _WIDTHS = (24, 32, 40)  # of names, in characters
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class ChartPoint:
     """A value at x with its interval; NaN = no interval."""
 
@@ -49,7 +49,7 @@ class ChartAxis(NamedTuple):
         return (value - self.low) / (self.high - self.low or 1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Chart:
     """A chart: series of points by name over a common axis, joined by lines.
 
@@ -115,10 +115,10 @@ class Chart:
             (str(x), *(tip_of.get(x, "-") for tip_of in tips))
             for x in sorted({x for tip_of in tips for x in tip_of})
         ]
-        return Sheet(title="", columns=[self.across, *self.series], lines=lines)
+        return Sheet(columns=[self.across, *self.series], lines=lines)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class ReportFigure:
     """A view with the learner and the readout that it is about; "" = all of them.
 

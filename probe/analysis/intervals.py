@@ -9,18 +9,19 @@ speaks over test examples alone: see `mean_over_examples`.
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean, stdev
 
 import numpy as np
 
 from probe.analysis.variance import Design, Floats
+from probe.immutable import immutable
 
 LEVEL = 0.95  # of an interval, where none is given
 _FAR = 1e9  # a ratio so large that its interval has no end
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Estimate:
     """A value with its interval.
 
@@ -39,7 +40,7 @@ class Estimate:
     seed_values: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class SeedMean:
     """A mean over seeds.
 

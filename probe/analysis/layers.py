@@ -9,7 +9,7 @@ averaged over the orders within a seed. None stands for all tasks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from probe.analysis.intervals import (
 from probe.analysis.statements import FEWEST, QUANTITIES
 from probe.analysis.task_positions import TaskPosition, at_position, average_over, over_all_tasks
 from probe.analysis.variance import Design, Floats
+from probe.immutable import immutable
 
 Right = NDArray[np.bool_]
 
@@ -52,7 +53,7 @@ _DIFFERENCES = {
 """The names of the quantities that are differences of two accuracies."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class TestLayout:
     """The n test examples, in the order that all evaluations share.
 
@@ -69,7 +70,7 @@ class TestLayout:
     orders: NDArray[np.integer]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class LayerOutcomes:
     """The correctness of every test example downstream of one feature, for one learner and readout.
 
@@ -113,7 +114,7 @@ class LayerOutcomes:
         return seeds if self.trainings is None else self.trainings
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Quantity(Estimate):
     """One quantity of a layer, as a fraction, with its interval.
 

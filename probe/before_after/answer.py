@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from textwrap import wrap
 
 from probe.analysis.intervals import Estimate
+from probe.immutable import immutable
 
 WIDTH = 80
 _BAR = 6  # characters of the longest bar
@@ -16,7 +16,7 @@ _TITLE = 9  # characters before a sentence
 _LINES = 8  # blocks that are shown
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Interval:
     """A value with the ends of its 95 % interval.
 
@@ -36,7 +36,7 @@ class Interval:
         return cls(value=estimate.value, low=estimate.low, high=estimate.high)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Score:
     """The score of both networks on old or on new examples.
 
@@ -53,7 +53,7 @@ class Score:
     examples: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class BlockLine:
     """A block in the answer.
 
@@ -74,7 +74,7 @@ class BlockLine:
     words: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class RemedyLine:
     """A remedy in the answer, on examples that did not choose it.
 
@@ -93,7 +93,7 @@ class RemedyLine:
     new_change: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Answer:
     """The answer to whose change it was, and what would bring the old back.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from probe.before_after.remedies import (
     put_back_name,
 )
 from probe.before_after.setting import PutBack, Setting
+from probe.immutable import immutable
 from probe.rewinding.parts import REST, Parts
 
 _BEST = 3  # remedies in the answer
@@ -42,7 +42,7 @@ _REMEDY_OF = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Evidence:
     """The measurements of a comparison.
 

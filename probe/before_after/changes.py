@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from probe.immutable import immutable
 from probe.modules import named_state
 from probe.rewinding.blocks import Blocks, Changed, Earlier
 from probe.training.batch_norm import running_norms
@@ -19,7 +19,7 @@ BUFFERS = "buffers"
 ATTRIBUTES = "attributes"
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class BlockChange:
     """The change of a block.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ from probe.batch import Value, varied
 from probe.before_after.data import Pair, Stored, joined
 from probe.before_after.ranking import interval
 from probe.cut.cuts import Cuts, cut_each
+from probe.immutable import immutable
 from probe.model import Model
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Linear, read
@@ -23,7 +23,7 @@ SAMPLE = 8
 """Examples on which a network is cut."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Content:
     """The accuracy of a linear readout of a block, fitted to the stored examples.
 

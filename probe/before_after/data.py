@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from torch.utils.data import TensorDataset
 from probe.batch import Value, check_value, gather, tensors
 from probe.errors import InputError, located
 from probe.examples import Examples
+from probe.immutable import immutable
 from probe.reading.item_format import pair
 from probe.seeding import permutation, stream
 
@@ -28,7 +28,7 @@ PER_TARGET = 10
 """Stored examples that stand for one of each class where there are no classes."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Stored:
     """Stored training examples, from which few are drawn.
 

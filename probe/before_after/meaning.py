@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from probe.analysis.intervals import Estimate
 from probe.before_after.answer import Interval
@@ -17,6 +16,7 @@ from probe.before_after.remedies import (
     STATISTICS_BACK,
     put_back_name,
 )
+from probe.immutable import immutable
 from probe.notes import listed
 
 UNCHANGED = "unchanged"
@@ -42,7 +42,7 @@ _NEARLY_ALL = 0.8  # a renaming of a few old classes to new ones returns some of
 _MOST = 0.5  # of what was lost, which a single kind of change explains
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Findings:
     """What was measured of two networks.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from torch import nn
 
 from probe.cut.model_call import Call
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import check_model, check_values, copied, named_state, unwrapped
 from probe.record.state_files import fit_state, load_state
@@ -23,7 +24,7 @@ Source = nn.Module | str | Path | Model
 """A network, or the file of its weights."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class TwoModels:
     """Copies of the networks before and after, in eval mode, and their call.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from probe.analysis.intervals import Estimate, at_least_binomial, mean_over_examples
 from probe.analysis.variance import Design, Floats
 from probe.before_after.remedies import AS_IT_IS, Remedy
+from probe.immutable import immutable
 
 _FEW = 10  # examples unlike the others, from which their number varies as a t interval says
 NOTHING = Estimate(value=math.nan, low=math.nan, high=math.nan, seeds=0)
 """The estimate of what was not measured."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Measured:
     """A remedy on the examples that chose nothing.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
@@ -26,6 +26,7 @@ from probe.before_after.fitting import (
 )
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import check_values, copied, named_state
 from probe.rewinding.blocks import Changed, rewound
@@ -73,7 +74,7 @@ UserRemedy = Callable[[nn.Module, nn.Module], nn.Module]
 """`remedy(before, after)` returns a network; both are copies."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Remedy:
     """A remedy that was carried out.
 
@@ -90,7 +91,7 @@ class Remedy:
     size: int = 1
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Workshop:
     """The networks and examples with which remedies are carried out.
 

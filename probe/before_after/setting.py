@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +14,7 @@ from probe.before_after.data import has_classes
 from probe.before_after.inside import children_of
 from probe.before_after.networks import TwoModels
 from probe.before_after.ranking import interval
+from probe.immutable import immutable
 from probe.progress import tracked
 from probe.rewinding.causes import COLUMNS, by_block
 from probe.rewinding.estimates import Position, Study
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _MOST = 0.5  # of what was lost, beyond which a block is opened
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class PutBack:
     """The network after with sets of blocks put back.
 
@@ -67,7 +67,7 @@ class PutBack:
         return bool(row["restored_low"] > 0 and row["new_high"] < 0)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Setting:
     """Two networks and their test examples.
 

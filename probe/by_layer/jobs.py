@@ -5,7 +5,6 @@ folder. A measurement, identified by its key, is the unit of results: the predic
 readout. Jobs and keys follow from the plan, so every process of a cluster derives the same ones.
 """
 
-from dataclasses import dataclass
 from itertools import product
 from operator import itemgetter
 from typing import Any
@@ -16,6 +15,7 @@ from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
 from probe.by_layer.probing import DIAGNOSTICS, recipe_record
 from probe.errors import InputError
 from probe.extensions import spread_over
+from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
 
@@ -25,7 +25,7 @@ MOST_JOBS = 100_000
 _LEARNER_FIELDS = {"kind", "steps", "offline", "task_aware", "own_network"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Job:
     """One cell of a plan's grid: a learner, order and seed.
 
@@ -70,6 +70,11 @@ class Job:
     def columns(self) -> dict[str, Any]:
         """The columns of tables that name the job."""
         return {"learner": self.learner, "order": self.order, "seed": self.seed}
+
+    @property
+    def earlier(self) -> list[int]:
+        """The numbers of tasks learned of the networks before the last, without 0."""
+        return [tasks_seen for tasks_seen in self.steps[:-1] if tasks_seen]
 
     @property
     def last(self) -> int:
@@ -199,12 +204,11 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
     """
     if not plan.hybrids or job.offline or job.without or job.last < len(plan.tasks):
         return []
-    earlier = [tasks_seen for tasks_seen in job.steps[:-1] if tasks_seen]
     features = plan.learners[job.learner].features
     blocks = plan.blocks or features
     record = {REWOUND: plan.hybrids, "blocks": blocks, "orders": "by seed", "units": "compared"}
     digest = fingerprint(record)[:8]
-    return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(earlier)]
+    return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(job.earlier)]
 
 
 def inherited_keys(plan: Plan, job: Job) -> list[Key]:
@@ -219,10 +223,10 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
     Returns:
         The keys, two for each readout without epochs, feature and earlier network.
     """
-    features, earlier = plan.learners[job.learner].features[1:-1], job.steps[:-1]
+    features = plan.learners[job.learner].features[1:-1]
     if job.offline or job.without or job.last < len(plan.tasks) or plan.inherited is False:
         return []
-    earlier = spread_over([tasks_seen for tasks_seen in earlier if tasks_seen])
+    earlier = spread_over(job.earlier)
     if plan.inherited is None and 2 * len(earlier) * len(features) > len(job.steps) * (
         1 + len(features)
     ):
@@ -269,7 +273,7 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
         The names.
     """
     offline = plan.learners.get(OFFLINE)
-    peers = [f"step-{tasks_seen}" for tasks_seen in job.steps[:-1] if tasks_seen]
+    peers = [f"step-{tasks_seen}" for tasks_seen in job.earlier]
     floor = UNTRAINED in plan.learners and not job.offline
     if job.kind != UNTRAINED and (0 in job.steps or floor):
         peers.append(UNTRAINED)

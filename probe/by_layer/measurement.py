@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from probe.immutable import immutable
 from probe.tables.schemas import LARGEST
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
@@ -95,7 +96,7 @@ class Key(NamedTuple):
         return f"{readout} after {self.tasks_seen}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class TrainingCost:
     """The resources spent on learning a task.
 
@@ -125,7 +126,7 @@ class TrainingCost:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Measurement:
     """One measurement: predictions by head, the resources spent on it, and notes.
 

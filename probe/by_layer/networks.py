@@ -5,7 +5,6 @@ networks trained elsewhere, in files or in memory (`probe.by_layer.network_sourc
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -23,6 +22,7 @@ from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.interface import CutFacts
 from probe.cut.model_call import ModelCall
+from probe.immutable import immutable
 from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import mode, unwrapped
 from probe.notes import of_outputs, of_recorded
@@ -37,7 +37,7 @@ from probe.training.memory_format import same_in_both_layouts, some
 _LARGEST = 65_504  # of float16
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class TrainedNetwork:
     """A network after some tasks, on the device of the data.
 

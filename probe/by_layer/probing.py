@@ -7,7 +7,7 @@ is the floor, measured on an untrained network; the offline network's features g
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, field, fields
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import (
@@ -27,6 +27,7 @@ from pydantic import (
 
 from probe.errors import InputError, unknown
 from probe.extensions import NamedSteps, ReadoutEntry, marks_of
+from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout, entry_of, name_of
 from probe.rewinding.parts import Patterns
@@ -187,7 +188,7 @@ def recipe_record(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Measure:
     """The measurements to make of each network.
 
@@ -289,8 +290,10 @@ class Measure:
                 if entry_of(name) is None:
                     raise unknown("readout", name, READOUTS)
             if not name:
-                got = type(readout).__name__
-                raise InputError(f"a readout is a name or settings like Linear(C=0.1), got {got}")
+                raise InputError(
+                    "a readout is a name or settings like Linear(C=0.1), "
+                    f"got {type(readout).__name__}"
+                )
             if name in readouts:
                 raise InputError(f"the readout {name!r} is named twice: give it once")
             readouts[name] = settings

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 
 from probe.by_layer.fingerprint import tensor_hash
 from probe.by_layer.plan import OFFLINE, UNTRAINED
 from probe.errors import InputError, located
 from probe.files import sha256
+from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import (
     architecture,
@@ -24,6 +24,7 @@ from probe.modules import (
     check_model,
     check_values,
     copied,
+    device_of,
     unwrapped,
 )
 from probe.notes import listed
@@ -47,7 +48,7 @@ Hashes = dict[Run, dict[int, str]]
 """A hash of the weights of each network, by run and number of tasks learned."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class TrainedNetworks:
     """Networks of the same architecture, all in files or all in memory, by run and tasks learned.
 
@@ -257,11 +258,6 @@ def _read(model: Model, path: Path) -> dict[str, Tensor]:
     return plain_state(unwrapped(loaded))
 
 
-def device_of(model: nn.Module) -> torch.device:
-    """Return the device of a model's parameters, the CPU for one without any."""
-    return next((p.device for p in model.parameters()), torch.device("cpu"))
-
-
 def display_name(run: Run, tasks_seen: int) -> str:
     """Return the name of a network in messages.
 
@@ -311,8 +307,10 @@ def _in_memory(
     """
     by_seed, ceilings = _of_seeds(models, offline, seeds)
     if by_seed.keys() != ceilings.keys() or not all(isinstance(s, int) and s >= 0 for s in by_seed):
-        got = f"got networks of seeds {listed(by_seed)}, offline of {listed(ceilings)}"
-        raise InputError(f"{got}: give {{seed: {{{tasks}: model}}}} with seeds from 0")
+        raise InputError(
+            f"got networks of seeds {listed(by_seed)}, offline of {listed(ceilings)}: "
+            f"give {{seed: {{{tasks}: model}}}} with seeds from 0"
+        )
     runs = {Run(LEARNER, ORDER, s): _rows(own, untrained, tasks) for s, own in by_seed.items()}
     every: dict[Run, Any] = _with_controls(runs, {} if offline is None else ceilings)
     named = [(display_name(run, t), m) for run, own in every.items() for t, m in own.items()]
@@ -329,8 +327,10 @@ def _in_memory(
             )
         check_values(model)
         if where := architecture_difference(expected, architecture(model)):
-            got = f"{name} and the last network differ in architecture at {where!r}"
-            raise InputError(f"{got}: give networks of the same architecture")
+            raise InputError(
+                f"{name} and the last network differ in architecture at {where!r}: "
+                "give networks of the same architecture"
+            )
     return TrainedNetworks(runs=every, repeated=seeds > 1)
 
 

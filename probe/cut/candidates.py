@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from torch import nn
@@ -13,12 +12,13 @@ from probe.cut.model_call import Call, ModelCall, Output
 from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan, Plans, Progress, plan_each
 from probe.cut.trace import Trace, trace
+from probe.immutable import immutable
 
 _ENOUGH = 4  # features, and no block of the model needs to be looked into
 _MOST = 20  # features of a good set
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Candidate:
     """A feature at which a model can be cut, and the cost of the cut.
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from probe.batch import Value
 from probe.cut.batch_dimension import Axis as Axis, TensorFacts as TensorFacts
 from probe.errors import unknown
+from probe.immutable import immutable
 from probe.training.fresh_weights import Fresh, fresh_state, initialize
 
 Trainable = Literal["tail", "as given"]
@@ -89,7 +90,7 @@ class Split:
                 tensor.copy_(state[name])
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class CutFacts:
     """Facts about the cut of a network at a feature.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import torch
@@ -21,12 +21,13 @@ from probe.cut.plan import CutPlan, plan_each
 from probe.cut.replay import Prefix, Replay
 from probe.cut.trace import trace
 from probe.errors import Failed, InputError, described
+from probe.immutable import immutable
 from probe.modules import copied, named_state
 
 _WIDE = 256  # examples that show what a value depends on where the path depends on the data
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@immutable(eq=False)
 class PlannedCut:
     """A cut at a feature; see `probe.cut.interface.Cut`.
 

@@ -263,8 +263,9 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
         raise InputError(f"{scripted[0] or 'the model'} is scripted: use the module it comes from")
     for name, parameter in model.named_parameters():
         if not (parameter.is_floating_point() or parameter.is_complex()):
-            dtype = parameter.dtype
-            raise InputError(f"{name!r} holds {dtype}, which cannot be trained: make it a buffer")
+            raise InputError(
+                f"{name!r} holds {parameter.dtype}, which cannot be trained: make it a buffer"
+            )
     if (n := len(tensors(sample)[0])) <= _SMALL:
         raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
     with undisturbed(sample), explained(sample):

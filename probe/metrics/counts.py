@@ -104,12 +104,16 @@ def checked_labels(
     """Return labels and predictions, (N,) each; raises InputError unless they are 0 to K - 1."""
     y, p = np.asarray(true), np.asarray(predicted)
     if y.shape != p.shape or y.ndim != 1:
-        got = f"got shapes {y.shape} and {p.shape}"
-        raise InputError(f"labels and predictions must be vectors of the same length, {got}")
+        raise InputError(
+            "labels and predictions must be vectors of the same length, "
+            f"got shapes {y.shape} and {p.shape}"
+        )
     if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
         raise InputError(f"labels must be whole numbers, got dtypes {y.dtype} and {p.dtype}")
     y, p = y.astype(np.int64), p.astype(np.int64)
     if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
-        got = f"got {min(y.min(), p.min())} to {max(y.max(), p.max())}"
-        raise InputError(f"labels must lie in 0..{classes - 1}, {got}")
+        raise InputError(
+            f"labels must lie in 0..{classes - 1}, "
+            f"got {min(y.min(), p.min())} to {max(y.max(), p.max())}"
+        )
     return y, p

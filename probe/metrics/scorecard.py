@@ -7,11 +7,11 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
 from probe.errors import NotMeasured
+from probe.immutable import immutable
 from probe.metrics.kemker import task_sizes
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import Metric, registered
@@ -30,7 +30,7 @@ METRICS = tuple(metric for metric in registered() if metric.scorecard)
 """All metrics of a matrix, in the order of the tables."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Scorecard:
     """The metrics of one accuracy matrix, by paper.
 

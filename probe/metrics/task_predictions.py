@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -11,13 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probe.errors import InputError, NotMeasured
+from probe.immutable import immutable
 from probe.metrics.counts import Counts, checked_labels
 
 Mean = Literal["examples", "classes"]
 """The mean that an accuracy is: over all test examples, or over the accuracies of the classes."""
 
+TaskClasses = tuple[tuple[int, ...], ...]
+"""The classes of each task."""
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+
+@immutable(eq=False)
 class TaskPredictions:
     """The predictions of one evaluation for the N test examples of T tasks of K classes.
 
@@ -35,7 +38,7 @@ class TaskPredictions:
     labels: NDArray[np.int64]
     predicted: NDArray[np.int64]
     positions: NDArray[np.int64]
-    tasks: tuple[tuple[int, ...], ...]
+    tasks: TaskClasses
 
     @classmethod
     def of(
@@ -129,19 +132,19 @@ class TaskPredictions:
 
 # All are asked for each evaluation of a study, always with the same few tasks.
 @lru_cache(maxsize=64)
-def share_classes(tasks: tuple[tuple[int, ...], ...]) -> bool:
+def share_classes(tasks: TaskClasses) -> bool:
     """Return whether some class is in more than one task."""
     return len({label for task in tasks for label in task}) < sum(map(len, tasks))
 
 
 @lru_cache(maxsize=64)
-def _classes(tasks: tuple[tuple[int, ...], ...]) -> int:
+def _classes(tasks: TaskClasses) -> int:
     """Return K, one more than the largest class."""
     return 1 + max((label for task in tasks for label in task), default=-1)
 
 
 @lru_cache(maxsize=64)
-def _members(tasks: tuple[tuple[int, ...], ...]) -> NDArray[np.bool_]:
+def _members(tasks: TaskClasses) -> NDArray[np.bool_]:
     """Return whether each class belongs to each task, (T, K)."""
     member = np.zeros((len(tasks), _classes(tasks)), dtype=bool)
     for task, classes in zip(member, tasks, strict=True):

@@ -182,8 +182,9 @@ def _labels(y: object, batched: bool | None) -> Tensor:
     # A number of Python's counts as an array of numpy's.
     array = np.asarray(y) if isinstance(y, int) else y
     if not _is_array(array):
-        kind = type(y).__name__
-        raise InputError(f"a label is of type {kind}, expected a whole number: number the classes")
+        raise InputError(
+            f"a label is of type {type(y).__name__}, expected a whole number: number the classes"
+        )
     labels = _tensor(array)
     expected = (0, 1) if batched is None else (int(batched),)
     if labels.ndim in expected and is_whole(labels):

@@ -1,11 +1,11 @@
 """A linear probe: multinomial logistic regression to convergence on the standardized feature."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from probe.immutable import immutable
 from probe.readouts.lbfgs import LogisticLoss, minimize
 from probe.readouts.standardization import standardization
 
@@ -20,7 +20,7 @@ _MOST = 500  # iterations
 _ROWS = 8192  # predicted at a time
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class LinearModel:
     """A linear model: logits = weight (K, D) times the standardized feature + bias (K,).
 

@@ -1,7 +1,5 @@
 """A feature as a matrix: the values of a module, a row for each example."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,6 +1,5 @@
 """Layouts of an example's value as a row of numbers: flattened, or pooled if it is wide."""
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from typing import Literal
@@ -11,6 +10,7 @@ from torch.nn import functional as F
 
 from probe.cut.interface import Axis
 from probe.cut.model_call import last_kept
+from probe.immutable import immutable
 from probe.seeding import permutation, stream
 
 WIDE = 512
@@ -19,7 +19,7 @@ WIDE = 512
 Pool = Literal["bins", "mean", "projection"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Pooling:
     """The rule that turns a wide value into a row of numbers.
 
@@ -37,7 +37,7 @@ class Pooling:
     channels: Axis | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Layout:
     """The layout of one tensor of an example's value as a row of `width` numbers.
 

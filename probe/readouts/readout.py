@@ -8,7 +8,7 @@ A readout is one class: its fields are settings, `predict` fits and predicts, an
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal, Protocol
 
 import torch
@@ -18,6 +18,7 @@ from torch import Tensor
 from probe.batch import pieces
 from probe.errors import InputError, described
 from probe.extensions import ReadoutEntry, mark, marked_in, marks_of, readout
+from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
 from probe.readouts.linear import fit_linear
 from probe.readouts.pooling import WIDE, Pooling
@@ -30,7 +31,7 @@ from probe.validation import configuration
 _ROWS, _COLUMNS = 512, 8192  # of the table of distances that is in memory at a time
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Read:
     """The predicted classes of M test examples, (M,) int64 on the CPU, and notes on the fit."""
 

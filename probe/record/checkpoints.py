@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from glob import escape, glob
 from itertools import product, starmap
 from pathlib import Path
 from typing import NamedTuple
 
 from probe.errors import InputError, unknown
+from probe.immutable import immutable
 from probe.notes import listed
 
 FOLDER_NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
@@ -33,7 +34,7 @@ class Run(NamedTuple):
         return f"{self.learner}/order-{self.order}/seed-{self.seed}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Checkpoints:
     """Files of networks: runs[run][tasks seen] -> Path; offline[seed] -> Path.
 
@@ -47,17 +48,23 @@ class Checkpoints:
     def __post_init__(self) -> None:
         grid = product(*map(dict.fromkeys, zip(*self.runs, strict=True)))
         if absent := [run for run in starmap(Run, grid) if run not in self.runs]:
-            what = "though others have this learner, order and seed"
-            raise InputError(f"there are no checkpoints of {listed(absent)}, {what}: add them")
+            raise InputError(
+                f"there are no checkpoints of {listed(absent)}, "
+                "though others have this learner, order and seed: add them"
+            )
         every = set().union(*self.runs.values())
         for run, files in self.runs.items():
             if lacking := sorted(every - files.keys()):
-                what = f"no checkpoint after {listed(lacking)} tasks, as others have"
-                raise InputError(f"{run} has {what}: add it, or move the others away")
+                raise InputError(
+                    f"{run} has no checkpoint after {listed(lacking)} tasks, as others have: "
+                    "add it, or move the others away"
+                )
         missing = sorted({run.seed for run in self.runs} - self.offline.keys())
         if self.offline and missing:
-            what = f"no offline network of seed {listed(missing)}"
-            raise InputError(f"there is {what}, but of {listed(sorted(self.offline))}: add it")
+            raise InputError(
+                f"there is no offline network of seed {listed(missing)}, "
+                f"but of {listed(sorted(self.offline))}: add it"
+            )
 
     @classmethod
     def find(

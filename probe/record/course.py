@@ -16,6 +16,7 @@ from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.files import replacing
+from probe.modules import device_of
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Ncm, read
 from probe.seeding import permutation, stream
@@ -82,8 +83,11 @@ class Course:
         self._path, self._layers, self._classes = path, layers, examples.n_classes
         self._rows, self._size = _stored(path), _size(path)
         self.learned, self.step = learned, 0
-        marks = [row.step for row in self._rows if row.tasks_seen == learned]
-        self._keep_until(min(marks) if marks else -1)
+        self._keep_until(min(self._marks(learned), default=-1))
+
+    def _marks(self, learned: int) -> list[int]:
+        """Return the steps that were read after so many tasks."""
+        return [row.step for row in self._rows if row.tasks_seen == learned]
 
     def _keep_until(self, step: int) -> None:
         self._rows = [row for row in self._rows if row.step <= step]
@@ -92,7 +96,7 @@ class Course:
     def go_to(self, learned: int) -> None:
         """Go on after so many tasks; steps since then, if any, were of another training."""
         if learned < self.learned:
-            marks = [row.step for row in self._rows if row.tasks_seen == learned]
+            marks = self._marks(learned)
             self._keep_until(min(marks) - 1 if marks else -1)
             self.step = min(marks, default=0)
         self.learned = learned
@@ -113,7 +117,7 @@ class Course:
         """
         if self._train is None or not self._layers:
             return {}
-        device = next((p.device for p in model.parameters()), self.test.y.device)
+        device = device_of(model, self.test.y.device)
         train, test = self._train.to(device), self.test.to(device)
         sample = varied(test.x, _SAMPLE)
         cuts = cut_each(model, self._layers, sample, call.output, call.call, tails=False).each

@@ -1,24 +1,25 @@
 """Examples of a recording, saved beside it once as plain tensors, or their name and hash."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import torch
 from torch import Tensor
 
 from probe.batch import identical, kinds, tensor_hash, tensors
 from probe.errors import InputError, unreadable
-from probe.examples import Examples, match_inputs
+from probe.examples import AnyExamples, Examples, match_inputs
 from probe.files import hashed, replacing, unhashed
+from probe.immutable import immutable
 from probe.locks import lock
 from probe.record.state_files import keep_tensors
 
 _SPLITS = ("train", "test")
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class DataReference:
     """A reference to examples that are not saved: the name of their source, and their hash."""
 
@@ -26,7 +27,7 @@ class DataReference:
     sha: str
 
     @classmethod
-    def to(cls, name: str, train: Examples[Any], test: Examples[Any]) -> Self:
+    def to(cls, name: str, train: AnyExamples, test: AnyExamples) -> Self:
         """Return a reference to examples.
 
         Args:
@@ -54,7 +55,7 @@ class DataReference:
         except (OSError, ValueError, TypeError):
             raise InputError(f"{path} is damaged: remove it, and record with data= again") from None
 
-    def check(self, train: Examples[Any], test: Examples[Any]) -> None:
+    def check(self, train: AnyExamples, test: AnyExamples) -> None:
         """Check that examples are the recorded ones.
 
         Args:
@@ -73,7 +74,7 @@ class DataReference:
             partial.write_bytes(hashed(json.dumps(asdict(self)).encode()))
 
 
-def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
+def keep_data(path: Path, train: AnyExamples, test: AnyExamples) -> None:
     """Write train and test examples to a file, unless it has them already.
 
     If several processes call this function, one of them writes.
@@ -107,7 +108,7 @@ def keep_data(path: Path, train: Examples[Any], test: Examples[Any]) -> None:
                 )
 
 
-def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
+def load_data(path: Path) -> tuple[AnyExamples, AnyExamples]:
     """Return the train and test examples in a file, without running any code in it.
 
     The tensors stay in the file until they are used.
@@ -132,6 +133,6 @@ def load_data(path: Path) -> tuple[Examples[Any], Examples[Any]]:
     return train, test
 
 
-def _columns(examples: Examples[Any]) -> list[Tensor]:
+def _columns(examples: AnyExamples) -> list[Tensor]:
     task = [] if examples.task is None else [examples.task]
     return [*tensors(examples.x), examples.y, *task]

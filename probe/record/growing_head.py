@@ -47,12 +47,18 @@ def all_logits(logits: Tensor, classes: int, *, grows: bool) -> Tensor:
     """
     missing = classes - logits.shape[1] if logits.dim() == 2 else 0
     if missing < 0:
-        what = f"the model has {logits.shape[1]} outputs for {classes} classes"
-        raise InputError(f"{what}: choose theirs, as by call=lambda m, x: m(x)[:, :{classes}]")
+        raise InputError(
+            f"the model has {logits.shape[1]} outputs for {classes} classes: "
+            f"choose theirs, as by call=lambda m, x: m(x)[:, :{classes}]"
+        )
     if missing > 0 and not grows:
-        what = f"the model's output is {tuple(logits.shape)}, expected {len(logits), classes}"
-        raise InputError(f"{what}: give it all outputs, or name the head that grows (grows=)")
+        raise InputError(
+            f"the model's output is {tuple(logits.shape)}, expected {len(logits), classes}: "
+            "give it all outputs, or name the head that grows (grows=)"
+        )
     if missing > 0 and logits.min() <= NEVER:
-        what = f"the model's output is {float(logits.min()):g}, below the {NEVER:g}"
-        raise InputError(f"{what} of outputs that are yet to come: give it all outputs")
+        raise InputError(
+            f"the model's output is {float(logits.min()):g}, below the {NEVER:g} "
+            "of outputs that are yet to come: give it all outputs"
+        )
     return F.pad(logits, (0, max(missing, 0)), value=NEVER)

@@ -21,13 +21,14 @@ from torch.nn.parameter import is_lazy
 from probe.batch import tensor_hash
 from probe.cut.model_call import Call, Output, explained
 from probe.errors import InputError
-from probe.examples import Examples, match_inputs
+from probe.examples import AnyExamples, match_inputs
 from probe.files import make_folder, replacing
 from probe.locks import Locked, lock
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.task_predictions import TaskClasses
 from probe.model import Head, Model
-from probe.modules import check_model, kept_buffers, mode, unwrapped
+from probe.modules import check_model, device_of, kept_buffers, mode, unwrapped
 from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.course import COURSE, Course
@@ -167,9 +168,9 @@ class Recorder:
         self._prepare_folder(data, splits)
         self._watch = self._begun_watch(diff, call, output)
 
-    def _prepare_folder(self, name: str | None, splits: Mapping[str, Examples[Any]]) -> None:
+    def _prepare_folder(self, name: str | None, splits: Mapping[str, AnyExamples]) -> None:
         """Make the folder of the run, and save the examples if there are some to train on."""
-        make_folder(recording.run_folder(self.folder, self.run))
+        make_folder(self._run_folder)
         if "train" in splits:
             self._keep_data(name, *match_inputs(splits["train"], splits["test"]))
 
@@ -178,8 +179,7 @@ class Recorder:
         if not isinstance(watch, Watcher | None):
             raise InputError(f"diff= must be a probe.Watch, got {type(watch).__name__}")
         if watch is not None:
-            folder = recording.run_folder(self.folder, self.run)
-            watch.begin(Model(self.model, call=call, output=output), folder)
+            watch.begin(Model(self.model, call=call, output=output), self._run_folder)
         return watch
 
     def _try_model(self) -> None:
@@ -191,7 +191,7 @@ class Recorder:
             if self._course is not None:
                 self._layer_predictions(self._course)
 
-    def _keep_data(self, name: str | None, train: Examples[Any], test: Examples[Any]) -> None:
+    def _keep_data(self, name: str | None, train: AnyExamples, test: AnyExamples) -> None:
         """Save examples, or their name and hash; raises InputError if others are saved there."""
         data_path, reference_path = self.folder / recording.DATA, self.folder / recording.REFERENCE
         if reference := DataReference.read(reference_path):
@@ -202,12 +202,17 @@ class Recorder:
             keep_data(data_path, train, test)
 
     @property
+    def _run_folder(self) -> Path:
+        """The folder of the run."""
+        return recording.run_folder(self.folder, self.run)
+
+    @property
     def run(self) -> Run:
         """The learner, order and seed of this run."""
         return self._record.run
 
     @property
-    def tasks(self) -> tuple[tuple[int, ...], ...]:
+    def tasks(self) -> TaskClasses:
         """The classes of each task, in executed order."""
         return self._record.tasks
 
@@ -263,7 +268,7 @@ class Recorder:
             raise InputError("layers=['conv1'] are read by training examples: give every=, train=")
         if every is None:
             return None
-        path = recording.run_folder(self.folder, self.run) / COURSE
+        path = self._run_folder / COURSE
         learned, every = max(self._record.rows, default=0), _whole(every, "every", 1)
         return Course(path, every, layers, self._examples, learned, self.run.seed)
 
@@ -342,7 +347,7 @@ class Recorder:
 
     def _lock_run(self) -> None:
         """Lock the run for this recorder; raises InputError if another has recorded it."""
-        folder = recording.run_folder(self.folder, self.run)
+        folder = self._run_folder
         with ExitStack() as locks, suppress(Locked):
             # Only now: of the processes of one training, each of which has a recorder, one records.
             # In one process the last one made goes on, as a notebook keeps those of failed cells.
@@ -383,10 +388,10 @@ class Recorder:
         logits, classes = self._call(self.model, x), self._examples.n_classes
         return all_logits(logits, classes, grows=self._grows is not None)
 
-    def _predict(self, test: Examples[Any], row: int) -> Tensor:
+    def _predict(self, test: AnyExamples, row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""
         model, classes = self.model, self._examples.n_classes
-        device = next((p.device for p in model.parameters()), test.y.device)
+        device = device_of(model, test.y.device)
         test = test.to(device)
         with self._undisturbed(test.x, row):
             check_outputs(self._logits, test)
@@ -402,13 +407,14 @@ class Recorder:
 
     def _resume(self) -> None:
         """Resume from the rows of this run that an earlier process recorded."""
-        folder = recording.run_folder(self.folder, self.run)
-        if (stored := recording.read_run(folder)) is None:
+        if (stored := recording.read_run(self._run_folder)) is None:
             return
         recording.check_tasks_of(self._record, [stored])
         for name, values in vars(self._record.test).items():
             if not np.array_equal(values, getattr(stored.test, name)):
-                raise InputError(f"{folder} has other test examples: choose another folder")
+                raise InputError(
+                    f"{self._run_folder} has other test examples: choose another folder"
+                )
         self._record = replace(self._record, rows=stored.rows, hashes=stored.hashes)
 
 

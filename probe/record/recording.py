@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from probe.cut.model_call import Output
 from probe.errors import InputError, unreadable
 from probe.files import replacing
+from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
-from probe.metrics.task_predictions import TaskPredictions
+from probe.metrics.task_predictions import TaskClasses, TaskPredictions
 from probe.model import Head
 from probe.record.checkpoints import Checkpoints, Run, sorting_key
 from probe.record.data import DataReference
@@ -70,7 +71,7 @@ def offline_file(root: Path, seed: int) -> Path:
     return root / "offline" / f"seed-{seed}.pt"
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class RunRecord:
     """One run: its tasks in executed order, and the predictions by tasks seen, 0..T.
 
@@ -87,7 +88,7 @@ class RunRecord:
     """
 
     run: Run
-    tasks: tuple[tuple[int, ...], ...]
+    tasks: TaskClasses
     numbers: tuple[int, ...] | None
     output: Output
     head: Head | None
@@ -195,7 +196,7 @@ def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Recording:
     """All recorded runs of a folder.
 
@@ -212,7 +213,7 @@ class Recording:
         called: Whether a function called the model on batches; the function is not kept.
     """
 
-    tasks: tuple[tuple[int, ...], ...] | None
+    tasks: TaskClasses | None
     orders: Mapping[str, tuple[int, ...]]
     checkpoints: Checkpoints
     data: Path | None
@@ -254,8 +255,10 @@ def read_recording(folder: str | Path) -> Recording:
         check_tasks_of(record, [*records.values()][:number])
         settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
         if settings != expected:
-            what = f"{record.run} has {settings}, {first.run} {expected}"
-            raise InputError(f"{what}: record all runs with the same settings")
+            raise InputError(
+                f"{record.run} has {settings}, {first.run} {expected}: "
+                "record all runs with the same settings"
+            )
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}
     offline = {seed: offline_file(root, seed) for seed in sorted({run.seed for run in records})}

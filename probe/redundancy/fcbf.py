@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from probe.analysis.variance import Floats
+
 Codes = NDArray[np.integer[Any]]
 """The bin that each example is in: whole numbers from 0."""
 
 
-def symmetric_uncertainty(codes: Codes) -> NDArray[np.float64]:
+def symmetric_uncertainty(codes: Codes) -> Floats:
     """Return SU of every pair of D features.
 
     It takes time proportional to N D^2 and, besides the result, memory proportional to D.
@@ -50,7 +52,7 @@ def symmetric_uncertainty(codes: Codes) -> NDArray[np.float64]:
     return _uncertainty(H[:, None], H, joint)
 
 
-def relevance(codes: Codes, labels: Codes) -> NDArray[np.float64]:
+def relevance(codes: Codes, labels: Codes) -> Floats:
     """Return SU of each of D features with the class.
 
     Args:
@@ -114,7 +116,7 @@ def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], len(bins)], strict=True))
 
 
-def _by_products(codes: Codes, bins: NDArray[np.intp], count: int) -> NDArray[np.float64]:
+def _by_products(codes: Codes, bins: NDArray[np.intp], count: int) -> Floats:
     """Return H(X, Y) of each of the first `count` features with every feature, (count, D).
 
     The joint counts are products of one-hot codes. In float32 they are exact up to 2^24, far above
@@ -131,7 +133,7 @@ def _by_products(codes: Codes, bins: NDArray[np.intp], count: int) -> NDArray[np
     return np.asarray(np.add.reduceat(terms, starts[:count], axis=0) / np.log(2))
 
 
-def _by_counting(codes: Codes, bins: NDArray[np.intp], count: int) -> NDArray[np.float64]:
+def _by_counting(codes: Codes, bins: NDArray[np.intp], count: int) -> Floats:
     """Return the same as `_by_products`, from one count of the examples for each pair."""
     joint = np.zeros((count, len(bins)))
     for p in range(count):
@@ -140,7 +142,7 @@ def _by_counting(codes: Codes, bins: NDArray[np.intp], count: int) -> NDArray[np
     return joint
 
 
-def _with_each(x: Codes, codes: Codes, features: Sequence[int] | Codes) -> NDArray[np.float64]:
+def _with_each(x: Codes, codes: Codes, features: Sequence[int] | Codes) -> Floats:
     """Return SU of one variable, (N,), with some of the features."""
     tables = (_joint_counts(x, codes[:, feature]) for feature in features)
     H = [(_entropy(table.sum(1)), _entropy(table.sum(0)), _entropy(table)) for table in tables]
@@ -159,9 +161,7 @@ def _entropy(counts: NDArray[np.intp]) -> float:
     return float(-(p * np.log2(p)).sum())
 
 
-def _uncertainty(
-    H_x: NDArray[np.float64], H_y: NDArray[np.float64], H_xy: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _uncertainty(H_x: Floats, H_y: Floats, H_xy: Floats) -> Floats:
     """Return SU from the entropies of each variable and of both together."""
     total = H_x + H_y
     shared = np.divide(2 * (total - H_xy), total, out=np.zeros_like(H_xy), where=total > 0)

@@ -2,18 +2,18 @@
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probe.files import replacing
+from probe.immutable import immutable
 
 _COLUMNS = ["discretization", "feature", "bins", "selected", "class"]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Redundancy:
     """SU of a data set's D features with the class and with each other, and FCBF's selection.
 

@@ -23,12 +23,7 @@ from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import Measure
 from probe.by_layer.store import InMemory
-from probe.by_layer.trained_networks import (
-    LEARNER,
-    TrainedNetworks,
-    device_of,
-    trained_networks,
-)
+from probe.by_layer.trained_networks import LEARNER, TrainedNetworks, trained_networks
 from probe.cut.model_call import Called
 from probe.devices import device_named
 from probe.errors import InputError
@@ -38,6 +33,7 @@ from probe.files import make_folder
 from probe.locks import lock
 from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
+from probe.modules import device_of
 from probe.progress import tracked
 from probe.readouts.readout import Readout, nameable
 from probe.record.data import load_data

@@ -15,8 +15,7 @@ from typing import cast
 import numpy as np
 
 from probe.analysis.statements import MARGIN
-from probe.by_layer.plan import CONTROLS
-from probe.results.layers import jobs_by_learner
+from probe.results.layers import learners_jobs
 from probe.results.result import Results, count_trainings
 from probe.results.stored_pairs import stored_position
 from probe.rewinding.estimates import Position, Study
@@ -59,8 +58,7 @@ def withheld_notes(results: Results, hybrids: int) -> Iterator[Row]:
 
 def _complete(results: Results) -> Iterator[tuple[str, Results]]:
     """Yield the runs of each learner, of seeds with all orders, by seed and order."""
-    learned = (result for result in results if result.job.kind not in CONTROLS)
-    for learner, jobs in jobs_by_learner(learned).items():
+    for learner, jobs in learners_jobs(results).items():
         orders = dict.fromkeys(result.job.order for result in jobs)
         by_run = {(result.job.seed, result.job.order): result for result in jobs if result.rewound}
         seeds = [

@@ -5,7 +5,7 @@ seed counts once all of its orders, its floor and its ceiling are finished.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -18,6 +18,7 @@ from probe.analysis.layers import LayerOutcomes, Quantity, Right, TestLayout, qu
 from probe.analysis.statements import MARGIN, STATEMENTS, first_layer, seeds_needed, verdict
 from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
+from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
 from probe.results.result import JobResult, Results, Scores, count_trainings, main_head
 from probe.tables.schemas import NETWORK, TRAINING, Row
@@ -27,7 +28,7 @@ from probe.tasks import TestExamples
 _AT_OUTPUT = ("below_ceiling", "forgets")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Layer:
     """One feature of a learner's network, with the scores of one readout.
 
@@ -116,11 +117,15 @@ def jobs_by_learner(results: Iterable[JobResult]) -> dict[str, list[JobResult]]:
     return groups
 
 
+def learners_jobs(results: Results) -> dict[str, list[JobResult]]:
+    """Return the results of jobs by learner as `jobs_by_learner`, without those of controls."""
+    return jobs_by_learner(result for result in results if result.job.kind not in CONTROLS)
+
+
 def layers_of(results: Results) -> Iterator[Layer]:
     """Yield the layers of each learner that have a finished seed, by readout and depth."""
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
-    learned = (result for result in results if result.job.kind not in CONTROLS)
-    for runs in jobs_by_learner(learned).values():
+    for runs in learners_jobs(results).values():
         readouts = dict.fromkeys(name for run in runs for name in run.readouts)
         # A learner with its own network has layers that the controls lack, and its own floor.
         comparable = {} if runs[0].job.own_network else controls

@@ -1,7 +1,6 @@
 """The predictions of a study or an analysis: a row for each test example and measurement."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.measurement import HALF, Measurements, from_arrays, to_arrays
 from probe.by_layer.plan import CONTROLS, Plan
+from probe.immutable import immutable
 from probe.results.run_directory import read_plan, store_of
 
 COLUMNS = (
@@ -29,7 +29,7 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Records:
     """The measurements of a plan, by the name of the job and the key of the measurement."""
 

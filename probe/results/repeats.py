@@ -4,14 +4,12 @@ Copies that were forgotten, a seed that was reset and shared or frozen layers gi
 exactly 0, which say nothing of learning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from probe.analysis.statements import STATEMENTS
-from probe.by_layer.plan import CONTROLS, OFFLINE, Plan
-from probe.results.layers import jobs_by_learner
+from probe.by_layer.plan import OFFLINE, Plan
+from probe.results.layers import learners_jobs
 from probe.results.result import JobResult
 from probe.tables.schemas import Row
 
@@ -44,8 +42,7 @@ def repeated_networks(plan: Plan, results: Sequence[JobResult]) -> tuple[list[Ro
     offline = plan.learners[OFFLINE].weight_hashes.values() if OFFLINE in plan.learners else ()
     ceilings = {sha for hashes in offline for sha in hashes.values()}
     withheld: dict[tuple[str, str, str], str] = {}
-    learned = (result for result in results if result.job.kind not in CONTROLS)
-    for learner, runs in jobs_by_learner(learned).items():
+    for learner, runs in learners_jobs(results).items():
         unchanged, remarks = _unchanged(runs)
         notes += remarks
         withheld |= {(learner, feature, "forgets"): "unchanged" for feature in unchanged}

@@ -9,23 +9,24 @@ study runs. Tasks are always in executed order, as the metrics of the literature
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from probe.analysis.variance import Floats
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
 from probe.by_layer.measurement import HALF, Key, Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
 from probe.tasks import TestExamples
 from probe.training.history import History
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Scores:
     """The scores of one readout downstream of a feature; fractions in [0, 1].
 
@@ -45,8 +46,8 @@ class Scores:
 
     depth: int
     pra: float
-    accuracy: NDArray[np.float64]
-    f1: NDArray[np.float64]
+    accuracy: Floats
+    f1: Floats
     right_bits: NDArray[np.uint8]
     constant: int | None
     history: History | None
@@ -62,7 +63,7 @@ class Scores:
         return not unfinished and (self.history is None or self.history.converged)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class JobResult:
     """The scores of a job of T tasks from its finished measurements; tasks in executed order.
 
@@ -186,7 +187,7 @@ class JobResult:
             accuracies.setdefault(0, untrained.accuracy[list(self.job.tasks)])
         return self._matrix(accuracies)
 
-    def _matrix(self, accuracies: Mapping[int, NDArray[np.float64]]) -> AccuracyMatrix | None:
+    def _matrix(self, accuracies: Mapping[int, Floats]) -> AccuracyMatrix | None:
         # A matrix with rows missing would give metrics of fewer tasks.
         if len(accuracies) <= len(self.tasks):
             return None

@@ -11,7 +11,6 @@ corrupt files that were set aside and computed again.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from os.path import isfile
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from probe.by_layer.quarantine import quarantine_notes
 from probe.by_layer.store import Store
 from probe.errors import InputError, unreadable
 from probe.files import content_of, discard, sha256, write_text
+from probe.immutable import immutable
 from probe.locks import LOCK
 from probe.tables.folder import hashes_of_tables
 
@@ -166,7 +166,7 @@ def failure(root: Path, job: Job) -> str:
     return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class JobState:
     """The progress of a job.
 

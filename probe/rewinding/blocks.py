@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from probe.cut.interface import CutFacts
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.modules import named_state, state_groups
 from probe.rewinding.attributes import Attribute, Values, attributes_put_back, differing
 
@@ -19,7 +20,7 @@ Blocks = Mapping[str, tuple[str, ...]]
 """The names of the tensors of each block, by the feature at its end, by depth."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Changed:
     """The content of a block that differs from an earlier network.
 
@@ -32,7 +33,7 @@ class Changed:
     attributes: tuple[Attribute, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Earlier:
     """An earlier network, of which blocks are put back.
 

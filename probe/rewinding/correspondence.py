@@ -8,13 +8,14 @@ from scratch, merged or renumbered does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import pairwise, starmap
 
 import torch
 from torch import Tensor, nn
 
 from probe.cut.interface import CutFacts, TensorFacts
+from probe.immutable import immutable
 from probe.modules import layer, tap, tensors_in
 from probe.rewinding.blocks import Changed, Earlier, rewound
 
@@ -31,7 +32,7 @@ which they have kept their places."""
 _BETTER = 0.3  # by which an order of units must improve the outputs of the next block
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Relation:
     """Relation of the units of a block to those of the earlier network, on the same inputs.
 
@@ -116,7 +117,7 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
     return f"units of {', '.join(scores)} do not correspond: another training or order"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Comparison:
     """The comparison of the units of two networks, block by block, by forward passes.
 

@@ -19,6 +19,7 @@ from probe.analysis.intervals import Estimate, at_least_binomial, mean_of, mean_
 from probe.analysis.statements import FEWEST
 from probe.analysis.task_positions import TaskPosition, at_position, average_over
 from probe.analysis.variance import Design, Floats
+from probe.immutable import immutable
 from probe.rewinding.verdicts import Shown, verdict
 from probe.tables.schemas import NETWORK, TRAINING, Row
 
@@ -29,7 +30,7 @@ _FEW = 10  # examples unlike the others, from which their number varies as a t i
 _WIDTH = 1.96  # half the width of an interval over the standard error that drawing orders adds
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Position:
     """The quantities of the networks after one task, for S seeds, O orders and N test examples.
 
@@ -66,7 +67,7 @@ class Position:
         )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Study:
     """The test examples and the rules by which causes are estimated.
 

@@ -14,7 +14,6 @@ parameters, buffers and plain attributes has changed, and nothing can be said of
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import nan
 from statistics import fmean
 from typing import TypeVar
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from probe.immutable import immutable
 from probe.rewinding.blocks import Blocks, Earlier, changed_blocks, rewound
 from probe.rewinding.shapley import EXACT, Coalitions, Floats
 
@@ -69,7 +69,7 @@ def rewind(
     return results
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Rewinding:
     """The scores of a network with the blocks of one earlier network put back.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 
 from torch import nn
@@ -15,6 +15,7 @@ from probe.cut.cuts import find_each
 from probe.cut.interface import CutFacts
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.modules import state_groups
 from probe.rewinding.blocks import UNREAD, Blocks, blocks_of
 
@@ -30,7 +31,7 @@ Patterns = Mapping[str, str | Sequence[str]]
 _LAYER = re.compile(r"_l(\d+)(_reverse)?$")  # of torch's recurrent modules
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Parts:
     """The blocks of a network.
 

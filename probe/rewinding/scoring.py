@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -17,6 +16,7 @@ from torch.nn.functional import cross_entropy
 from probe.batch import Value, gather, mapped, tensors, varied
 from probe.cut.model_call import explained
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.model import Model
 from probe.modules import mode
 from probe.rewinding.shapley import Floats
@@ -57,7 +57,7 @@ def on_device_of(network: nn.Module, value: Value) -> Value:
     return mapped(value, lambda t: t.to(device or t.device))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Tests:
     """The test examples of all tasks, and the score of networks on them.
 

@@ -4,13 +4,14 @@ A coalition is a set of players, here a bit mask: player k has the bit 2^k.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
+
+from probe.immutable import immutable
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +21,7 @@ EXACT = 256
 _FEWEST = 2  # pairs of orders, from which a standard error can be estimated
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Coalitions:
     """The coalitions of m players that are evaluated, and what follows from their values.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from torch import nn
 
+from probe.immutable import immutable
 from probe.rewinding.blocks import Changed, Earlier, changed_blocks, rewound
 from probe.rewinding.correspondence import Comparison, unrelated
 from probe.rewinding.estimates import Position
@@ -18,7 +18,7 @@ from probe.rewinding.scoring import Tests
 from probe.rewinding.shapley import EXACT, Floats
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class TwoNetworks:
     """The scores of a network with sets of its blocks put back.
 

@@ -7,10 +7,10 @@ its interval. What is not shown is never read as nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from probe.immutable import immutable
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Shown:
     """The interval of a quantity, with the margin beyond which it counts.
 

@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from os.path import isfile
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from probe.files import (
     unfinished,
     unhashed,
 )
+from probe.immutable import immutable
 from probe.tables.schemas import SCHEMAS, Tables
 
 DESCRIPTION = "result.json"
@@ -34,7 +35,7 @@ DESCRIPTION = "result.json"
 _ARRAYS = "arrays.npz"
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Saved:
     """The contents of a folder.
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from probe.errors import printable
+from probe.immutable import immutable
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Sheet:
     """One table of formatted cells.
 

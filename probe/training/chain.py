@@ -22,9 +22,24 @@ from probe.training.recipe import Precision
 
 # The first five are written out, the others go by autograd, each with a graph of its own.
 _KINDS = {
-    *(nn.Linear, nn.Conv2d, nn.ReLU, nn.Tanh, nn.Flatten, nn.MaxPool2d, nn.AvgPool2d),
-    *(nn.Identity, nn.Dropout, nn.Dropout2d, nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm),
-    *(nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Sigmoid),
+    nn.Linear,
+    nn.Conv2d,
+    nn.ReLU,
+    nn.Tanh,
+    nn.Flatten,
+    nn.MaxPool2d,
+    nn.AvgPool2d,
+    nn.Identity,
+    nn.Dropout,
+    nn.Dropout2d,
+    nn.BatchNorm1d,
+    nn.BatchNorm2d,
+    nn.LayerNorm,
+    nn.LeakyReLU,
+    nn.ELU,
+    nn.GELU,
+    nn.SiLU,
+    nn.Sigmoid,
 }
 
 

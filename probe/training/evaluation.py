@@ -251,8 +251,9 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
         raise InputError(f"the model's output is {('B', *shape[1:])}, expected (B, {classes})")
     outputs = list(range(shape[1]) if chosen is None else chosen)
     if len(outputs) != classes or len(set(outputs)) != classes:
-        got = len(set(outputs))
-        raise InputError(f"{got} outputs for {classes} classes: name one for each in classes=")
+        raise InputError(
+            f"{len(set(outputs))} outputs for {classes} classes: name one for each in classes="
+        )
     if outside := [output for output in outputs if not 0 <= output < shape[1]]:
         raise InputError(f"classes= names outputs {outside}, but the model has only {shape[1]}")
     return None if chosen is None else torch.tensor(outputs, device="cpu")

@@ -174,8 +174,9 @@ def fresh_state(
         return fresh
     if not isinstance(fresh, nn.Module):
         if not callable(fresh):
-            got = type(fresh).__name__
-            raise InputError(f"`fresh` must be a model or a function that makes one, got {got}")
+            raise InputError(
+                f"`fresh` must be a model or a function that makes one, got {type(fresh).__name__}"
+            )
         fresh = built_network(fresh, generator)
     check_values(fresh)
     return named_state(unwrapped(fresh))

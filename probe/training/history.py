@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 from typing import Self
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from probe.analysis.statements import STUCK, UNFINISHED
+from probe.immutable import immutable
 from probe.modules import named_state
 from probe.training.loop import Objective
 
@@ -22,7 +23,7 @@ _RISE = 0.005  # and an epoch raises the training accuracy by less
 _HIGH = 0.98  # or the training accuracy is above this
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class History:
     """The course of a training of E epochs.
 

@@ -78,11 +78,15 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if self.momentum and self.optimizer != "sgd":
-            got = f"momentum {self.momentum:g} and the optimizer {self.optimizer!r}"
-            raise ValueError(f"only 'sgd' takes momentum, got {got}")
+            raise ValueError(
+                "only 'sgd' takes momentum, got "
+                f"momentum {self.momentum:g} and the optimizer {self.optimizer!r}"
+            )
         if bool(self.patience) != bool(self.validation):
-            got = f"patience {self.patience} and validation {self.validation:g}"
-            raise ValueError(f"early stopping takes patience and validation, got {got}")
+            raise ValueError(
+                "early stopping takes patience and validation, got "
+                f"patience {self.patience} and validation {self.validation:g}"
+            )
 
     def of_epochs(self, epochs: int) -> Recipe:
         """Return the recipe of a training of so many epochs, without early stopping."""

@@ -3,7 +3,7 @@
 import math
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -11,6 +11,7 @@ import torch
 from pydantic import Field, Strict
 
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.memory import free_memory, show_size
 from probe.validation import configuration
 
@@ -71,7 +72,7 @@ class CacheSettings:
         return replace(self, budget=budget // processes, room=room // processes)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Allocation:
     """The location of a feature's values, and their bytes; as text, a line of the plan.
 

@@ -16,6 +16,7 @@ from scenarios.commands.parsing import with_options
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
 
 
@@ -202,7 +203,7 @@ def features(
     network: Annotated[str, typer.Option(help="A classification network of torchvision.")],
     out: Annotated[Path, typer.Option(metavar="FILE.npz", help="The feature file to write.")],
     weights: Annotated[str, _WEIGHTS] = "default",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Write a feature file from images, using the last hidden layer of a pretrained network.
 
@@ -229,7 +230,7 @@ def cub200(
     out: Annotated[Path, _OUT],
     weights: Annotated[str, _WEIGHTS] = "default",
     features: Annotated[Path | None, _FEATURES] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Prepare CUB-200-2011 with its official split, by torchvision's ResNet-50."""
     from probe.devices import device_named

@@ -35,8 +35,10 @@ def prepare_cub200(
         _column(folder / name) for name in ("image_class_labels.txt", "train_test_split.txt")
     )
     if not paths.keys() == labels.keys() == is_train.keys():
-        sizes = f"{len(paths)}, {len(labels)} and {len(is_train)}"
-        raise InputError(f"the lists in {folder} name other images ({sizes}): download it again")
+        raise InputError(
+            f"the lists in {folder} name other images ("
+            f"{len(paths)}, {len(labels)} and {len(is_train)}): download it again"
+        )
     if odd := {*labels.values()} ^ {*names}:
         raise InputError(f"class {min(odd)!r:.40} has no images or no name in {folder}")
     if odd := {*is_train.values()} ^ {"0", "1"}:

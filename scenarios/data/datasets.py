@@ -19,8 +19,9 @@ from torch import Tensor
 
 from probe.batch import kinds
 from probe.errors import InputError, described, located
-from probe.examples import Examples, check_examples, match_inputs
+from probe.examples import AnyExamples, Examples, check_examples, match_inputs
 from probe.extensions import DataEntry
+from probe.immutable import immutable
 from probe.seeding import every_global_stream, stream
 from probe.tasked_examples import as_examples
 from scenarios.data.feature_files import SUFFIX, TASK, files_of, find, read_features
@@ -29,7 +30,7 @@ from scenarios.data.npz import Array
 from scenarios.user_code import USER_DATA, unregistered
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@immutable(eq=False)
 class Dataset:
     """A classification data set: inputs (N, ...) and labels (N,) from 0 to K - 1.
 
@@ -48,8 +49,8 @@ class Dataset:
 
     name: str
     classes: int
-    train: Examples[Any]
-    test: Examples[Any]
+    train: AnyExamples
+    test: AnyExamples
 
     def __post_init__(self) -> None:
         for split, examples in (("training", self.train), ("test", self.test)):
@@ -215,19 +216,19 @@ def standardized(data: Dataset) -> Dataset:
     return replace(data, train=train, test=test)
 
 
-def _of_each(split: Examples[Any], part: slice) -> Examples[Any]:
+def _of_each(split: AnyExamples, part: slice) -> AnyExamples:
     """Return that part of the examples of each class, in the order of the split."""
     return split.part(torch.cat([group[part] for group in _groups(split)]).sort().values)
 
 
-def _groups(split: Examples[Any]) -> Iterator[Tensor]:
+def _groups(split: AnyExamples) -> Iterator[Tensor]:
     """Yield the indices (n,) of the examples of each class, in each task if they have tasks."""
     tasks = torch.zeros_like(split.y) if split.task is None else split.task
     for task, label in torch.stack([tasks, split.y]).unique(dim=1).T:
         yield ((tasks == task) & (split.y == label)).nonzero().squeeze(1)
 
 
-def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
+def read_user_data(entry: DataEntry) -> tuple[AnyExamples, AnyExamples]:
     """Call a user's data function and return its training and test data.
 
     A list of (train, test) pairs, one per task, becomes examples with task ids. The function sees
@@ -274,7 +275,7 @@ def read_user_data(entry: DataEntry) -> tuple[Examples[Any], Examples[Any]]:
         return match_inputs(*splits)
 
 
-def in_order(split: Examples[Any], class_order: Sequence[int]) -> Examples[Any]:
+def in_order(split: AnyExamples, class_order: Sequence[int]) -> AnyExamples:
     """Return the examples of some classes, labeled by the position of their class in the order.
 
     Args:

@@ -46,8 +46,10 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
     """
     if folder is None:
         layout = f"with {_files(name)[0]} and so on, as torchvision lays them out"
-        remedy = f"pass --data DIR (or set PROBE_DATA) {layout}; --download fetches them"
-        raise InputError(f"{name} needs a data folder: {remedy}")
+        raise InputError(
+            f"{name} needs a data folder: "
+            f"pass --data DIR (or set PROBE_DATA) {layout}; --download fetches them"
+        )
     try:
         return {split: _read(name, folder, split, download) for split in _SPLITS}
     except _BROKEN as error:

@@ -15,7 +15,6 @@ import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -28,6 +27,7 @@ from probe.by_layer.measurement import REWOUND, Key
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten, described, no_exit
+from probe.immutable import immutable
 from probe.locks import Locked, is_locked
 from probe.results.job import is_finished, measure_job
 from probe.results.run_directory import store_of
@@ -35,7 +35,7 @@ from probe.values.allocation import CacheSettings
 from scenarios.study.plan import Loader
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Work:
     """Everything that a process needs to do any job of a plan, as plain data.
 
@@ -89,7 +89,7 @@ class Work:
         return is_locked(self.root / "jobs" / job.name)
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class Ended:
     """The event that an attempt to do a job has ended.
 

@@ -6,7 +6,6 @@ must take the data, and each budget of exemplars must suffice for the classes. A
 each task suffice, as only shapes and sizes matter.
 """
 
-import hashlib
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -25,6 +24,7 @@ from probe.by_layer.networks import Source
 from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, probing_fields
 from probe.errors import InputError, located
 from probe.examples import Examples
+from probe.files import sha256
 from probe.metrics.task_predictions import share_classes
 from probe.results.precision import resolve_precision
 from probe.retrain import SAMPLE
@@ -212,7 +212,7 @@ def network_source_of(study: Study) -> str | None:
     model = build_model(entry.name, entry.build)
     classes = source_hash(*{type(module) for module in model.modules()})
     parts = source_of("network", entry.name), classes, tensor_hash(model.state_dict())
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
+    return sha256(repr(parts))
 
 
 def refuse_misfits(study: Study, scenario: Scenario) -> None:

@@ -16,6 +16,7 @@ from probe.by_layer.probing import StrictModel
 from probe.errors import InputError
 from probe.tasked_examples import check_tasks
 from probe.tasks import MOST, Scenario
+from probe.validation import PositiveInt
 from scenarios import streams
 from scenarios.data import datasets
 from scenarios.user_code import USER_DATA, unregistered
@@ -91,13 +92,13 @@ class ScenarioSpec(StrictModel):
 
     kind: Literal[_VAN_DE_VEN, _KEMKER] = "class-incremental"
     data: Annotated[tuple[str, ...], BeforeValidator(_data_sets)]
-    train_limit: StrictInt | None = Field(default=None, ge=1)
-    test_limit: StrictInt | None = Field(default=None, ge=1)
-    validation: StrictInt | None = Field(default=None, ge=1)
+    train_limit: PositiveInt | None = None
+    test_limit: PositiveInt | None = None
+    validation: PositiveInt | None = None
     standardize: bool = False
-    classes_per_task: StrictInt | None = Field(default=None, ge=1)
+    classes_per_task: PositiveInt | None = None
     tasks: tuple[tuple[StrictInt, ...], ...] | None = Field(default=None, min_length=1)
-    base: StrictInt | None = Field(default=None, ge=1)
+    base: PositiveInt | None = None
     shift: Literal["rotate", "permute", "classes"] | None = None
     angles: tuple[Annotated[float, Field(allow_inf_nan=False)], ...] = ()
     sessions: StrictInt = Field(default=10, ge=2, le=MOST)

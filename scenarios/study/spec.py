@@ -198,14 +198,19 @@ class Study(StrictModel):
         for name, settings in self.learners.items():
             # Tables and figures know the controls by their names.
             if name != settings.kind and {name, settings.kind} & {*CONTROLS}:
-                problem = f"{name!r} has kind {settings.kind!r}"
-                raise InputError(f"learners: {problem}: a control is named after its kind")
+                raise InputError(
+                    f"learners: {name!r} has kind {settings.kind!r}: "
+                    "a control is named after its kind"
+                )
             kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
             is_set = "loss_classes" in settings.model_fields_set
             if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):
                 if loss is None or "task" not in get_args(loss.annotation):
-                    problem = 'it has no loss_classes = "task", which task-incremental needs'
-                    raise InputError(f"learners.{name}: {problem}: leave it out or change the kind")
+                    raise InputError(
+                        f"learners.{name}: "
+                        'it has no loss_classes = "task", which task-incremental needs: '
+                        "leave it out or change the kind"
+                    )
                 self.learners[name] = settings.model_copy(update={"loss_classes": "task"})
             if kind.task_aware or self.scenario.task_aware:
                 needs = f"learners.{name}: only the task's classes compete, so it needs the task id"

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from probe.rewinding.parts import OUTPUT
 from probe.rewinding.estimates import Position, Study
+from probe.rewinding.parts import OUTPUT
 from tests.laws.trained import T, X, Y, compared, of_classes, options, trained
 
 OLD = of_classes((X, Y), range(8))

@@ -21,8 +21,9 @@ class TaskCounter:
 
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
         if not isinstance(recorder, Recorder):
-            got = type(recorder).__name__
-            raise InputError(f"a plugin takes a probe.Recorder, got {got}: make one first")
+            raise InputError(
+                f"a plugin takes a probe.Recorder, got {type(recorder).__name__}: make one first"
+            )
         super().__init__()
         self.recorder = recorder
         self.learned = learned

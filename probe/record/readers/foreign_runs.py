@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal
@@ -12,13 +12,15 @@ from torch import Tensor
 
 from probe.errors import InputError
 from probe.files import make_folder
+from probe.immutable import immutable
+from probe.metrics.task_predictions import TaskClasses
 from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import network_file, offline_file
 from probe.record.state_files import NEVER, keep_tensors, load_state
 
 
-@dataclass(frozen=True, kw_only=True)
+@immutable
 class ForeignRuns:
     """Runs of another framework, in the files that it wrote.
 
@@ -35,7 +37,7 @@ class ForeignRuns:
     files: Mapping[Run, Mapping[int, Path]]
     load: Callable[[Path], Mapping[str, Tensor]] = load_state
     offline: Mapping[int, Path] = field(default_factory=dict)
-    tasks: tuple[tuple[int, ...], ...] | None = None
+    tasks: TaskClasses | None = None
     class_order: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -201,7 +203,7 @@ def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int
     return {name: shapes[name] for name in expected}
 
 
-def consecutive_tasks(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def consecutive_tasks(sizes: Sequence[int]) -> TaskClasses:
     """Return tasks with these numbers of outputs, numbered consecutively.
 
     >>> consecutive_tasks([2, 1])

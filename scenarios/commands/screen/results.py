@@ -120,7 +120,7 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
             rows = (*of_features, a.get(learner), f.get(learner))
             if any(rows):
                 lines.append((learner, *map(mean_and_interval, rows)))
-        show_sheet(console, Sheet(title="", columns=["learner", *features, "A", "F"], lines=lines))
+        show_sheet(console, Sheet(columns=["learner", *features, "A", "F"], lines=lines))
 
 
 def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) -> None:
@@ -155,7 +155,7 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
             cells.append("-" if spent is None else f"{spent:.1f}")
             lines.append((learner, *cells))
         columns = ["learner", "base", "new", "all", "MB", "seconds"]
-        show_sheet(console, Sheet(title="", columns=columns, lines=lines))
+        show_sheet(console, Sheet(columns=columns, lines=lines))
 
 
 def _rows_by(table: pd.DataFrame, *columns: str) -> dict[Any, Any]:

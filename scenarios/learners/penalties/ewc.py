@@ -16,7 +16,12 @@ from probe.seeding import global_stream
 from probe.tasks import Task
 from probe.validation import FromZero, PositiveInt
 from scenarios.learners.continual import ContinualSettings
-from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic
+from scenarios.learners.penalties.quadratic import (
+    PenalizedLearner,
+    Quadratic,
+    trained_parameters,
+    zeros_for,
+)
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 """A function of scores (B, K) and labels (B,): the mean of -log p(y|x)."""
@@ -127,7 +132,7 @@ def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> Named:
     per_example = sum(p.numel() for p in _outside(model, dense).values())
     numbers = _NUMBERS_ON_CPU if examples.y.device.type == "cpu" else _NUMBERS
     chunk = min(_LARGEST_CHUNK, max(1, numbers // max(per_example, 1)))
-    sums = {name: torch.zeros_like(p) for name, p in _trained(model).items()}
+    sums = zeros_for(trained_parameters(model))
     for x, y in zip(examples.x.split(chunk), examples.y.split(chunk), strict=True):
         # A copy: a model may write into its input.
         for name, squares in _squares(model, loss, x.clone(), y, dense).items():
@@ -138,8 +143,8 @@ def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> Named:
 @torch.enable_grad()
 def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> Named:
     """Return the sum over examples of the squared gradients, one by one."""
-    trained = _trained(model)
-    sums = {name: torch.zeros_like(p) for name, p in trained.items()}
+    trained = trained_parameters(model)
+    sums = zeros_for(trained)
     for x, y in zip(examples.x.split(1), examples.y.split(1), strict=True):
         value, parameters = loss(model(x.clone()), y), list(trained.values())
         # A branch that this example does not take has zeros.
@@ -222,11 +227,9 @@ def _unlike(scores: Tensor, y: Tensor) -> Tensor:
     return (scores * torch.arange(1, scores.shape[1] + 1, device=scores.device).sqrt()).sum()
 
 
-def _trained(model: nn.Module) -> Named:
-    return {name: p for name, p in model.named_parameters() if p.requires_grad}
-
-
 def _outside(model: nn.Module, dense: Dense) -> Named:
     """Return the trained parameters outside the dense layers, detached."""
     closed = {id(p) for layer in dense.values() for p in layer.parameters()}
-    return {name: p.detach() for name, p in _trained(model).items() if id(p) not in closed}
+    return {
+        name: p.detach() for name, p in trained_parameters(model).items() if id(p) not in closed
+    }

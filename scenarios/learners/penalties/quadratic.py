@@ -104,6 +104,16 @@ class Quadratic:
         return Quadratic(importance, anchor, constant)
 
 
+def trained_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters of a model that are trained, by name."""
+    return {name: p for name, p in model.named_parameters() if p.requires_grad}
+
+
+def zeros_for(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return zeros in the form of each tensor, by name."""
+    return {name: torch.zeros_like(tensor) for name, tensor in tensors.items()}
+
+
 def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return tensors of parameters, of several kinds, named KIND.PARAMETER.
 

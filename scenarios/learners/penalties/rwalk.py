@@ -12,7 +12,14 @@ from probe.extensions import learner
 from probe.tasks import Task
 from probe.validation import FromZero, PositiveFloat, PositiveInt, Share
 from scenarios.learners.continual import ContinualSettings
-from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic, by_kind, of_kind
+from scenarios.learners.penalties.quadratic import (
+    PenalizedLearner,
+    Quadratic,
+    by_kind,
+    of_kind,
+    trained_parameters,
+    zeros_for,
+)
 from scenarios.learners.penalties.si import PathIntegralLearner
 
 
@@ -68,8 +75,8 @@ class EwcOnline(PenalizedLearner):
     def begin(self, task: Task) -> None:
         super().begin(task)
         self._steps = 0
-        trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
-        fishers = self.fisher or {n: torch.zeros_like(p) for n, p in trained.items()}
+        trained = trained_parameters(self.model)
+        fishers = self.fisher or zeros_for(trained)
         # A copy: the Fisher of the penalty must not move. Not of layers that are now frozen, whose
         # Fisher would go on counting where all are normalized by its extremes.
         self.fisher = {n: fishers[n].clone() for n in trained}
@@ -167,7 +174,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        self._new = {name: torch.zeros_like(fisher) for name, fisher in self.fisher.items()}
+        self._new = zeros_for(self.fisher)
 
     def after_step(self, model: nn.Module) -> None:
         super().after_step(model)

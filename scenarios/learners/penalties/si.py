@@ -10,7 +10,12 @@ from probe.extensions import learner
 from probe.tasks import Task
 from probe.validation import FromZero, PositiveFloat
 from scenarios.learners.continual import ContinualSettings
-from scenarios.learners.penalties.quadratic import PenalizedLearner, Quadratic
+from scenarios.learners.penalties.quadratic import (
+    PenalizedLearner,
+    Quadratic,
+    trained_parameters,
+    zeros_for,
+)
 
 
 class SiSettings(ContinualSettings):
@@ -42,11 +47,11 @@ class PathIntegralLearner(PenalizedLearner):
 
     def begin(self, task: Task) -> None:
         super().begin(task)
-        self._trained = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
+        self._trained = trained_parameters(self.model)
         self._before = {n: p.detach().clone() for n, p in self._trained.items()}
         self._start = {n: before.clone() for n, before in self._before.items()}
-        self._gradient = {n: torch.zeros_like(before) for n, before in self._before.items()}
-        self.drop = {n: torch.zeros_like(before) for n, before in self._before.items()}
+        self._gradient = zeros_for(self._before)
+        self.drop = zeros_for(self._before)
 
     @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:

@@ -4,8 +4,6 @@ The tables are read once, and each figure is drawn by a module of `figures.kinds
 keeps the hashes of the tables: the figures are redrawn only if these change.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -135,7 +133,7 @@ class Plot:
 
 
 def _write(
-    folder: Path, figures: Mapping[str, tuple[Figure, str]], formats: Sequence[str], font: str
+    folder: Path, figures: "Mapping[str, tuple[Figure, str]]", formats: Sequence[str], font: str
 ) -> list[Path]:
     """Write figures and their captions; return the paths."""
     from figures import style
@@ -156,8 +154,7 @@ def _table_hashes(run_directory: Path) -> dict[str, Any]:
     for field in fields(StudyTables):
         hashes[field.name] = None
         with suppress(OSError):
-            table = table_file(run_directory, field.name).read_bytes()
-            hashes[field.name] = sha256(table)
+            hashes[field.name] = sha256(table_file(run_directory, field.name).read_bytes())
     return hashes
 
 

@@ -123,7 +123,8 @@ def mean_over(rows: pd.DataFrame) -> str:
 
     Networks are named where intervals speak of these, and not of a way of training.
     """
-    least, most = min(rows["seeds"]), max(rows["seeds"])
+    least = min(rows["seeds"])
+    most = max(rows["seeds"])
     thing = "network" if _of_networks(rows) else "seed"
     if most == 1:
         return f"One {thing}"
@@ -229,7 +230,8 @@ def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
     Yields:
         The sentences.
     """
-    rows, errors = tables.measurements, tables.seed_errors
+    rows = tables.measurements
+    errors = tables.seed_errors
     if several := [f"{name}s" for name, count in _counts(rows).items() if count > 1]:
         yield f"{what} are means over {together(several)}"
     if errors:

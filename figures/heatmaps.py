@@ -108,9 +108,14 @@ def fit_maps(page: Page, grid: Sequence[Axes], blocks: Sequence[Block]) -> Figur
         grid: The panels that `draw_maps` returned.
         blocks: The maps of each block, as they were passed to it.
     """
-    size, maps = _size(page, blocks), [view for block in blocks for _, view in block]
-    labels = (page.tables.position_label, "Layer")
-    figure = page.fit(grid, labels, height=size.height, width=size.width)
+    size = _size(page, blocks)
+    maps = [view for block in blocks for _, view in block]
+    figure = page.fit(
+        grid,
+        (page.tables.position_label, "Layer"),
+        height=size.height,
+        width=size.width,
+    )
     most = max(len(view.rows) for view in maps)
     for axes, view in zip(grid, maps, strict=True):
         if page.axes is None:
@@ -126,7 +131,8 @@ def _size(page: Page, blocks: Sequence[Block]) -> _Size:
     maps = [view for block in blocks for _, view in block]
     most = max(map(len, blocks))
     tasks, layers = (max(len(getattr(view, of)) for view in maps) for of in ("columns", "rows"))
-    few, scale = tasks <= MOST_ANNOTATED + 1, page.scale
+    few = tasks <= MOST_ANNOTATED + 1
+    scale = page.scale
     room = page.max_width - _beside(page, maps)
     # Cells as large as is easily read or, if the page is then too short, as is just legible.
     for wide, high in ((0.4, 0.2), (0.32, 0.18), (0.25, 0.15), (0.25, 0.12)):
@@ -137,8 +143,13 @@ def _size(page: Page, blocks: Sequence[Block]) -> _Size:
         if fits := rows * (height + _AROUND) < _PAGE:
             break
     width = min(width, room / columns)
-    legible = few and high >= 0.15 and page.legible(tasks, layers)
-    return _Size(columns, width, height, fits, legible)
+    return _Size(
+        columns,
+        width,
+        height,
+        fits,
+        few and high >= 0.15 and page.legible(tasks, layers),
+    )
 
 
 def _beside(page: Page, maps: Sequence[HeatMap]) -> float:

@@ -60,17 +60,26 @@ def plot_means(
         joined: Whether a line runs through the markers.
     """
     if "low" in rows:
-        means, ends = rows["value"], [rows["value"] - rows["low"], rows["high"] - rows["value"]]
+        means = rows["value"]
+        ends = [rows["value"] - rows["low"], rows["high"] - rows["value"]]
     else:
-        means, ends = rows["mean"], [half_widths(rows)] * 2
+        means = rows["mean"]
+        ends = [half_widths(rows)] * 2
     if scale == 100:
         ends = [np.minimum(end, room) for end, room in zip(ends, (means, 1 - means), strict=True)]
     # matplotlib draws no bar of negative length, as rounding can make one.
     bars = np.maximum(scale * np.array(ends), 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
     xerr, yerr = (None if np.isnan(ends).all() else np.asarray(ends) for ends in (x_bars, bars))
-    positions, heights, color = np.asarray(x, float), scale * means.to_numpy(), appearance.color
-    drawn = axes.errorbar(positions, heights, yerr, xerr, color=color, elinewidth=0.9, capthick=0.9)
+    drawn = axes.errorbar(
+        np.asarray(x, float),
+        scale * means.to_numpy(),
+        yerr,
+        xerr,
+        color=appearance.color,
+        elinewidth=0.9,
+        capthick=0.9,
+    )
     line = dress(drawn.lines[0], appearance, joined=joined)
     # A marker at each of many points would hide the line.
     line.set_markevery(1 + len(rows) // MOST_BARRED)
@@ -201,7 +210,8 @@ def dress(
         size: The size of the markers, in points.
         joined: Whether the line runs through its markers.
     """
-    color, filled = appearance.color, appearance.filled
+    color = appearance.color
+    filled = appearance.filled
     line.set(
         color=color,
         linestyle=appearance.line if joined else "none",

@@ -111,7 +111,8 @@ def layer_map(
     features = list(layers["feature"].unique())
     by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
     positions = [*sorted(set(layers["task_position"].dropna())), None]
-    cells, lines = [], []
+    cells = []
+    lines = []
     for feature in features:
         of_positions = [
             {q: by_key[key] for q in quantities if (key := (feature, position, q)) in by_key}

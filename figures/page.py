@@ -83,10 +83,10 @@ class Page:
         Spare appearances are given as if all learners were drawn. Requested learners are in the
         requested order.
         """
-        drawn, labels = set(learners), self.options.labels
+        drawn = set(learners)
         looks = learner_appearances([*drawn, *self.all_learners])
         return {
-            name: replace(looks[name], label=labels.get(name, looks[name].label))
+            name: replace(looks[name], label=self.options.labels.get(name, looks[name].label))
             for name in dict.fromkeys((*(self.options.learners or ()), *looks))
             if name in drawn
         }
@@ -111,7 +111,8 @@ class Page:
             readouts: The readouts that are drawn, see `captions.doubts`.
         """
         names = {name: self.display_name(name) for name in learners}
-        rows, in_notes = self.tables.measurements, names
+        rows = self.tables.measurements
+        in_notes = names
         if kinds:
             of_kinds = where(self.tables.learners, kind=names)
             in_notes = dict(zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True))
@@ -213,7 +214,8 @@ class Page:
             title: The meaning of points and bars; with a user's axes only the caption states it.
             joined: Whether appearances are shown with their lines.
         """
-        figure, keys = self.figure, lines.keys(entries, joined=joined)
+        figure = self.figure
+        keys = lines.keys(entries, joined=joined)
         length = None if any(key.get_linestyle() != "None" for key in keys) else 1
         room = 0.97 * figure.bbox.width
         title = layout.filled(figure, title, room, "legend.title_fontsize")
@@ -324,8 +326,10 @@ class Page:
             square: Whether panels are as high as wide in a figure of a requested width; other
                 figures have the same height whatever the width.
         """
-        figure, fixed = self.figure, self.options.width is not None
-        width, square = 0 if fixed else width, fixed and square
+        figure = self.figure
+        fixed = self.options.width is not None
+        width = 0 if fixed else width
+        square = fixed and square
         label_along = (figure.supxlabel, figure.supylabel)
         texts = [(label_along[k](text), k) for k, text in enumerate(axis_labels) if text]
         rows, columns = grid[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
@@ -336,9 +340,8 @@ class Page:
         # Once would do if the texts around the panels did not depend on the size of the figure.
         for _ in range(8 if square else 4):
             layout.arrange(figure)
-            box = grid[0].get_position(original=True)
             inches = figure.get_size_inches()
-            panel_width, panel_height = box.size * inches
+            panel_width, panel_height = grid[0].get_position(original=True).size * inches
             wider = columns * (width - panel_width) if width else 0.0
             higher = rows * ((panel_width if square else height) - panel_height)
             size = inches[0] + wider, inches[1] + higher
@@ -377,15 +380,12 @@ class Page:
             legend.set_bbox_to_anchor((0, 0, 1, top), figure.transFigure)
         line.set_y(1 - 0.04 / (height + more))
 
-    def name_ticks(
-        self, grid: Sequence[Axes], names: Sequence[Mapping[Any, str]], *, upright: bool = False
-    ) -> None:
+    def name_ticks(self, grid: Sequence[Axes], names: Sequence[Mapping[Any, str]]) -> None:
         """Write names below the x axes, and turn those that would touch.
 
         Args:
             grid: The axes of all panels.
             names: The names of the ticks of each panel by their position; "" = only a tick.
-            upright: Whether names that are turned are upright even if they are few.
         """
         for axes, name_of in zip(grid, names, strict=True):
             axes.set_xticks(list(name_of), list(name_of.values()))
@@ -396,8 +396,8 @@ class Page:
             labels = [label for label in axes.get_xticklabels() if label.get_text()]
             boxes = [label.get_window_extent() for label in labels]
             if any(box.x1 + gap > after.x0 for box, after in pairwise(boxes)):
-                many = upright or len(axes.get_xticks()) > 16
-                rotation, va = (90, "center") if many else (40, "top")
+                is_upright = len(axes.get_xticks()) > 16
+                rotation, va = (90, "center") if is_upright else (40, "top")
                 for label in labels:
                     label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
 

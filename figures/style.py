@@ -48,7 +48,8 @@ def house_style(font_size: float | None = None, font: str = "") -> Iterator[None
     Raises:
         InputError: The font is not installed.
     """
-    scale, font_settings = (font_size or LABELS) / LABELS, _font(font)
+    scale = (font_size or LABELS) / LABELS
+    font_settings = _font(font)
     with matplotlib.rc_context():
         matplotlib.rc_file(Path(__file__).with_name("house.mplstyle"))
         matplotlib.rcParams.update({k: scale * size for k, size in _SIZES.items()} | font_settings)

@@ -44,8 +44,8 @@ class UserAxes(Page):
         """Return whether numbers of three digits fit in the cells of that many columns and rows."""
         layout.arrange(self.figure)
         digit = digits_size() * self.figure.dpi / 72
-        width, height = self.axes.bbox.width / columns, self.axes.bbox.height / rows
-        return width > 2.1 * digit and height > 1.2 * digit
+        box = self.axes.bbox
+        return box.width / columns > 2.1 * digit and box.height / rows > 1.2 * digit
 
     def blocks(
         self, titles: Sequence[Sequence[str]], *arguments: object, **options: object
@@ -62,7 +62,8 @@ class UserAxes(Page):
 
     def _panel_index(self, titles: Sequence[str]) -> int:
         """Return the index of the panel to draw into the axes."""
-        panel, count = self.options.panel, len(titles)
+        panel = self.options.panel
+        count = len(titles)
         if panel in titles:
             return titles.index(str(panel))
         if isinstance(panel, int) and 1 <= panel <= count:
@@ -109,7 +110,8 @@ class UserAxes(Page):
             if text := axis_labels[k]:
                 label = axis.set_label_text(text)
                 layout.arrange(self.figure)
-                length, room = label.get_window_extent().size[k], 0.85 * self.axes.bbox.size[k]
+                length = label.get_window_extent().size[k]
+                room = 0.85 * self.axes.bbox.size[k]
                 if length > room and "\n" not in text:
                     label.set_text(fill(text, max(8, int(len(text) * room / length))))
             # The legend takes from the room that there is along y.

@@ -1,7 +1,5 @@
 """Labeled examples: tensors in memory, or any object that gives rows by index."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -67,12 +65,13 @@ class Examples(Labeled, Generic[X]):
         check_value(self.y, "y")
         if len(tensors(self.x)[0]) != len(self.y):
             raise InputError(f"x and y differ in length: got x {kinds(self.x)}, y {kinds(self.y)}")
-        task, expected = cast(Any, self.task), kinds(self.y)
+        task = cast(Any, self.task)
+        expected = kinds(self.y)
         got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
         if task is not None and (got != expected or task.device.type == "meta"):
             raise InputError(f"`task` must be a tensor {expected}, got {got}: use torch.as_tensor")
 
-    def changed(self, **fields: Any) -> AnyExamples:
+    def changed(self, **fields: Any) -> "AnyExamples":
         """Return the examples with some fields replaced, without checking that they fit."""
         examples: AnyExamples = object.__new__(Examples)
         vars(examples).update({**vars(self), **fields})
@@ -90,7 +89,7 @@ class Examples(Labeled, Generic[X]):
         budget: int | None = None,
         scratch: str | PathLike[str] | None = None,
         progress: bool = True,
-    ) -> AnyExamples:
+    ) -> "AnyExamples":
         """Read examples from a data set or loader of torch, Avalanche or Hugging Face.
 
         Each item is a pair (x, y) of one example, or of a batch if it comes from a DataLoader: x as
@@ -127,46 +126,46 @@ class Examples(Labeled, Generic[X]):
         x, y = read(data, limit, label, columns, item, budget, scratch, progress)
         return Examples(x, y) if y.ndim == 1 else Examples(x, *y.T.contiguous())
 
-    def shared(self) -> Examples[X]:
+    def shared(self) -> "Examples[X]":
         """Return the same examples, of whose large inputs any parts share the memory."""
         parts = tensors(self.x)
         if not _are_large(parts) or any(isinstance(x, FileRows) for x in parts):
             return self
         return self.changed(x=mapped(self.x, FileRows.of))
 
-    def take(self, indices: Tensor) -> Examples[X]:
+    def take(self, indices: Tensor) -> "Examples[X]":
         """Return the n examples at `indices` (n,), int64 from 0, in that order."""
         return self._with_rows(gather(self.x, indices), indices)
 
-    def part(self, indices: Tensor) -> Examples[X]:
+    def part(self, indices: Tensor) -> "Examples[X]":
         """Return the examples as `take` does; inputs in a mapped file stay there."""
         x = mapped(self.x, lambda x: x.at(indices) if isinstance(x, FileRows) else x[indices])
         return self._with_rows(x, indices)
 
-    def _with_rows(self, x: Value, indices: Tensor) -> Examples[X]:
+    def _with_rows(self, x: Value, indices: Tensor) -> "Examples[X]":
         task = None if self.task is None else self.task.index_select(0, indices)
         return self.changed(x=x, y=self.y.index_select(0, indices), task=task)
 
-    def of_classes(self, classes: Iterable[int]) -> Examples[X]:
+    def of_classes(self, classes: Iterable[int]) -> "Examples[X]":
         """Return the examples whose label is one of `classes`, in their present order."""
         wanted = torch.tensor(sorted(classes), dtype=torch.int64, device=self.y.device)
         return self.part(torch.isin(self.y, wanted).nonzero().squeeze(1))
 
-    def of_task(self, number: int) -> Examples[X]:
+    def of_task(self, number: int) -> "Examples[X]":
         """Return the examples of a task, in their present order, without its number."""
         if self.task is None:
             raise InputError("the examples have no task: give Examples(x, y, task)")
         return self.part((self.task == number).nonzero()[:, 0]).changed(task=None)
 
-    def to(self, device: torch.device) -> Examples[X]:
+    def to(self, device: torch.device) -> "Examples[X]":
         """Return the same examples on `device`, detached from any gradient.
 
         Inputs that take more than an eighth of a GPU's free memory stay where they are, and batches
         of them are copied to the GPU when they are used.
         """
-        y, task = self.y.to(device), None if self.task is None else self.task.to(device)
+        y = self.y.to(device)
         x = mapped(self.x, lambda tensor: _moved(tensor.detach(), y.device))
-        return self.changed(x=x, y=y, task=task)
+        return self.changed(x=x, y=y, task=None if self.task is None else self.task.to(device))
 
 
 AnyExamples = Examples[Any]

@@ -4,8 +4,6 @@ A decorator only marks: nothing is registered until a study loads the file, as b
 `probe run study.toml --load mynets.py`. Learners: `scenarios.learners.catalog.learner`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -56,10 +54,10 @@ class NetworkEntry(Entry):
         draws: Whether build() draws fresh weights, in place of a recipe's rule.
     """
 
-    build: Callable[..., nn.Module]
+    build: "Callable[..., nn.Module]"
     features: tuple[str, ...] | None = None
-    output: Output = None
-    call: Call | None = None
+    output: "Output" = None
+    call: "Call | None" = None
     draws: bool = True
 
 
@@ -80,7 +78,7 @@ class DataEntry(Entry):
 class MetricEntry(Entry):
     """A user's metric by its name: score(R) returns a number for an accuracy matrix R (T+1, T)."""
 
-    score: Callable[[AccuracyMatrix], float]
+    score: "Callable[[AccuracyMatrix], float]"
 
 
 @immutable
@@ -113,8 +111,8 @@ def network(
     name: str,
     *,
     features: tuple[str, ...] | list[str] | None = None,
-    output: Output = None,
-    call: Call | None = None,
+    output: "Output" = None,
+    call: "Call | None" = None,
 ) -> Callable[[Marked], Marked]:
     """Mark a function or class that makes a network, called without arguments.
 

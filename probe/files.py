@@ -161,7 +161,8 @@ def check_hash(path: Path) -> None:
         InputError: The table has changed since it was written.
         OSError: The file cannot be read.
     """
-    content, name = content_of(path), path.name.removesuffix(".gz")
+    content = content_of(path)
+    name = path.name.removesuffix(".gz")
     recorded = recorded_hashes(path.parent).get(name)
     content = gzip.decompress(content) if recorded and name != path.name else content
     if recorded and sha256(content) != recorded:

@@ -47,8 +47,13 @@ def group_room(
         if not controllers:
             yield from _room(root, path, "memory.max", "memory.current", "inactive_file")
         elif "memory" in controllers.split(","):
-            names = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-            yield from _room(root / "memory", path, *names)
+            yield from _room(
+                root / "memory",
+                path,
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+                "total_inactive_file",
+            )
 
 
 def _room(root: Path, path: str, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
@@ -118,9 +123,10 @@ class MappedRows:
                     os.posix_fallocate(file.fileno(), 0, size)
                 self._map = mmap.mmap(file.fileno(), size)
         except OSError as error:
-            remedy = "give another folder, by scratch= or TMPDIR"
-            text = f"cannot keep values in {folder} ({error.strerror}): {remedy}"
-            raise NotWritten(text) from None
+            raise NotWritten(
+                f"cannot keep values in {folder} ({error.strerror}): "
+                "give another folder, by scratch= or TMPDIR"
+            ) from None
         self.rows: Tensor = torch.frombuffer(self._map, dtype=dtype).view(n, width)
 
     def index_select(self, dim: int, indices: Tensor) -> Tensor:
@@ -191,9 +197,13 @@ class FileRows(Tensor):
             places = torch.stack([torch.zeros_like(indices), indices])
         shape = sources[0].shape[1:] if form is None else form.shape[1:]
         dtype = torch.float32 if form is None else form.dtype
-        size, device = (places.shape[1], *shape), device or torch.device("cpu")
+        size = (places.shape[1], *shape)
+        device = device or torch.device("cpu")
         rows: Self = Tensor._make_wrapper_subclass(cls, size, dtype=dtype, device=device)
-        rows.sources, rows.places, rows.finite, rows.form = tuple(sources), places, finite, form
+        rows.sources = tuple(sources)
+        rows.places = places
+        rows.finite = finite
+        rows.form = form
         return rows
 
     @classmethod
@@ -292,8 +302,13 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     numbers = [b.places.new_tensor([[*sources].index(id(s)) for s in b.sources]) for b in blocks]
     pairs = zip(numbers, blocks, strict=True)
     places = torch.cat([torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1)
-    finite = all(block.finite for block in blocks)
-    return FileRows([*sources.values()], places, finite, forms[0], parts[0].device)
+    return FileRows(
+        [*sources.values()],
+        places,
+        all(block.finite for block in blocks),
+        forms[0],
+        parts[0].device,
+    )
 
 
 _aten = torch.ops.aten

@@ -1,7 +1,5 @@
 """The model: the way to call a network and to make a new one."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -145,7 +143,7 @@ class Model:
         return self.build or cast(Fresh, self.fresh)
 
     @classmethod
-    def coerce(cls, networks: Networks | Model) -> Model:
+    def coerce(cls, networks: "Networks | Model") -> "Model":
         """Return the caller's argument as a Model."""
         return networks if isinstance(networks, Model) else cls(networks)
 

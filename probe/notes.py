@@ -152,7 +152,8 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
     Returns:
         The notes.
     """
-    notes, present = [], [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
+    notes = []
+    present = [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
     trained, tested = (set.union(*half) for half in zip(*present, strict=True))
     if lacking := sorted(set(range(classes)) - trained):
         without = "training examples, and cannot be learned downstream of any feature"

@@ -1,7 +1,5 @@
 """The protocol for one model: retrain downstream of each feature, and count the predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -137,7 +135,7 @@ def retrain_each(
     test: AnyExamples,
     classes: int,
     how: RetrainSettings,
-) -> Iterator[Retrained]:
+) -> "Iterator[Retrained]":
     """Yield each feature with the predictions of its partially retrained model, once it is done.
 
     All cuts are made and checked before the first training; one pass over the data computes the
@@ -160,7 +158,8 @@ def retrain_each(
     train, test = match_inputs(train, test)
     if isinstance(features, Cuts):
         train, test = (_arranged(half, features, called) for half in (train, test))
-    train, test = train.to(device), test.to(device)
+    train = train.to(device)
+    test = test.to(device)
     sample = varied(test.x, SAMPLE)
     check_fresh(fresh, unwrapped(called.network))
     if isinstance(features, Cuts):
@@ -316,10 +315,15 @@ class Protocol:
         # With early stopping, nobody knows beforehand what half is.
         half = 0 if how.recipe.patience else 1 / 2
         *earlier, last = sorted({n for e in budgets.values() for n in (int(half * e), e)} - {0})
-        recipe, recorder = recipes[max(recipes)], HistoryRecorder(earlier)
+        recorder = HistoryRecorder(earlier)
         with located(f"retraining from {name!r}"), explained(self.train.x):
-            generator = stream(how.seed, "retrain", name)
-            fit(tail, Labeled(values[0].pop(name), self.train.y), recipe, generator, recorder)
+            fit(
+                tail,
+                Labeled(values[0].pop(name), self.train.y),
+                recipes[max(recipes)],
+                stream(how.seed, "retrain", name),
+                recorder,
+            )
         cut_notes += notes.of_unchanged(parameters, before)
         predicted = {last: tested()}
         for epochs in reversed(earlier):
@@ -394,12 +398,12 @@ def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh
 
 def _check_batches(called: Model, test: AnyExamples) -> None:
     """Raise InputError if the model's output for an example depends on its batch."""
-    network, chance = called.network, every_global_stream(stream(0, "batches"))
+    network = called.network
     test = test.to(device_of(network, test.y.device))
     with (
         mode(network, training=False),
         kept_buffers(network),
-        chance,
+        every_global_stream(stream(0, "batches")),
         explained(test.x),
     ):
         check_outputs(partial(called.model_call, network), test)
@@ -417,7 +421,8 @@ def _arranged(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:
 
 def _logits_shape(facts: CutFacts) -> tuple[int, ...]:
     """Return the shape of the logits; raises InputError unless each example has one row."""
-    shape, examples = facts.logits_shape, facts.examples
+    shape = facts.logits_shape
+    examples = facts.examples
     if shape[:1] != (examples,):
         raise InputError(f"{examples} examples have an output {shape}, not (B, K): pass call=")
     return shape
@@ -428,7 +433,8 @@ def _refuse_untrainable(cut: Cut, few: Value) -> None:
 
     few: one or two examples, at most a batch.
     """
-    name, split = cut.facts.name, cut.split()
+    name = cut.facts.name
+    split = cut.split()
     if not split.trainable:
         return
     chance = global_stream(stream(0, "check"))

@@ -1,7 +1,5 @@
 """The settings of partial retraining, and its result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -125,7 +123,7 @@ class PartialRetraining(ResultBase):
         """
         return np.array([predictions.f1() for predictions in self.measured.values()])
 
-    def measurements(self) -> pd.DataFrame:
+    def measurements(self) -> "pd.DataFrame":
         """Return all measurements, a row for each, as in measurements.csv."""
         from probe.tables.table_file import new_table
 

@@ -83,7 +83,7 @@ class _Code:
     """The user's code that some objects need: syntax of files, versions of distributions."""
 
     def __init__(self) -> None:
-        self.trees: dict[str, Source] = {}
+        self.trees: dict[str, ast.AST] = {}
         self.unread: list[tuple[str, str, ModuleType | None]] = []
         self.metrics: dict[str | None, set[str]] = {}
         self.pieces: dict[str, str] = {}
@@ -141,7 +141,8 @@ class _Code:
             if prefix == "__main__":
                 return
             if (module := sys.modules.get(prefix)) is not None:
-                file, path = _file_of(module), getattr(module, "__path__", None)
+                file = _file_of(module)
+                path = getattr(module, "__path__", None)
             else:
                 specs = (finder.find_spec(prefix, path, None) for finder in sys.meta_path)
                 if (spec := next(filter(None, specs), None)) is None:
@@ -167,7 +168,7 @@ class _Code:
         """Add everything that a user's file reaches: by its text, its names, and its import."""
         tree = self.trees[file]
         package = name if file.endswith("__init__.py") else name.rpartition(".")[0]
-        for imported in set(imported_names(tree, package)) if isinstance(tree, ast.AST) else ():
+        for imported in set(imported_names(tree, package)):
             self._name(imported)
         if module is None:
             return
@@ -178,8 +179,7 @@ class _Code:
             if (origin := _file_of(sys.modules.get(loaded))) and _owner(origin) == "user":
                 self._name(loaded)
         kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        nodes = ast.walk(tree) if isinstance(tree, ast.AST) else ()
-        defined = {node.name for node in nodes if isinstance(node, kinds)}
+        defined = {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
         for value in list(vars(module).values()):
             self._value(value, module.__name__, defined)
 
@@ -261,17 +261,17 @@ def _version(top: str, file: str) -> str:
     return record.parent.name if record else top
 
 
-def _names(tree: Source) -> set[str]:
+def _names(tree: ast.AST) -> set[str]:
     """Return the names that a text uses."""
     names = set[str]()
-    for node in ast.walk(tree) if isinstance(tree, ast.AST) else ():
+    for node in ast.walk(tree):
         match node:
             case ast.Name(id=n) | ast.Attribute(attr=n) | ast.alias(name=n, asname=str()):
                 names.add(n)
     return names
 
 
-def _without(tree: Source, metrics: set[str]) -> Source:
+def _without(tree: ast.AST, metrics: set[str]) -> ast.AST:
     """Return a module without its functions of these names."""
     if not isinstance(tree, ast.Module):
         return tree
@@ -296,15 +296,15 @@ def syntax_hash(source: Source) -> str:
     True
     """
     tree = source if isinstance(source, ast.AST) else parsed(source)
-    return digest(_text(tree) if isinstance(tree, ast.AST) else tree)
+    return digest(tree.value if isinstance(tree, ast.Constant) else _text(tree))
 
 
-def parsed(text: bytes | str) -> Source:
-    """Return the syntax tree of a text, or the text if it does not parse."""
+def parsed(text: bytes | str) -> ast.AST:
+    """Return the syntax tree of a text; of one that does not parse, the text as a constant."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError):
-        return text
+        return ast.Constant(text)
 
 
 def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:

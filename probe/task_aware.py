@@ -109,9 +109,15 @@ def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
             mapped(gather(x, task.new_tensor(rows)), lambda t: t.to(device or t.device))
             for rows in ([0, other], [other])
         )
-        draws, buffers = every_global_stream(stream(0, "check")), kept_buffers(network)
-        with torch.no_grad(), mode(network, training=False), buffers, draws, explained(pair):
-            logits, expected = call(network, pair)[1:], call(network, single)
+        with (
+            torch.no_grad(),
+            mode(network, training=False),
+            kept_buffers(network),
+            every_global_stream(stream(0, "check")),
+            explained(pair),
+        ):
+            logits = call(network, pair)[1:]
+            expected = call(network, single)
         if logits.shape == expected.shape and not logits.allclose(expected, rtol=1e-2, atol=1e-3):
             raise InputError(
                 "`call` takes the task of one example for the whole batch: "
@@ -132,7 +138,8 @@ def append_task(examples: AnyExamples, task: Tensor | int) -> AnyExamples:
     Raises:
         InputError: An input already has the name of the task id.
     """
-    x, numbers = examples.x, torch.full_like(examples.y, task) if isinstance(task, int) else task
+    x = examples.x
+    numbers = torch.full_like(examples.y, task) if isinstance(task, int) else task
     if not isinstance(x, Mapping):
         return examples.changed(x=(*tensors(x), numbers))
     if _TASK in x:

@@ -200,7 +200,8 @@ def _by_number(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExample
     T = len(set().union(*numbers.values()))
     for name, listed in numbers.items():
         if listed != list(range(T)):
-            got, remedy = shorten(str(listed), _LENGTH), "task.unique(return_inverse=True)[1]"
+            got = shorten(str(listed), _LENGTH)
+            remedy = "task.unique(return_inverse=True)[1]"
             raise InputError(f"{name} has task ids {got}, expected 0..{T - 1}: use {remedy}")
     order = _order(tasks, T)
     position = torch.tensor(order, device="cpu").argsort()

@@ -108,7 +108,8 @@ class Scenario:
         Raises:
             InputError: A task has no examples to train or to test on.
         """
-        names, tasks = task_names(examples.classes), []
+        names = task_names(examples.classes)
+        tasks = []
         for split, what in (("train", "training"), ("test", "test")):
             if 0 in (sizes := examples.sizes(split)):
                 name = names[sizes.index(0)]

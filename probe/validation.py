@@ -149,7 +149,8 @@ def message(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
     """
     kind = detail["type"]
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
-        name, key_of_lower = str(detail["loc"][-1]).lower(), {key.lower(): key for key in keys}
+        name = str(detail["loc"][-1]).lower()
+        key_of_lower = {key.lower(): key for key in keys}
         near = get_close_matches(_SHORT.get(name, name), key_of_lower, n=2, cutoff=0.6)
         names = " or ".join(repr(key_of_lower[lower]) for lower in near)
         hint = f"did you mean {names}?" if near else "correct or remove it"

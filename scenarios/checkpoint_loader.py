@@ -99,7 +99,8 @@ class CheckpointLoader:
         Returns:
             The networks.
         """
-        entry, options = USER_NETWORKS[self.network], self.options
+        entry = USER_NETWORKS[self.network]
+        options = self.options
         records = self.recording.records if self.recording else {}
         build = partial(build_model, entry.name, entry.build)
         model = Model(
@@ -144,7 +145,8 @@ def _loaded(
     loader: CheckpointLoader, location: Location, device: torch.device, model: Model
 ) -> tuple[Model, Scenario]:
     """Load the data once per process, however many jobs it does; make a model task-aware."""
-    data, tasks = load(loader.data, location), loader.tasks
+    data = load(loader.data, location)
+    tasks = loader.tasks
     class_order = loader.user_code.class_order
     if loader.recording and loader.recording.reference:
         loader.recording.reference.check(data.train, data.test)

@@ -170,7 +170,9 @@ def cnn3(shape: Sequence[int], classes: int) -> nn.Sequential:
         # Padded by 1 with stride 2, a side is halved and rounded up.
         convolution = nn.Conv2d(channels, width, kernel_size=3, stride=2, padding=1)
         stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU())
-        channels, height, breadth = width, -(-height // 2), -(-breadth // 2)
+        channels = width
+        height = -(-height // 2)
+        breadth = -(-breadth // 2)
     dense = nn.Linear(channels * height * breadth, classes)
     return _chain(**stages, output=nn.Sequential(nn.Flatten(), dense))
 
@@ -254,8 +256,10 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
     stages: dict[str, nn.Module] = {"stem": nn.Sequential(stem, nn.BatchNorm2d(base), nn.ReLU())}
     width = base
     for depth in range(1, 5):
-        out, stride = base * 2 ** (depth - 1), 1 if depth == 1 else 2
-        stages[f"layer{depth}"] = nn.Sequential(_Block(width, out, stride), _Block(out, out, 1))
+        out = base * 2 ** (depth - 1)
+        stages[f"layer{depth}"] = nn.Sequential(
+            _Block(width, out, 1 if depth == 1 else 2), _Block(out, out, 1)
+        )
         width = out
     # Three strides of 2 halve the sides, rounded up.
     height, breadth = (-(-side // 8) // 4 for side in (height, breadth))

@@ -130,7 +130,8 @@ class JobOptions:
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", self.shard)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise InputError(f"--shard expects i/n with i from 1 to n, as 3/8, got {self.shard!r}")
-        number, shards = int(match[1]), int(match[2])
+        number = int(match[1])
+        shards = int(match[2])
         # Every n-th and not a block: slow and fast learners are shared out evenly.
         first, *others = (jobs[(number - 1 + k) % shards :: shards] for k in range(shards))
         return [*first, *(job for other in others for job in reversed(other))]
@@ -174,7 +175,8 @@ class RunOptions(JobOptions):
         super().__post_init__()
         if self.executor is not None and self.executor not in EXECUTORS:
             raise unknown("executor", self.executor, EXECUTORS)
-        for_ray, share = self.executor == "ray", self.gpus_per_job
+        for_ray = self.executor == "ray"
+        share = self.gpus_per_job
         if self.executor == "inline" and self.workers not in (None, 1):
             raise InputError(f"--executor inline has 1 worker, got {self.workers}: use pool")
         if for_ray and self.shard is not None:

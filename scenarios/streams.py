@@ -148,7 +148,8 @@ def rotate(x: Tensor, angle: float) -> Tensor:
     """
     if not angle % 360:
         return x
-    sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+    sine = math.sin(math.radians(angle))
+    cosine = math.cos(math.radians(angle))
     ratio = x.shape[2] / x.shape[3]  # as both axes of the grid go from -1 to 1
     rows = [[cosine, -sine * ratio, 0], [sine / ratio, cosine, 0]]
     theta = torch.tensor([rows], dtype=x.dtype, device=x.device)
@@ -235,7 +236,8 @@ def _transformed(
     data: Dataset, kind: str, transforms: Sequence[tuple[str, Callable[[Tensor], Tensor]]]
 ) -> Scenario:
     """Return a task with all classes for each name and transform of the inputs."""
-    classes, tasks = tuple(range(data.classes)), []
+    classes = tuple(range(data.classes))
+    tasks = []
     for index, (name, transform) in enumerate(transforms, 1):
         train, test = (
             split if (x := transform(split.x)) is split.x else Examples(x, split.y)
@@ -264,7 +266,9 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
     """
     if first.name == second.name:
         raise InputError(f"both data sets are named {first.name}: choose two, or rename a file")
-    width, start, tasks = max(d.train.x[0].numel() for d in (first, second)), 0, []
+    width = max(d.train.x[0].numel() for d in (first, second))
+    start = 0
+    tasks = []
     for index, data in enumerate((first, second), 1):
         train, test = (_padded(split, width, start) for split in (data.train, data.test))
         classes = tuple(range(start, start + data.classes))

@@ -48,7 +48,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if max(f1["task_position"]) > lines.MOST_BARRED:
         f1 = f1.assign(std=math.nan)
     learners = continual(f1)
-    looks, trained = page.appearances(learners), architectures(f1)
+    looks = page.appearances(learners)
+    trained = architectures(f1)
     titles = [
         [*list(features.values())[:-1], f"{features[max(features)]} (as\N{NO-BREAK SPACE}trained)"]
         for features, _ in trained

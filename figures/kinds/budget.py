@@ -65,7 +65,8 @@ def draw_amounts(
     measured = curves(tables.layers, amount_of)
     if tables.crowded or measured.empty:
         return None
-    learners, rows = measured["learner"].unique(), where(measured, quantity=MEASURED)
+    learners = measured["learner"].unique()
+    rows = where(measured, quantity=MEASURED)
     control = rows["quantity"].map(MEASURED)
     rows = rows.assign(line=control.where(control != "", rows["learner"]))
     amounts = sorted(set(measured["amount"]))

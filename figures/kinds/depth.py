@@ -147,9 +147,11 @@ def _plot_controls(
         tables = (where(shown.layers, quantity=quantity, learner=name) for name in learners)
         return next(filter(len, tables), shown.layers[:0]).sort_values("depth", kind="stable")
 
-    keys, percent = {}, {}
+    keys = {}
+    percent = {}
     for quantity, (name, label) in _CONTROLS.items():
-        rows, look = of_any_learner(quantity), looks[name]
+        rows = of_any_learner(quantity)
+        look = looks[name]
         if len(rows):
             heights = percent[quantity] = 100 * rows.set_index("depth")["value"]
             (keys[label],) = axes.plot(heights, color=look.color, ls=look.line, lw=0.8, label=label)
@@ -159,12 +161,18 @@ def _plot_controls(
     # It has a row at the output at least; should there be others, the deepest is the model itself.
     offline = where(shown.summary, learner=OFFLINE).sort_values("depth")[-1:]
     for row in offline.itertuples() if "ceiling" not in percent else ():
-        look, mean = looks[OFFLINE], 100 * row.mean
+        look = looks[OFFLINE]
+        mean = 100 * row.mean
         keys[look.label] = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)
         if row.seeds > 1:
             half = 100 * half_width(row.std, row.seeds)
-            low, high = max(mean - half, 0), min(mean + half, 100)
-            axes.axhspan(low, high, color=look.color, alpha=0.15, linewidth=0)
+            axes.axhspan(
+                max(mean - half, 0),
+                min(mean + half, 100),
+                color=look.color,
+                alpha=0.15,
+                linewidth=0,
+            )
     for chance in of_any_learner("chance")["value"][:1]:
         keys["Chance"] = axes.axhline(100 * chance, color="0.6", lw=0.8, label="Chance")
     return keys

@@ -45,7 +45,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if there are fewer than two layers.
     """
-    rows, learners = tables.diagnostics, continual(tables.diagnostics)
+    rows = tables.diagnostics
+    learners = continual(tables.diagnostics)
     names = rows.groupby("depth")["feature"].unique()
     # At one depth, networks of different architectures have layers of different names.
     features = {k: of[0] if len(of) == 1 else str(k) for k, of in names.items()}
@@ -57,7 +58,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     most = 2 if len(features) > 5 else 4
     grid = page.panels([_PANELS[metric][0] for metric in metrics], most, share_y=False)
     for axes, metric in zip(grid, metrics, strict=True):
-        scale, panel = _PANELS[metric][1], where(means, metric=metric)
+        scale = _PANELS[metric][1]
+        panel = where(means, metric=metric)
         lines.plot_dodged(axes, looks, dict(list(panel.groupby("learner"))), "depth", scale=scale)
         # The full range, and all bars.
         low, high = axes.get_ylim()

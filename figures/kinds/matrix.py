@@ -80,8 +80,11 @@ def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
 
     A page is 8.8 inches high.
     """
-    across, scale = min(tasks, MOST_ANNOTATED), page.scale
-    height, beside, gap = max(1.2, 0.2 * scale * (across + 1)), 0.65, 0.06
+    across = min(tasks, MOST_ANNOTATED)
+    scale = page.scale
+    height = max(1.2, 0.2 * scale * (across + 1))
+    beside = 0.65
+    gap = 0.06
     # Cells as wide as is easily read or, if the page is then too short, as is just legible.
     for cell in (0.255, 0.2):
         most = max(1, int((page.max_width - beside) / (across * scale * cell + gap)))
@@ -96,7 +99,8 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible
 
     If `legible`, the cells that are not gray show their numbers.
     """
-    T, shade = R.tasks, SHADES.with_extremes(under="0.82")
+    T = R.tasks
+    shade = SHADES.with_extremes(under="0.82")
     tasks_seen, index = np.indices(R.values.shape)
     lost = np.where(tasks_seen <= index, 0, R.values[1:].diagonal() - R.values)
     points = np.where(gray, -1, 100 * np.where(np.isnan(R.values), np.nan, lost.clip(0)))

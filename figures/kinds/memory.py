@@ -141,7 +141,8 @@ def _budget_names(x: Mapping[int, float]) -> list[str]:
     ['10', '', '100']
     """
     room = 0.075 * (max(x.values()) - min(x.values()))
-    names, last = [], -math.inf
+    names = []
+    last = -math.inf
     for budget, position in x.items():
         names.append(str(budget) if position - last >= room else "")
         # A budget without a name takes no room.
@@ -161,9 +162,16 @@ def _mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
     """
     page.name_ticks([axes], [dict(zip(x.values(), _budget_names(x), strict=True))])
     if 0 in x:
-        middle, below = (x[0] + sorted(x.values())[1]) / 2, axes.get_xaxis_transform()
-        ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.2}
-        axes.text(middle, 0, "//", transform=below, ha="center", va="center", bbox=ground)
+        middle = (x[0] + sorted(x.values())[1]) / 2
+        axes.text(
+            middle,
+            0,
+            "//",
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2},
+        )
 
 
 def _appearances(page: Page, sweeps: Iterable[_Sweep]) -> dict[_Sweep, Appearance]:
@@ -173,7 +181,8 @@ def _appearances(page: Page, sweeps: Iterable[_Sweep]) -> dict[_Sweep, Appearanc
     """
     kinds = [kind for kind, _ in sweeps]
     names = {s: s[0] if kinds.count(s[0]) == 1 else ", ".join(s) for s in sweeps}
-    looks, of_kinds = learner_appearances(names.values()), page.appearances(kinds)
+    looks = learner_appearances(names.values())
+    of_kinds = page.appearances(kinds)
     appearances = {}
     for (kind, sampling), name in names.items():
         # A spare appearance has the key as its name in print: it is put in words.

@@ -56,7 +56,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for k, (name, rows) in enumerate(omegas.items()):
         # The middle of a group's bars stands over the learner's name.
         x = [group + (k - (len(omegas) - 1) / 2) * _BAR for group in range(len(looks))]
-        means, errors = rows.loc[[*looks], "mean"], half_widths(rows.loc[[*looks]])
+        means = rows.loc[[*looks], "mean"]
+        errors = half_widths(rows.loc[[*looks]])
         edge: dict[str, Any] = {"edgecolor": _INK, "linewidth": _THIN}
         axes.bar(x, means, _BAR, color=SHADES[name], **edge)
         # Of a single seed there is no interval: matplotlib would draw the caps all the same.

@@ -74,7 +74,8 @@ def courses(
     """
     metrics = [tables.by_number(paper, name) for name in panels]
     # The same tasks in all panels: each metric is measured after every task.
-    T, learners = metrics[0]["number"].nunique(), metrics[0]["learner"].unique()
+    T = metrics[0]["number"].nunique()
+    learners = metrics[0]["learner"].unique()
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
     looks = page.appearances(learners)

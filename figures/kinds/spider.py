@@ -154,7 +154,8 @@ def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
 
     If `scale`, the rings have numbers.
     """
-    angles, half = _angles(len(spokes)), math.pi / len(spokes)
+    angles = _angles(len(spokes))
+    half = math.pi / len(spokes)
     axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1), xticks=[], yticks=[])
     axes.set_anchor("N")
     axes.spines["polar"].set_visible(False)
@@ -169,7 +170,8 @@ def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
             axes.text(*middle, number, color="0.4", ha="center", va="center", bbox=ground)
     axes.vlines(angles, 0, 1, color="0.85", **thin)
     for angle, name in zip(angles, spokes, strict=True):
-        right, up = math.sin(angle), math.cos(angle)
+        right = math.sin(angle)
+        up = math.cos(angle)
         axes.annotate(
             name,
             (angle, 1),

@@ -81,10 +81,11 @@ def _courses(measurements: pd.DataFrame, readout: str) -> tuple[pd.DataFrame, pd
     """Return accuracies of layers on the tasks learned so far, and PRA of the offline network."""
     rows = where(measurements, metric="accuracy", learner=continual(measurements))
     rows = rows[(rows["task_position"] <= rows["tasks_seen"]).fillna(False)]
-    of_layers, R = where(rows, readout=readout), where(rows, feature="")
+    of_layers = where(rows, readout=readout)
     outputs = where(measurements, metric="pra", readout="")[_LAYER].drop_duplicates()
     outputs = outputs[~outputs["feature"].isin(of_layers["feature"])]
-    rows = pd.concat([of_layers, R.drop(columns=["feature", "depth"]).merge(outputs)])
+    R = where(rows, feature="").drop(columns=["feature", "depth"])
+    rows = pd.concat([of_layers, R.merge(outputs)])
     # A single point says nothing of time.
     rows = rows[rows.groupby(_LAYER)["tasks_seen"].transform("nunique") > 1]
     means = seed_means(rows, *_LAYER, "tasks_seen").sort_values(["depth", "tasks_seen"])

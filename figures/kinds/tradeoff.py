@@ -50,7 +50,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if tables.crowded or not both:
         return None
     looks = page.appearances(both)
-    F, I_T = forgetting.loc[both], intransigence.loc[both]
+    F = forgetting.loc[both]
+    I_T = intransigence.loc[both]
     # So many names have no room above a narrow figure.
     (axes,) = page.panels([""], wide=len(both) > 2 * MANY)
     # Before the markers: the limits of both axes come only from the numbers.
@@ -61,10 +62,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
     # In the corners of the panel: the limits have made room for them there.
     for (ha, va), name in QUADRANTS.items():
-        x, y = 0.985 if ha == "right" else 0.015, 0.985 if va == "top" else 0.015
+        x = 0.985 if ha == "right" else 0.015
+        y = 0.985 if va == "top" else 0.015
         axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
     for name in both:
-        x, y = F.loc[[name]], I_T.loc[[name]]
+        x = F.loc[[name]]
+        y = I_T.loc[[name]]
         lines.plot_means(
             axes, looks[name], x["mean"], y, x_bars=half_widths(x), scale=1, joined=False
         )
@@ -92,10 +95,13 @@ def _limits(rows: pd.DataFrame, margin: float, least: float) -> tuple[float, flo
     `margin` is the share of the axis that stays free at either end, `least` the least share on
     either side of 0.
     """
-    means, reach = rows["mean"], half_widths(rows).fillna(0)
-    low, high = min(0.0, *(means - reach)), max(0.0, *(means + reach))
+    means = rows["mean"]
+    reach = half_widths(rows).fillna(0)
+    low = min(0.0, *(means - reach))
+    high = max(0.0, *(means + reach))
     # With so much room at either end, `margin` of the whole axis is free there.
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)
-    low, high = low - room, high + room
+    low = low - room
+    high = high + room
     ratio = least / (1 - least)
     return min(low, -ratio * high), max(high, -ratio * low)

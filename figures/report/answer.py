@@ -44,7 +44,8 @@ class Answer(NamedTuple):
 
 def answers(tables: Tables) -> list[Answer]:
     """Return the answer for each learner with statements, in their order."""
-    layers, result = tables["layers"], []
+    layers = tables["layers"]
+    result = []
     tasks = count_tasks(layers)
     sentences_of = sentences(tables, tasks)
     for learner, rows in tables["statements"].groupby("learner", sort=False):
@@ -53,7 +54,8 @@ def answers(tables: Tables) -> list[Answer]:
         rows = where(rows, readout=readout).sort_values("depth", kind="stable")
         names = rows["feature"].unique()
         short_names = {"feature": dict(zip(names, short(names), strict=True))}
-        rows, shortened = rows.replace(short_names), layers.replace(short_names)
+        rows = rows.replace(short_names)
+        shortened = layers.replace(short_names)
         of_learner = where(shortened, learner=learner, readout=readout)
         causes = {**tables, "causes": tables["causes"].replace(short_names)}
         text = cause_sentences(causes).get(learner, [])
@@ -106,7 +108,8 @@ def _never_learned(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
     beyond = three_numbers(layers)
     learns = where(rows, statement="learns_less").dropna(subset="low")
     learns = learns[~learns["feature"].isin(beyond)]
-    never, unclear = where(learns, verdict="yes"), where(learns, verdict="open")
+    never = where(learns, verdict="yes")
+    unclear = where(learns, verdict="open")
     return [
         *_verdict("never learned", never, "of what offline training learns"),
         *beyond.values(),
@@ -131,7 +134,8 @@ def _caveats(
     """Yield what limits the answer."""
     over_all = where(layers, task_position=None).set_index("feature")
     values_of = dict(list(over_all.groupby("quantity")["value"]))
-    floor, ceiling = values_of.get("floor"), values_of.get("ceiling")
+    floor = values_of.get("floor")
+    ceiling = values_of.get("ceiling")
     if floor is not None and ceiling is not None:
         room = (ceiling - floor).reindex(floor.index)
         if small := list(room.index[room < _LITTLE_ROOM]):

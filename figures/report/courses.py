@@ -72,8 +72,12 @@ def _budgets(tables: Tables) -> Iterator[ReportFigure]:
         for name in MEASURED:
             if len(rows := where(curve, quantity=name)):
                 series[name] = [ChartPoint.of_layer(row.amount, row) for row in rows.itertuples()]
-        across, up = "multiple of the epochs", "accuracy, in %"
-        view = Chart(series=series, across=across, up=up, zero=False)
+        view = Chart(
+            series=series,
+            across="multiple of the epochs",
+            up="accuracy, in %",
+            zero=False,
+        )
         yield ReportFigure(learner=learner, title=feature, view=view)
 
 

@@ -106,9 +106,10 @@ def report(
         k: list(filter(None, dict.fromkeys(getattr(f, k) for f in figures))) for k in _CHOICES
     }
     answered = {name: answers(tables) for name, tables in runs.items()}
-    of_each = [set(answer.caveats) for of_run in answered.values() for answer in of_run]
-    shared = set.intersection(*of_each) if len(of_each) > 1 else set()
-    first = next((answer.caveats for of_run in answered.values() for answer in of_run), ())
+    caveats_of = [answer.caveats for of_run in answered.values() for answer in of_run]
+    if len(caveats_of) > 1:
+        shared = (c for c in caveats_of[0] if all(c in others for others in caveats_of))
+        caveats = [*caveats, *shared]
     (first_run, first_tables), *others = runs.items()
     style, script = (file(name) for name in ("page.css", "page.js"))
     page = template("page.html").render(
@@ -116,14 +117,14 @@ def report(
         about={name: _about(tables) for name, tables in runs.items()},
         left_out=[name for name in continual if name not in shown],
         answers=answered,
-        shared=[*caveats, *(caveat for caveat in first if caveat in shared)],
+        shared=[*caveats],
         compared=[compared_sheet(first_run, first_tables, name, tables) for name, tables in others],
         sections=all_sections,
         choices=choices,
         label=label,
         borders=BORDERS,
         made=settings,
-        believe=_believe(runs.values(), all_sections) if any(answered.values()) else "",
+        believe=_believe([*runs.values()], all_sections) if any(answered.values()) else "",
         verdicts=CAUSE_VERDICTS,
         version=installed_version(),
         data=_json(runs),
@@ -134,9 +135,8 @@ def report(
     return printable(page, _KEPT)
 
 
-def _believe(runs: Iterable[Tables], shown: Iterable[Section]) -> str:
+def _believe(runs: Sequence[Tables], shown: Iterable[Section]) -> str:
     """Return how many intervals the page shows, and how many retrainings had not converged."""
-    runs = list(runs)
     statements = pd.concat(tables["statements"] for tables in runs)
     withheld = len(where(statements, verdict=WITHHELD))
     causes = pd.concat(widest_scope(tables["causes"]) for tables in runs)

@@ -3,8 +3,6 @@
 Like the page of a run, it needs no network access. It has no script, and nothing may run in it.
 """
 
-from __future__ import annotations
-
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from probe.before_after.result import Diff
 
 
-def pair_report(diff: Diff, path: str | Path) -> Path:
+def pair_report(diff: "Diff", path: str | Path) -> Path:
     """Write the page of a comparison to a file; return its path.
 
     Args:
@@ -47,7 +45,7 @@ def pair_report(diff: Diff, path: str | Path) -> Path:
     return Path(path)
 
 
-def _svg(axes: Axes) -> str:
+def _svg(axes: "Axes") -> str:
     """Return a figure as an SVG element."""
     buffer = StringIO()
     with house_style():

@@ -1,7 +1,7 @@
 """Questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -34,9 +34,18 @@ from probe.tables.table_file import where
 
 _MOST_TASKS = 14  # of an accuracy matrix that are drawn
 # Of metrics that are no accuracies, nor differences of these.
-_UNITS = dict.fromkeys(("rem", "omega", "omega_base", "omega_new", "omega_all"), "ratio")
-_UNITS |= dict.fromkeys(("forgetting_ratio", "ms", "sss", "ce"), "ratio")
-_UNITS |= {"model_size_mb": "MB"}
+_RATIOS = (
+    "rem",
+    "omega",
+    "omega_base",
+    "omega_new",
+    "omega_all",
+    "forgetting_ratio",
+    "ms",
+    "sss",
+    "ce",
+)
+_UNITS = dict.fromkeys(_RATIOS, "ratio") | {"model_size_mb": "MB"}
 _REACHED = {"accuracy": "accuracy", "floor": "floor: untrained", "ceiling": "ceiling: offline"}
 _LACKING = {"missing": "missing", "never_learned": "never learned", "forgotten": "forgotten"}
 _CAUSES = {
@@ -53,8 +62,8 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
     answered = []
-    on_layers = (causes, missing, readable, parted, repaired)
-    for ask in (*on_layers, retrained, course, budget, output, diagnostics):
+    on_layers = (causes, missing, readable, parted, repaired, retrained)
+    for ask in (*on_layers, course, budget, output, diagnostics):
         asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
         more = [figure for figure in asked if figure.more]
         figures = [figure for figure in asked if not figure.more]
@@ -77,26 +86,25 @@ def readable(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what a readout of each layer reaches, between floor and ceiling."""
     for _, rows in tables["layers"].groupby("learner", sort=False):
         readouts = sorted(rows["readout"].unique(), key=lambda name: name != maps.FIRST)
-        yield from _reached(where(rows, readout=readouts[:1]), [*_REACHED, *_LACKING])
+        yield from _reached(where(rows, readout=readouts[:1]), _REACHED | _LACKING)
 
 
 def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what a new head on each layer reaches with a few examples of each class."""
     examples = tables["layers"]["readout"].map(per_class_of, na_action="ignore")
-    yield from _reached(tables["layers"][examples < math.inf], [*_REACHED])
+    yield from _reached(tables["layers"][examples < math.inf], _REACHED)
 
 
-def _reached(layers: pd.DataFrame, quantities: Sequence[str]) -> Iterator[ReportFigure]:
+def _reached(layers: pd.DataFrame, title_of: Mapping[str, str]) -> Iterator[ReportFigure]:
     """Yield quantities of layers over all tasks, a table for each learner and readout."""
     for (learner, readout), rows in maps.of_layers(where(layers, task_position=None)):
         layers = rows.groupby("feature", sort=False)
         by_quantity = [{row.quantity: row for row in layer.itertuples()} for _, layer in layers]
         lines = [
-            (name, *(interval(layer.get(q)) for q in quantities), retained(layer))
+            (name, *(interval(layer.get(q)) for q in title_of), retained(layer))
             for name, layer in zip(views.short([*layers.groups]), by_quantity, strict=True)
         ]
-        columns = ["layer", *((_REACHED | _LACKING)[q] for q in quantities), "retained"]
-        view = Sheet(columns=columns, lines=lines)
+        view = Sheet(columns=["layer", *title_of.values(), "retained"], lines=lines)
         # It stays, whatever readout a reader chooses for the maps.
         yield ReportFigure(learner=learner, title=readout, view=view)
 
@@ -141,20 +149,27 @@ def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
             # Where it was measured on all tasks together alone, or at few steps, there is no map.
             if len(rows) > layers["feature"].nunique() * tasks / 2:
                 view = maps.layer_map(rows, [quantity], withheld)
-                title = _LACKING[quantity]
-                yield ReportFigure(learner=learner, readout=readout, title=title, view=view)
+                yield ReportFigure(
+                    learner=learner,
+                    readout=readout,
+                    title=_LACKING[quantity],
+                    view=view,
+                )
 
 
 def _then_and_now(matrices: Matrices) -> Sheet:
     """Return the output's accuracy on each task right after it, and after all tasks."""
-    lines, shown = [], spread_over(range(matrices.tasks), _MOST_TASKS)
+    lines = []
+    shown = spread_over(range(matrices.tasks), _MOST_TASKS)
     for learner in matrices.learners:
         R = matrices.R(learner).values
         for when, row in (("right after the task", np.diag(R[1:])), ("after all tasks", R[-1])):
             texts = ("-" if np.isnan(row[k]) else f"{100 * row[k]:.1f}" for k in shown)
             lines.append((f"{views.label(learner)}, {when}", *texts))
-    columns = ["output, in %, by task position", *(str(k + 1) for k in shown)]
-    return Sheet(columns=columns, lines=lines)
+    return Sheet(
+        columns=["output, in %, by task position", *(str(k + 1) for k in shown)],
+        lines=lines,
+    )
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -170,8 +185,7 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         means = {row.feature: f"{100 * row.mean:.1f}" for row in of_learner.itertuples()}
         cells = (intervals.get((learner, f), means.get(f, "-")) for f in features)
         lines.append((views.label(learner), *cells))
-    sheet = Sheet(columns=["PRA in %", *views.short(features)], lines=lines)
-    yield ReportFigure(view=sheet)
+    yield ReportFigure(view=Sheet(columns=["PRA in %", *views.short(features)], lines=lines))
 
 
 def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -179,7 +193,8 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     learners = matrices.learners if matrices.tasks else ()
     yield from (ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners)
     rows = where(tables["metrics"], feature="")
-    lines, heads = [], rows["head"][rows["head"] != ""].nunique()
+    lines = []
+    heads = rows["head"][rows["head"] != ""].nunique()
     # Of metrics that are defined after each task, those after the last.
     name, after = (rows["metric"].str.extract(r"^(.*?)(?:\[(\d+)\])?$")[k] for k in (0, 1))
     is_end = (after.isna() | (after == str(matrices.tasks))) & ~name.str.contains("[", regex=False)
@@ -197,8 +212,7 @@ def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
         seconds = training_seconds(tables["times"])
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, all tasks", *texts))
-        columns = ["metric", *map(views.label, scored)]
-        yield ReportFigure(view=Sheet(columns=columns, lines=lines))
+        yield ReportFigure(view=Sheet(columns=["metric", *map(views.label, scored)], lines=lines))
 
 
 def _matrix(R: Any) -> HeatMap:
@@ -206,33 +220,30 @@ def _matrix(R: Any) -> HeatMap:
 
     If there are many tasks, only some are drawn; its table has all of them.
     """
-    steps, positions = range(len(R)), range(1, len(R))
+    steps = range(len(R))
+    positions = range(1, len(R))
     titles = ["tasks learned / task position", *map(str, positions)]
     lines = [(str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps]
-    rows, columns = spread_over(steps, _MOST_TASKS), spread_over(positions, _MOST_TASKS)
+    rows = spread_over(steps, _MOST_TASKS)
+    columns = spread_over(positions, _MOST_TASKS)
     return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
-        cells=[
-            [
-                _percent(
-                    R[t, j - 1], R[j, j - 1] - R[t, j - 1], f"task position {j}, after {t}", j > t
-                )
-                for j in columns
-            ]
-            for t in rows
-        ],
+        cells=[[_cell(R, t, j) for j in columns] for t in rows],
         down="tasks learned",
         numbers=Sheet(columns=titles, lines=lines),
     )
 
 
-def _percent(value: float, lost: float, at: str, to_come: bool = False) -> Cell:
-    """Return the cell of a score in percent, with the tone of what was lost of it."""
+def _cell(R: Any, t: int, j: int) -> Cell:
+    """Return the accuracy on task j after t tasks in percent, with the tone of what was lost."""
+    value = R[t, j - 1]
     if math.isnan(value):
         return Cell()
-    tone = None if to_come else 0 if math.isnan(lost) else maps.tone(lost)
-    return Cell(text=f"{100 * value:.1f}", tone=tone, tip=f"{at}: {100 * value:.1f} %")
+    lost = R[j, j - 1] - value
+    tone = None if j > t else 0 if math.isnan(lost) else maps.tone(lost)
+    text = f"{100 * value:.1f}"
+    return Cell(text=text, tone=tone, tip=f"task position {j}, after {t}: {text} %")
 
 
 def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -244,5 +255,4 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
         texts = means.map("{:.3g}".format).unstack()
         texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
-        table = Sheet(columns=["layer", *metrics], lines=lines)
-        yield ReportFigure(learner=learner, view=table)
+        yield ReportFigure(learner=learner, view=Sheet(columns=["layer", *metrics], lines=lines))

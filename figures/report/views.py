@@ -84,7 +84,8 @@ class Chart:
         """The height of each line's name, 0 to 1: that of its last point, but for overlaps."""
         last = [self.y.at(points[-1].value) for points in self.drawn.values()]
         order = sorted(range(len(last)), key=last.__getitem__)
-        below, above = -math.inf, 1.0
+        below = -math.inf
+        above = 1.0
         for k in order:
             below = last[k] = max(last[k], below + _APART)
         for k in reversed(order):
@@ -149,9 +150,11 @@ def value_axis(values: Iterable[float]) -> ChartAxis:
     [0.0, 0.5, 1.0]
     """
     finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
-    least, most = min(finite), max(finite)
+    least = min(finite)
+    most = max(finite)
     step = _round_up((most - least or 1) / _TICKS)
-    first, last = math.floor(least / step), math.ceil(most / step)
+    first = math.floor(least / step)
+    last = math.ceil(most / step)
     ticks = [round(k * step, 10) for k in range(first, max(last, first + 1) + 1)]
     return ChartAxis(ticks[0], ticks[-1], ticks)
 

@@ -112,11 +112,17 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     0.5
     """
     parts = design.scaled(e)
-    S, means = len(parts), design.means(parts)
+    S = len(parts)
+    means = design.means(parts)
     value = float(means.mean())
     half = design.half_width(design.components(parts), S, level)
-    low, high = value - half, value + half
-    return Estimate(value=value, low=low, high=high, seeds=S, seed_values=tuple(means.tolist()))
+    return Estimate(
+        value=value,
+        low=value - half,
+        high=value + half,
+        seeds=S,
+        seed_values=tuple(means.tolist()),
+    )
 
 
 def mean_over_examples(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
@@ -164,7 +170,9 @@ def at_least_binomial(estimate: Estimate, weights: Floats, level: float = LEVEL)
     n = 1 / float(weights @ weights)
     k = min(abs(estimate.value), 1) * n
     unseen = 1 - (1 - level) ** (1 / n)
-    low, high, tail = -unseen, unseen, (1 - level) / 2
+    low = -unseen
+    high = unseen
+    tail = (1 - level) / 2
     if k:
         low = float(betaincinv(k, n - k + 1, tail))
         high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
@@ -191,7 +199,8 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
 
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """
-    top, bottom = design.scaled(num), design.scaled(den)
+    top = design.scaled(num)
+    bottom = design.scaled(den)
     S = len(top)
     above, below = (float(design.means(parts).mean()) for parts in (top, bottom))
     of_above, of_below = design.components(top), design.components(bottom)
@@ -206,12 +215,14 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
 
     if not below > design.half_width(of_below, S, LEVEL):
         return Estimate(value=math.nan, low=math.nan, high=math.nan, seeds=S)
-    is_one, is_zero = np.array_equal(top, bottom), not top.any()
+    is_one = np.array_equal(top, bottom)
+    is_zero = not top.any()
     value = float(is_one) if is_one or is_zero else above / below
     low = high = value
     if not (is_one or is_zero):
         step = half_width(value) / below or 1.0
-        low, high = _end(outside, value, -step), _end(outside, value, step)
+        low = _end(outside, value, -step)
+        high = _end(outside, value, step)
     return Estimate(value=value, low=low, high=high, seeds=S)
 
 
@@ -231,11 +242,14 @@ def _end(outside: Callable[[float], float], start: float, step: float) -> float:
     """Return where a function rises above 0, searching from the start in steps that double."""
     if outside(start) >= 0:
         return start
-    inside, reached = start, start + step
+    inside = start
+    reached = start + step
     while outside(reached) <= 0:
         if abs(reached) > _FAR:
             return math.copysign(math.inf, step)
-        inside, reached, step = reached, reached + 2 * step, 2 * step
+        inside = reached
+        reached = reached + 2 * step
+        step = 2 * step
     from scipy.optimize import brentq
 
     return float(brentq(outside, inside, reached, xtol=1e-12))

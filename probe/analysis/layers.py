@@ -6,8 +6,6 @@ Positions follow the executed order: position j uses the test examples of each o
 averaged over the orders within a seed. None stands for all tasks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Any, ClassVar
@@ -95,7 +93,7 @@ class LayerOutcomes:
     offline: Right | None = None
     upstream: Mapping[int, Right] = field(default_factory=dict)
     block: Mapping[int, Right] = field(default_factory=dict)
-    half: LayerOutcomes | None = None
+    half: "LayerOutcomes | None" = None
     trainings: int | None = None
 
     @property
@@ -169,7 +167,8 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
     Source: Murata 2020 (`strength`); Chaudhry 2018 (`forgotten_max`; they count rows before j too,
     where nothing of the task was learned); `forgotten` is minus GEM's backward transfer.
     """
-    T, results = layout.orders.shape[1], list[Quantity]()
+    T = layout.orders.shape[1]
+    results = list[Quantity]()
     positions = [at_position(layout.tasks, layout.orders, p) for p in range(1, T + 1)]
     positions = [over_all_tasks(len(layout.tasks)), *positions]
     e = [_means(outcomes, layout, position) for position in positions]
@@ -189,7 +188,8 @@ def quantities(outcomes: LayerOutcomes, layout: TestLayout) -> list[Quantity]:
 
 def _means(outcomes: LayerOutcomes, layout: TestLayout, position: TaskPosition) -> _Means:
     """Return the values (S, m) whose means are quantities, at the test examples of a position."""
-    rows, p, T = outcomes.rows, position.position, layout.orders.shape[1]
+    rows, p = outcomes.rows, position.position
+    T = layout.orders.shape[1]
     right = {
         "accuracy": rows[T],
         "floor": outcomes.floor,
@@ -216,10 +216,11 @@ def _means(outcomes: LayerOutcomes, layout: TestLayout, position: TaskPosition) 
         e["own"] = (e["learned"] - upstream + block - e["accuracy"]) / 2
         e["inherited"] = e["forgotten"] - e["own"]
     before = _means(outcomes.half, layout, position) if outcomes.half else {}
-    moving = [
-        name for name in ("missing", "never_learned", "forgotten") if name in e and name in before
-    ]
-    e |= {f"{name}_drift": before[name] - e[name] for name in moving}
+    e |= {
+        f"{name}_drift": before[name] - e[name]
+        for name in ("missing", "never_learned", "forgotten")
+        if name in e and name in before
+    }
     # Of the last task nothing can have been forgotten, and over all it is a mean over positions.
     absent = {"learned", "best", "offline"} | ({"forgotten"} if p in (None, T) else set())
     return {name: values for name, values in e.items() if name not in absent}

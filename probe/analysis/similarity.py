@@ -5,8 +5,6 @@ Nguyen et al., ICLR 2021 (CKA with it). The plain estimator is far too high wher
 against the width: .94 for independent Gaussians, 32 examples of width 512.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import cached_property
@@ -57,20 +55,21 @@ class Compared:
     @cached_property
     def _with_itself(self) -> float:
         """The HSIC of the feature with itself, NaN if it vanishes."""
-        hsic, scale = self._hsic(self), float(self._norms.sum()) ** 2
-        return hsic if hsic > _TOLERANCE * scale else math.nan
+        hsic = self._hsic(self)
+        return hsic if hsic > _TOLERANCE * float(self._norms.sum()) ** 2 else math.nan
 
-    def _hsic(self, y: Compared) -> float:
+    def _hsic(self, y: "Compared") -> float:
         """Return n (n - 3) times the unbiased HSIC of eq. 5, K and L being Gram matrices.
 
         Of centred features, as here, K 1 = 0. With k, l the diagonals that eq. 5 takes out:
         tr(K~ L~) = tr(K L) - k.l, 1'K~1 = -sum(k), 1'K~L~1 = k.l, and no n x n matrix is needed.
         """
-        n, both = self._n, float(self._norms @ y._norms)
+        n = self._n
+        both = float(self._norms @ y._norms)
         sums = float(self._norms.sum()) * float(y._norms.sum())
         return self._product(y) - both + sums / ((n - 1) * (n - 2)) - 2 * both / (n - 2)
 
-    def _product(self, y: Compared) -> float:
+    def _product(self, y: "Compared") -> float:
         """Return tr(K L), the squared norm of X'Y."""
         if self._n * (self._width + y._width) >= self._width * y._width:
             joint = torch.zeros(self._width, y._width, dtype=torch.float64, device=self._x.device)
@@ -79,7 +78,8 @@ class Compared:
             return float(joint.square().sum())
         total = 0.0
         for start in range(0, self._n, _ROWS):
-            mine, theirs = self._part(start), y._part(start)
+            mine = self._part(start)
+            theirs = y._part(start)
             for later in range(start, self._n, _ROWS):
                 block = (mine @ self._part(later).T) * (theirs @ y._part(later).T)
                 # What lies above the diagonal lies below it once more.

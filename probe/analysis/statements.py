@@ -139,7 +139,8 @@ def seeds_needed(estimate: Estimate, margin: float) -> int | None:
     >>> seeds_needed(Estimate(value=0.02, low=-0.02, high=0.06, seeds=5), 0.05)
     7
     """
-    seeds, room = estimate.seeds, estimate.high - estimate.value
+    seeds = estimate.seeds
+    room = estimate.high - estimate.value
     if not room:
         return None
     share = abs(estimate.value - margin) / room

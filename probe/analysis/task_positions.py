@@ -87,7 +87,8 @@ def average_over(
         One `TaskPosition` for all positions, and its values, (S, m).
     """
     n = 1 + max(int(position.examples.max()) for position in positions)
-    weights, total = np.zeros(n), np.zeros((len(values[0]), n))
+    weights = np.zeros(n)
+    total = np.zeros((len(values[0]), n))
     for position, e in zip(positions, values, strict=True):
         weights[position.examples] += position.weights / len(positions)
         total[:, position.examples] += position.weights / len(positions) * e

@@ -41,7 +41,8 @@ class Activity:
         >>> activity.shares()
         {'units': 4.0, 'dead': 0.5, 'dormant': 0.5}
         """
-        dormant, n = self._magnitude <= TAU * self._magnitude.mean(), len(self._magnitude)
+        dormant = self._magnitude <= TAU * self._magnitude.mean()
+        n = len(self._magnitude)
         # As counts: the share is the nearest float there is.
         dead = int((self._apart == 0).sum()) / n
         return {"units": float(n), "dead": dead, "dormant": int(dormant.sum()) / n}

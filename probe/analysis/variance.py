@@ -67,7 +67,8 @@ class Design:
         and examples together / (n_c S). Each is a quadratic form in the values. For one
         seed, V_seeds and V_both cannot be estimated and are 0.
         """
-        S, strata = len(parts), self._by_stratum(parts)
+        S = len(parts)
+        strata = self._by_stratum(parts)
         apart = parts.sum(axis=0) / S - np.repeat(strata.sum(axis=0) / S, self.sizes)
         cells = self.sizes * (self.sizes - 1.0)
         items = (np.add.reduceat(apart * apart, self._starts) / cells).sum()

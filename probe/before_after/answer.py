@@ -1,7 +1,5 @@
 """The answer: one record of a comparison, of which every rendering is made."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
@@ -30,8 +28,13 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def reversed(self) -> "Interval":
+        """The interval of the value with the other sign."""
+        return Interval(value=-self.value, low=-self.high, high=-self.low)
+
     @classmethod
-    def of(cls, estimate: Estimate) -> Interval:
+    def of(cls, estimate: Estimate) -> "Interval":
         """Return the interval of an estimate."""
         return cls(value=estimate.value, low=estimate.low, high=estimate.high)
 
@@ -135,10 +138,8 @@ class Answer:
         unit = " %" if self.is_accuracy else f" ({self.score})"
         for name, score in (("old", self.old), ("new", self.new)):
             if score is not None:
-                change = self.lost if name == "old" else score.change
-                word = "lost" if name == "old" else "gained"
                 ends = f"{self.number(score.before)} -> {self.number(score.after)}{unit}"
-                yield f"{name}  {ends}   {word} {self.interval(change)}"
+                yield f"{name}  {ends}   {self.difference(score.change)}"
         yield from _wrapped("changed", [self.changed])
         yield from self._table(self.blocks, "block")
         if self.inside:
@@ -179,6 +180,12 @@ class Answer:
         if not math.isfinite(value):
             return "-"
         return f"{100 * value:+.1f}" if self.is_accuracy else f"{value:+.{self._decimals}f}"
+
+    def difference(self, change: Interval) -> str:
+        """Return a change of a score as text: gained or lost."""
+        if change.value > 0:
+            return f"gained {self.interval(change)}"
+        return f"lost {self.interval(change.reversed)}"
 
     def interval(self, interval: Interval) -> str:
         """Return a value and the ends of its interval as text."""

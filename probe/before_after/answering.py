@@ -1,7 +1,5 @@
 """The answer, made of what was measured."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,7 +16,6 @@ from probe.before_after.meaning import (
     RENAMED_OUTPUTS,
     STATISTICS_ONLY,
     Findings,
-    changed_sentence,
 )
 from probe.before_after.ranking import Measured, interval
 from probe.before_after.remedies import (
@@ -68,7 +65,7 @@ class Evidence:
         setting = self.setting
         old = self._score(setting.is_old)
         new = self._score(~setting.is_old) if setting.has_new else None
-        lost = Interval(value=-old.change.value, low=-old.change.high, high=-old.change.low)
+        lost = old.change.reversed
         findings = Findings(
             changes=self.changes,
             lost=lost,
@@ -89,7 +86,7 @@ class Evidence:
             old=old,
             new=new,
             lost=lost,
-            changed=changed_sentence(self.changes, setting.models.is_adapted),
+            changed=findings.changed,
             kind=findings.kind,
             blocks=self._lines(self.put_back, _labels(self.put_back.parts)),
             inside=inside if len(inside) > 1 else (),
@@ -114,22 +111,19 @@ class Evidence:
         """Return a line for each block that has changed, the largest share first."""
         lines = []
         by_share = put_back.causes.sort_values("share", ascending=False, kind="stable")
-        for row in by_share.to_dict("records"):
-            block = str(row["feature"])
+        for row in by_share.itertuples():
+            block = row.feature
             is_part = put_back is self.inside and block == REST
-            if is_part or block not in put_back.two.changed or not math.isfinite(row["share"]):
+            if is_part or block not in put_back.two.changed or not math.isfinite(row.share):
                 continue
-            verdict = str(row["verdict"])
             lines.append(
                 BlockLine(
                     block=labels.get(block, block),
-                    share=Interval(
-                        value=row["share"], low=row["share_low"], high=row["share_high"]
-                    ),
-                    old=float(row["restored"]),
-                    new=float(row["new"]) if self.setting.has_new else None,
-                    verdict=verdict,
-                    words="cannot tell" if verdict == _OPEN else verdict,
+                    share=Interval(value=row.share, low=row.share_low, high=row.share_high),
+                    old=row.restored,
+                    new=row.new if self.setting.has_new else None,
+                    verdict=row.verdict,
+                    words="cannot tell" if row.verdict == _OPEN else row.verdict,
                 )
             )
         return tuple(lines)

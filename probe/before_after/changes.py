@@ -1,7 +1,5 @@
 """What changed between two networks, block by block: tensors, their kinds, and how far."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
@@ -53,11 +51,15 @@ def block_changes(
         changed: The blocks that have changed.
     """
     state = {name: tensor.detach() for name, tensor in named_state(after).items()}
-    kind_of = _kinds(after)
+    kind_of = tensor_kinds(after)
     changes = []
     for block in dict.fromkeys([*blocks, *changed]):
         names = blocks.get(block, ())
-        differing = [name for name in names if _differs(before.state.get(name), state[name])]
+        differing = [
+            name
+            for name in names
+            if name not in before.state or not torch.equal(before.state[name], state[name])
+        ]
         keys = changed[block].attributes if block in changed else ()
         kinds = [kind_of[name] for name in differing] + [ATTRIBUTES] * len(keys)
         changes.append(
@@ -73,22 +75,11 @@ def block_changes(
     return changes
 
 
-def _differs(before: Tensor | None, after: Tensor) -> bool:
-    """Return whether a tensor has changed, or is new."""
-    return before is None or not torch.equal(before, after)
-
-
-def _kinds(network: nn.Module) -> dict[str, str]:
+def tensor_kinds(network: nn.Module) -> dict[str, str]:
     """Return the kind of each tensor by name."""
-    parameters = dict(network.named_parameters(remove_duplicate=False))
-    statistics = {id(t) for norm in running_norms(network) for t in norm.buffers()}
-    kinds = {}
-    for name, tensor in named_state(network).items():
-        if name in parameters:
-            kinds[name] = WEIGHTS
-        else:
-            kinds[name] = STATISTICS if id(tensor) in statistics else BUFFERS
-    return kinds
+    kind_of = {id(t): STATISTICS for norm in running_norms(network) for t in norm.buffers()}
+    kind_of |= {id(parameter): WEIGHTS for parameter in network.parameters()}
+    return {name: kind_of.get(id(t), BUFFERS) for name, t in named_state(network).items()}
 
 
 def _relative(
@@ -102,8 +93,7 @@ def _relative(
         later = after[name]
         if earlier is None or earlier.shape[1:] != later.shape[1:]:
             continue
-        rows = min(len(earlier), len(later)) if earlier.ndim else None
-        later = later if rows is None else later[:rows]
+        later = later[: len(earlier)] if earlier.ndim else later
         change += float((later.double() - earlier.double()).square().sum())
         size += float(earlier.double().square().sum())
     return math.sqrt(change / size) if size else math.nan

@@ -1,7 +1,5 @@
 """`probe.diff`: whose change made a network worse on what it could do, and what brings it back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -93,15 +91,18 @@ def diff(
     if new is not None:
         x, y = as_pair(new, "new")
         pairs.append((same_form(x, pairs[0][0]), y))
-    tests = Tests(model=models.model, score=score, data=pairs, batch_size=batch_size)
     setting = Setting(
         models=models,
-        tests=tests,
+        tests=Tests(model=models.model, score=score, data=pairs, batch_size=batch_size),
         hybrids=hybrids,
         margin=(MARGIN if score == "accuracy" else 0.0) if margin is None else margin,
     )
     x = on_device_of(models.after, varied(pairs[0][0], _SAMPLE))
     choice = None if isinstance(blocks, str) and blocks == "auto" else blocks
-    parts = Parts.of(models.after, x, models.model.model_call, choice)
-    examples = None if train is None else stored(train, pairs)
-    return compare(setting, parts, examples, remedies or {}, seed)
+    return compare(
+        setting,
+        Parts.of(models.after, x, models.model.model_call, choice),
+        None if train is None else stored(train, pairs),
+        remedies or {},
+        seed,
+    )

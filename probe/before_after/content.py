@@ -1,7 +1,5 @@
 """Content: how well a linear readout of each block tells the classes, before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -89,6 +87,6 @@ def _right_answers(
     for name, (test_x, test_y) in tests.items():
         test = feature_matrices(cuts.each, test_x, pooling=readout.pooling)
         for feature, (rows, _) in test.items():
-            result = read(readout, train[feature][0], y, rows, classes)
-            right[feature, name] = np.asarray(result.predicted.eq(test_y.cpu()).double())
+            predicted = read(readout, train[feature][0], y, rows, classes).predicted
+            right[feature, name] = np.asarray(predicted.eq(test_y.cpu()).double())
     return right

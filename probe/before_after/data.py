@@ -1,7 +1,5 @@
 """Old, new and stored examples of a comparison, as tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import TensorDataset
 
-from probe.batch import Value, check_value, gather, tensors
+from probe.batch import Value, check_value, gather, like, tensors
 from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.immutable import immutable
@@ -72,18 +70,9 @@ def has_classes(y: Value) -> bool:
 
 def joined(pairs: Sequence[Pair]) -> Pair:
     """Return the examples of several sets as one."""
-    x = _joined([x for x, _ in pairs])
+    columns = zip(*(tensors(x) for x, _ in pairs), strict=True)
+    x = like(pairs[0][0], map(torch.cat, columns))
     return x, torch.cat([y for _, y in pairs])
-
-
-def _joined(values: Sequence[Value]) -> Value:
-    sample = values[0]
-    if isinstance(sample, Tensor):
-        return torch.cat([tensors(value)[0] for value in values])
-    columns = [torch.cat(column) for column in zip(*map(tensors, values), strict=True)]
-    return (
-        dict(zip(sample, columns, strict=True)) if isinstance(sample, Mapping) else tuple(columns)
-    )
 
 
 def as_pair(data: Any, name: str) -> Pair:
@@ -105,13 +94,15 @@ def as_pair(data: Any, name: str) -> Pair:
     else:
         with located(name):
             examples = Examples.of(data)
-        x, y = examples.x, examples.y
+        x = examples.x
+        y = examples.y
     check_value(x, f"x of {name}")
     check_value(y, f"y of {name}")
-    if len(tensors(x)[0]) != len(y) or len(y) < 2:
-        sizes = f"{len(tensors(x)[0])} inputs and {len(y)} labels"
+    inputs = len(tensors(x)[0])
+    if inputs != len(y) or len(y) < 2:
+        sizes = f"{inputs} inputs and {len(y)} labels"
         raise InputError(f"{name} has {sizes}: give equally many, 2 or more")
-    if not all(bool(tensor.isfinite().all()) for tensor in (*tensors(x), y)):
+    if not all(tensor.isfinite().all() for tensor in (*tensors(x), y)):
         raise InputError(f"{name} has NaN or Inf: leave these examples out")
     if has_classes(y) and int(y.min()) < 0:
         raise InputError(f"{name} has the label {int(y.min())}, expected classes from 0 on")

@@ -1,7 +1,5 @@
 """Networks that are made of two, or fitted to few examples: copies, never the user's own."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import cast
 
@@ -128,11 +126,12 @@ def fine_tuned(
 @torch.no_grad()
 def outputs_on(network: nn.Module, x: Value, call: ModelCall) -> Tensor:
     """Return the outputs of a network on all inputs x, (N, K)."""
-    indices = torch.arange(len(tensors(x)[0]), device="cpu")
+    column = tensors(x)[0]
+    indices = torch.arange(len(column), device="cpu")
     parts = []
     with tested(network):
-        for rows in indices.split(batch_size_for(x, tensors(x)[0].device)):
-            batch = gather(x, rows.to(tensors(x)[0].device))
+        for rows in indices.split(batch_size_for(x, column.device)):
+            batch = gather(x, rows.to(column.device))
             parts.append(call(network, on_device_of(network, batch)).cpu())
     return torch.cat(parts)
 

@@ -1,7 +1,5 @@
 """A block opened: its modules, or its tensors, as blocks beside all others together."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from os.path import commonpath
 

@@ -1,10 +1,7 @@
 """The kind of change between two networks, from what was measured, and its meaning in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
-from probe.analysis.intervals import Estimate
 from probe.before_after.answer import Interval
 from probe.before_after.changes import ATTRIBUTES, STATISTICS, BlockChange
 from probe.before_after.ranking import Measured
@@ -83,12 +80,11 @@ class Findings:
     def returns_most(self, name: str, share: float = _MOST) -> bool:
         """Return whether a remedy returns a share of what was lost, and new examples stay."""
         remedy = self.remedies.get(name)
-        if remedy is None or (remedy.new_change.high < 0 and self._matters(remedy.new_change)):
+        if remedy is None:
+            return False
+        if remedy.new_change.high < 0 and abs(remedy.new_change.value) >= self.margin:
             return False
         return remedy.old_change.low > 0 and remedy.old_change.value > share * self.lost.value
-
-    def _matters(self, change: Estimate) -> bool:
-        return abs(change.value) >= self.margin
 
     @property
     def kind(self) -> str:
@@ -114,14 +110,19 @@ class Findings:
 
     @property
     def _repairing(self) -> list[Measured]:
-        """The remedies that put back what returns most of the old, and nothing new is undone."""
+        """The remedies that put back what returns most of the old, and nothing new is undone.
+
+        Where the new was learned, only the guilty block can be at fault: among all sets of blocks
+        one may raise both by chance.
+        """
+        of_guilty = put_back_name((self.guilty,))
         is_learned = self.gained is not None and self.gained.low > 0
         return [
             remedy
             for name, remedy in self.remedies.items()
             if remedy.kind in (PUT_BACK, BEFORE)
             and self.returns_most(name)
-            and (remedy.new_change.low > 0 or not is_learned)
+            and (not is_learned or (name == of_guilty and remedy.new_change.low > 0))
         ]
 
     def sentences(self) -> list[str]:
@@ -151,28 +152,22 @@ class Findings:
             return of_guilty
         return min(self._repairing, key=lambda remedy: remedy.rank or 0).name
 
-
-def changed_sentence(changes: Sequence[BlockChange], is_adapted: bool) -> str:
-    """Return what changed, in a sentence.
-
-    Args:
-        changes: The change of each block.
-        is_adapted: Whether what differs is that adapters are on.
-    """
-    if is_adapted:
-        blocks = sum(bool(change.kinds) for change in changes)
-        return f"adapters in {blocks} of {len(changes)} blocks, which the network before has off"
-    tensors = sum(change.tensors for change in changes)
-    changed = sum(change.changed for change in changes)
-    kinds = list(dict.fromkeys(kind for change in changes for kind in change.kinds))
-    attributes = [name for change in changes for name in change.attributes]
-    if not kinds:
-        return f"nothing: {tensors} of {tensors} tensors are equal, bit for bit"
-    text = f"{changed} of {tensors} tensors"
-    if set(kinds) == {STATISTICS}:
-        return f"{text}, all of them norm statistics: no weight has changed"
-    if attributes:
-        text = f"{text}, and attributes: {listed(attributes)}"
-    elif STATISTICS in kinds:
-        text = f"{text}, norm statistics among them"
-    return text
+    @property
+    def changed(self) -> str:
+        """What changed, a sentence."""
+        if self.is_adapted:
+            blocks = sum(bool(change.kinds) for change in self.changes)
+            total = len(self.changes)
+            return f"adapters in {blocks} of {total} blocks, which the network before has off"
+        tensors = sum(change.tensors for change in self.changes)
+        changed = sum(change.changed for change in self.changes)
+        if not self.kinds:
+            return f"nothing: {tensors} of {tensors} tensors are equal, bit for bit"
+        text = f"{changed} of {tensors} tensors"
+        if set(self.kinds) == {STATISTICS}:
+            return f"{text}, all of them norm statistics: no weight has changed"
+        if self.attributes:
+            return f"{text}, and attributes: {listed(self.attributes)}"
+        if STATISTICS in self.kinds:
+            return f"{text}, norm statistics among them"
+        return text

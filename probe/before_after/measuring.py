@@ -1,7 +1,5 @@
 """The measurements of a comparison, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -79,11 +77,9 @@ def _head(setting: Setting, parts: Parts) -> tuple[str, ...]:
 def _readouts(setting: Setting, parts: Parts, examples: Stored | None) -> Sequence[Content]:
     """Read out the features of both networks, if there are stored examples with classes."""
     features = [name for name, facts in parts.facts.items() if facts.value]
-    has_classes = setting.has_classes and examples is not None and examples.has_classes
-    if examples is None or not has_classes or not features:
+    if examples is None or not (setting.has_classes and examples.has_classes and features):
         return []
-    names = ("old", "new")
     pairs = cast("Sequence[Pair]", setting.tests.data)
-    tests = dict(zip(names, pairs, strict=False))
+    tests = dict(zip(("old", "new"), pairs, strict=False))
     models = setting.models
     return list(contents(models.before, models.after, models.model, features, examples, tests))

@@ -1,7 +1,5 @@
 """The two networks of a comparison, in memory or in files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +41,7 @@ class TwoModels:
     is_adapted: bool = False
 
     @classmethod
-    def open(cls, before: Source | None, after: Source, call: Call | None = None) -> TwoModels:
+    def open(cls, before: Source | None, after: Source, call: Call | None = None) -> "TwoModels":
         """Open two networks.
 
         Args:

@@ -3,8 +3,6 @@
 The best of many is too good on the examples that it was chosen on, also where all are equal.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -64,11 +62,11 @@ def interval(values: Floats, is_accuracy: bool, least: float = -1.0) -> Estimate
     estimate = mean_over_examples(Design(weights, np.zeros(n, int)), values[None])
     # Exactly the share of right answers.
     estimate = replace(estimate, value=float(values.mean()))
-    _, counts = np.unique(values, return_counts=True)
-    if is_accuracy and n - counts.max() < _FEW:
-        estimate = at_least_binomial(estimate, weights)
     if not is_accuracy:
         return estimate
+    _, counts = np.unique(values, return_counts=True)
+    if n - counts.max() < _FEW:
+        estimate = at_least_binomial(estimate, weights)
     return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, 1.0))
 
 

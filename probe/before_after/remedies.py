@@ -1,7 +1,5 @@
 """Remedies: networks that may do better on old examples, made on copies and tested on all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from probe.batch import gather
+from probe.before_after import changes
 from probe.before_after.data import Pair, Stored, has_classes, joined
 from probe.before_after.fitting import (
     averaged,
@@ -28,7 +27,7 @@ from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import check_values, copied, named_state
+from probe.modules import check_values, copied
 from probe.rewinding.blocks import Changed, rewound
 from probe.rewinding.hybrids import Names
 from probe.rewinding.scoring import ScoreName, Tests
@@ -146,16 +145,22 @@ class Workshop:
         for blocks, scores in self.compared.rewinding.scores.items():
             # All of several blocks are the network before.
             if blocks and (blocks != changed or len(changed) == 1):
-                name = put_back_name(blocks)
-                yield Remedy(name=name, kind=PUT_BACK, scores=scores, size=len(blocks))
+                yield Remedy(
+                    name=put_back_name(blocks),
+                    kind=PUT_BACK,
+                    scores=scores,
+                    size=len(blocks),
+                )
         yield Remedy(name=EVERYTHING_UNDONE, kind=BEFORE, scores=self.compared.saved)
 
     def kinds_put_back(self) -> Iterator[Remedy]:
         """Yield the network with norm statistics put back, and with attributes put back."""
-        statistics = {id(t) for norm in running_norms(self.after) for t in norm.buffers()}
-        names = [name for name, t in named_state(self.after).items() if id(t) in statistics]
-        of_kind = {STATISTICS_BACK: Changed(tensors=tuple(names))}
-        of_kind[ATTRIBUTES_BACK] = Changed(attributes=tuple(self.compared.before.attributes))
+        kind_of = changes.tensor_kinds(self.after)
+        names = [name for name, kind in kind_of.items() if kind == changes.STATISTICS]
+        of_kind = {
+            STATISTICS_BACK: Changed(tensors=tuple(names)),
+            ATTRIBUTES_BACK: Changed(attributes=tuple(self.compared.before.attributes)),
+        }
         for name, content in of_kind.items():
             if content.tensors or content.attributes:
                 with rewound(self.after, [content], self.compared.before):
@@ -177,7 +182,7 @@ class Workshop:
         """Yield the network with norm statistics of the old and new test inputs that are fitted."""
         if running_norms(self.after):
             x, _ = self._fitted
-            network = with_new_statistics(self.after, x, self.call)
+            network = with_new_statistics(self.after, x, self.tests.model.model_call)
             yield self._tested("norm statistics estimated again", STATISTICS, network)
 
     def outputs(self) -> Iterator[Remedy]:
@@ -208,13 +213,12 @@ class Workshop:
             if has_fresh_values(self.after, self.head):
                 trainings[f"a new head {stock}"] = (NEW_HEAD, self.head)
             for name, (kind, names) in trainings.items():
-                scores = self._trained(kind, names, examples, score)
-                yield Remedy(name=name, kind=kind, scores=scores, size=k)
-
-    @property
-    def call(self) -> ModelCall:
-        """The call of the networks."""
-        return self.tests.model.model_call
+                yield Remedy(
+                    name=name,
+                    kind=kind,
+                    scores=self._trained(kind, names, examples, score),
+                    size=k,
+                )
 
     @property
     def class_call(self) -> ModelCall:
@@ -248,16 +252,22 @@ class Workshop:
 
     def _tested(self, name: str, kind: str, network: nn.Module) -> Remedy:
         check_values(network)
-        scores = self.tests.scores(network, 1, everywhere=True)
-        return Remedy(name=name, kind=kind, scores=scores)
+        return Remedy(
+            name=name,
+            kind=kind,
+            scores=self.tests.scores(network, 1, everywhere=True),
+        )
 
     def _with_outputs(self, name: str, kind: str, change: Callable[[Tensor], Tensor]) -> Remedy:
         """Return the network with its outputs changed."""
         call = self.class_call
         model = Model(self.after, call=lambda network, x: change(call(network, x)))
         tests = replace(self.tests, model=model)
-        scores = tests.scores(self.after, 1, everywhere=True)
-        return Remedy(name=name, kind=kind, scores=scores)
+        return Remedy(
+            name=name,
+            kind=kind,
+            scores=tests.scores(self.after, 1, everywhere=True),
+        )
 
     @property
     def _labels_are_classes(self) -> bool:

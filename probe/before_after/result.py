@@ -1,14 +1,11 @@
 """The result of a comparison: the answer, its tables, and what can be asked further."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from probe.analysis.intervals import Estimate
 from probe.before_after.answer import Answer
 from probe.before_after.changes import BlockChange
 from probe.before_after.content import Content
@@ -41,11 +38,11 @@ class Diff:
     """
 
     answer: Answer
-    causes: pd.DataFrame
+    causes: "pd.DataFrame"
     block_changes: Sequence[BlockChange]
     measured: Sequence[Measured]
     readouts: Sequence[Content]
-    open_block: Callable[[str], pd.DataFrame]
+    open_block: "Callable[[str], pd.DataFrame]"
 
     def __str__(self) -> str:
         return str(self.answer)
@@ -53,7 +50,7 @@ class Diff:
     __repr__ = __str__
 
     @property
-    def changes(self) -> pd.DataFrame:
+    def changes(self) -> "pd.DataFrame":
         """What changed: `block`, its `tensors`, how many `changed`, their `kinds`, and how far.
 
         `relative` is the norm of the change over the norm before, of all tensors that differ.
@@ -68,7 +65,7 @@ class Diff:
         return pd.DataFrame(rows, columns=columns)
 
     @property
-    def remedies(self) -> pd.DataFrame:
+    def remedies(self) -> "pd.DataFrame":
         """The remedies, a row each, measured on the half of the examples that chose nothing.
 
         `old` and `new` are scores, `old_change` and `new_change` their differences from the network
@@ -77,33 +74,33 @@ class Diff:
         """
         import pandas as pd
 
-        rows = []
-        for remedy in self.measured:
-            row: dict[str, object] = {"remedy": remedy.name, "kind": remedy.kind}
-            row |= _columns("old", remedy.old)
-            row |= _columns("old_change", remedy.old_change)
-            row |= _columns("new", remedy.new)
-            row |= _columns("new_change", remedy.new_change)
-            rows.append(row | {"front": remedy.front, "rank": remedy.rank})
+        rows = [
+            {
+                "remedy": remedy.name,
+                "kind": remedy.kind,
+                **_estimates(remedy, ["old", "old_change", "new", "new_change"]),
+                "front": remedy.front,
+                "rank": remedy.rank,
+            }
+            for remedy in self.measured
+        ]
         return pd.DataFrame(rows).astype({"rank": "Int64"})
 
     @property
-    def content(self) -> pd.DataFrame:
+    def content(self) -> "pd.DataFrame":
         """The accuracy of a linear readout of each block, before and after; empty without train."""
         import pandas as pd
 
-        names = ("before", "after", "change")
+        names = ["before", "after", "change"]
         ends = ("", "_low", "_high")
         columns = ["block", "examples", *(f"{name}{end}" for name in names for end in ends)]
-        rows = []
-        for content in self.readouts:
-            row: dict[str, object] = {"block": content.block, "examples": content.examples}
-            row |= _columns("before", content.before)
-            row |= _columns("after", content.after)
-            rows.append(row | _columns("change", content.change))
+        rows = [
+            {"block": content.block, "examples": content.examples, **_estimates(content, names)}
+            for content in self.readouts
+        ]
         return pd.DataFrame(rows, columns=columns)
 
-    def inside(self, block: str) -> pd.DataFrame:
+    def inside(self, block: str) -> "pd.DataFrame":
         """Open a block: the same table over its modules, or over its tensors if it is one module.
 
         The other blocks are one, `rest`. Shares add up to what was lost.
@@ -118,18 +115,13 @@ class Diff:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer and all tables as plain values, which JSON can hold; NaN is None."""
-        tables = {
-            "causes": self.causes,
-            "changes": self.changes,
-            "remedies": self.remedies,
-            "content": self.content,
-        }
         content: dict[str, Any] = {"answer": _plain(asdict(self.answer))}
-        for name, table in tables.items():
-            content[name] = _plain(table.astype(object).to_dict("records"))
+        for name in ("causes", "changes", "remedies", "content"):
+            table = getattr(self, name).astype(object)
+            content[name] = _plain(table.to_dict("records"))
         return content
 
-    def plot(self, ax: Axes | None = None) -> Axes:
+    def plot(self, ax: "Axes | None" = None) -> "Axes":
         """Draw new against old, for both networks and all remedies.
 
         Args:
@@ -155,9 +147,14 @@ class Diff:
         pair_report(self, path)
 
 
-def _columns(name: str, estimate: Estimate) -> dict[str, float]:
-    """Return an estimate as a value and the ends of its interval."""
-    return {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+def _estimates(record: Measured | Content, names: Sequence[str]) -> dict[str, float]:
+    """Return estimates of a record, each as a value and the ends of its interval."""
+    columns: dict[str, float] = {}
+    for name in names:
+        estimate = getattr(record, name)
+        columns |= {name: estimate.value, f"{name}_low": estimate.low}
+        columns[f"{name}_high"] = estimate.high
+    return columns
 
 
 def _plain(value: Any) -> Any:

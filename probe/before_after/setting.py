@@ -1,7 +1,5 @@
 """The setting of a comparison: two networks, their test examples, and blocks put back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
@@ -41,7 +39,7 @@ class PutBack:
 
     parts: Parts
     two: TwoNetworks
-    causes: pd.DataFrame
+    causes: "pd.DataFrame"
 
     @property
     def guilty(self) -> str:
@@ -146,13 +144,12 @@ class Setting:
         reason = two.position.withheld
         causes.attrs["withheld"] = {1: reason} if reason else {}
         as_it_is = two.put_back()
-        for name in ("new", "new_low", "new_high"):
-            causes[name] = np.nan
+        columns = ["new", "new_low", "new_high"]
+        causes[columns] = np.nan
         for row, block in enumerate(causes["feature"] if self.has_new else ()):
             scores = two.put_back(block) if block in two.changed else as_it_is
             estimate = interval((scores - as_it_is)[~self.is_old], self.is_accuracy)
-            ends = [estimate.value, estimate.low, estimate.high]
-            causes.loc[row, ["new", "new_low", "new_high"]] = ends
+            causes.loc[row, columns] = [estimate.value, estimate.low, estimate.high]
         return PutBack(parts=parts, two=two, causes=causes)
 
     def opened(self, parts: Parts, block: str) -> PutBack:

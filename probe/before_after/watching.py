@@ -1,7 +1,5 @@
 """A watch over a training: what has been lost since its start, measured every few steps."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable
@@ -116,7 +114,7 @@ class Watch:
             self._pairs.append((same_form(x, self._pairs[0][0]), y))
 
     @property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """The tests so far: step, the score on old and new examples, and what is lost of old."""
         import pandas as pd
 
@@ -147,8 +145,10 @@ class Watch:
         fit_state(start, load_state(path), str(path))
         self._take(start)
         if tensor_hash(plain_state(start)) != tensor_hash(plain_state(model.network)):
-            text = f"the network at the start is that in {path}: after_task(0) begins anew"
-            warnings.warn(text, stacklevel=4)
+            warnings.warn(
+                f"the network at the start is that in {path}: after_task(0) begins anew",
+                stacklevel=4,
+            )
 
     def restart(self) -> None:
         """Take the network as it is as that at the start."""

@@ -41,7 +41,8 @@ def with_steps(
     """
     if not (unsettled := {n: r for n, r in probing.readouts.items() if r.steps == "affordable"}):
         return probing
-    network, (counter, counting) = build(), ops_counter()
+    network = build()
+    counter, counting = ops_counter()
     with mode(network, training=False), comparing(x), torch.no_grad(), counting:
         network(x)
     parameters = sum(parameter.numel() for parameter in network.parameters())

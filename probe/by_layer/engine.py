@@ -97,7 +97,8 @@ def measure(
     with located(str(job)), one_thread():
         plan = source.plan
         probe = LayerProbe(plan=plan, job=job, networks=networks, cache=cache, offline=offline)
-        keys, finished = keys_of(plan, job), set(results.measurements())
+        keys = keys_of(plan, job)
+        finished = set(results.measurements())
         start = time.perf_counter()
         for tasks_seen in job.steps:
             missing = [k for k in keys if k.tasks_seen == tasks_seen and k not in finished]
@@ -106,7 +107,8 @@ def measure(
             network = networks.after(tasks_seen)
             with located(f"after {_last_task(networks.scenario, job, tasks_seen)}"):
                 for key, measurement in probe.measure(network, missing):
-                    begun, start = start, time.perf_counter()
+                    begun = start
+                    start = time.perf_counter()
                     results.write(key, replace(measurement, seconds=start - begun))
                     yield key
         results.finish()
@@ -183,9 +185,8 @@ class LayerProbe:
         peer = f"step-{keys[0].tasks_seen}"
         yield from self._measure(network.model, [k for k in inner if not k.reestimates], peer)
         if mixed := [key for key in inner if key.reestimates]:
-            train = self.networks.scenario.merged.train.x
             model = copied(network.model)
-            reestimate(model, train, self.networks.call)
+            reestimate(model, self.networks.scenario.merged.train.x, self.networks.call)
             yield from self._measure(model, mixed)
 
     def _measure_hybrids(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
@@ -203,8 +204,9 @@ class LayerProbe:
             for key in of_network:
                 if key.readout_name == REWOUND:
                     few = varied(self.networks.scenario.tasks[j - 1].test.x, _COMPARED)
-                    run = partial(self._logits, few)
-                    limit, seed = self.plan.hybrids, self.job.seed
+                    run = partial(self.networks.call, x=few)
+                    limit = self.plan.hybrids
+                    seed = self.job.seed
                     if self.plan.blocks:
                         patterns = matched_blocks(model, self.plan.blocks)
                         yield key, network.rewound(before, patterns, {}, run, j, limit, seed)
@@ -216,9 +218,6 @@ class LayerProbe:
                 with rewound(model, contents, earlier):
                     [(_, measurement)] = self._measure(network.model, [Key(0, key.feature, name)])
                 yield key, measurement
-
-    def _logits(self, x: Value, model: nn.Module) -> Tensor:
-        return self.networks.call(model, x)
 
     def _put_back(self, key: Key, changed: Mapping[str, Changed], blocks: Blocks) -> list[Changed]:
         """Return the blocks that a readout reads of the earlier network: upstream, or its own."""
@@ -256,12 +255,12 @@ class LayerProbe:
                 groups.setdefault(self._pooling(key), []).append(key)
         # The diagnostics come last, and share the matrices of the readouts without a pooling.
         for pooling, group in sorted(groups.items(), key=lambda item: item[0] == Pooling()):
-            group_cuts = cuts.at({key.feature for key in group})
-            yield from self._read_out(group_cuts, pooling, group, peer)
+            yield from self._read_out(cuts.at({key.feature for key in group}), pooling, group, peer)
 
     def _read_out(self, cuts: Cuts, pooling: Pooling, group: Sequence[Key], peer: str) -> _Measured:
         """Yield the readouts and diagnostics that share a rule for wide values."""
-        test, activities = self.networks.scenario.test, dict[str, Activity]()
+        test = self.networks.scenario.test
+        activities = dict[str, Activity]()
         diagnoses = any(key.readout_name == DIAGNOSTICS for key in group)
         matrices = self._matrices(cuts, test.x, pooling, activities if diagnoses else None)
         if peer in peers_of(self.plan, self.job) and pooling == Pooling():
@@ -309,15 +308,27 @@ class LayerProbe:
             cache=self.cache,
             multiples=tuple(sorted({key.variant for key in keys})),
         )
-        called, cuts = Model(model, fresh=self.networks.fresh), cuts.at({k.feature for k in keys})
-        for tail in retrain_each(called, cuts, data.train, data.test, scenario.classes, settings):
+        for tail in retrain_each(
+            Model(model, fresh=self.networks.fresh),
+            cuts.at({key.feature for key in keys}),
+            data.train,
+            data.test,
+            scenario.classes,
+            settings,
+        ):
             # A feature may lack fewer budgets than another.
             if key := key_of_tail.get((tail.feature, tail.multiple)):
-                notes = (*self._class_notes, *tail.notes)
-                measurement = self._measurement("single", tail.predicted, notes, tail.history)
+                measurement = self._measurement(
+                    "single",
+                    tail.predicted,
+                    (*self._class_notes, *tail.notes),
+                    tail.history,
+                )
                 if tail.at_half is not None:
-                    half = {HALF: scenario.in_callers_order(tail.at_half)}
-                    measurement = replace(measurement, predicted={**measurement.predicted, **half})
+                    half = scenario.in_callers_order(tail.at_half)
+                    measurement = replace(
+                        measurement, predicted={**measurement.predicted, HALF: half}
+                    )
                 yield key, measurement
 
     @cached_property
@@ -330,7 +341,8 @@ class LayerProbe:
         """Yield the readouts that are fitted to the features' matrices."""
         scenario = self.networks.scenario
         for key in keys:
-            readout, (features, how) = self._readout(key), train[key.feature]
+            readout = self._readout(key)
+            features, how = train[key.feature]
             task_aware = self.plan.readouts[key.readout_name].task_aware
             tasks = scenario.tasks if task_aware else [scenario.merged]
             result = read_each(readout, features, test[key.feature][0], tasks, self.job.seed)
@@ -343,8 +355,10 @@ class LayerProbe:
             head = "multi" if task_aware else "single"
             measurement = self._measurement(head, result.predicted, notes)
             if permutes_labels(self.plan, self.job, key):
-                control = self._permuted_accuracy(readout, features, tasks)
-                measurement = replace(measurement, values={"control": control})
+                measurement = replace(
+                    measurement,
+                    values={"control": self._permuted_accuracy(readout, features, tasks)},
+                )
             yield key, measurement
 
     def _permuted_accuracy(self, readout: Readout, train: Tensor, tasks: Sequence[Task]) -> float:
@@ -352,7 +366,8 @@ class LayerProbe:
 
         Source: Hewitt & Liang, EMNLP 2019, each example being a type of its own.
         """
-        generator, permuted = stream(self.job.seed, "labels"), []
+        generator = stream(self.job.seed, "labels")
+        permuted = []
         for task in tasks:
             drawn = permutation(len(task.train), generator).to(task.train.y.device)
             data = replace(task.train, y=task.train.y[drawn])
@@ -377,8 +392,9 @@ class LayerProbe:
             peer_matrices = self._earlier.pop(peer, {})
             if not diagnostics.keys() <= peer_matrices.keys():
                 model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
-                cuts = self._cuts(model, diagnostics.keys())
-                peer_matrices = self._matrices(cuts, scenario.test.x)
+                peer_matrices = self._matrices(
+                    self._cuts(model, diagnostics.keys()), scenario.test.x
+                )
             for feature, numbers in diagnostics.items():
                 peer_values = peer_matrices[feature][0]
                 cka = min(compared[feature].cka(peer_values), math.nextafter(1, 0))
@@ -395,8 +411,7 @@ class LayerProbe:
         activities: dict[str, Activity] | None = None,
     ) -> Matrices:
         """Return the matrix of each feature for inputs x (N, ...); cuts: of the network itself."""
-        budget = self.cache.budget
-        return feature_matrices(cuts.each, x, None, budget, pooling, activities)
+        return feature_matrices(cuts.each, x, None, self.cache.budget, pooling, activities)
 
     def _cuts(self, model: nn.Module, wanted: Collection[str], tails: bool = False) -> Cuts:
         """Return a network's cuts at the requested features, in the order of the plan."""

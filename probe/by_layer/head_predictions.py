@@ -39,7 +39,8 @@ def predictions_by_head(
         The predictions (N,) by head, and the loss of each example under the main head, (N,) float32
         in nats; K and NaN for examples that are not tested.
     """
-    test, classes = scenario.test, scenario.classes
+    test = scenario.test
+    classes = scenario.classes
     device = test.y.device
     tasks = [task.classes for task in scenario.tasks]
     barred: dict[str, Tensor | None] = {"multi": barred_but(tasks, classes, device)}

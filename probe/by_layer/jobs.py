@@ -99,7 +99,8 @@ def jobs_of(plan: Plan) -> list[Job]:
     """
     for readout in plan.readouts:
         plan.steps_of(readout)
-    T, learners = len(plan.tasks), plan.learners
+    T = len(plan.tasks)
+    learners = plan.learners
     # Offline training sees all tasks at once: an order would only repeat it.
     base = {"": tuple(range(T))}
     exclusions = 1 + T * ("exclusion" in plan.controls)
@@ -174,16 +175,15 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
     *features, output = plan.learners[job.learner].features
     keys = []
     for name, readout in plan.readouts.items():
-        steps = plan.steps_of(name)
+        steps = tuple(tasks_seen for tasks_seen in plan.steps_of(name) if tasks_seen in job.steps)
         if readout.steps == "spread":
-            steps = spread_over([tasks_seen for tasks_seen in steps if tasks_seen in job.steps])
+            steps = spread_over(steps)
         if job.offline:
             steps = job.steps[-1:] if readout.has_controls else ()
-        elif readout.has_controls and job.own_network:
+        elif readout.has_controls and job.own_network and 0 in job.steps:
             steps = (0, *steps)
-        measured = [tasks_seen for tasks_seen in steps if tasks_seen in job.steps]
         probed = [*features, output] if readout.task_aware else features
-        for tasks_seen, variant, feature in product(measured, plan.variants(name), probed):
+        for tasks_seen, variant, feature in product(steps, plan.variants(name), probed):
             key = Key(tasks_seen, feature, variant)
             keys.append(key._replace(settings=_settings_digest(plan, job, key)))
     if plan.diagnostics and keys and not job.without:
@@ -204,9 +204,12 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
     """
     if not plan.hybrids or job.offline or job.without or job.last < len(plan.tasks):
         return []
-    features = plan.learners[job.learner].features
-    blocks = plan.blocks or features
-    record = {REWOUND: plan.hybrids, "blocks": blocks, "orders": "by seed", "units": "compared"}
+    record = {
+        REWOUND: plan.hybrids,
+        "blocks": plan.blocks or plan.learners[job.learner].features,
+        "orders": "by seed",
+        "units": "compared",
+    }
     digest = fingerprint(record)[:8]
     return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(job.earlier)]
 

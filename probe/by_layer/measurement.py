@@ -5,8 +5,6 @@ functions of predictions and labels, so a new metric needs no new run. `probe.by
 the measurements of a job in files that NumPy can read without this package.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -117,7 +115,7 @@ class TrainingCost:
         return {_COST: torch.tensor(astuple(self.cost), device="cpu"), _SECONDS: seconds, **stuck}
 
     @classmethod
-    def of_state(cls, state: dict[str, Tensor]) -> TrainingCost:
+    def of_state(cls, state: dict[str, Tensor]) -> "TrainingCost":
         """Take the cost out of a checkpoint's tensors; raises KeyError if it is not there."""
         return cls(
             cost=Cost(*state.pop(_COST).tolist()),
@@ -247,7 +245,8 @@ def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
 
 def _details(measurement: Measurement) -> str:
     """Return everything but the predictions as JSON, without empty fields."""
-    cost, history = measurement.cost, measurement.history
+    cost = measurement.cost
+    history = measurement.history
     record = {
         "cost": cost and asdict(cost),
         "history": history and asdict(history),
@@ -261,7 +260,8 @@ def _details(measurement: Measurement) -> str:
 
 def _from_details(text: str) -> dict[str, Any]:
     record = json.loads(text)
-    cost, history = record.get("cost"), record.get("history")
+    cost = record.get("cost")
+    history = record.get("history")
     values = {name: x or 0 for name, x in record.get("values", {}).items()}
     numbers = [abs(x) if name.startswith("cka") else x for name, x in values.items()]
     numbers += [record.get("seconds", 0), cost["seconds"] if cost else 0]

@@ -1,7 +1,5 @@
 """The source of networks that were trained elsewhere, and the plan of their measurements."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
@@ -98,19 +96,23 @@ class NetworkSource:
     train_offline: bool = False
     storage: Storage = "fp32"
     readout_sources: Mapping[str, str] = field(default_factory=dict)
-    others: dict[str, NetworkSource] = field(default_factory=dict, init=False)
+    others: "dict[str, NetworkSource]" = field(default_factory=dict, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
     _statistics: dict[object, list[dict[str, Tensor]]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        weights, builds = self.weights, self.model.build_by_learner
+        weights = self.weights
+        builds = self.model.build_by_learner
         _, *names = builds or [""]
-        if absent := set(names) - {run.learner for run in weights.runs}:
-            raise unknown("learner", min(absent), {run.learner for run in weights.runs})
+        learners = {run.learner for run in weights.runs}
+        if absent := set(names) - learners:
+            raise unknown("learner", min(absent), learners)
         for name in names:
-            networks = replace(weights.of_learners(name.__eq__), build=builds[name])
-            model = replace(self.model, fresh=builds[name])
-            self.others[name] = replace(self, weights=networks, model=model)
+            self.others[name] = replace(
+                self,
+                weights=replace(weights.of_learners(name.__eq__), build=builds[name]),
+                model=replace(self.model, fresh=builds[name]),
+            )
         self.weights = weights.of_learners(lambda name: name not in names)
 
     @cached_property
@@ -120,7 +122,8 @@ class NetworkSource:
         Raises:
             InputError: Tasks, orders or features do not fit the networks, or a file cannot be read.
         """
-        T, runs = len(self.scenario.tasks), self.weights.runs
+        T = len(self.scenario.tasks)
+        runs = self.weights.runs
         learned = [run for run in runs if run.learner not in CONTROLS or run.order]
         _check_names(learned)
         steps = {tasks_seen for run in learned for tasks_seen in runs[run]}
@@ -172,7 +175,7 @@ class NetworkSource:
         """The source of fresh weights."""
         return self.model.source(self.recipe.init)
 
-    def networks(self, job: Job, results: Results) -> JobNetworks:
+    def networks(self, job: Job, results: Results) -> "JobNetworks":
         """Return the networks of a job.
 
         Args:
@@ -194,7 +197,9 @@ class NetworkSource:
 
     def fresh_network(self, seed: int) -> nn.Module:
         """Return a network with fresh weights, the same for all runs of a seed."""
-        model, fresh, generator = unwrapped(self.weights.blank()), self.fresh, stream(seed, "init")
+        model = unwrapped(self.weights.blank())
+        fresh = self.fresh
+        generator = stream(seed, "init")
         if isinstance(fresh, str):
             initialize(model, fresh, generator)
         else:
@@ -214,9 +219,15 @@ class NetworkSource:
             The cuts.
         """
         if self._cuts is None:
-            how = self.model.class_call
-            trainable, tails = self.model.trainable, RETRAIN in self.plan.readouts
-            self._cuts = cut_each(model, features, sample, how.output, how.call, trainable, tails)
+            self._cuts = cut_each(
+                model,
+                features,
+                sample,
+                self.model.class_call.output,
+                self.model.class_call.call,
+                self.model.trainable,
+                RETRAIN in self.plan.readouts,
+            )
         return self._cuts
 
     @property
@@ -234,8 +245,7 @@ class NetworkSource:
         Raises:
             InputError: It is another layer.
         """
-        with torch.no_grad(), mode(model, training=False), explained(self._sample):
-            logits = self.model.class_call(model, self._sample)
+        logits = self._logits(model, self.model.class_call)
         if logits.shape[1] <= outputs or logits[:, outputs:].max() >= logits[:, :outputs].min():
             raise InputError(
                 f"its file has a layer with {outputs} outputs that does not give the classes: "
@@ -253,14 +263,19 @@ class NetworkSource:
         if self._without_rule and self.train_offline:
             raise no_rule_for(self._without_rule)
         if self._without_rule and RETRAIN in self.probing.readouts:
-            call, names = self.model.class_call, self._features[:-1]
-            cuts = find_each(self._blank, names, self._sample, call, self.model.trainable)
+            cuts = find_each(
+                self._blank,
+                self._features[:-1],
+                self._sample,
+                self.model.class_call,
+                self.model.trainable,
+            )
             refuse_what_no_rule_writes(self._blank, [cut.facts for cut in cuts], self.fresh)
 
     def _of_other(self, name: str) -> PlannedLearner:
-        learner, own = self.others[name].plan.learners[name], architecture(self.others[name]._blank)
-        differs = bool(architecture_difference(architecture(self._blank), own))
-        return learner.model_copy(update={"own_network": differs})
+        other = self.others[name]
+        where = architecture_difference(architecture(self._blank), architecture(other._blank))
+        return other.plan.learners[name].model_copy(update={"own_network": bool(where)})
 
     def _learner(self, name: str, hashes: Hashes, steps: Collection[int]) -> PlannedLearner:
         kind = name if name in CONTROLS else KIND
@@ -296,16 +311,21 @@ class NetworkSource:
         with located(f"network {self.network_name}"):
             classes = self.scenario.classes
             if self.model.classes is not None:
-                outputs_of(classes, self._logits(self.model.model_call).shape, self.model.classes)
-            call, chance = self.model.class_call, global_stream(stream(0, "check"))
+                logits = self._logits(self._blank, self.model.model_call)
+                outputs_of(classes, logits.shape, self.model.classes)
+            call = self.model.class_call
             # What no job could measure is refused before all of them.
-            with mode(self._blank, training=False), explained(self._sample), chance:
+            with (
+                mode(self._blank, training=False),
+                explained(self._sample),
+                global_stream(stream(0, "check")),
+            ):
                 check_outputs(partial(call, self._blank), self.scenario.tasks[0].test)
             return features_of(self._blank, call, self._sample, classes, self.features)
 
-    def _logits(self, call: ModelCall) -> Tensor:
-        with torch.no_grad(), explained(self._sample), mode(self._blank, training=False):
-            return call(self._blank, self._sample)
+    def _logits(self, model: nn.Module, call: ModelCall) -> Tensor:
+        with torch.no_grad(), explained(self._sample), mode(model, training=False):
+            return call(model, self._sample)
 
     @cached_property
     def _identity(self) -> str:
@@ -314,8 +334,9 @@ class NetworkSource:
         Code does not show the values in a closure or a partial function. Logits themselves would
         not do, as machines round them differently.
         """
-        ranks = self._logits(self.model.class_call).argsort(dim=1, stable=True)
-        ranks_hash, fresh = tensor_hash({"ranks": ranks}), cast(object, self.fresh)
+        ranks = self._logits(self._blank, self.model.class_call).argsort(dim=1, stable=True)
+        ranks_hash = tensor_hash({"ranks": ranks})
+        fresh = cast(object, self.fresh)
         if not isinstance(self.fresh, str):
             fresh = tensor_hash(dict(fresh_state(self.fresh, stream(0, "build"))))
         identity = (self.code, str(self._blank), fresh, self.model.trainable, ranks_hash)
@@ -335,12 +356,16 @@ class JobNetworks:
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after a number of tasks."""
-        job, source, cost, notes = self.job, self.source, None, list[str]()
+        job = self.job
+        source = self.source
+        cost = None
+        notes = list[str]()
         run = Run(job.learner, job.order, job.seed)
         hashes = source.plan.learners[job.learner].hashes_of(job.order, job.seed)
         if tasks_seen in hashes:
             model, fit = source.weights.load(run, tasks_seen, hashes[tasks_seen])
-            notes, model = fit.notes, model.to(source.device)
+            notes = fit.notes
+            model = model.to(source.device)
             if fit.outputs is not None:
                 source.check_padded(model, fit.outputs)
         else:
@@ -350,7 +375,8 @@ class JobNetworks:
             self._reestimate(model)
         learned = len(self.scenario.tasks) if job.offline and tasks_seen else tasks_seen
         classes = (c for task in self.scenario.tasks[:learned] for c in task.classes)
-        record, recorded = source.weights.records.get(run), None
+        record = source.weights.records.get(run)
+        recorded = None
         if record and tasks_seen in record.rows:
             # Of other outputs, it cannot be compared.
             comparable = source.model.task_aware in (record.head == "multi", record.called)
@@ -392,7 +418,8 @@ class JobNetworks:
 
         The initial statistics, which come from no data, would make the floor too low.
         """
-        known, norms = self.source._statistics, running_norms(model)
+        known = self.source._statistics
+        norms = running_norms(model)
         key = self.job.tasks, tensor_hash(model.state_dict())
         if key not in known:
             reestimate(model, self.scenario.merged.train.x, self.call)
@@ -407,8 +434,7 @@ class JobNetworks:
             model.load_state_dict(checkpoint.model)
             return TrainingCost.of_state(dict(checkpoint.learner))
         with located("all tasks"):
-            recipe = self.source.recipe
-            cost = train_offline(model, self.call, self.scenario, recipe, self.job.seed)
+            cost = train_offline(model, self.call, self.scenario, self.source.recipe, self.job.seed)
         self.results.save_checkpoint(self.job.last, model.state_dict(), cost.to_state())
         return cost
 

@@ -81,7 +81,8 @@ class TrainedNetwork:
             by_head, losses = predictions_by_head(
                 logits_of, scenario, self.classes_seen, task_aware=self.task_aware
             )
-        test, main = scenario.test_examples, "multi" if self.task_aware else "single"
+        test = scenario.test_examples
+        main = "multi" if self.task_aware else "single"
         heads = [head] if head else list(by_head)
         predicted = {name: scenario.in_callers_order(by_head[name]) for name in heads}
         if self.recorded and not head:

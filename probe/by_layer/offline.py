@@ -37,7 +37,9 @@ def train_offline(
     Raises:
         InputError: The training diverges.
     """
-    data, meter, objective = scenario.merged.train, OpsMeter(), Objective()
+    data = scenario.merged.train
+    meter = OpsMeter()
+    objective = Objective()
     called = model if call == ModelCall() else Called(model, call)
     clock = clock_on(data.y.device)
     start = clock()

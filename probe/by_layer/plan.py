@@ -130,7 +130,8 @@ class Plan(ProbingSpec):
             InputError: A step is above the number of tasks, or a readout that tells a task's
                 classes apart has a task of one class.
         """
-        planned, T = self.readouts[readout], len(self.tasks)
+        planned = self.readouts[readout]
+        T = len(self.tasks)
         small_tasks = [task.name for task in self.tasks if len(task.classes) < 2]
         if planned.task_aware and small_tasks:
             raise InputError(

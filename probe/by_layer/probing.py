@@ -4,8 +4,6 @@ The accuracies downstream of a feature are an accuracy matrix, A[feature, tasks 
 is the floor, measured on an untrained network; the offline network's features give the ceiling.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, field, fields
 from typing import Annotated, Any, Literal, cast, get_args
@@ -115,7 +113,8 @@ def _check_readouts(tables: object) -> Readouts:
     names = filter(entry_of, tables) if isinstance(tables, Mapping) else ()
     for name, table in readouts_model(names).model_validate(tables):
         if table is not None:
-            entry, settings = cast(ReadoutEntry, entry_of(name)), dict(table)
+            entry = cast(ReadoutEntry, entry_of(name))
+            settings = dict(table)
             steps = settings.pop("steps")
             settings = asdict(entry.readout(**settings))
             readouts[name] = PlannedReadout(
@@ -228,7 +227,7 @@ class Measure:
     cache: CacheSettings | None = None
 
     @classmethod
-    def coerce(cls, measure: Measure | Sequence[str | Readout]) -> Measure:
+    def coerce(cls, measure: "Measure | Sequence[str | Readout]") -> "Measure":
         """Return a Measure; a list of readouts is converted."""
         return measure if isinstance(measure, Measure) else cls(readouts=measure)
 
@@ -284,9 +283,11 @@ class Measure:
             raise InputError(f"there are no readouts: name one or more of {', '.join(READOUTS)}")
         readouts: dict[str, Readout | None] = {}
         for readout in self.readouts:
-            name, settings = name_of(readout), cast(Readout | None, readout)
+            name = name_of(readout)
+            settings = cast(Readout | None, readout)
             if isinstance(readout, str):
-                name, settings = readout, None
+                name = readout
+                settings = None
                 if entry_of(name) is None:
                     raise unknown("readout", name, READOUTS)
             if not name:

@@ -23,7 +23,8 @@ def set_aside(root: Path, path: Path, reason: str) -> None:
     Raises:
         NotWritten: The file cannot be moved.
     """
-    folder, relative = root / QUARANTINE, path.relative_to(root)
+    folder = root / QUARANTINE
+    relative = path.relative_to(root)
     name = ".".join(relative.parts).removeprefix("jobs.")[-200:]
     try:
         folder.mkdir(exist_ok=True)

@@ -83,9 +83,19 @@ class Store:
         self._fingerprint = fingerprint(record)
         self.folder = root / "jobs" / job / self._fingerprint[:16]
 
-    def measurements(self) -> dict[Key, Measurement]:
-        """Return the measurements that are finished; corrupt files are set aside."""
-        return self._intact()
+    def measurements(self, paths: Sequence[Path] = ()) -> dict[Key, Measurement]:
+        """Return the measurements that are finished; corrupt files are set aside.
+
+        Args:
+            paths: The files to read, all by default.
+        """
+        measurements = dict[Key, Measurement]()
+        for path, content in self._files(paths):
+            if isinstance(content, str):
+                set_aside(self.root, path, content)
+            else:
+                measurements |= content
+        return measurements
 
     def finished(self) -> set[Key]:
         """Return the keys of the measurements that have a file; `contents` checks them."""
@@ -103,7 +113,9 @@ class Store:
             The finished measurements, the names of corrupt files, and hashes of the code that made
             the others.
         """
-        finished, corrupt, codes = dict[Key, Measurement](), set[str](), set[str]()
+        finished = dict[Key, Measurement]()
+        corrupt = set[str]()
+        codes = set[str]()
         for path, content in self._files():
             if isinstance(content, str):
                 corrupt.add(path.name)
@@ -128,10 +140,11 @@ class Store:
         Raises:
             NotWritten: It cannot be written.
         """
-        new, merged = {key: replace(measurement, code=self._written)}, list[Path]()
+        new = {key: replace(measurement, code=self._written)}
+        merged = list[Path]()
         paths = list(self.folder.glob("predictions.*-*.npz"))
         while len(similar := [p for p in paths if _count(p) <= len(new)]) >= _TOGETHER - 1:
-            new = self._intact(similar) | new
+            new = self.measurements(similar) | new
             merged += similar
             paths = [path for path in paths if path not in similar]
         self._merge(merged, new)
@@ -146,7 +159,7 @@ class Store:
         if self.merged:
             return
         paths = self._paths()
-        if measurements := self._intact(paths):
+        if measurements := self.measurements(paths):
             self._merge(paths, measurements, _FINISHED)
 
     def save_checkpoint(
@@ -170,9 +183,14 @@ class Store:
             for state in (model, learner)
         ]
         # `probe model` and `load_state_dict` take the network's weights by this name.
-        record = {"state_dict": states[0], "learner": states[1], "code": code or self._written}
+        record = {
+            "state_dict": states[0],
+            "learner": states[1],
+            "code": code or self._written,
+            "fingerprint": self._fingerprint,
+        }
         content = io.BytesIO()
-        torch.save(record | {"fingerprint": self._fingerprint}, content)
+        torch.save(record, content)
         self._write(self._path(tasks_seen), content.getvalue())
 
     def load_checkpoint(self, tasks_seen: int) -> Checkpoint | None:
@@ -189,8 +207,7 @@ class Store:
         A model that other code has trained gives no result of today's code.
         """
         if checkpoint.code != self.code:
-            both = f"{checkpoint.code} {self.code}"
-            self._written = sha256(both)
+            self._written = sha256(f"{checkpoint.code} {self.code}")
 
     def set_checkpoint_aside(self, tasks_seen: int, reason: str) -> None:
         """Set aside a checkpoint that cannot be restored.
@@ -279,23 +296,15 @@ class Store:
         except Exception:  # zipfile and NumPy raise almost anything
             return "its content does not match its checksums"
 
-    def _intact(self, paths: Sequence[Path] = ()) -> dict[Key, Measurement]:
-        """Return the measurements of the files that are intact; set the others aside."""
-        measurements = dict[Key, Measurement]()
-        for path, content in self._files(paths):
-            if isinstance(content, str):
-                set_aside(self.root, path, content)
-            else:
-                measurements |= content
-        return measurements
-
     def _merge(self, paths: Iterable[Path], new: Measurements, name: str = "") -> None:
         """Write measurements into one file, which replaces the files that they come from."""
         ordered = dict(sorted(new.items()))
         digest = sha256(repr(list(ordered)))[:8]
         target = self.folder / (name or f"predictions.{len(ordered)}-{digest}.npz")
-        record = np.array(json.dumps(self._record))
-        arrays = {"fingerprint": np.array(self._fingerprint), "record": record}
+        arrays = {
+            "fingerprint": np.array(self._fingerprint),
+            "record": np.array(json.dumps(self._record)),
+        }
         self._write(target, _npz(arrays | to_arrays(ordered)))
         for path in paths:
             if path != target:

@@ -1,7 +1,5 @@
 """Networks that were trained elsewhere, in checkpoints or in memory, by run and tasks seen."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
@@ -77,7 +75,7 @@ class TrainedNetworks:
             return copied(network)
         return built_network(cast(Factory, self.build), stream(0, "build"))
 
-    def of_learners(self, is_wanted: Callable[[str], bool]) -> TrainedNetworks:
+    def of_learners(self, is_wanted: Callable[[str], bool]) -> "TrainedNetworks":
         """Return the networks of some learners, which is asked of each name."""
         return replace(self, runs={r: n for r, n in self.runs.items() if is_wanted(r.learner)})
 
@@ -93,7 +91,8 @@ class TrainedNetworks:
             for run, networks in self.runs.items()
             for tasks_seen, network in networks.items()
         }
-        hash_of_network, model = dict[Network, str](), unwrapped(self.blank())
+        hash_of_network = dict[Network, str]()
+        model = unwrapped(self.blank())
         for network in self.progress(list(names) if self.build is None else sorted(names, key=str)):
             if isinstance(network, nn.Module):
                 state = network.state_dict()
@@ -139,7 +138,8 @@ class TrainedNetworks:
         network = self.runs[run][tasks_seen]
         if isinstance(network, nn.Module):
             return copied(network), Fit([], None)
-        model, state = self.blank(), self.read(network)
+        model = self.blank()
+        state = self.read(network)
         if tensor_hash(state) != expected:
             raise InputError(f"{network} has changed since the run started: run it again")
         return model, fit_state(unwrapped(model), state, str(network))
@@ -165,9 +165,11 @@ def _warn_of_shared(models: Iterable[nn.Module]) -> None:
         for name, parameter in ((n, p) for n, p in model.named_parameters() if p.numel()):
             owners.setdefault(parameter.data_ptr(), {})[id(model)] = name
     if shared := {next(iter(of.values())) for of in owners.values() if len(of) > 1}:
-        what = f"networks share {listed(sorted(shared))} in memory"
-        text = f"{what}: if one was trained, the others changed with it; copy.deepcopy each"
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(
+            f"networks share {listed(sorted(shared))} in memory: "
+            "if one was trained, the others changed with it; copy.deepcopy each",
+            stacklevel=2,
+        )
 
 
 def _check_seeds(hashes: Hashes) -> None:
@@ -246,8 +248,13 @@ def in_checkpoints(
     # The controls have the architecture of the first learner.
     ordered = sorted(checkpoints.runs.items(), key=lambda run: run[0].learner in others)
     runs = _with_controls(dict(ordered), checkpoints.offline)
-    read = partial(_read, model)
-    return TrainedNetworks(runs=runs, build=build, progress=progress, records=records, read=read)
+    return TrainedNetworks(
+        runs=runs,
+        build=build,
+        progress=progress,
+        records=records,
+        read=partial(_read, model),
+    )
 
 
 def _read(model: Model, path: Path) -> dict[str, Tensor]:
@@ -319,7 +326,8 @@ def _in_memory(
             check_model(model)
     _warn_of_shared(model for _, model in named)
     last = next(iter(runs.values()))[tasks]
-    device, expected = device_of(last), architecture(last)
+    device = device_of(last)
+    expected = architecture(last)
     for name, model in named:
         if device_of(model) != device:
             raise InputError(
@@ -362,9 +370,12 @@ def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:
     rows: dict[int, nn.Module] = {index(key): model for key, model in models.items()}
     if tasks not in rows:
         raise InputError(f"`models` has no row {tasks}, the model after all tasks: add it")
-    if untrained is not None and 0 in rows:
-        raise InputError("got `untrained` and row 0 of `models`, which are the same: give only one")
-    rows |= {} if untrained is None else {0: untrained}
+    if untrained is not None:
+        if 0 in rows:
+            raise InputError(
+                "got `untrained` and row 0 of `models`, which are the same: give only one"
+            )
+        rows[0] = untrained
     return dict(sorted(rows.items()))
 
 

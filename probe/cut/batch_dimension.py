@@ -1,7 +1,5 @@
 """The shape of a tensor at any batch size, and the dimension along which its examples lie."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Literal
@@ -58,12 +56,12 @@ class TensorFacts:
     read: tuple[int, ...] | Literal["last"] = ()
 
     @classmethod
-    def of(cls, tensor: Tensor) -> TensorFacts:
+    def of(cls, tensor: Tensor) -> "TensorFacts":
         """Describe a tensor at its own batch size."""
         sizes = ((), ()) if tensor.is_nested else (tuple(tensor.shape), tensor.stride())
         return cls(*sizes, tensor.dtype, unusual(tensor))
 
-    def compared(self, small: TensorFacts, batch: int) -> TensorFacts:
+    def compared(self, small: "TensorFacts", batch: int) -> "TensorFacts":
         """Return the shape with the dimensions that grow with the batch.
 
         Args:
@@ -92,7 +90,8 @@ class TensorFacts:
         """The shape of one example's entries, or the whole shape if no single dimension grows."""
         if self.dim is None:
             return self.shape
-        per, rest = self.per[self.dim], (*self.shape[: self.dim], *self.shape[self.dim + 1 :])
+        per = self.per[self.dim]
+        rest = (*self.shape[: self.dim], *self.shape[self.dim + 1 :])
         return rest if per == 1 else (per, *rest)
 
     def channel_dim(self, axis: Axis | None) -> int | None:
@@ -118,7 +117,8 @@ class TensorFacts:
         """
         sizes = zip(self.per, self.shape, strict=True)
         shape = tuple(per * batch if per else size for per, size in sizes)
-        strides, step = [0] * len(shape), 1
+        strides = [0] * len(shape)
+        step = 1
         for dim in sorted(range(len(shape)), key=lambda dim: (self.stride[dim], -dim)):
             strides[dim] = step
             step *= shape[dim]
@@ -130,7 +130,8 @@ class TensorFacts:
         If an example is k entries of the dimension that grows, it gives (B, k, ...).
         """
         dim = self.dim or 0
-        rows, per = value.movedim(dim, 0), self.per[dim]
+        rows = value.movedim(dim, 0)
+        per = self.per[dim]
         return rows if per == 1 else rows.unflatten(0, (-1, per))
 
     def from_rows(self, rows: Tensor) -> Tensor:

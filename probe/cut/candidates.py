@@ -106,7 +106,8 @@ def _narrow(plans: Plans) -> set[str]:
     """Return the names of the features that are the only value the rest of the model needs."""
     narrow = set[str]()
     for feature, plan in plans:
-        values, trace = plan.kept if isinstance(plan, CutPlan) else (), feature.trace
+        values = plan.kept if isinstance(plan, CutPlan) else ()
+        trace = feature.trace
         # Values that were computed with weights; masks do not count.
         if sum(bool(trace.large.upstream([n]) & trace.state.keys()) for n in values) == 1:
             narrow.add(feature.name)
@@ -115,7 +116,8 @@ def _narrow(plans: Plans) -> set[str]:
 
 def _features(traced: Trace) -> list[Feature]:
     """Return every run of a module whose value can be held fixed and depends on the input."""
-    modules, features = [visit.module for visit in traced.large.visits], list[Feature]()
+    modules = [visit.module for visit in traced.large.visits]
+    features = list[Feature]()
     for position, module in enumerate(modules):
         call = modules[:position].count(module)
         name = module if modules.count(module) == 1 else f"{module}#{call + 1}"
@@ -126,7 +128,8 @@ def _features(traced: Trace) -> list[Feature]:
 
 
 def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
-    traced, visit = feature.trace, feature.visit
+    traced = feature.trace
+    visit = feature.visit
     names = feature.readable or visit.names
     stored = [] if isinstance(plan, str) else [name for name in plan.kept if not of_input(name)]
     return Candidate(

@@ -50,9 +50,13 @@ def channels_of(trace: Trace, name: Name) -> Axis | None:
     Returns:
         The axis; None if the calls do not determine it, or the terms of a sum disagree.
     """
-    steps, shapes = trace.large.steps, trace.large.shapes
+    steps = trace.large.steps
+    shapes = trace.large.shapes
     rank = len(shapes[name].shape)
-    waiting, visited, axes, pooled = [name], set[Name](), set[Axis](), False
+    waiting = [name]
+    visited = set[Name]()
+    axes = set[Axis]()
+    pooled = False
     while waiting:
         value = waiting.pop()
         step = steps.get(value[0])

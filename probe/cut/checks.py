@@ -251,7 +251,8 @@ def _perturb(model: nn.Module, held: frozenset[str], draw: int, far: float) -> N
             noise = torch.randn(
                 2, *moved.shape[-1:], generator=stream(draw, "perturb", name), device="cpu"
             )
-            factor, shift = 1 + far * (0.5 + noise[0]), far * (0.5 + noise[1]).abs()
+            factor = 1 + far * (0.5 + noise[0])
+            shift = far * (0.5 + noise[1]).abs()
             torch.addcmul(shift.to(moved), moved, factor.to(moved), out=moved)
         elif tensor.dtype == torch.bool:
             tensor.logical_not_()

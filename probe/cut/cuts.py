@@ -1,7 +1,5 @@
 """Cuts of one model at many features: followed, planned and checked together."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -43,12 +41,12 @@ class Cuts:
     def _planned(self) -> tuple[PlannedCut, ...]:
         return cast(tuple[PlannedCut, ...], self.each)
 
-    def at(self, features: Collection[str]) -> Cuts:
+    def at(self, features: Collection[str]) -> "Cuts":
         """Return the cuts at some of the features."""
         chosen = tuple(cut for cut in self._planned if cut.feature.name in features)
         return Cuts(chosen, self.current)
 
-    def of(self, model: nn.Module, tails: bool = True) -> Cuts:
+    def of(self, model: nn.Module, tails: bool = True) -> "Cuts":
         """Return the same cuts of another model of this architecture: other weights, same code.
 
         The only check is that the parts give the new model's output bit for bit on a few examples;
@@ -64,7 +62,8 @@ class Cuts:
         """
         if self.current:
             return self
-        traced, model = self._planned[0].feature.trace, unwrapped(model)
+        traced = self._planned[0].feature.trace
+        model = unwrapped(model)
         if where := architecture_difference(traced.architecture, architecture(model)):
             raise InputError(f"the cuts fit a different architecture (see {where!r}): cut anew")
         with comparing(traced.sample):

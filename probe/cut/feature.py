@@ -61,7 +61,8 @@ class Feature:
         Whole numbers, such as positions or ids, are no values that a layer computes.
         An LSTM of packed sequences has h and c: its outputs are sorted by the batch's lengths.
         """
-        trace, visit = self.trace, self.visit
+        trace = self.trace
+        visit = self.visit
         shapes = {n: trace.shapes[n] for n in visit.names if n in trace.shapes}
         real = {n: x for n, x in shapes.items() if x.dtype.is_floating_point}
         entries = {n: x.shape[x.dim] for n, x in real.items() if x.dim is not None}
@@ -76,8 +77,10 @@ class Feature:
         state and any of its calls serves the feature, all of its calls are in eval mode, so that
         its statistics stay.
         """
-        visits, steps = self.trace.large.visits, self.trace.large.steps
-        serving, enough = self.upstream | {INPUT[0]}, any if self.around else all
+        visits = self.trace.large.visits
+        steps = self.trace.large.steps
+        serving = self.upstream | {INPUT[0]}
+        enough = any if self.around else all
         # The modules whose own code, not that of their children, computes for the feature.
         workers = {step.owner for number, step in steps.items() if number in self.upstream}
         calls: dict[str, list[bool]] = {}
@@ -172,7 +175,9 @@ class PartlyEval(nn.Module):
 
     def __init__(self, model: nn.Module, feature: Feature) -> None:
         super().__init__()
-        self.model, self.ask, calls = model, feature.trace.call, feature.eval_calls
+        self.model = model
+        self.ask = feature.trace.call
+        calls = feature.eval_calls
         self._off = [model.get_submodule(name) for name, off in calls.items() if all(off)]
         self._calls = Counter[str]()  # of each module in this forward pass
         for name, off in calls.items():

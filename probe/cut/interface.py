@@ -4,8 +4,6 @@ A `Cut` has facts and two parts, and can be made again for other data. `probe.cu
 cuts of one network, `Cuts`, which compute their values and features in one pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, get_args
@@ -137,7 +135,7 @@ class Cut(Protocol):
     def split(self) -> Split:
         """Return the prefix and the tail; the tail has its own copy of the parameters."""
 
-    def again(self, x: Value, reason: str = "", whole: bool = False) -> Cut:
+    def again(self, x: Value, reason: str = "", whole: bool = False) -> "Cut":
         """Cut again, for data that this cut does not fit.
 
         If the whole model has to be run, the feature is found again on examples from all x, as the

@@ -40,7 +40,8 @@ class ModelCall:
     output: Output = None
 
     def __post_init__(self) -> None:
-        call, output = type(self.call).__name__, type(self.output).__name__
+        call = type(self.call).__name__
+        output = type(self.output).__name__
         if self.call is not None and not callable(self.call):
             raise InputError(f"call= must be a function of the model and a batch x, got {call}")
         if not isinstance(self.output, str | int | None):
@@ -90,7 +91,8 @@ class Called(nn.Module):
 
     def __init__(self, inner: nn.Module, call: ModelCall) -> None:
         super().__init__()
-        self.inner, self.call = inner, call
+        self.inner = inner
+        self.call = call
 
     def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) of a batch x (B, ...)."""

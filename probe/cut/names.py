@@ -11,8 +11,6 @@ do not change. The induction does not cover numbers that a model passes to a fun
 change over time; `checks` looks for these.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -62,7 +60,7 @@ class Names:
         self._calls: dict[Hashable, int] = {}
         self.sized_by_data = set[Name]()  # values of which a replay does not know the size
 
-    def __deepcopy__(self, memo: object) -> Names:
+    def __deepcopy__(self, memo: object) -> "Names":
         return self  # a copy of a model computes what the model does
 
     def call(self, *key: Hashable) -> int:
@@ -82,12 +80,12 @@ class Tag:
         seen: The number of these writes that the name includes; if there are more, it is outdated.
     """
 
-    run: Naming | None
+    run: "Naming | None"
     name: Name
     written: list[Name]
     seen: int = 0
 
-    def __deepcopy__(self, memo: object) -> Tag:
+    def __deepcopy__(self, memo: object) -> "Tag":
         return self  # on a tensor that a model keeps: it means nothing to another run
 
 
@@ -125,7 +123,8 @@ class Naming(TorchFunctionMode):
 
     def __init__(self, names: Names, state: Mapping[int, Tag], met: OnValue) -> None:
         super().__init__()
-        self.names, self.met = names, met
+        self.names = names
+        self.met = met
         self._state = state
         self._before: Counter[Hashable] = Counter()
         self._transformed: dict[int, tuple[Tensor, Tag]] = {}  # within torch.func, by their memory

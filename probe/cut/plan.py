@@ -83,7 +83,8 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     """
     planned = list(map(_first_plan, progress(features)))
     # Before a value that mixes examples, or behind it, there may be others that do not.
-    mixed, unmixed = set[Name](), set[Name]()
+    mixed = set[Name]()
+    unmixed = set[Name]()
     for _ in range(_TRIES):
         names = {name for _, plan in planned if isinstance(plan, CutPlan) for name in plan.kept}
         if names <= unmixed:
@@ -164,7 +165,9 @@ def _composed(feature: Feature) -> Pass | None:
     Each module's calls come from the pass in its mode. The result is None if the modes change more
     than the modules' own calls: the path through the model, or the values that other calls read.
     """
-    calls, large, training = feature.eval_calls, feature.trace.large, feature.trace.training
+    calls = feature.eval_calls
+    large = feature.trace.large
+    training = feature.trace.training
     if training is None or not all(map(all, calls.values())):
         return None
     same = [number for number in training.steps if number in large.steps]
@@ -200,7 +203,8 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
     training would change a frozen value.
     """
     trace = feature.trace
-    steps, state = trace.large.steps, trace.state.keys()
+    steps = trace.large.steps
+    state = trace.state.keys()
     passed = (name for n in feature.upstream & steps.keys() for name in steps[n].names)
     if reason := next((r for name in passed if (r := trace.large.shapes[name].unusual)), ""):
         raise Failed(f"a value on the way to it {reason}")
@@ -214,7 +218,8 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
     cut = minimum_cut(trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass))
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
-    steps, form = {**steps, **trained_pass.steps}, first(trace.sample, 0)
+    steps = {**steps, **trained_pass.steps}
+    form = first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
     writes = not written <= state  # batch norm writes too, but into buffers
     return CutPlan(trace.names, *cut, steps, trace.shapes, frozen, form, writes)

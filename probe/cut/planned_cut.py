@@ -1,7 +1,5 @@
 """Planned and checked cuts at one feature."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -50,7 +48,8 @@ class PlannedCut:
         """The facts about the cut."""
         feature, trace = self.feature, self.feature.trace
         behind = trace.large.upstream([trace.large.logits]) - feature.upstream
-        steps, visit = trace.large.steps, feature.visit
+        steps = trace.large.steps
+        visit = feature.visit
         shapes = trace.large.shapes | dict(zip(visit.names, visit.shapes, strict=True))
         inputs = ((INPUT[0], index) for index in range(len(tensors(trace.sample))))
 
@@ -92,7 +91,8 @@ class PlannedCut:
 
         Unless the cut is slow, the copy takes kept values in place of inputs.
         """
-        feature, model = self.feature, copied(self.feature.trace.model)
+        feature = self.feature
+        model = copied(self.feature.trace.model)
         module = Replay(model, feature, self.plan) if self.plan else PartlyEval(model, feature)
         # What is held asks for no gradient, and what is frozen stays in eval mode: `PartlyEval`.
         state = named_state(module.model)
@@ -127,7 +127,7 @@ class PlannedCut:
             _unread=frozenset(in_tail[id(fresh[name])] for name in unread),
         )
 
-    def again(self, x: Value, reason: str = "", whole: bool = False) -> PlannedCut:
+    def again(self, x: Value, reason: str = "", whole: bool = False) -> "PlannedCut":
         """Cut again, for data that this cut does not fit; see `Cut.again`.
 
         First the code around the feature is put into eval mode, as its path may be random in
@@ -148,22 +148,23 @@ class PlannedCut:
             [cut] = planned([replace(self, feature=replace(self.feature, around=reason))])
         return cut._on_more_examples(x) if cut.slow else cut
 
-    def _on_more_examples(self, x: Value) -> PlannedCut:
+    def _on_more_examples(self, x: Value) -> "PlannedCut":
         """Return the cut of the whole model with its feature found on examples from all of x.
 
         A few examples may not show everything that a value depends on, as in a mixture of experts;
         a dependency that they miss would be retrained.
         """
-        traced, column = self.feature.trace, tensors(x)[0]
-        n, wide = len(column), min(len(column), _WIDE)
-        indices = torch.linspace(0, n - 1, wide, device=column.device).long()
+        traced = self.feature.trace
+        column = tensors(x)[0]
+        wide = min(len(column), _WIDE)
+        indices = torch.linspace(0, len(column) - 1, wide, device=column.device).long()
         retraced = trace(traced.model, gather(x, indices), traced.call, wide)
         retraced = replace(retraced, given_frozen=traced.given_frozen)
         feature = replace(find(retraced, self.feature.name), around=self.feature.around)
         same = feature.frozen == self.feature.frozen
         return self if same else replace(self, feature=feature).run_whole(self.slow)
 
-    def run_whole(self, slow: str) -> PlannedCut:
+    def run_whole(self, slow: str) -> "PlannedCut":
         """Return the cut that caches nothing: the whole model runs, its frozen part held fixed.
 
         Args:
@@ -180,7 +181,7 @@ class PlannedCut:
             stays_fixed(self.feature, cut.whole(), slow)
         return cut
 
-    def checked(self, plan: CutPlan | str, reference: ReferenceValues) -> PlannedCut:
+    def checked(self, plan: CutPlan | str, reference: ReferenceValues) -> "PlannedCut":
         """Return the cut of a plan that passes all checks, else one that runs the whole model.
 
         Args:
@@ -209,7 +210,7 @@ class PlannedCut:
                 return replace(self, feature=calmer).run_whole(slow)
             raise
 
-    def _compared(self, plan: CutPlan, reference: ReferenceValues) -> PlannedCut:
+    def _compared(self, plan: CutPlan, reference: ReferenceValues) -> "PlannedCut":
         """Return the cut with the simpler tail if that passes; raises Failed if neither does."""
         if not reference.repeats:
             raise Failed(
@@ -244,7 +245,8 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
     trace = cuts[0].feature.trace
     with comparing(trace.sample):
         plans = plan_each([cut.feature for cut in cuts])
-        reference, pairs = ReferenceValues(trace, plans), zip(cuts, plans, strict=True)
+        reference = ReferenceValues(trace, plans)
+        pairs = zip(cuts, plans, strict=True)
         return tuple(replace(c, feature=f).checked(plan, reference) for c, (f, plan) in pairs)
 
 

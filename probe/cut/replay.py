@@ -39,7 +39,9 @@ class Prefix(nn.Module):
 
     def __init__(self, trace: Trace, plan: CutPlan) -> None:
         super().__init__()
-        self.model, self.plan, self.trace = trace.model, plan, trace
+        self.model = trace.model
+        self.plan = plan
+        self.trace = trace
 
     def train(self, mode: bool = True) -> Self:
         """Stay in eval mode."""
@@ -63,7 +65,8 @@ class Replay(PartlyEval):
 
     def forward(self, x: Value) -> Tensor:
         """Return the logits (B, K) from the kept values, each (B, ...), of B examples."""
-        plan, rows = self._plan, tensors(x)
+        plan = self._plan
+        rows = tensors(x)
         kept = zip(plan.kept, rows, strict=True)
         values = {name: plan.shapes[name].from_rows(part) for name, part in kept}
         if plan.writes:
@@ -118,7 +121,9 @@ class _Replaying(Naming):
         self, plan: CutPlan, state: Mapping[int, Tag], values: Mapping[Name, Tensor], sizes: _Sizes
     ) -> None:
         super().__init__(plan.names, state, met=lambda name, tensor: None)
-        self._plan, self._values, self._sizes = plan, values, sizes
+        self._plan = plan
+        self._values = values
+        self._sizes = sizes
         self._device = next(iter(values.values())).device
         self._live = Tag(self, LIVE, [])
         self._outdated: list[Tensor] = []  # what skipped calls would have written into
@@ -133,7 +138,8 @@ class _Replaying(Naming):
         """Return a kept value, of any shape, or a placeholder for one that is not kept."""
         tensor = self._values.get(name)
         if tensor is None:
-            (shape, strides), dtype = self._sizes[name], self._plan.shapes[name].dtype
+            shape, strides = self._sizes[name]
+            dtype = self._plan.shapes[name].dtype
             tensor = Tensor._make_wrapper_subclass(
                 _Placeholder, shape, strides=strides, dtype=dtype, device=self._device
             )
@@ -146,7 +152,8 @@ class _Replaying(Naming):
         # What it would have written to gets its new name, so that later readers ask for that.
         self.overwrite(call, step.overwritten)
         for index in step.overwritten:
-            tensor, value = call.inputs[index], self._values.get((call.number, -1 - index))
+            tensor = call.inputs[index]
+            value = self._values.get((call.number, -1 - index))
             if isinstance(tensor, _Placeholder):
                 continue  # it has no memory to write to
             self._outdated = [other for other in self._outdated if other is not tensor]
@@ -185,13 +192,15 @@ class _Replaying(Naming):
 
     def _real(self, holder: _Placeholder) -> Tensor:
         """Return the kept value that a placeholder stands for; raises NotKept if there is none."""
-        name, tag = self.name_of(holder), holder._probe_tag
+        name = self.name_of(holder)
+        tag = holder._probe_tag
         # One object for all readers: what is trained may write into it, and others then see it.
         if holder.served is not None and (holder.served_as == name or tag.name == LIVE):
             return holder.served
         if name not in self._values:
             raise NotKept("the trained part reads a frozen value that is not kept")
         tag.name, tag.seen = name, len(tag.written)
-        holder.served, holder.served_as = self._values[name], name
+        holder.served = self._values[name]
+        holder.served_as = name
         self.attach(holder.served, tag)
         return holder.served

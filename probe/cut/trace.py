@@ -211,7 +211,8 @@ class Trace:
     @cached_property
     def training(self) -> Pass | None:
         """The pass with all of the model in training mode, None if that fails."""
-        model, sample = modules.copied(self.model).train(), first(self.sample, self.examples)
+        model = modules.copied(self.model).train()
+        sample = first(self.sample, self.examples)
         try:
             return follow(model, self.names, self.state, sample, self.call)
         except Exception:  # the user's code
@@ -229,7 +230,8 @@ class Trace:
     @cached_property
     def is_faster_pixelwise(self) -> bool:
         """Whether the model is faster on channels-last images, with the same results."""
-        model, few = modules.copied(self.model), first(self.sample, LARGE)
+        model = modules.copied(self.model)
+        few = first(self.sample, LARGE)
         with full_precision(few):
             return gains_pixelwise(model, partial(self.call, model), few)
 
@@ -269,7 +271,8 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
     if (n := len(tensors(sample)[0])) <= _SMALL:
         raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
     with undisturbed(sample), explained(sample):
-        copy, names = modules.copied(model).requires_grad_(True).eval(), Names()
+        copy = modules.copied(model).requires_grad_(True).eval()
+        names = Names()
         # Of the user's model: in a copy, parameters that share memory no longer do.
         state = {names.call("state", group): group for group in modules.state_groups(model)}
         batches = first(sample, examples), first(sample, _SMALL)
@@ -278,14 +281,16 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
             with torch.no_grad(), global_stream(stream(0, "check")):
                 call(copy, mapped(batches[1], torch.clone))
         large, small = (follow(copy, names, state, batch, call) for batch in batches)
-    n, code = min(examples, n), modules.architecture(model)
+    n = min(examples, n)
     frozen = frozenset(modules.frozen_in(model))
     shapes = {
         name: facts.compared(small.shapes[name], n)
         for name, facts in large.shapes.items()
         if name in small.shapes and len(facts.shape) == len(small.shapes[name].shape)
     }
-    return Trace(copy, code, names, state, large, shapes, sample, n, call, frozen)
+    return Trace(
+        copy, modules.architecture(model), names, state, large, shapes, sample, n, call, frozen
+    )
 
 
 @torch.no_grad()
@@ -354,8 +359,14 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
     run = Naming(trace.names, state_tags(trace.model, trace.state), keep)
     x = mapped(x, torch.clone)  # a model may write into its input
     run.tag_input(x)
-    chance, buffers = global_stream(stream(0, "collect")), modules.kept_buffers(trace.model)
-    with suppress(_Done), full_precision(x), buffers, chance, eagerly(), run:
+    with (
+        suppress(_Done),
+        full_precision(x),
+        modules.kept_buffers(trace.model),
+        global_stream(stream(0, "collect")),
+        eagerly(),
+        run,
+    ):
         trace.call(trace.model, x)
     return values
 
@@ -374,11 +385,17 @@ def collect_along(
     Returns:
         Copies of the values by number of links.
     """
-    value, values = tensors(arranged(x, trace.sample))[0], dict[int, Tensor]()
+    value = tensors(arranged(x, trace.sample))[0]
+    values = dict[int, Tensor]()
     modules.forget(trace.model)
-    chance, buffers = global_stream(stream(0, "collect")), modules.kept_buffers(trace.model)
-    trainable, plain = torch.inference_mode(False), torch.no_grad()
-    with full_precision(x), buffers, chance, eagerly(), trainable, plain:
+    with (
+        full_precision(x),
+        modules.kept_buffers(trace.model),
+        global_stream(stream(0, "collect")),
+        eagerly(),
+        torch.inference_mode(False),
+        torch.no_grad(),
+    ):
         value = value.clone()  # a link may write into its input
         for end, link in enumerate(links[: max(ends)], 1):
             value = link(value)
@@ -448,7 +465,8 @@ class _Tracing(Naming):
                     f"that it belongs to (no plain list, closure or global variable)"
                 )
         # A call draws at random if torch's generators are not where they were.
-        before, work = global_states(), self._counter.get_total_flops()
+        before = global_states()
+        work = self._counter.get_total_flops()
         shapes = _DynamicShapes()  # type: ignore[no-untyped-call]
         # The counter does not know what torch.func and flex_attention call in between.
         odd = isinstance(call.function, HigherOrderOperator)

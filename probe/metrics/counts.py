@@ -1,7 +1,5 @@
 """The confusion matrix of an evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,7 +41,7 @@ class Counts:
         object.__setattr__(self, "table", copy)
 
     @classmethod
-    def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> Counts:
+    def of(cls, true: ArrayLike, predicted: ArrayLike, classes: int) -> "Counts":
         """Count N pairs of labels.
 
         Args:
@@ -80,8 +78,8 @@ class Counts:
         if any(not 0 <= label < self.classes for label in labels):
             raise InputError(f"classes must lie in 0..{self.classes - 1}, got {labels}")
         # Whole numbers until the one division: the fraction is the nearest float there is.
-        total, correct = self.table[labels].sum(), self.table[labels, labels].sum()
-        return int(correct) / int(total) if total else float("nan")
+        total = int(self.table[labels].sum())
+        return int(self.table[labels, labels].sum()) / total if total else float("nan")
 
     def precision(self, classes: Sequence[int]) -> float:
         """Return the fraction of correct predictions among those of `classes` (Murata 2020, eq. 3).
@@ -102,7 +100,8 @@ def checked_labels(
     true: ArrayLike, predicted: ArrayLike, classes: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return labels and predictions, (N,) each; raises InputError unless they are 0 to K - 1."""
-    y, p = np.asarray(true), np.asarray(predicted)
+    y = np.asarray(true)
+    p = np.asarray(predicted)
     if y.shape != p.shape or y.ndim != 1:
         raise InputError(
             "labels and predictions must be vectors of the same length, "
@@ -110,7 +109,8 @@ def checked_labels(
         )
     if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
         raise InputError(f"labels must be whole numbers, got dtypes {y.dtype} and {p.dtype}")
-    y, p = y.astype(np.int64), p.astype(np.int64)
+    y = y.astype(np.int64)
+    p = p.astype(np.int64)
     if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):
         raise InputError(
             f"labels must lie in 0..{classes - 1}, "

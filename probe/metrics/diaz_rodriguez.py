@@ -371,7 +371,8 @@ def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
 
 
 def _weighted_sum(values: Mapping[str, float], kind: str, weights: Weights | None) -> float:
-    checked, w = _checked(values, kind), weights_by_criterion(W1 if weights is None else weights)
+    checked = _checked(values, kind)
+    w = weights_by_criterion(W1 if weights is None else weights)
     return math.fsum(w[name] * checked[name] for name in CRITERIA)
 
 

@@ -1,7 +1,5 @@
 """The accuracy matrix R: accuracy on every task before any training and after each task."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,7 +53,7 @@ class AccuracyMatrix:
         object.__setattr__(self, "values", values)
 
     @classmethod
-    def of(cls, values: AccuracyMatrix | ArrayLike) -> AccuracyMatrix:
+    def of(cls, values: "AccuracyMatrix | ArrayLike") -> "AccuracyMatrix":
         """Convert an array to a matrix.
 
         Args:
@@ -71,7 +69,7 @@ class AccuracyMatrix:
         return cls.square(table) if table.ndim == 2 and len(table) == table.shape[1] else cls(table)
 
     @classmethod
-    def square(cls, values: ArrayLike) -> AccuracyMatrix:
+    def square(cls, values: ArrayLike) -> "AccuracyMatrix":
         """Build R from a (T, T) matrix without the row before any training, which stays NaN.
 
         Args:
@@ -91,7 +89,7 @@ class AccuracyMatrix:
     @classmethod
     def of_predictions(
         cls, runs: Sequence[TaskPredictions], mean: Mean = "examples"
-    ) -> AccuracyMatrix:
+    ) -> "AccuracyMatrix":
         """Build R from the evaluations of one run.
 
         Args:
@@ -176,7 +174,7 @@ class AccuracyMatrix:
         k = self.check_task(k)
         return self.measured(k, np.arange(1, k + 1))
 
-    def check_reference(self, reference: AccuracyMatrix | ArrayLike) -> AccuracyMatrix:
+    def check_reference(self, reference: "AccuracyMatrix | ArrayLike") -> "AccuracyMatrix":
         """Return the matrix of a reference learner; raises InputError unless it has as many tasks.
 
         Args:

@@ -117,7 +117,8 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
 
 def _summarizes(table: NDArray[np.float64]) -> bool:
     """Return whether the last row holds means or standard deviations of the others."""
-    above, learned = table[:-1], np.tri(len(table) - 1, table.shape[1], dtype=bool)
+    above = table[:-1]
+    learned = np.tri(len(table) - 1, table.shape[1], dtype=bool)
     # Of all tasks, of those learned, where others are 0 or any number, or without the last row.
     kinds = (
         np.ma.masked_invalid(above),
@@ -351,7 +352,8 @@ def _pycil(path: Path, text: str) -> AccuracyMatrix:
     rows = []
     for at, groups in enumerate(tables, 1):
         if [int(first) for first, _ in groups] != begins[:at]:
-            firsts, classes = ", ".join(g[0] for g in groups), ", ".join(map(str, begins[:at]))
+            firsts = ", ".join(g[0] for g in groups)
+            classes = ", ".join(map(str, begins[:at]))
             raise InputError(
                 f"{path} has accuracies from {firsts}, tasks from class {classes}: "
                 "PyCIL groups classes by ten, so give a .csv"

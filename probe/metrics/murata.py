@@ -85,12 +85,14 @@ def task_f1(counts: Counts, tasks: Sequence[Sequence[int]]) -> NDArray[np.float6
     >>> task_f1(Counts.of([0, 1, 2, 3], [0, 0, 2, 3], classes=4), [[2, 3], [0, 1]])
     array([1. , 0.5])
     """
-    scores, table = [], counts.table
+    scores = []
+    table = counts.table
     for position, classes in enumerate(map(sorted, map(set, tasks)), 1):
         if any(not 0 <= label < len(table) for label in classes):
             last = len(table) - 1
             raise InputError(f"task {position} has classes {classes}, expected some of 0..{last}")
-        true, predicted = int(table[classes].sum()), int(table[:, classes].sum())
+        true = int(table[classes].sum())
+        predicted = int(table[:, classes].sum())
         if not true:
             raise NotMeasured(f"task {position} (classes {classes}) has no test examples")
         scores.append(2 * int(table[classes, classes].sum()) / (true + predicted))

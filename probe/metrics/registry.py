@@ -93,9 +93,13 @@ def metric(
         if kind:
             parameters = [first.replace(annotation=f"{kind} | ArrayLike"), *others]
             vars(converted)["__signature__"] = signed.replace(parameters=parameters)
-        name, paper = function.__name__, function.__module__.rpartition(".")[2]
-        mark = Metric(converted, after, needs, scorecard, public or name, paper, name)
-        setattr(converted, _MARK, mark)
+        name = function.__name__
+        paper = function.__module__.rpartition(".")[2]
+        setattr(
+            converted,
+            _MARK,
+            Metric(converted, after, needs, scorecard, public or name, paper, name),
+        )
         return converted
 
     return cast(_Decorator, decorate)

@@ -47,7 +47,8 @@ def renaming_notes(predicted: NDArray[np.integer], labels: NDArray[np.integer]) 
     """
     classes = 1 + int(max(predicted.max(), labels.max()))
     counts = Counts.of(labels, predicted, classes)
-    accuracy, renamed = counts.accuracy(), renamed_accuracy(counts)
+    accuracy = counts.accuracy()
+    renamed = renamed_accuracy(counts)
     if len(labels) < 10 * classes or 2 * (renamed - accuracy) <= 1 - accuracy:
         return []
     return [

@@ -37,7 +37,8 @@ def forgetting_ratio(
     >>> forgetting_ratio(R, reference=[[1.0, 0.5], [1.0, 1.0]])
     -0.25
     """
-    k, joint = R.check_task(k), R.check_reference(reference)
+    k = R.check_task(k)
+    joint = R.check_reference(reference)
     chance = R.measured(0, np.arange(1, k + 1))
     if (least := (room := joint.seen(k) - chance).min()) <= 0:
         raise NotMeasured(f"on task {room.argmin() + 1} the reference is {least:g} above chance")

@@ -1,7 +1,5 @@
 """Predictions for the test data of several tasks, with the scores of each task."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
@@ -47,7 +45,7 @@ class TaskPredictions:
         predicted: ArrayLike,
         positions: ArrayLike,
         tasks: Sequence[Sequence[int]],
-    ) -> TaskPredictions:
+    ) -> "TaskPredictions":
         """Check and convert labels, predictions and tasks; see the attributes of the class.
 
         Raises:
@@ -93,7 +91,8 @@ class TaskPredictions:
         """
         if mean == "examples":
             return _ratio(self._by_task(self.correct), self.test_sizes())
-        T, K = len(self.tasks), _classes(self.tasks)
+        T = len(self.tasks)
+        K = _classes(self.tasks)
         cells = self.positions * K + self.labels
         counted = cells, cells[self.correct]
         sizes, correct = (np.bincount(x, minlength=T * K).reshape(T, K) for x in counted)

@@ -54,7 +54,8 @@ def as_batch(
                 raise unknown("column", name, map(str, inputs))
         chosen = {name: inputs[name] for name in names}
         inputs = chosen[columns] if isinstance(columns, str) else chosen
-    x, y = _value(inputs), _labels(labels, batched)
+    x = _value(inputs)
+    y = _labels(labels, batched)
     is_example = y.ndim == 0
     if "task" in parts:
         y = torch.stack([y, _labels(parts["task"], batched)], -1)
@@ -203,11 +204,13 @@ def check_labels(y: object) -> None:
     Raises:
         InputError: The labels are anything else.
     """
-    got, remedy = type(y).__name__, "number the classes from 0, and give torch.as_tensor(y)"
+    got = type(y).__name__
+    remedy = "number the classes from 0, and give torch.as_tensor(y)"
     if isinstance(y, Tensor):
         if y.ndim == 1 and y.dtype == torch.int64:
             return
-        got, remedy = kinds(y), remedy_for(y)
+        got = kinds(y)
+        remedy = remedy_for(y)
     raise InputError(f"labels must be an int64 vector (N,), got {got}: {remedy}")
 
 

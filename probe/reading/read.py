@@ -84,7 +84,8 @@ def _in_order(
         limit: The number of examples, drawn at random if the loader shuffles; None = all.
         few: Whether only a few examples are wanted, from everywhere in the dataset.
     """
-    data, sampler = loader.dataset, loader.sampler
+    data = loader.dataset
+    sampler = loader.sampler
     iterable = isinstance(data, IterableDataset)
     complete = type(sampler) in (SequentialSampler, RandomSampler) and (
         not getattr(sampler, "replacement", False) and len(sampler) == len(data)  # type: ignore[arg-type]
@@ -144,20 +145,23 @@ def _check_draws(
             "stack what it gives into tensors once, and give those"
         )
     if not other:
-        text = (
-            "the data are augmented or sampled at random: they are read as a fixed seed draws them"
+        warnings.warn(
+            "the data are augmented or sampled at random: they are read as a fixed seed draws them",
+            stacklevel=2,
         )
-        warnings.warn(text, stacklevel=2)
 
 
 def _warn_of_sampling(loader: DataLoader[Any], n: int) -> None:
     """Warn if a loader gave n examples that are not those of its dataset, once each."""
     sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
-    total, repeated = length_hint(loader.dataset, n), getattr(sampler, "replacement", False)
+    total = length_hint(loader.dataset, n)
+    repeated = getattr(sampler, "replacement", False)
     if n != total or repeated:
         drawn = ", drawn with replacement" if repeated else ""
-        text = f"the loader gives {n:,} examples of a dataset of {total:,}{drawn}: these are read"
-        warnings.warn(text, stacklevel=2)
+        warnings.warn(
+            f"the loader gives {n:,} examples of a dataset of {total:,}{drawn}: these are read",
+            stacklevel=2,
+        )
 
 
 def _each_item(items: Iterable[object]) -> Iterator[object]:
@@ -191,8 +195,10 @@ def read(
         InputError: The data or the arguments are invalid, see `Examples.of`.
     """
     _check_arguments(limit, budget, scratch)
-    seen, source = data, _in_order(data, limit) if isinstance(data, DataLoader) else data
-    items, expected, batched = _stream(source)
+    seen = data
+    items, expected, batched = _stream(
+        _in_order(data, limit) if isinstance(data, DataLoader) else data
+    )
     chance = every_global_stream(stream(0, "read"))
     while isinstance(data, DataLoader | Subset):
         data = data.dataset
@@ -256,7 +262,8 @@ def _gathered(
 
     If their number is unknown, the memory doubles as needed, up to twice the bytes of the rows.
     """
-    rows, files, n, capacity, touched = list[Tensor](), list[MappedRows](), 0, 0, 0
+    rows, files = list[Tensor](), list[MappedRows]()
+    n = capacity = touched = 0
     for x, y in batches:
         batch, end = [*tensors(x), y], n + len(y)
         if end > capacity:
@@ -271,7 +278,8 @@ def _gathered(
             rows, files = larger
         for column, tensor in zip(rows, batch, strict=True):
             column[n:end] = tensor
-        n, touched = end, touched + sum(tensor.nbytes for tensor in batch)
+        n = end
+        touched += sum(tensor.nbytes for tensor in batch)
         # Not for each example: it takes longer than to write it.
         if touched > _ENOUGH:
             touched = 0

@@ -58,7 +58,8 @@ class LogisticLoss:
         count, width = x.shape
         size = max(1, _CHUNK // (width + 4 * classes)) if x.device.type == "cpu" else _LARGE_CHUNK
         split = x.split(size), y[None].split(size, 1), x.new_full((1, count), -1.0).split(size, 1)
-        self._chunks, self._C = list(zip(*split, strict=True)), C
+        self._chunks = list(zip(*split, strict=True))
+        self._C = C
         self.start = x.new_zeros(classes, width + 1, dtype=torch.float64)
         self._axes: Tensor | None = None
         self._values, self._penalty = self.start.new_ones(2, width + 1)
@@ -84,9 +85,12 @@ class LogisticLoss:
         """Return the objective at parameters (K, D + 1), the last column being the biases."""
         kind = self._chunks[0][0].dtype
         weight = self.weight(parameters)
-        narrow, bias = weight.to(kind), parameters[:, -1:].to(kind)
-        loss, slope = parameters.new_zeros(()), weight / self._C
-        tilt, curve = torch.zeros_like(parameters[:, -1:]), torch.zeros_like(parameters[:, -1:])
+        narrow = weight.to(kind)
+        bias = parameters[:, -1:].to(kind)
+        loss = parameters.new_zeros(())
+        slope = weight / self._C
+        tilt = torch.zeros_like(parameters[:, -1:])
+        curve = torch.zeros_like(parameters[:, -1:])
         for rows, labels, taken in self._chunks:
             logs = torch.addmm(bias, narrow, rows.T).log_softmax(0)
             loss -= logs.gather(0, labels).sum(dtype=torch.float64)
@@ -174,7 +178,8 @@ def _point(
     """
     value, gradient, weight = evaluation
     pairs: _Pairs = ()
-    curvature, bend = objective.curvature(weight), value.new_ones(())
+    curvature = objective.curvature(weight)
+    bend = value.new_ones(())
     if before is not None and step is not None:
         change = gradient - before.gradient
         pairs = (*before.pairs, (step.flatten(), change.flatten()))[-_MEMORY:]
@@ -195,7 +200,8 @@ def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
     if not pairs:
         return _divided(-gradient, curvature)
     steps, changes = (torch.stack(column) for column in zip(*pairs, strict=True))
-    products, newest = steps @ changes.T, changes[-1]
+    products = steps @ changes.T
+    newest = changes[-1]
     upper = products.triu()
     shares = torch.linalg.solve_triangular(upper, steps @ -gradient.view(-1, 1), upper=True)
     rest = _divided(-gradient - (changes.T @ shares).view_as(gradient), curvature)
@@ -221,7 +227,8 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 
 def _search(objective: LogisticLoss, point: _Point) -> _Point | None:
     """Return the first point along the direction that lowers the objective enough, or None."""
-    length, slope = 1.0, point.slope
+    length = 1.0
+    slope = point.slope
     for _ in range(_HALVINGS):
         step = length * point.direction
         evaluation = objective(where := point.where + step)

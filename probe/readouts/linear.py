@@ -48,7 +48,8 @@ class LinearModel:
 
     def predict(self, x: Tensor) -> Tensor:
         """Return the classes (M,) int64 of features (M, D), not yet standardised."""
-        weight, bias = self.weight.float(), self.bias.float()
+        weight = self.weight.float()
+        bias = self.bias.float()
         parts = (self.standard(part) for part in x.split(_ROWS))
         return torch.cat([torch.addmm(bias, part, weight.T).argmax(1) for part in parts])
 

@@ -65,7 +65,8 @@ def feature_matrices(
         InputError: A value has no row for each example.
     """
     matrices: Matrices = {}
-    mask, how = _mask_in(x), pooling or Pooling()
+    mask = _mask_in(x)
+    how = pooling or Pooling()
     if mask is None and any(t.read == "last" for cut in cuts for t in cut.facts.value):
         # The head reads the last id that is not 0, see `positions_read`.
         ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())
@@ -134,7 +135,9 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W, ...), as by
     torch's own modules.
     """
-    axis, remark, shape = tensor.axis, "", tuple(tensor.example)
+    axis = tensor.axis
+    remark = ""
+    shape = tuple(tensor.example)
     # Of a sequence (L, C) the head shows the axis, where no layer does.
     head = tensor.read if pooling.pool == "bins" else ()
     if head and (head != "last" or length == shape[0]):
@@ -150,9 +153,11 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         if channels is not None and 1 < shape[1 - channels] < 2 * length:
             return Layout(shape=shape, channels=channels, bins=(1,), masked=True)
     if axis is None and pooling.channels:
-        axis, remark = pooling.channels, f" ({pooling.channels}: as set)"
+        axis = pooling.channels
+        remark = f" ({pooling.channels}: as set)"
     elif axis is None and len(tensor.shape) > 3:
-        axis, remark = "first", " (first: torch's convention, as no known module made them)"
+        axis = "first"
+        remark = " (first: torch's convention, as no known module made them)"
     elif axis is None:
         remark = ", made by no known module (set linear's `channels` to average over positions),"
     return layout_of(tensor.example, tensor.channel_dim(axis), pooling, remark)
@@ -167,9 +172,11 @@ def _one_pass(
     activities: dict[str, Activity] | None,
 ) -> Matrices:
     """Fill the matrices of all these features in one pass over x (N, ...)."""
-    count, device = len(tensors(x)[0]), tensors(x)[0].device
+    count = len(tensors(x)[0])
+    device = tensors(x)[0].device
     size = batch_size or batch_size_for(x, device)
-    names, facts = cuts.features, {cut.facts.name: cut.facts.value for cut in cuts.each}
+    names = cuts.features
+    facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
     widths = {name: sum(layout.width for layout in layouts[name]) for name in names}
     filled = {n: torch.empty(count, widths[n], dtype=torch.float32, device=device) for n in names}
     for start in range(0, count, size):

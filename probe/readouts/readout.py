@@ -225,7 +225,8 @@ def read_each(
     Raises:
         InputError: Values are not finite, or the predictions are not classes.
     """
-    predicted, notes = [], dict[str, None]()
+    predicted = []
+    notes = dict[str, None]()
     sizes = ([len(task.train) for task in tasks], [len(task.test) for task in tasks])
     parts = (train.split(sizes[0]), test.split(sizes[1]))
     for task, x, test_x in zip(tasks, *parts, strict=True):
@@ -236,7 +237,8 @@ def read_each(
             if torch.bincount(ranks)[ranks.unique()].min() < settings.per_class:
                 few = f"some classes have fewer than {settings.per_class} training examples"
                 notes[f"{few}, which are all used"] = None
-            x, ranks = x[drawn], ranks[drawn]
+            x = x[drawn]
+            ranks = ranks[drawn]
         result = read(settings, x, ranks, test_x, len(classes))
         predicted.append(classes[result.predicted])
         notes |= dict.fromkeys(result.notes)

@@ -1,7 +1,5 @@
 """Files of networks after each task, found by a pattern of their names."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -69,7 +67,7 @@ class Checkpoints:
     @classmethod
     def find(
         cls, pattern: str | Path, offline: str | Path | None = None, learner: str = "model"
-    ) -> Checkpoints:
+    ) -> "Checkpoints":
         """Find files by a pattern such as `ckpt/{learner}/seed{seed}-task{task}.pt`.
 
         Args:
@@ -90,9 +88,12 @@ class Checkpoints:
         """
         files: dict[Run, dict[int, Path]] = {}
         for path, fields in matching_files(pattern, _FIELDS, ("task", "index")):
-            name, seed = fields.get("learner", learner), int(fields.get("seed", 0))
             tasks_seen = int(fields["task"]) if "task" in fields else int(fields["index"]) + 1
-            run = Run(name, fields.get("order", "0"), seed)
+            run = Run(
+                fields.get("learner", learner),
+                fields.get("order", "0"),
+                int(fields.get("seed", 0)),
+            )
             _put(files.setdefault(run, {}), tasks_seen, path)
         runs = {run: dict(sorted(files[run].items())) for run in sorted(files, key=sorting_key)}
         by_seed: dict[int, Path] = {}
@@ -120,7 +121,8 @@ def matching_files(
         InputError: No file fits, fields are wrong, or a file has two values for a field.
     """
     path = Path(pattern).expanduser()
-    names, quoted = _FIELD.findall(str(path)), repr(str(pattern))
+    names = _FIELD.findall(str(path))
+    quoted = repr(str(pattern))
     # Where one number ends and the next begins could not be told.
     if not path.name or "}{" in str(path) or re.search("[{}]", _FIELD.sub("", str(path))):
         raise InputError(f"{quoted} is not a pattern: write {{seed}}, {{task}}, with text between")
@@ -152,7 +154,8 @@ def _nothing_fits(path: Path, quoted: str) -> InputError:
     names = sorted({file.name for folder in folders for file in folder.glob("*")})
     content = f"which has {listed(names)}" if names else "which is empty"
     if not folders:
-        folders, content = [path.parent], "which is not a folder"
+        folders = [path.parent]
+        content = "which is not a folder"
     more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
     return InputError(
         f"no file fits {quoted}: looked in {folders[0]}{more}, {content}; correct the pattern"

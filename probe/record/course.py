@@ -1,7 +1,5 @@
 """The course of a training between its tasks: accuracies every few steps, of layers too."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -79,10 +77,16 @@ class Course:
             name: split.take(_drawn(split.y.cpu(), stream(seed, "course", name)))
             for name, split in examples.splits.items()
         }
-        self.every, self.test, self._train = every, few["test"], few.get("train")
-        self._path, self._layers, self._classes = path, layers, examples.n_classes
-        self._rows, self._size = _stored(path), _size(path)
-        self.learned, self.step = learned, 0
+        self.every = every
+        self.test = few["test"]
+        self._train = few.get("train")
+        self._path = path
+        self._layers = layers
+        self._classes = examples.n_classes
+        self._rows = _stored(path)
+        self._size = _size(path)
+        self.learned = learned
+        self.step = 0
         self._keep_until(min(self._marks(learned), default=-1))
 
     def _marks(self, learned: int) -> list[int]:
@@ -118,13 +122,15 @@ class Course:
         if self._train is None or not self._layers:
             return {}
         device = device_of(model, self.test.y.device)
-        train, test = self._train.to(device), self.test.to(device)
+        train = self._train.to(device)
+        test = self.test.to(device)
         sample = varied(test.x, _SAMPLE)
         cuts = cut_each(model, self._layers, sample, call.output, call.call, tails=False).each
         of_train, of_test = (feature_matrices(cuts, split.x, batch_size) for split in (train, test))
         predicted = {}
         for layer in self._layers:
-            x, test_x = of_train[layer][0], of_test[layer][0]
+            x = of_train[layer][0]
+            test_x = of_test[layer][0]
             predicted[layer] = torch.full_like(test.y, -1).cpu()
             for rows, test_rows in _competing(train, test, task_aware=task_aware):
                 result = read(Ncm(), x[rows], train.y[rows], test_x[test_rows], self._classes)
@@ -152,14 +158,13 @@ class Course:
         for layer, predicted in predictions.items():
             correct = (predicted.cpu() == self.test.y.cpu()).double()
             for j in tasks.unique().tolist():
-                accuracy = float(correct[tasks == j].mean())
-                self._rows.append(Accuracy(*now, layer, j + 1, accuracy))
+                self._rows.append(Accuracy(*now, layer, j + 1, float(correct[tasks == j].mean())))
         with replacing(self._path) as new, new.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([Accuracy._fields, *self._rows])
         self._size = _size(self._path)
 
     @property
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """The accuracies so far, a row for each step, layer and task."""
         import pandas as pd
 

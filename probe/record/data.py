@@ -100,7 +100,8 @@ def keep_data(path: Path, train: AnyExamples, test: AnyExamples) -> None:
         for stored, (split, examples) in zip(load_data(path), splits.items(), strict=True):
             # With the names of a mapping, in their order.
             same_kinds = kinds(stored.x) == kinds(examples.x)
-            a, b = _columns(stored), [column.cpu() for column in _columns(examples)]
+            a = _columns(stored)
+            b = [column.cpu() for column in _columns(examples)]
             if not (same_kinds and len(a) == len(b) and all(map(identical, a, b))):
                 raise InputError(
                     f"{path} holds other {split} data, x of {kinds(stored.x)}, got x of "

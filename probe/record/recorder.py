@@ -1,7 +1,5 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
-from __future__ import annotations
-
 import filecmp
 import re
 import warnings
@@ -136,7 +134,9 @@ class Recorder:
         if data is not None and (train is None or not isinstance(data, str)):
             raise InputError("data='mydata:load' names the source of both: give train=, too")
         check_model(model)
-        self.folder, self.model, self._grows = _path(folder), unwrapped(model), grows
+        self.folder = _path(folder)
+        self.model = unwrapped(model)
+        self._grows = grows
         self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
         given = {"test": test} if train is None else {"test": test, "train": train}
         splits = {name: as_examples(examples, name) for name, examples in given.items()}
@@ -148,7 +148,8 @@ class Recorder:
         called, self._examples = make_task_aware(
             Model(model, call=call, output=output, head=head), examples, lambda: model, orders
         )
-        self._call, self._task_aware = called.model_call, called.task_aware
+        self._call = called.model_call
+        self._task_aware = called.task_aware
         self._record = recording.RunRecord(
             run=run,
             tasks=examples.classes,
@@ -193,7 +194,8 @@ class Recorder:
 
     def _keep_data(self, name: str | None, train: AnyExamples, test: AnyExamples) -> None:
         """Save examples, or their name and hash; raises InputError if others are saved there."""
-        data_path, reference_path = self.folder / recording.DATA, self.folder / recording.REFERENCE
+        data_path = self.folder / recording.DATA
+        reference_path = self.folder / recording.REFERENCE
         if reference := DataReference.read(reference_path):
             reference.check(train, test)
         elif name and not data_path.exists():
@@ -268,9 +270,14 @@ class Recorder:
             raise InputError("layers=['conv1'] are read by training examples: give every=, train=")
         if every is None:
             return None
-        path = self._run_folder / COURSE
-        learned, every = max(self._record.rows, default=0), _whole(every, "every", 1)
-        return Course(path, every, layers, self._examples, learned, self.run.seed)
+        return Course(
+            self._run_folder / COURSE,
+            _whole(every, "every", 1),
+            layers,
+            self._examples,
+            max(self._record.rows, default=0),
+            self.run.seed,
+        )
 
     @property
     def every(self) -> int | None:
@@ -283,7 +290,7 @@ class Recorder:
         return self._course is not None or self._watch is not None
 
     @property
-    def course(self) -> pd.DataFrame:
+    def course(self) -> "pd.DataFrame":
         """The accuracies between tasks so far: step, tasks_seen, feature, task_position, accuracy.
 
         The feature "" is the network's own output; a layer is read by the nearest class mean, among
@@ -312,7 +319,7 @@ class Recorder:
         """
         course = self._course
         watch = self._watch
-        if course is None and watch is None:
+        if not self.counts_steps:
             raise InputError("no steps are read: give every=100, the steps between two readings")
         if course is not None:
             course.step += 1
@@ -324,8 +331,12 @@ class Recorder:
 
     def _read(self, course: Course) -> None:
         """Add what the output and the layers predict now, leaving the model unchanged."""
-        output = self._predict(course.test, course.step)
-        course.add({"": output, **self._layer_predictions(course)})
+        course.add(
+            {
+                "": self._predict(course.test, course.step),
+                **self._layer_predictions(course),
+            }
+        )
 
     def _layer_predictions(self, course: Course) -> dict[str, Tensor]:
         with self._undisturbed(course.test.x, course.step):
@@ -385,14 +396,16 @@ class Recorder:
         return all_outputs(self.model, self._grows, self._examples.n_classes)
 
     def _logits(self, x: Any) -> Tensor:
-        logits, classes = self._call(self.model, x), self._examples.n_classes
-        return all_logits(logits, classes, grows=self._grows is not None)
+        return all_logits(
+            self._call(self.model, x),
+            self._examples.n_classes,
+            grows=self._grows is not None,
+        )
 
     def _predict(self, test: AnyExamples, row: int) -> Tensor:
         """Return the model's predictions, leaving it unchanged."""
-        model, classes = self.model, self._examples.n_classes
-        device = device_of(model, test.y.device)
-        test = test.to(device)
+        test = test.to(device_of(self.model, test.y.device))
+        classes = self._examples.n_classes
         with self._undisturbed(test.x, row):
             check_outputs(self._logits, test)
             return predict_each(self._logits, test, classes, {"": None}, self._batch_size)[0][""]

@@ -169,7 +169,8 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
         InputError: The run has other tasks, or another order under the same name.
     """
     for other in others:
-        both, remedy = (record, other), "the runs in a folder share their tasks: choose another"
+        both = (record, other)
+        remedy = "the runs in a folder share their tasks: choose another"
         tasks, expected = (dict(zip(r.names, map(set, r.tasks), strict=True)) for r in both)
         if tasks == expected:
             if record.run.order != other.run.order or list(tasks) == list(expected):
@@ -184,10 +185,10 @@ def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
     content = json.loads(str(arrays["record"]))
     if content["version"] != _VERSION:
         raise ValueError
-    tasks, numbers = as_tasks(content["tasks"]), content["numbers"]
+    numbers = content["numbers"]
     return RunRecord(
         run=Run(*(content[name] for name in Run._fields)),
-        tasks=tasks,
+        tasks=as_tasks(content["tasks"]),
         numbers=None if numbers is None else tuple(numbers),
         test=TestExamples(labels=arrays["label"], tasks=arrays["task"]),
         rows=dict(zip(arrays["tasks_seen"].tolist(), arrays["predicted"], strict=True)),

@@ -113,7 +113,8 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
     >>> model(torch.ones(1, 2)).item()
     2.0
     """
-    expected, parameters = model.state_dict(), dict(model.named_parameters(remove_duplicate=False))
+    expected = model.state_dict()
+    parameters = dict(model.named_parameters(remove_duplicate=False))
     full, names = _bare(expected), _bare(state)
     prefix = _prefix(names, full, name)
     bare = {n.removeprefix(prefix): state[key] for n, key in names.items() if n.startswith(prefix)}
@@ -170,7 +171,9 @@ def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
     short = [key for key in biases if state[key].shape < sizes[key]]
     if len(short) != 1:
         return Fit([], None)
-    bias, few, many = short[0], state[short[0]].shape, sizes[short[0]]
+    bias = short[0]
+    few = state[short[0]].shape
+    many = sizes[short[0]]
     # Its weight and, in heads of Avalanche, its mask. What reads the outputs would not fit.
     keys = [key for key in state if (state[key].shape[:1], sizes.get(key, ())[:1]) == (few, many)]
     if f"{bias.removesuffix('bias')}weight" not in keys:

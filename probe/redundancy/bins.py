@@ -42,7 +42,8 @@ def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
     codes = np.zeros(x.shape, dtype=np.uint8, order="F")
     for feature in range(x.shape[1]):
         values = x[:, feature].astype(np.float64)
-        low, high = values.min(), values.max()
+        low = values.min()
+        high = values.max()
         if low < high:
             position = (values - low) / (high - low)
             codes[:, feature] = np.minimum(position * bins, bins - 1)
@@ -93,9 +94,12 @@ def _best_cut(table: NDArray[np.int64]) -> int | None:
 
     table: (levels, K) numbers of examples; N, k, k1, k2 and delta are those of Fayyad & Irani.
     """
-    total, lower = table.sum(0), table.cumsum(0)[:-1]
+    total = table.sum(0)
+    lower = table.cumsum(0)[:-1]
     parts = np.stack([lower, total - lower])
-    sizes, entropies, N = parts.sum(2), _entropy(parts), total.sum()
+    sizes = parts.sum(2)
+    entropies = _entropy(parts)
+    N = total.sum()
     within = (sizes * entropies).sum(0) / N
     # A cut that leaves a part without examples is none.
     within[(sizes == 0).any(0)] = np.inf

@@ -94,9 +94,11 @@ def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[i
     with_class = relevance(codes, labels)
     order = np.argsort(-with_class, kind="stable")
     candidates = order[with_class[order] > threshold]
-    codes, selected = np.asfortranarray(codes), []
+    codes = np.asfortranarray(codes)
+    selected = []
     while candidates.size:
-        best, candidates = candidates[0], candidates[1:]
+        best = candidates[0]
+        candidates = candidates[1:]
         selected.append(int(best))
         su = _with_each(codes[:, best], codes, candidates)
         candidates = candidates[su < with_class[candidates]]
@@ -123,7 +125,8 @@ def _by_products(codes: Codes, bins: NDArray[np.intp], count: int) -> Floats:
     the number of examples in one product; the products are added up in float64.
     """
     ends = np.cumsum(bins)
-    starts, width = ends - bins, ends[count - 1]
+    starts = ends - bins
+    width = ends[count - 1]
     counts = np.zeros((width, ends[-1]))
     for some in np.split(codes, range(_AT_ONCE, len(codes), _AT_ONCE)):
         hot = np.zeros((len(some), ends[-1]), dtype=np.float32)
@@ -151,7 +154,8 @@ def _with_each(x: Codes, codes: Codes, features: Sequence[int] | Codes) -> Float
 
 def _joint_counts(x: Codes, y: Codes) -> NDArray[np.intp]:
     """Count the examples in each pair of a bin of x (N,) and a bin of y (N,): (bins, bins)."""
-    rows, columns = int(x.max()) + 1, int(y.max()) + 1
+    rows = int(x.max()) + 1
+    columns = int(y.max()) + 1
     return np.bincount(x * np.intp(columns) + y, minlength=rows * columns).reshape(rows, columns)
 
 

@@ -51,7 +51,8 @@ def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
     Raises:
         NotWritten: The file cannot be written.
     """
-    path, D = folder / f"{redundancy.data}.csv", len(redundancy.bins)
+    path = folder / f"{redundancy.data}.csv"
+    D = len(redundancy.bins)
     rank = {feature: str(k) for k, feature in enumerate(redundancy.selected, start=1)}
     with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

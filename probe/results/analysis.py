@@ -176,8 +176,10 @@ class Analysis(ResultBase):
 
     def sheets(self) -> list[Sheet]:
         """Return the analysis as text: a table for each learner and readout, and for controls."""
-        controls = control_sheets(self.tables_by_name["controls"])
-        return [*self._sheets(self.layers(), self.learners), *controls]
+        return [
+            *self._sheets(self.layers(), self.learners),
+            *control_sheets(self.tables_by_name["controls"]),
+        ]
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed above the tables: what the intervals cover, and the notes."""
@@ -196,9 +198,14 @@ class Analysis(ResultBase):
         # An arrow up, as that of `plot`.
         from figures.report.page import report
 
-        path, caveats = Path(file), (ONE_NETWORK,) if self._of_one_network else ()
+        path = Path(file)
         title = path.stem if path.stem != "report" else path.absolute().parent.name
-        write_text(path, report({title: self.tables()}, {}, caveats=caveats))
+        page = report(
+            {title: self.tables()},
+            {},
+            caveats=(ONE_NETWORK,) if self._of_one_network else (),
+        )
+        write_text(path, page)
 
     def to_tensorboard(self, where: Any) -> None:
         """Write the analysis for TensorBoard, see `probe.tables.export`.
@@ -224,8 +231,11 @@ class Analysis(ResultBase):
         saved = Saved(kind=KIND, tables=self.tables_by_name)
         if self.records is None:
             return saved
-        record = {"plan": self.records.plan.model_dump(mode="json")}
-        return replace(saved, record=record, arrays=self.records.to_arrays())
+        return replace(
+            saved,
+            record={"plan": self.records.plan.model_dump(mode="json")},
+            arrays=self.records.to_arrays(),
+        )
 
     @classmethod
     def of_saved(cls, saved: Saved) -> Self:
@@ -239,7 +249,8 @@ class Analysis(ResultBase):
         return as_text(self.sheets(), self.remarks())
 
     def __repr__(self) -> str:
-        matrices, orders = self._matrices, len(self.orders)
+        matrices = self._matrices
+        orders = len(self.orders)
         levels = [{"untrained": "floor", "offline": "ceiling"}[name] for name in matrices.levels]
         steps = sorted({t for name in self.learners for t in matrices.steps(name)})
         return (
@@ -257,8 +268,10 @@ class Analysis(ResultBase):
 
     def _sheets(self, layers: pd.DataFrame, learners: Sequence[str]) -> list[Sheet]:
         if len(layers):
-            tables = {**self.tables_by_name, "layers": layers}
-            return layer_sheets(tables, one_network=self._of_one_network)
+            return layer_sheets(
+                {**self.tables_by_name, "layers": layers},
+                one_network=self._of_one_network,
+            )
         # Like a study with neither floor nor ceiling.
         return [pra_sheet(where(self.tables_by_name["summary"], learner=learners))]
 

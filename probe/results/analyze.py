@@ -1,7 +1,5 @@
 """The analysis of networks that were trained elsewhere, in memory or in files: A[l, t, j]."""
 
-from __future__ import annotations
-
 import re
 import sys
 import warnings
@@ -141,7 +139,8 @@ def analyze(
         UserWarning: Row 0 is a trained network, which is no floor: of one network before and one
             after `probe.diff` tells more.
     """
-    measurements, model = Measure.coerce(readouts), Model.coerce(models)
+    measurements = Measure.coerce(readouts)
+    model = Model.coerce(models)
     if not isinstance(out, str | Path | None) or "\0" in str(out):
         raise InputError(f"`out` must be a path, got {out!r}: give arguments after tasks by name")
     root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
@@ -153,14 +152,22 @@ def analyze(
         model, recording, examples = _complete(model, train, test, tasks)
         if recipe is None:
             recipe = Recipe().long_enough(len(examples.splits["train"]))
-        T, ceiling = len(examples.classes), None if offline == "train" else offline
-        networks = trained_networks(model, untrained, ceiling, recording, T, measurements.seeds)
+        T = len(examples.classes)
+        networks = trained_networks(
+            model,
+            untrained,
+            None if offline == "train" else offline,
+            recording,
+            T,
+            measurements.seeds,
+        )
         examples = _on_device(examples, networks, model.device)
         model, name, code, marked_features = _identify(model, networks)
-        orders = {run.order for run in networks.runs}
-        model, examples = make_task_aware(model, examples, networks.blank, orders)
+        model, examples = make_task_aware(
+            model, examples, networks.blank, {run.order for run in networks.runs}
+        )
         scenario = Scenario.of_examples(DATA, examples)
-        called, data = Called(networks.blank(), model.class_call), scenario.tasks[0].train
+        data = scenario.tasks[0].train
         source = NetworkSource(
             name=re.sub(r"[^A-Za-z0-9._-]", "-", run_name).lstrip("._-") or "analysis",
             network_name=name,
@@ -171,7 +178,9 @@ def analyze(
             orders=model.orders,
             features=marked_features if str(features) == "auto" else features,
             probing=measurements.probing,
-            recipe=resolve_precision(recipe, called, data, data.y.device, root),
+            recipe=resolve_precision(
+                recipe, Called(networks.blank(), model.class_call), data, data.y.device, root
+            ),
             train_offline=offline == "train",
             storage=cache.storage,
             readout_sources={n: hash_of(entry) for n, entry in measurements.user_defined.items()},
@@ -208,15 +217,18 @@ def _jobs(plan: Plan) -> list[Job]:
 
 def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     """Measure networks in memory."""
-    plan, stores = source.plan, {job: InMemory() for job in _jobs(source.plan)}
+    plan = source.plan
+    stores = {job: InMemory() for job in _jobs(source.plan)}
     ceilings = {job.seed: job for job in stores if job.kind == OFFLINE}
     for job in tracked(list(stores), "networks"):
         ceiling = ceilings.get(job.seed, job)
         offline = partial(offline_network, source, ceiling, stores[ceiling])
         deque(measure(source, job, stores[job], cache, offline), maxlen=0)
     results = [job_result(plan, job, stores[job].measurements()) for job in jobs_of(plan)]
-    measurements = {job.name: store.measurements() for job, store in stores.items()}
-    records = Records(plan=plan, measurements=measurements)
+    records = Records(
+        plan=plan,
+        measurements={job.name: store.measurements() for job, store in stores.items()},
+    )
     return Analysis(tables_by_name=tables_of(plan, results), records=records)
 
 
@@ -256,7 +268,8 @@ def _complete(
         where = f", those that {reference.name} gives" if reference else ""
         raise InputError(f"`train` and `test` are needed{where}: give them, or record with train=")
     if reference:
-        train, test = as_examples(train, "train"), as_examples(test, "test")
+        train = as_examples(train, "train")
+        test = as_examples(test, "test")
         reference.check(train, test)
     return model, recording, assign_tasks({"train": train, "test": test}, tasks, model.classes)
 

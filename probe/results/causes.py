@@ -6,8 +6,6 @@ after all tasks; what is attributed to the blocks adds up to lost. See `probe.re
 seed counts once all of its orders are finished.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import cast
@@ -52,8 +50,11 @@ def withheld_notes(results: Results, hybrids: int) -> Iterator[Row]:
     for result in results:
         for j in result.rewound:
             if reason := stored_position(result, j, "accuracy", hybrids).withheld:
-                text = WITHHELD.format(j, reason)
-                yield {**result.job.columns, "tasks_seen": result.job.last, "note": text}
+                yield {
+                    **result.job.columns,
+                    "tasks_seen": result.job.last,
+                    "note": WITHHELD.format(j, reason),
+                }
 
 
 def _complete(results: Results) -> Iterator[tuple[str, Results]]:

@@ -38,7 +38,8 @@ def control_rows(results: Results) -> Iterator[Row]:
 
 def _of_layer(results: Results, readout: str, feature: str) -> Iterator[Row]:
     """Yield the controls of one layer; results: those of a learner's jobs, a run's own first."""
-    run, ends = results[0], {r.job: r.at_end(feature, readout) for r in results}
+    run = results[0]
+    ends = {r.job: r.at_end(feature, readout) for r in results}
     unfinished = {job.seed for job, scores in ends.items() if scores is None}
     scores_of = {
         (job.seed, job.order, job.without): scores
@@ -54,7 +55,8 @@ def _of_layer(results: Results, readout: str, feature: str) -> Iterator[Row]:
     right = np.reshape(rows, (len(seeds), len(orders), len(left_out), -1))
     memorized = np.array([[[scores_of[s, o, 0].control] for o in orders] for s in seeds], float)
     for name, control, place in _controls(right, memorized, layout):
-        value, other = place.mean(right[:, :, 0]), place.mean(control)
+        value = place.mean(right[:, :, 0])
+        other = place.mean(control)
         mean = partial(mean_of, Design(place.weights, layout.tasks[place.examples]))
         yield {
             "learner": run.job.learner,
@@ -73,7 +75,8 @@ def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_
     right: (S, O, 1 + T, n), of the run and, if they were trained, the networks without each task;
     memorized: (S, O, 1), NaN where no readout was fitted to permuted labels.
     """
-    all_tasks, positions = over_all_tasks(right.shape[-1]), range(1, right.shape[2])
+    all_tasks = over_all_tasks(right.shape[-1])
+    positions = range(1, right.shape[2])
     if positions:
         # Each example by the network that never saw its task.
         never = 1 + np.argsort(layout.orders)[None, :, None, layout.tasks]

@@ -69,7 +69,8 @@ def explain(
     Raises:
         InputError: The directory holds no study, or a name is not in it.
     """
-    plan, quantity = read_plan(root), STATEMENTS.get(quantity, quantity)
+    plan = read_plan(root)
+    quantity = STATEMENTS.get(quantity, quantity)
     learners = {n: s.features for n, s in plan.learners.items() if s.kind not in CONTROLS}
     variants = [v for n in plan.readouts for v in plan.variants(n)]
     for kind, name, names, place in (
@@ -125,7 +126,8 @@ def _values(
 
     layer: the feature and the readout.
     """
-    T, task, has_controls = len(run.tasks), run.job.tasks[j - 1], not run.job.own_network
+    T = len(run.tasks)
+    has_controls = not run.job.own_network
     rows = {t: scores.accuracy[j - 1] for t, scores in run.rows(*layer).items()}
     values = {END: rows.get(T), LEARNED: rows.get(j), FLOOR: None if has_controls else rows.get(0)}
     if j < T and rows.keys() >= set(range(j, T)):
@@ -133,7 +135,8 @@ def _values(
     for name, kind in ((FLOOR, UNTRAINED), (CEILING, OFFLINE)):
         control = controls.get((kind, run.job.seed)) if has_controls else None
         if control and (scores := control.at_end(*layer)):
-            values[name] = scores.accuracy[task]  # the controls have the tasks in base order
+            # The controls have the tasks in base order.
+            values[name] = scores.accuracy[run.job.tasks[j - 1]]
     return {term: value for term, value in values.items() if value is not None}
 
 

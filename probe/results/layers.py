@@ -93,14 +93,23 @@ class Layer:
         for quantity in self.quantities:
             yield {**self._columns, **quantity.columns}
         if self.chance is not None:
-            chance = {"quantity": "chance", "value": self.chance, "seeds": len(self.seeds)}
-            yield {**self._columns, **chance}
+            yield {
+                **self._columns,
+                "quantity": "chance",
+                "value": self.chance,
+                "seeds": len(self.seeds),
+            }
 
     def statements(self) -> Iterator[Row]:
         """Yield the statements that the quantities allow."""
         for name, quantity, least, decided in self._stated:
-            stated = {"statement": name, "verdict": decided, "margin": least}
-            yield {**self._columns, **quantity.columns, **stated}
+            yield {
+                **self._columns,
+                **quantity.columns,
+                "statement": name,
+                "verdict": decided,
+                "margin": least,
+            }
 
     def statement_seeds(self) -> Iterator[Row]:
         """Yield the value of each seed in each statement."""
@@ -314,5 +323,7 @@ def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int |
     if first is None or (last is not None and last - first < 2) or rows[first].verdict != "open":
         return None
     row = rows[first]
-    estimate = Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds)
-    return seeds_needed(estimate, row.margin)
+    return seeds_needed(
+        Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds),
+        row.margin,
+    )

@@ -1,7 +1,5 @@
 """One network before and one after, given to `analyze`, which is for tasks learned in turn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sized
 from contextlib import contextmanager
 

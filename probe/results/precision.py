@@ -75,7 +75,8 @@ def seconds(model: nn.Module, batch: Examples, recipe: Recipe) -> float:
     Returns:
         The seconds, the smallest value of several repetitions.
     """
-    twin, taken = copied(model).to(batch.y.device), []
+    twin = copied(model).to(batch.y.device)
+    taken = []
     for parameter in twin.parameters():
         parameter.requires_grad_(parameter.is_floating_point())
     for _ in range(_TURNS):

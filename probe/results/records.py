@@ -57,8 +57,9 @@ class Records:
         """Return the predictions as a frame, see `probe.predictions`."""
         frames = [frame for job in jobs_of(self.plan) for frame in self._frames(job)]
         table = pd.concat(frames or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
-        texts = ["learner", "order", "feature", "readout", "head"]
-        return table.astype(dict.fromkeys(texts, "category"))
+        return table.astype(
+            dict.fromkeys(["learner", "order", "feature", "readout", "head"], "category")
+        )
 
     def _frames(self, job: Job) -> Iterator[pd.DataFrame]:
         """Yield a frame of the predictions under each head of each measurement of a job."""
@@ -73,7 +74,6 @@ class Records:
                 predicted = measurement.predicted[head]
                 # Of rewound networks only some examples are tested.
                 tested = np.flatnonzero(predicted < n_classes)
-                labels, tasks = measurement.test.labels[tested], measurement.test.tasks[tested]
                 columns = {
                     **job.columns,
                     "tasks_seen": key.tasks_seen,
@@ -81,8 +81,8 @@ class Records:
                     "readout": key.readout,
                     "head": head,
                     "example": tested,
-                    "task_position": position_of_task[tasks],
-                    "label": labels,
+                    "task_position": position_of_task[measurement.test.tasks[tested]],
+                    "label": measurement.test.labels[tested],
                     "predicted": predicted[tested].astype(np.int64),
                 }
                 yield pd.DataFrame(columns, columns=COLUMNS)

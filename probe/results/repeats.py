@@ -52,7 +52,8 @@ def repeated_networks(plan: Plan, results: Sequence[JobResult]) -> tuple[list[Ro
             on_ceiling = (key for key in every if key[2] in ("below_ceiling", "learns_less"))
             withheld |= dict.fromkeys(on_ceiling, "equal seeds")
         for first, second in combinations(runs, 2):
-            one, other = first.job, second.job
+            one = first.job
+            other = second.job
             retrained = one.weights == other.weights != ()
             same_order = one.order == other.order and not retrained
             if same_order and _tests(first) == _tests(second) != []:
@@ -64,7 +65,8 @@ def repeated_networks(plan: Plan, results: Sequence[JobResult]) -> tuple[list[Ro
 def _unchanged(runs: Sequence[JobResult]) -> tuple[set[str], list[Row]]:
     """Return the features that are the same after every task in a run of a learner, and notes."""
     *features, output = runs[0].features
-    unchanged, notes = set[str](), list[Row]()
+    unchanged = set[str]()
+    notes = list[Row]()
     for run in runs:
         steps = {feature: _equal_steps(run, feature) for feature in features}
         whole = [feature for feature in features if steps[feature] and all(steps[feature].values())]
@@ -126,6 +128,11 @@ def _equal_networks(plan: Plan) -> Iterator[Row]:
                 if (name, other, step) == (learner, run, tasks_seen) or retrained or not late:
                     continue
                 order, _, seed = run.rpartition("/")
-                text = EQUAL_WEIGHTS.format(name, *other.split("/"), step)
-                columns = {"learner": learner, "order": order, "seed": int(seed), "feature": ""}
-                yield {**columns, "tasks_seen": tasks_seen, "note": text}
+                yield {
+                    "learner": learner,
+                    "order": order,
+                    "seed": int(seed),
+                    "feature": "",
+                    "tasks_seen": tasks_seen,
+                    "note": EQUAL_WEIGHTS.format(name, *other.split("/"), step),
+                }

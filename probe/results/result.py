@@ -6,8 +6,6 @@ job need not be finished: missing measurements are left out, so that tables can 
 study runs. Tasks are always in executed order, as the metrics of the literature require.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -170,7 +168,9 @@ class JobResult:
         rows = self.outputs.get(head, {}) if head in self.heads else {}
         return self._matrix({tasks_seen: scores.accuracy for tasks_seen, scores in rows.items()})
 
-    def matrix(self, feature: str, readout: str, floor: JobResult | None) -> AccuracyMatrix | None:
+    def matrix(
+        self, feature: str, readout: str, floor: "JobResult | None"
+    ) -> AccuracyMatrix | None:
         """Return A[l, t, j] of a feature l; None unless all of it is measured.
 
         Args:
@@ -234,7 +234,8 @@ def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) ->
         _check_labels(test, job, classes)
 
     def scores(measurement: Measurement, head: str, feature: str) -> Scores:
-        predicted, labels = measurement.predicted[head], measurement.test.labels
+        predicted = measurement.predicted[head]
+        labels = measurement.test.labels
         half = measurement.predicted.get(HALF)
         predictions = measurement.test.with_predictions(predicted, job.tasks, classes)
         is_constant = (predicted == predicted[0]).all() and (labels != labels[0]).any()

@@ -82,7 +82,8 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
     hashes = hashes_of_tables(root) if tables else {}
     if tables is None:
         earlier = _description(root)
-        tables, hashes = earlier.get("tables", ""), earlier.get("hashes", {})
+        tables = earlier.get("tables", "")
+        hashes = earlier.get("hashes", {})
     record = {
         "version": RESULTS_VERSION,
         "plan": plan.model_dump(mode="json"),
@@ -204,23 +205,25 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
     """
     states = []
     for job in jobs_of(plan):
-        store, keys = store_of(plan, root, job), keys_of(plan, job)
+        store = store_of(plan, root, job)
+        keys = keys_of(plan, job)
         measurements, corrupt, codes = store.contents(checkpoints=checkpoints)
         finished = sorted(measurements.keys() & set(keys))
         names = [*map(tuple, finished)]
         asked = {key.readout_name for key in keys}
         results = f"{job.name} {store.folder.name} {names} {sorted(codes)}"
-        state = JobState(
-            job=job,
-            measurements=len(keys),
-            done=len(finished),
-            corrupt=tuple(sorted(corrupt)),
-            results=sha256(results),
-            other_code=not codes <= {store.code},
-            unused=tuple({key.readout_name for key in measurements} - asked),
-            others=tuple(store.others()),
+        states.append(
+            JobState(
+                job=job,
+                measurements=len(keys),
+                done=len(finished),
+                corrupt=tuple(sorted(corrupt)),
+                results=sha256(results),
+                other_code=not codes <= {store.code},
+                unused=tuple({key.readout_name for key in measurements} - asked),
+                others=tuple(store.others()),
+            )
         )
-        states.append(state)
     return states
 
 

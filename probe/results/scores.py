@@ -163,7 +163,8 @@ def _metrics_of(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _
 
 def _murata(result: JobResult, peers: _Peers) -> _Values:
     """Yield PRA and the strength of forgetting by feature, compared with the seed's ceiling."""
-    offline, ceiling = peers.get((OFFLINE, "", result.job.seed)), None
+    offline = peers.get((OFFLINE, "", result.job.seed))
+    ceiling = None
     # Offline compared with itself would forget nothing, by definition.
     if offline is not None and offline is not result:
         # A task-aware learner is compared with a control that is task-aware, too.
@@ -171,8 +172,8 @@ def _murata(result: JobResult, peers: _Peers) -> _Values:
     for feature, scores in result.retrained.items():
         yield _Name("", "murata", f"pra[{feature}]"), scores.pra
         if ceiling is not None and result.job.kind != UNTRAINED:
-            strength = forgetting_strength(ceiling.pra, scores.pra)
-            yield _Name("", "murata", f"forgetting_strength[{feature}]"), strength
+            name = _Name("", "murata", f"forgetting_strength[{feature}]")
+            yield name, forgetting_strength(ceiling.pra, scores.pra)
 
 
 def _of_outputs(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics) -> _Values:
@@ -195,15 +196,19 @@ def _of_outputs(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _
         # Offline has the tasks in base order; knowing nothing it is no ideal.
         ideal = None if final is None else float(final.accuracy[result.job.tasks[0]]) or None
         card = scorecard(R, reference=reference, ideal=ideal, test_sizes=sizes)
-        yield from _of_card(card, head)
-        for metric, value in user_scores(R, metrics)[0].items():
-            yield _Name(head, "own", metric), value
+        for paper, metric, value in _of_matrix(R, card, metrics):
+            yield _Name(head, paper, metric), value
 
 
-def _of_card(card: Scorecard, head: str = "", feature: str = "", readout: str = "") -> _Values:
+def _of_matrix(
+    R: AccuracyMatrix, card: Scorecard, metrics: _Metrics
+) -> Iterator[tuple[str, str, float]]:
+    """Yield (paper, metric, value) of the papers' metrics, and of the user's."""
     for paper, metric, value in card.rows():
         if value is not None:
-            yield _Name(head, paper, metric, feature, readout), value
+            yield paper, metric, value
+    for metric, score in user_scores(R, metrics)[0].items():
+        yield "own", metric, score
 
 
 def _of_layers(result: JobResult, peers: _Peers, metrics: _Metrics) -> _Values:
@@ -213,7 +218,8 @@ def _of_layers(result: JobResult, peers: _Peers, metrics: _Metrics) -> _Values:
     ceiling on the first task. Linear readouts add deep forgetting and the replay gap; task-aware
     ones are compared with R under the head `multi`.
     """
-    job, R = result.job, result.R(main_head(result.job))
+    job = result.job
+    R = result.R(main_head(result.job))
     untrained, offline = (peers.get((kind, "", job.seed)) for kind in CONTROLS)
     if job.offline or job.own_network:
         untrained = offline = None
@@ -226,16 +232,18 @@ def _of_layers(result: JobResult, peers: _Peers, metrics: _Metrics) -> _Values:
         ceiling = offline.at_end(feature, readout) if offline else None
         ideal = float(ceiling.accuracy[job.tasks[0]]) if ceiling else None
         card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
-        yield from _of_card(card, feature=feature, readout=readout)
-        for metric, value in user_scores(A, metrics)[0].items():
-            yield _Name("", "own", metric, feature, readout), value
+        for paper, metric, value in _of_matrix(A, card, metrics):
+            yield _Name("", paper, metric, feature, readout), value
         at_output = R
         if readout in result.task_aware_readouts:
             at_output = result.matrix(result.features[-1], readout, untrained)
         if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
-            forgetting, gap = deep_forgetting(A), replay_gap(at_output, A)
-            yield _Name("", "deep_shallow", "deep_forgetting", feature, readout), forgetting
-            yield _Name("", "deep_shallow", "replay_gap", feature, readout), gap
+            differences = {
+                "deep_forgetting": deep_forgetting(A),
+                "replay_gap": replay_gap(at_output, A),
+            }
+            for metric, value in differences.items():
+                yield _Name("", "deep_shallow", metric, feature, readout), value
 
 
 def _of_costs(result: JobResult, report: ReportSpec) -> _Values:

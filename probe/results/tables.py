@@ -98,7 +98,8 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
     layers = list(layers_of([lawful(result) for result in results]))
 
     def verdict_of(layer: Layer, row: Row) -> str:
-        name, verdict = row["statement"], str(row["verdict"])
+        name = row["statement"]
+        verdict = str(row["verdict"])
         # A doubtful output says nothing of hidden layers.
         at_output = {} if layer.chance is None else withheld
         verdict = at_output.get((layer.learner, name), verdict)
@@ -213,8 +214,14 @@ def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
         yield output(depth=scores.depth, tasks_seen=tasks_seen, value=scores.pra)
     for feature, scores in result.retrained.items():
         readout = "" if feature == result.features[-1] else RETRAIN
-        at_end = {"tasks_seen": result.job.last, "feature": feature, "readout": readout}
-        cell = partial(row, depth=scores.depth, metric="f1", **at_end)
+        cell = partial(
+            row,
+            depth=scores.depth,
+            metric="f1",
+            tasks_seen=result.job.last,
+            feature=feature,
+            readout=readout,
+        )
         yield from _by_task(cell, result, scores.f1)
 
 
@@ -254,12 +261,17 @@ def _notes_at_end(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator
 
 def _notes_on_spread(plan: Plan, job: Job) -> Iterator[Row]:
     """Yield a row for each readout that is measured after only some of a job's tasks."""
-    learned, keys = set(job.steps) - {0}, readout_keys(plan, job)
+    learned = set(job.steps) - {0}
+    keys = readout_keys(plan, job)
     for name, readout in plan.readouts.items():
         steps = {key.tasks_seen for key in keys if key.readout_name == name} - {0}
         if readout.steps == "spread" and 0 < len(steps) < len(learned) and not job.offline:
-            note = _SPREAD.format(len(steps), len(learned))
-            yield {**job.columns, "readout": name, "tasks_seen": job.last, "note": note}
+            yield {
+                **job.columns,
+                "readout": name,
+                "tasks_seen": job.last,
+                "note": _SPREAD.format(len(steps), len(learned)),
+            }
 
 
 def _epochs(result: JobResult) -> Iterator[Row]:

@@ -36,7 +36,8 @@ def check_trainings(results: Results) -> tuple[list[Row], Mapping[tuple[str, str
     runs_of = jobs_by_learner(results)
     medians = {k: median(map(_above_chance, runs)) for k, runs in runs_of.items() if len(runs) > 2}
     for result in results:
-        job, near_chance = result.job, _near_chance(result)
+        job = result.job
+        near_chance = _near_chance(result)
         tasks = "all tasks" if job.offline else "the task just learned"
         for tasks_seen in near_chance:
             text = f"its accuracy on {tasks} is near chance: train it longer, or check {_CHECK}"
@@ -62,7 +63,8 @@ _COLLAPSED = "it collapsed: less than half as far above chance as its learner's 
 
 def _near_chance(result: JobResult) -> list[int]:
     """Return the numbers of tasks learned after which a run is near chance."""
-    job, near = result.job, []
+    job = result.job
+    near = []
     # The untrained network has learned none.
     for tasks_seen in filter(None, [job.last] if job.offline else range(1, len(result.tasks) + 1)):
         if measured := _accuracy(result, tasks_seen):
@@ -83,7 +85,8 @@ def _runs_above_offline(results: Results) -> dict[str, list[JobResult]]:
     offline = {r.job.seed: r for r in results if r.job.kind == OFFLINE and r.job.last in r.output}
     pra_by_seed: dict[str, dict[int, list[float]]] = {}
     for r in results:
-        control, end = offline.get(r.job.seed), r.output.get(r.job.last)
+        control = offline.get(r.job.seed)
+        end = r.output.get(r.job.last)
         comparable = control and main_head(r.job) == main_head(control.job)
         if comparable and end and r.job.kind not in CONTROLS:
             seeds = pra_by_seed.setdefault(r.job.learner, {})
@@ -93,7 +96,8 @@ def _runs_above_offline(results: Results) -> dict[str, list[JobResult]]:
         means = {seed: fmean(values) for seed, values in seeds.items()}
         ends = {seed: offline[seed].output[offline[seed].job.last].pra for seed in means}
         difference = {seed: mean - ends[seed] for seed, mean in means.items()}
-        S, n = len(difference), sum(sum(offline[seed].test_sizes) for seed in difference)
+        S = len(difference)
+        n = sum(sum(offline[seed].test_sizes) for seed in difference)
         least = 2 * math.sqrt(2) * _standard_error(fmean(means.values()), n)
         if S >= FEWEST:
             quantile = float(stdtrit(S - 1, (1 + LEVEL) / 2))

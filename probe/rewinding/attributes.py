@@ -4,8 +4,6 @@ A mask, a gain, a task number or the name of the active adapter is an attribute 
 that differ between two networks are put back with the weights.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 from collections.abc import Iterator, Mapping

@@ -5,8 +5,6 @@ units stand for each other. One training keeps them in their places. A network t
 from scratch, merged or renumbered does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise, starmap

@@ -4,8 +4,6 @@ Of `network` an interval speaks over test examples: nothing in rewinding is trai
 network is enough. Of `training` it speaks over seeds and test examples, from three seeds on.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -112,7 +110,7 @@ class Study:
         unchanged = frozenset.intersection(*(by_position[j].unchanged for j in used))
         yield from self._rows(over_all, unchanged)
 
-    def _means(self, position: Position, j: int) -> dict[Name, _Mean]:
+    def _means(self, position: Position, j: int) -> "dict[Name, _Mean]":
         """Return the means over orders of all quantities at a task position."""
         at_j = at_position(self.tasks, self.orders, j)
         means: dict[Name, _Mean] = {}
@@ -130,7 +128,7 @@ class Study:
         return TaskPosition(None, np.arange(len(self.tasks)), weights)
 
     def _rows(
-        self, means: Mapping[Name, _Mean], unchanged: frozenset[str], j: int | None = None
+        self, means: "Mapping[Name, _Mean]", unchanged: frozenset[str], j: int | None = None
     ) -> Iterator[Row]:
         for scope in self.scopes:
             estimates = {
@@ -152,7 +150,7 @@ class Study:
                     "scope": scope,
                 }
 
-    def _estimate(self, mean: _Mean, scope: str, is_unchanged: bool) -> Estimate:
+    def _estimate(self, mean: "_Mean", scope: str, is_unchanged: bool) -> Estimate:
         """Return a mean with its interval, which the error of drawn orders widens."""
         design = Design(mean.examples.weights, self.tasks[mean.examples.examples])
         if scope == TRAINING:
@@ -167,8 +165,7 @@ class Study:
         if mean.error:
             lower = math.hypot(estimate.value - estimate.low, _WIDTH * mean.error)
             upper = math.hypot(estimate.high - estimate.value, _WIDTH * mean.error)
-            low, high = estimate.value - lower, estimate.value + upper
-            estimate = replace(estimate, low=low, high=high)
+            estimate = replace(estimate, low=estimate.value - lower, high=estimate.value + upper)
         # Nothing beyond can be true of a difference of two accuracies.
         most = 1.0 if self.is_accuracy else math.inf
         return replace(estimate, low=max(estimate.low, -most), high=min(estimate.high, most))

@@ -129,7 +129,8 @@ class Rewinding:
         Returns:
             The values by block and quantity; the block of `lost` is empty.
         """
-        values, design = self._of_task, self._coalitions
+        values = self._of_task
+        design = self._coalitions
         by_quantity = {
             "attributed": self._on_all(design.attributed(values)),
             "restored": self._on_all(design.alone(values)),

@@ -1,7 +1,5 @@
 """Pairs of networks, an earlier and the last one: what of their difference may be said."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parts of a network: its blocks by suggested features, by features, or by names of tensors."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
@@ -52,7 +50,7 @@ class Parts:
         x: Value,
         call: ModelCall,
         choice: Sequence[str] | Patterns | None = None,
-    ) -> Parts:
+    ) -> "Parts":
         """Part a network.
 
         Args:

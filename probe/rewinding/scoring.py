@@ -1,7 +1,5 @@
 """Scores of networks: a number for each test example, higher is better."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property

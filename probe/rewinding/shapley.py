@@ -63,7 +63,8 @@ class Coalitions:
     @cached_property
     def masks(self) -> list[int]:
         """The coalitions to evaluate, ascending."""
-        m, every = self.players, 2**self.players - 1
+        m = self.players
+        every = 2**self.players - 1
         if self.exact:
             return list(range(every + 1))
         ends = {0, every, *(1 << k for k in range(m)), *(every ^ (1 << k) for k in range(m))}
@@ -77,7 +78,8 @@ class Coalitions:
         """
         if not self.exact:
             return np.asarray(self._by_pair(values).mean(axis=0))
-        m, total = self.players, []
+        m = self.players
+        total = []
         for k in range(m):
             others = (mask for mask in self.masks if not mask >> k & 1)
             gains = ((mask.bit_count(), values[mask | 1 << k] - values[mask]) for mask in others)

@@ -1,7 +1,5 @@
 """Two networks: the last one with sets of its blocks put back to those of an earlier one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
@@ -47,7 +45,7 @@ class TwoNetworks:
         hybrids: int = EXACT,
         everywhere: bool = False,
         progress: Callable[[Sequence[int]], Iterable[int]] = iter,
-    ) -> TwoNetworks:
+    ) -> "TwoNetworks":
         """Test the last network with sets of blocks of an earlier one.
 
         Args:

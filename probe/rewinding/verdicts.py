@@ -5,8 +5,6 @@ network, and what the last network regains when only this block is put back. Bot
 its interval. What is not shown is never read as nothing.
 """
 
-from __future__ import annotations
-
 from probe.immutable import immutable
 
 

@@ -1,7 +1,5 @@
 """Measurements as an xarray Dataset; xarray is imported only when one is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +23,7 @@ _DIMS = {
 }
 
 
-def to_dataset(measurements: pd.DataFrame) -> xr.Dataset:
+def to_dataset(measurements: pd.DataFrame) -> "xr.Dataset":
     """Return all measurements as arrays with named dimensions; NaN = not measured.
 
     - `accuracy` (learner, order, seed, tasks_seen, feature, readout, task): A[l, t, j] of each run;
@@ -49,8 +47,10 @@ def to_dataset(measurements: pd.DataFrame) -> xr.Dataset:
     except ImportError:
         raise InputError("a Dataset needs xarray, which is absent: pip install xarray") from None
     matrices = Matrices(measurements)
-    table, positions = matrices.table, matrices.positions
-    accuracies, of_networks = table["metric"] == "accuracy", table["feature"] == ""
+    table = matrices.table
+    positions = matrices.positions
+    accuracies = table["metric"] == "accuracy"
+    of_networks = table["feature"] == ""
     require(table[table["metric"] != "pra"], "task")
     require(table[~(accuracies & of_networks)], "feature")
     R = table[accuracies & of_networks]

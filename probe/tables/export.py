@@ -61,7 +61,8 @@ def scalars(tables: Tables) -> Iterator[tuple[str, int, float]]:
     seeds = frame.groupby(["tasks_seen", *_LAYER, "seed"], sort=True)["value"].mean()
     for (tasks_seen, *layer), value in seeds.groupby(level=[0, 1, 2, 3]).mean().dropna().items():
         yield "/".join(filter(None, ("accuracy", *layer))), int(tasks_seen), value
-    layers, last = where(tables["layers"], task_position=None), int(frame["tasks_seen"].max())
+    layers = where(tables["layers"], task_position=None)
+    last = int(frame["tasks_seen"].max())
     for row in layers.dropna(subset="value").itertuples():
         yield f"layers/{row.quantity}/{row.learner}/{row.feature}/{row.readout}", last, row.value
 

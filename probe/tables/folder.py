@@ -66,7 +66,8 @@ def write_folder(folder: Path, saved: Saved) -> None:
     folder = folder.absolute()
     _refuse_foreign(folder)
     make_folder(folder.parent)
-    partial, old = unfinished(folder), unfinished(folder)
+    partial = unfinished(folder)
+    old = unfinished(folder)
     try:
         partial.mkdir()
         _fill(partial, saved)
@@ -89,7 +90,8 @@ def read_folder(folder: Path) -> Saved:
     Raises:
         InputError: There is no result, or a file is missing or has changed since it was written.
     """
-    description, arrays = _description(folder), {}
+    description = _description(folder)
+    arrays = {}
     for name, digest in description["files"].items():
         path = folder / name
         if not path.is_file() or sha256(path.read_bytes()) != digest:

@@ -52,10 +52,10 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """
     layers = tables["layers"]
     tasks = count_tasks(layers)
-    statements, causes = sentences(tables, tasks), cause_sentences(tables)
+    statements = sentences(tables, tasks)
     sheets = []
-    of_all_tasks = where(layers, task_position=None)
-    for (learner, readout), rows in of_all_tasks.groupby(["learner", "readout"], sort=False):
+    over_all = where(layers, task_position=None).groupby(["learner", "readout"], sort=False)
+    for (learner, readout), rows in over_all:
         lines = []
         by_depth = rows.sort_values("depth", kind="stable")
         for feature, quantities in by_depth.groupby("feature", sort=False):
@@ -75,7 +75,8 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
         )
     # Last, as they are on no readout: the answer to read first stands at the end of a terminal.
     if sheets:
-        named = [f"{name}: {text}" for name, texts in causes.items() for text in texts]
+        causes = cause_sentences(tables).items()
+        named = [f"{name}: {text}" for name, texts in causes for text in texts]
         sheets[-1] = replace(sheets[-1], after=[*sheets[-1].after, *named])
     return sheets
 
@@ -181,14 +182,16 @@ def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:
 
 def repair_sentences(layers: pd.DataFrame, learner: str) -> list[str]:
     """Return what a new head on the last hidden layer reaches with k examples of each class."""
-    rows, text = where(layers, learner=learner, task_position=None), list[str]()
+    rows = where(layers, learner=learner, task_position=None)
+    text = list[str]()
     rows = rows.assign(amount=rows["readout"].map(per_class_of, na_action="ignore"))
     hidden = rows["depth"] < where(rows, quantity="chance")["depth"].max()
     rows = rows[hidden & (rows["amount"] < math.inf)]
     rows = rows[rows["depth"] == rows["depth"].max()]
     for k, of_amount in rows.groupby("amount"):
         layer = {row.quantity: row for row in of_amount.itertuples()}
-        feature, plural = layer["accuracy"].feature, "s" * (k > 1)
+        feature = layer["accuracy"].feature
+        plural = "s" * (k > 1)
         words = {
             "accuracy": f"with {k:.0f} example{plural} of each class a new head on {feature} "
             "reaches",
@@ -236,7 +239,8 @@ def retained(layer: Mapping[str, Any]) -> str:
     Args:
         layer: The row of each quantity of a layer.
     """
-    row, above = layer.get("retained"), layer.get("above_floor")
+    row = layer.get("retained")
+    above = layer.get("above_floor")
     if above and above.high < 0:
         # Also where there is too little room for a share.
         return "below untrained"

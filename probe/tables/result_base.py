@@ -1,7 +1,5 @@
 """A result that holds tables, which can be read, shown, drawn and saved."""
 
-from __future__ import annotations
-
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,7 +20,7 @@ class ResultBase(ABC):
     """A result in memory, with the same tables as the run directory of a study."""
 
     @abstractmethod
-    def measurements(self) -> pd.DataFrame:
+    def measurements(self) -> "pd.DataFrame":
         """Return all measurements, a row for each, as in measurements.csv."""
 
     @abstractmethod
@@ -45,7 +43,7 @@ class ResultBase(ABC):
         measurements = self.measurements()
         return all_tables(measurements=measurements, summary=summarize(measurements))
 
-    def to_pandas(self, table: str = "measurements") -> pd.DataFrame:
+    def to_pandas(self, table: str = "measurements") -> "pd.DataFrame":
         """Return a table as a pandas DataFrame; its columns are those of `probe.tables.schemas`.
 
         Args:
@@ -58,7 +56,7 @@ class ResultBase(ABC):
             raise unknown("table", table, SCHEMAS)
         return self.tables()[table]
 
-    def to_xarray(self) -> xr.Dataset:
+    def to_xarray(self) -> "xr.Dataset":
         """Return all measurements as an xarray Dataset, see `probe.tables.dataset`.
 
         Raises:

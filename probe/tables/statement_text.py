@@ -60,7 +60,8 @@ def _stated(rows: pd.DataFrame, tables: Tables, ranges: _Ranges, tasks: int) -> 
 
     rows: as in `_detailed`, on every layer; ranges: of the first layer.
     """
-    learner, readout = rows["learner"].iloc[0], rows["readout"].iloc[0]
+    learner = rows["learner"].iloc[0]
+    readout = rows["readout"].iloc[0]
     is_network = rows["scope"] == NETWORK
     networks = named_networks(tables, learner) if is_network.all() else ""
     # A layer that lacks seeds silences no other.
@@ -182,7 +183,8 @@ def _detailed(tables: Tables) -> pd.DataFrame:
 
     `by_seed` is empty for one or two seeds, and for seeds that are retrainings.
     """
-    rows, values = tables["statements"], seed_values(tables)
+    rows = tables["statements"]
+    values = seed_values(tables)
     keys = rows[KEY].itertuples(index=False, name=None)
     by_seed = [", ".join(map(points, values.get(key, {}).values())) for key in keys]
     rows = rows.assign(by_seed=by_seed)
@@ -220,21 +222,31 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
     by_seed = seed_values(before), seed_values(after)
     lines = []
     for row in after["statements"].merge(earlier, on=KEY, suffixes=("", "_before")).itertuples():
-        difference, interval = row.value - row.value_before, ""
+        difference = row.value - row.value_before
+        interval = ""
         key = tuple(getattr(row, column) for column in KEY)
         old, new = (values.get(key, {}) for values in by_seed)
         if old.keys() == new.keys() == seeds and len(seeds) > 1:
             half = half_width(stdev(new[seed] - old[seed] for seed in seeds), len(seeds))
             interval = f" [{points(difference - half)}, {points(difference + half)}]"
-        quantity = STATEMENTS[row.statement].replace("_", " ")
-        values = points(row.value_before), points(row.value), points(difference) + interval
-        lines.append((row.learner, row.readout, row.feature, quantity, *values))
+        cells = (
+            *key[:3],
+            STATEMENTS[row.statement].replace("_", " "),
+            points(row.value_before),
+            points(row.value),
+            points(difference) + interval,
+        )
+        lines.append(cells)
     columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
-    scenarios = (name for t in (before, after) for name in t["measurements"]["scenario"][:1])
-    data = dict.fromkeys(scenarios)
+    data = dict.fromkeys(
+        name for tables in (before, after) for name in tables["measurements"]["scenario"][:1]
+    )
     other = f"; of different data: {', '.join(data)}" if len(data) > 1 else ""
-    title = f"{second} minus {first}, in points of accuracy{other}"
-    return Sheet(title=title, columns=columns, lines=lines)
+    return Sheet(
+        title=f"{second} minus {first}, in points of accuracy{other}",
+        columns=columns,
+        lines=lines,
+    )
 
 
 def sentence(rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | None) -> str:
@@ -252,7 +264,8 @@ def sentence(rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | N
     >>> sentence(rows, None, "tasks 1 to 4", None)
     'ft forgets: 5.4 points on tasks 1 to 4 [4.2, 6.6] at conv3'
     """
-    learner, statement = rows["learner"].iloc[0], rows["statement"].iloc[0]
+    learner = rows["learner"].iloc[0]
+    statement = rows["statement"].iloc[0]
     during = f"retrained for {budget} epochs, " if budget else ""
     by_verdict = dict(list(rows.groupby("verdict", sort=False)))
     finds, finding = _VERBS[statement]

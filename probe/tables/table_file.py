@@ -102,7 +102,8 @@ def table_file(folder: Path, name: str) -> Path:
     Returns:
         The path of NAME.csv, or of NAME.csv.gz if only that exists.
     """
-    path, compressed = folder / f"{name}.csv", folder / f"{name}.csv.gz"
+    path = folder / f"{name}.csv"
+    compressed = folder / f"{name}.csv.gz"
     return compressed if isfile(compressed) and not isfile(path) else path
 
 
@@ -160,7 +161,8 @@ def checked(frame: pd.DataFrame, name: str, where: Callable[[int], str]) -> pd.D
     """
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}")
-    schema, counts = SCHEMAS[name], frame.columns.value_counts()
+    schema = SCHEMAS[name]
+    counts = frame.columns.value_counts()
     if wrong := [column for column in schema if counts.get(column, 0) != 1]:
         raise InputError(
             f"a table of {name} needs each of its columns once, but lacks or repeats "

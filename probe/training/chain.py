@@ -56,15 +56,18 @@ class Chain:
     """
 
     def __init__(self, model: nn.Sequential) -> None:
-        self.model, self._layers = model, _layers(model)
+        self.model = model
+        self._layers = _layers(model)
         self._places = {p: torch.zeros_like(p) for p in model.parameters() if p.requires_grad}
         trained = [any(p in self._places for p in layer.parameters()) for layer in self._layers]
         self._first = trained.index(True)
         self._type = next(model.parameters()).dtype
         self._links: dict[torch.Size, list[Link]] = {}
-        self._open, self._scores = False, torch.empty(0)
+        self._open = False
+        self._scores = torch.empty(0)
         # Links with their inputs: of a pass that waits for its gradients, and of the last one.
-        self._pending, self._last = list[tuple[Link, Tensor]](), list[tuple[Link, Tensor]]()
+        self._pending = list[tuple[Link, Tensor]]()
+        self._last = list[tuple[Link, Tensor]]()
 
     @torch.no_grad()
     def step(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor] | None:
@@ -81,14 +84,16 @@ class Chain:
             return None
         links, scores = self._pass(x)
         chances = torch.log_softmax(scores, 1)
-        loss, at = functional.nll_loss(chances, y), y[:, None]
+        loss = functional.nll_loss(chances, y)
+        at = y[:, None]
         chances.exp_().scatter_add_(1, at, torch.full_like(at, -1, dtype=self._type))
         self._backward(links, chances.div_(len(y)))
         return scores, loss
 
     def open(self) -> None:
         """Make the next call of the model, before `backward`, run without a graph."""
-        self._open, self._last = True, []
+        self._open = True
+        self._last = []
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the scores (B, K) of a batch, in place of the model's `forward`."""
@@ -103,7 +108,9 @@ class Chain:
     @torch.no_grad()
     def backward(self) -> None:
         """Add the gradients through the scores to the parameters' gradients."""
-        links, self._pending, self._open = self._pending, [], False
+        links = self._pending
+        self._pending = []
+        self._open = False
         if links and self._scores.grad is not None:
             self._backward(links, self._scores.grad)
 
@@ -126,7 +133,8 @@ class Chain:
 
     def _pass(self, x: Tensor) -> tuple[list[tuple[Link, Tensor]], Tensor]:
         """Return the links for x (B, ...), each with its input, and the scores (B, K)."""
-        links, self._last = self._links.setdefault(x.shape, []), []
+        links = self._links.setdefault(x.shape, [])
+        self._last = []
         for at, layer in enumerate(self._layers):
             if at == len(links):
                 with _disable_current_modes():  # no counting of what makes a link
@@ -190,7 +198,8 @@ def _layers(model: nn.Module) -> list[nn.Module]:
 
 
 def _is_chain(model: nn.Sequential) -> bool:
-    layers, parameters = _layers(model), list(model.parameters())
+    layers = _layers(model)
+    parameters = list(model.parameters())
     # A layer, a parameter or memory that is met twice has the sum of two gradients.
     used = [p for layer in layers for p in layer._parameters.values() if p is not None]
     once = len(set(layers)) == len(layers) and len({p.data_ptr() for p in used}) == len(used)

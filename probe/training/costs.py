@@ -98,7 +98,8 @@ class OpsMeter:
     """
 
     def __init__(self) -> None:
-        self.total, self.steps = 0, 0
+        self.total = 0
+        self.steps = 0
         self._ops_of_size: dict[int, int] = {}
 
     @contextmanager
@@ -163,7 +164,8 @@ def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
         The multiply-adds.
     """
     size = min(batch_size, len(examples))
-    meter, twin = OpsMeter(), copied(model).eval()
+    meter = OpsMeter()
+    twin = copied(model).eval()
     with torch.enable_grad(), global_stream(stream(0, "ops")), meter.once():
         scores = twin(mapped(first(examples.x, size), Tensor.clone))
         functional.cross_entropy(scores, examples.y[:size]).backward()

@@ -3,7 +3,6 @@
 import copy
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, ClassVar, Protocol, cast
 
 import torch
@@ -51,12 +50,16 @@ class EarlyStopping:
         generator: torch.Generator,
         objective: Validated,
     ) -> None:
-        held_out, numbers = recipe.held_out(len(data)), partial(torch.arange, device="cpu")
-        order = permutation(len(data), generator) if held_out else numbers(len(data))
+        held_out = recipe.held_out(len(data))
+        n = len(data)
+        order = permutation(n, generator) if held_out else torch.arange(n, device="cpu")
         self.training = order[held_out:].sort().values
         self._held_out = order[:held_out].to(data.y.device)
-        self._data, self._objective, self._patience = data, objective, recipe.patience
-        self._best, self._waited = math.inf, 0
+        self._data = data
+        self._objective = objective
+        self._patience = recipe.patience
+        self._best = math.inf
+        self._waited = 0
         self._state: dict[str, Tensor] = {}
         self._sums: dict[str, Any] = {}
 
@@ -65,9 +68,11 @@ class EarlyStopping:
         """Return whether to stop after this epoch; remember the weights if they are the best."""
         if self._patience is None or not len(self._held_out):
             return False
-        loss, self._waited = self._mean_loss(model), self._waited + 1
+        loss = self._mean_loss(model)
+        self._waited = self._waited + 1
         if loss < self._best:
-            self._best, self._waited = loss, 0
+            self._best = loss
+            self._waited = 0
             self._state = {name: t.detach().clone() for name, t in named_state(model).items()}
             sums = {name: getattr(self._objective, name) for name in self._objective.sums}
             self._sums = copy.deepcopy(sums)
@@ -85,6 +90,7 @@ class EarlyStopping:
         total = 0.0
         with mode(model, training=False):
             for indices in self._held_out.split(_BATCH):
-                x, y = gather(self._data.x, indices), self._data.y.index_select(0, indices)
-                total += len(y) * float(self._objective.validation_loss(model, cast(Tensor, x), y))
+                x = cast(Tensor, gather(self._data.x, indices))
+                y = self._data.y.index_select(0, indices)
+                total += len(y) * float(self._objective.validation_loss(model, x, y))
         return total / len(self._held_out)

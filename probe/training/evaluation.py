@@ -143,9 +143,11 @@ def check_independence(
 
 def _excess(together: Tensor, apart: Tensor) -> Tensor:
     """Return by how much two sets of values (B, ...) differ beyond what rounding explains."""
-    together, apart = _finite(together), _finite(apart)
+    together = _finite(together)
+    apart = _finite(apart)
     # By column: one of -1e4 stands for an output that is never predicted.
-    difference, largest = (together - apart).abs().amax(0), apart.abs().amax(0)
+    difference = (together - apart).abs().amax(0)
+    largest = apart.abs().amax(0)
     return (difference - _NEAR * (apart - apart.mean(0)).abs().max() - _ROUNDING * largest).max()
 
 
@@ -222,7 +224,8 @@ class SelectedOutputs(nn.Module):
 
     def __init__(self, network: nn.Module, outputs: Tensor) -> None:
         super().__init__()
-        self.network, self._outputs = network, outputs
+        self.network = network
+        self._outputs = outputs
 
     def forward(self, value: Value) -> Tensor:
         """Return the chosen logits (B, K)."""
@@ -329,8 +332,13 @@ def in_batches(function: Logits, model: nn.Module, examples: Examples) -> Tensor
     Returns:
         The results, (N, ...).
     """
-    chance, evaluating = global_stream(stream(0, "features")), mode(model, training=False)
-    with torch.no_grad(), products("fp32"), evaluating, kept_buffers(model), chance:
+    with (
+        torch.no_grad(),
+        products("fp32"),
+        mode(model, training=False),
+        kept_buffers(model),
+        global_stream(stream(0, "features")),
+    ):
         # A copy: a model may write into its input.
         parts = examples.x.split(batch_size_for(examples.x, examples.y.device))
         return torch.cat([function(x.clone()) for x in parts])

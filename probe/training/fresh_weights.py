@@ -135,7 +135,8 @@ def check_fresh(fresh: Fresh, model: nn.Module) -> None:
         if fresh not in get_args(Rule):
             raise unknown("rule for fresh weights", fresh, get_args(Rule))
         return
-    values, state = fresh_state(fresh, stream(0, "check")), named_state(model)
+    values = fresh_state(fresh, stream(0, "check"))
+    state = named_state(model)
     # What is in no state dict, a rewinding leaves as it is.
     for name in sorted(model.state_dict(keep_vars=True).keys() & state.keys()):
         shape = tuple(values[name].shape) if name in values else "none"
@@ -222,8 +223,8 @@ def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).
         std = 0.01 if isinstance(module, nn.Linear) else (2 / weight[0].numel()) ** 0.5
-        size, kind = weight.shape, torch.float32
-        weight.copy_(torch.randn(size, generator=generator, dtype=kind, device="cpu") * std)
+        normal = torch.randn(weight.shape, generator=generator, dtype=torch.float32, device="cpu")
+        weight.copy_(normal * std)
         if isinstance(module.bias, Tensor):
             module.bias.zero_()
     elif reset := _reset_of(module):

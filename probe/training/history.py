@@ -116,7 +116,8 @@ def _change(values: Sequence[float]) -> float:
     (-0.25, -0.5)
     """
     fifth = max(1, len(values) // 5)
-    before, last = values[-2 * fifth : -fifth], values[-fifth:]
+    before = values[-2 * fifth : -fifth]
+    last = values[-fifth:]
     return (fmean(last) - fmean(before)) / fifth if before else math.nan
 
 

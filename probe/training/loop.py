@@ -142,13 +142,13 @@ def fit(
     >>> model(data.x).argmax(1).tolist()
     [0, 1]
     """
-    steps, device = objective or Objective(), data.y.device
+    steps = objective or Objective()
     stopping = EarlyStopping(data, recipe, generator, steps)
-    rows, left = stopping.training, recipe.steps(len(data))
+    left = recipe.steps(len(data))
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
-        torch.autocast(device.type, enabled=False),  # whoever calls may be under it
+        torch.autocast(data.y.device.type, enabled=False),  # whoever calls may be under it
         products(recipe.precision),
         mode(model, training=True),
         chained(model, recipe.precision) if by_scores else nullcontext() as chain,
@@ -163,7 +163,9 @@ def fit(
         losses: list[float] = []
         while left:
             epoch_losses = []
-            for x, y in islice(_batches(data, rows, recipe.batch_size, generator), left):
+            for x, y in islice(
+                _batches(data, stopping.training, recipe.batch_size, generator), left
+            ):
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is trained.
                     batch = steps.batch(cast(Tensor, x), y)
@@ -186,7 +188,8 @@ def _batches(
 ) -> Iterator[tuple[Value, Tensor]]:
     """Yield batches of the examples at `rows` (M,), each once, in random order."""
     # Drawn on the CPU, so that the order is the same on every device.
-    order, ends = rows[permutation(len(rows), generator)], batch_ends(len(rows), size)[:-1]
+    order = rows[permutation(len(rows), generator)]
+    ends = batch_ends(len(rows), size)[:-1]
     orders = order, order.to(data.y.device, non_blocking=True)
     for on_cpu, indices in zip(*(o.tensor_split(ends) for o in orders), strict=True):
         yield gather(data.x, indices, on_cpu), data.y.index_select(0, indices)

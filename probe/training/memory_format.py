@@ -47,11 +47,13 @@ def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
         Whether both are equal; False if the examples are not images.
     """
     # Copies: the function may write into its input.
-    x, other = mapped(few, torch.clone), mapped(channels_last(few), torch.clone)
+    x = mapped(few, torch.clone)
+    other = mapped(channels_last(few), torch.clone)
     if all(a.stride() == b.stride() for a, b in zip(tensors(x), tensors(other), strict=True)):
         return False
     try:
-        a, b = function(x), function(other)
+        a = function(x)
+        b = function(other)
         # Logits of classes that do not compete are -inf.
         largest = float(a[a.isfinite()].abs().max())
         return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)

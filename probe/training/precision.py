@@ -35,7 +35,8 @@ def products(precision: Precision) -> Iterator[None]:
     if precision == "auto":
         raise InputError('precision "auto" is only for studies and analyze: give "fp32" or another')
     rounded, backends = precision == "tf32", cast(Any, torch.backends)  # not all of it has types
-    cudnn, mkldnn = backends.cudnn, backends.mkldnn
+    cudnn = backends.cudnn
+    mkldnn = backends.mkldnn
     with ExitStack() as restored:
 
         def put(owner: object, name: str, value: object) -> None:

@@ -70,7 +70,8 @@ def store_values(
     Returns:
         The values by feature.
     """
-    inputs, size = Inputs(x), min(max(size, _SMALLEST), _LARGEST)
+    inputs = Inputs(x)
+    size = min(max(size, _SMALLEST), _LARGEST)
     cut_of_name = {cut.facts.name: cut for cut in cuts}
     locations = {allocation.feature: allocation.location for allocation in plan}
     rows: dict[str, Rows] = {}
@@ -109,7 +110,8 @@ class CachedRows:
     """
 
     def __init__(self, layout: ValueLayout, inputs: Inputs, scratch: Path | None) -> None:
-        self._layout, self._n = layout, len(inputs)
+        self._layout = layout
+        self._n = len(inputs)
         self._rows: list[Tensor | MappedRows] = []
         for part in layout.parts:
             shape = self._n, part.width
@@ -158,7 +160,10 @@ class RecomputedRows:
     """
 
     def __init__(self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, size: int) -> None:
-        self._layout, self._prefix, self._inputs, self._size = layout, prefix, inputs, size
+        self._layout = layout
+        self._prefix = prefix
+        self._inputs = inputs
+        self._size = size
         # Own slots cost more batches, so that they are kept to only where it shows.
         self._own_slots = not _same_at_every_slot(prefix, inputs, size)
 

@@ -99,7 +99,8 @@ class Inputs:
     """
 
     def __init__(self, x: Value) -> None:
-        self.form, self.rows = first(x, 0), list[Tensor]()
+        self.form = first(x, 0)
+        self.rows = list[Tensor]()
         self.layouts: dict[int | None, TensorLayout] = {}
         for at, tensor in enumerate(tensors(x)):
             # A batch is gathered row by row: each example must be one run of memory.

@@ -1,7 +1,5 @@
 """`probe diff`: two checkpoints of one network, of which the second is worse on old examples."""
 
-from __future__ import annotations
-
 import json
 from contextlib import ExitStack
 from pathlib import Path
@@ -84,10 +82,9 @@ def _compare(before: Path, after: Path, options: DiffOptions) -> Diff:
     with ExitStack() as stack:
         for target in filter(None, typed):
             stack.enter_context(importing(target))
-        code = UserCode(
+        entry = UserCode(
             network=options.model, call=options.call or "", output=position(options.output)
-        )
-        entry = code.network_entry()
+        ).network_entry()
         return probe.diff(
             before,
             Model(
@@ -163,8 +160,10 @@ def examples(target: str) -> Any:
         with every_global_stream(stream(0, "data")):
             return value()
     except (Exception, SystemExit) as error:
-        remedy = "give a function without arguments that returns (x, y)"
-        raise InputError(f"{target} raised {described(error)}: {remedy}") from error
+        raise InputError(
+            f"{target} raised {described(error)}: "
+            "give a function without arguments that returns (x, y)"
+        ) from error
 
 
 def _tensor(values: Any) -> Tensor:

@@ -25,7 +25,8 @@ def draw_figures(directory: Path) -> None:
         InputError: Tables are missing or unreadable.
     """
     # Before anything is drawn: unreadable notes and descriptions are refused first.
-    notes, comments = note_lines(read_tables(directory)["notes"]), list[str]()
+    notes = note_lines(read_tables(directory)["notes"])
+    comments = list[str]()
     if (directory / "study.json").is_file():
         states = survey(read_plan(directory), directory)
         older = older_tables(directory, states)
@@ -53,8 +54,13 @@ def draw_requested(directory: Path, flags: FigureOptions) -> None:
         font_size=flags.font_size,
         font=flags.font or "",
     )
-    kinds, formats = _listed(flags.only) or (), _listed(flags.format) or ON_REQUEST[:1]
-    for path in build_asked(directory, options, kinds, formats, flags.out):
+    for path in build_asked(
+        directory,
+        options,
+        _listed(flags.only) or (),
+        _listed(flags.format) or ON_REQUEST[:1],
+        flags.out,
+    ):
         show_line(str(path))
 
 

@@ -47,8 +47,13 @@ def score_file(file: Path, options: MetricsOptions) -> None:
             f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
         )
     ideal = options.ideal and options.ideal / (100 if options.percent else 1)
-    sizes, forward = _sizes(options.test_sizes), reading.forward
-    card = scorecard(R, reference=other, ideal=ideal, test_sizes=sizes, forward=forward)
+    card = scorecard(
+        R,
+        reference=other,
+        ideal=ideal,
+        test_sizes=_sizes(options.test_sizes),
+        forward=reading.forward,
+    )
     if options.costs:
         card = _with_costs(card, _costs(options.costs, R.tasks), options)
     if options.json:

@@ -71,8 +71,12 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             code=source_of("network", network),
             location=Location(),
         )
-        prepare, show = partial(_prepare, loader), partial(show_outcome, trained=False)
-        return carry_through(prepare, options.of_run, root, show)
+        return carry_through(
+            partial(_prepare, loader),
+            options.of_run,
+            root,
+            partial(show_outcome, trained=False),
+        )
 
 
 def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:
@@ -104,7 +108,8 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
         )
     if is_folder and options.checkpoints is not None:
         raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
-    data, output = options.data, position(options.output)
+    data = options.data
+    output = position(options.output)
     if recording:
         output = output if options.output else recording.output
         data = data or (str(recording.data.absolute()) if recording.data else None)

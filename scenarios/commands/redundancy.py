@@ -51,7 +51,8 @@ def show_redundancy(
     pictures = style.save(draw(results), out, "redundancy")
     lines = []
     for result in results:
-        features, selected = len(result.bins), len(result.selected)
+        features = len(result.bins)
+        selected = len(result.selected)
         numbers = features, int((result.with_class > 0).sum()), selected
         share = f"{100 * selected / features:.1f}"
         lines.append((result.data, *(f"{number:,}" for number in numbers), share))
@@ -77,7 +78,8 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
     Returns:
         The redundancy.
     """
-    x, labels = data.train.x.flatten(1).numpy(), data.train.y.numpy()
+    x = data.train.x.flatten(1).numpy()
+    labels = data.train.y.numpy()
     codes = minimum_description(x, labels) if bins is None else equal_width(x, bins)
     return Redundancy(
         data=data.name,

@@ -58,7 +58,8 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     from probe.tables.statement_text import compared_sheet, points
     from probe.tables.table_file import where
 
-    before, after = read_tables(_named(first)), read_tables(_named(second))
+    before = read_tables(_named(first))
+    after = read_tables(_named(second))
     show_sheet(Console(), compared_sheet(first.name, before, second.name, after))
     forgets = where(after["statements"], statement="forgets")
     above = forgets[forgets["value"] > (1 if most is None else most)]

@@ -65,9 +65,12 @@ def run_study(source: str, options: RunOptions) -> bool:
         # A dry run writes nothing: it takes the precision that is there.
         dry = options.dry_run and not (root / run_directory.PRECISION).exists()
         location = Location.of(options.data, options.download)
-        prepare = partial(prepared, study, user_code, location, None if dry else root)
-        show = partial(show_outcome, omegas=study.scenario.kind != "class-incremental")
-        return carry_through(prepare, options, root, show)
+        return carry_through(
+            partial(prepared, study, user_code, location, None if dry else root),
+            options,
+            root,
+            partial(show_outcome, omegas=study.scenario.kind != "class-incremental"),
+        )
 
 
 def show_outcome(console: Console, root: Path, **options: bool) -> None:
@@ -149,8 +152,11 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
     device = torch.device(options.device)
     # No more workers than jobs share the memory.
     workers = min(side_by_side(options, device), len(jobs_of(plan)))
-    budget, scratch = options.cache_bytes, root / "scratch"
-    cache = CacheSettings(budget=budget, storage=plan.storage, scratch=scratch)
+    cache = CacheSettings(
+        budget=options.cache_bytes,
+        storage=plan.storage,
+        scratch=root / "scratch",
+    )
     # For GPUs of other machines the share is determined there, when a job begins.
     is_here = device.type == "cpu" or torch.cuda.is_available()
     return Work(
@@ -166,16 +172,23 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
 
 def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocations:
     """Return where activations are cached, by network: the study's, or a learner's own."""
-    plans, (train, test) = dict[str, tuple[Allocation, ...]](), zip(*sizes, strict=True)
+    plans = dict[str, tuple[Allocation, ...]]()
+    train, test = zip(*sizes, strict=True)
     for job in jobs_of(work.plan):
         network = job.learner if job.own_network else work.plan.network
         features = work.plan.learners[job.learner].features[:-1]
         if features and not job.offline and network not in plans:
             networks = source.networks(job, Store(work.root, job.name, {}))
-            model, call = networks.after(job.steps[0]).model, networks.call
-            x, total = first(networks.scenario.test.x, SAMPLE), (sum(train), sum(test))
-            settings = work.plan.retraining, work.cache, call.output, call.call
-            plans[network] = cache_plan(model, features, x, total, *settings)
+            plans[network] = cache_plan(
+                networks.after(job.steps[0]).model,
+                features,
+                first(networks.scenario.test.x, SAMPLE),
+                (sum(train), sum(test)),
+                work.plan.retraining,
+                work.cache,
+                networks.call.output,
+                networks.call.call,
+            )
     return plans
 
 

@@ -56,7 +56,8 @@ def prepare_audioset(folder: Path, classes: Path, out: Path) -> None:
                 f"no other: leave these out of {classes}, or add files of the release"
             )
         splits[split] = Examples(torch.from_numpy(np.stack(x)), torch.tensor(y))
-    train, test = splits["train"], splits["test"]
+    train = splits["train"]
+    test = splits["test"]
     write_features(out, train, test, [*names.values()])
     sizes = f"{len(train):,} training and {len(test):,} test samples of {len(names)} classes"
     print(f"{out}: {sizes} (Kemker 2018: 28,779 and 5,523 of 100)")

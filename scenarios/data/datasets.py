@@ -336,7 +336,9 @@ def _stratified(y: Array) -> tuple[Array, Array]:
 
     y: the labels (N,), int64.
     """
-    counts, draw, size = np.bincount(y), np.random.RandomState(0), len(y) * 4 // 5
+    counts = np.bincount(y)
+    draw = np.random.RandomState(0)
+    size = len(y) * 4 // 5
     shares = counts / len(y) * size
     sizes = np.floor(shares).astype(int)
     for rest in np.unique(shares - np.floor(shares))[::-1]:

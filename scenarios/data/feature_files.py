@@ -89,7 +89,8 @@ def files_of(path: Path) -> list[Path]:
     if TASK not in str(path):
         return [path]
     files = sorted((int(f["task"]), file) for file, f in matching_files(path, ["task"]))
-    numbers, first = [number for number, _ in files], min(files[0][0], 1)
+    numbers = [number for number, _ in files]
+    first = min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):
         raise InputError(
             f"{path} matches files with the numbers {numbers}, "
@@ -148,7 +149,8 @@ def _features(
         train, test = files[0]
         if TASK in str(path):
             trains, tests = zip(*files, strict=True)
-            train, test = as_examples(list(trains), "train"), as_examples(list(tests), "test")
+            train = as_examples(list(trains), "train")
+            test = as_examples(list(tests), "test")
         count = 1 + max(int(split.y.max()) for split in (train, test))
         for name, split in (("train", train), ("test", test)):
             labels = split.y.unique()

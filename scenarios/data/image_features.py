@@ -56,7 +56,8 @@ def write_features_of_images(
     if network not in networks:
         raise unknown("torchvision network", network, networks)
     images = {split: _images(folder / split, network) for split in ("train", "test")}
-    classes, test_classes = images["train"].classes, images["test"].classes
+    classes = images["train"].classes
+    test_classes = images["test"].classes
     # Before a network is downloaded.
     if classes != test_classes or len(classes) < 2:
         raise InputError(

@@ -68,10 +68,12 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
 
 def _read(name: str, folder: Path, split: str, download: bool) -> Examples:
     """Return one split, scaled to [0, 1]."""
-    svhn, (_, classes) = name == "svhn", IMAGE_SETS[name]
+    svhn = name == "svhn"
+    _, classes = IMAGE_SETS[name]
     arguments = {"split": split} if svhn else {"train": split == "train"}
     data = _torchvisions(name)(str(folder), **arguments, download=download)
-    images, labels = np.asarray(data.data), np.asarray(data.labels if svhn else data.targets)
+    images = np.asarray(data.data)
+    labels = np.asarray(data.labels if svhn else data.targets)
     if not 0 <= labels.min() <= labels.max() < classes:
         raise ValueError(f"labels up to {labels.max()}, expected 0 to {classes - 1}")
     if images.ndim == 3:
@@ -91,7 +93,8 @@ def _files(name: str) -> list[str]:
         cls = _torchvisions(name)
         files = [*(file for file, _ in (*cls.train_list, *cls.test_list)), cls.meta["filename"]]
         return [f"{cls.base_folder}/{file}" for file in files]
-    raw, kinds = f"{IMAGE_SETS[name][0]}/raw", ("images-idx3", "labels-idx1")
+    raw = f"{IMAGE_SETS[name][0]}/raw"
+    kinds = ("images-idx3", "labels-idx1")
     return [f"{raw}/{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in kinds]
 
 

@@ -100,9 +100,12 @@ def mel_bank() -> Array:
     """
     top = 2595 * np.log10(1 + RATE / 2 / 700)
     edges = 700 * (10 ** (np.linspace(0, top, BANDS + 2) / 2595) - 1)
-    low, center, high = edges[:-2], edges[1:-1], edges[2:]
+    low = edges[:-2]
+    center = edges[1:-1]
+    high = edges[2:]
     hertz = fft.rfftfreq(WINDOW, 1 / RATE)[:, None]
-    rising, falling = (hertz - low) / (center - low), (high - hertz) / (high - center)
+    rising = (hertz - low) / (center - low)
+    falling = (high - hertz) / (high - center)
     return np.asarray(np.maximum(np.minimum(rising, falling), 0))
 
 

@@ -79,6 +79,8 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     number = shift = 0
     while True:
         byte = message[at]
-        number, shift, at = number | (byte & 127) << shift, shift + 7, at + 1
+        number = number | (byte & 127) << shift
+        shift = shift + 7
+        at = at + 1
         if byte < 128:
             return number, at

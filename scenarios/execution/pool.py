@@ -100,7 +100,8 @@ class _Worker:
         """End the process at once: finished measurements are kept, others can be repeated."""
         if self._pool is None:
             return
-        pool, self._pool = self._pool, None
+        pool = self._pool
+        self._pool = None
         for process in list((pool._processes or {}).values()):
             process.kill()
         pool.shutdown(wait=True, cancel_futures=True)

@@ -66,7 +66,8 @@ def follow(
     Yields:
         The events.
     """
-    running, finished = dict[Job, Started](), dict[Job, set[Key]]()
+    running = dict[Job, Started]()
+    finished = dict[Job, set[Key]]()
     while True:
         while len(running) < room() and (job := take()):
             finished[job] = work.finished(job)
@@ -135,7 +136,8 @@ def _attempts(
 
     Jobs are taken from the front of `remaining`, and killed ones are appended to its end.
     """
-    killed, locked = Counter[Job](), list[Job]()
+    killed = Counter[Job]()
+    locked = list[Job]()
     with closing(executor(work, lambda: remaining.popleft() if remaining else None)) as events:
         for event in events:
             if not isinstance(event, Ended) or event.how in ("finished", "failed"):

@@ -68,7 +68,8 @@ class Work:
 
     def finished(self, job: Job) -> set[Key]:
         """Return the job's measurements that have a file; none if the job must be repeated."""
-        store, keys = self.store(job), set(keys_of(self.plan, job))
+        store = self.store(job)
+        keys = set(keys_of(self.plan, job))
         return set() if self.is_outdated(store) else store.finished() & keys
 
     def keys_left(self, job: Job) -> list[Key]:
@@ -130,7 +131,8 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
     try:
         if not work.root.is_dir():
             raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
-        device, recompute = torch.device(work.device), work.recompute
+        device = torch.device(work.device)
+        recompute = work.recompute
         cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
         with no_exit(), ExitStack() as stack:
             source = partial(stack.enter_context, work.loader(work.plan, device))
@@ -229,7 +231,8 @@ def seconds_left(
         return 0.0
     if not pace:
         return None
-    seconds, usual = [], median(pace.values())
+    seconds = []
+    usual = median(pace.values())
     for job, keys in keys_left.items():
         seconds.append(sum(effort(job, key) * pace.get(_kind(key), usual) for key in keys))
     return max(sum(seconds) / max(1, processes), *seconds)

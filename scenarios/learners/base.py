@@ -166,9 +166,11 @@ class Learner(Objective):
 
     def _learn_beside_frozen(self, task: Task, train: Train | None) -> Cost:
         """Learn one task while some layers may be frozen."""
-        meter, self.losses = OpsMeter(), ()
+        meter = OpsMeter()
+        self.losses = ()
         # Before the task changes them.
-        carried, stored = bytes_of(self.carried().values()), self.stored_bytes()
+        carried = bytes_of(self.carried().values())
+        stored = self.stored_bytes()
         with meter.once():
             self.begin(task)
             data = self.examples(task)

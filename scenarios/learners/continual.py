@@ -125,7 +125,8 @@ class ContinualLearner(base.Learner):
         if self.settings.loss_classes != "all":
             # The number of outputs is known only here; the table serves the whole task.
             if self._barred is None:
-                K, seen_classes = scores.shape[1], [c for task in self._tasks for c in task]
+                K = scores.shape[1]
+                seen_classes = [c for task in self._tasks for c in task]
                 by_task = self.settings.loss_classes == "task"
                 in_loss = own_task(self._tasks, K) if by_task else [seen_classes] * K
                 self._barred = barred_but(in_loss, K, scores.device)
@@ -181,7 +182,8 @@ _AHEAD, _MOST = 64, 2**20
 
 def _orders_of(stored: Examples, generator: torch.Generator) -> Iterator[Tensor]:
     """Yield random orders (M,) of the stored examples, on their device, endlessly."""
-    n, device = len(stored), stored.y.device
+    n = len(stored)
+    device = stored.y.device
     # The CPU draws, the same for every device; a GPU gets many at a time, so that neither waits.
     ahead = 1 if device.type == "cpu" else max(1, min(_AHEAD, _MOST // n))
     while True:

@@ -81,7 +81,8 @@ def mean_of_features(features: Tensor, count: int) -> Tensor:
         The indices, in the order taken.
     """
     phi = functional.normalize(features.double(), dim=1)
-    mean, squares = phi.mean(0), phi.square().sum(1)
+    mean = phi.mean(0)
+    squares = phi.square().sum(1)
     total = torch.zeros_like(mean)
     chosen: list[Tensor] = []
     for k in range(1, min(count, len(phi)) + 1):

@@ -99,7 +99,8 @@ class GradientEpisodicMemory(ContinualLearner):
     def _gradient_of(self, memory: Examples, trained: Sequence[nn.Parameter]) -> Tensor:
         """Return the gradient (P,) of the mean loss on a memory."""
         device = memory.y.device
-        size, total = batch_size_for(memory.x, device), torch.zeros((), device=device)
+        size = batch_size_for(memory.x, device)
+        total = torch.zeros((), device=device)
         for x, y in zip(memory.x.split(size), memory.y.split(size), strict=True):
             # As in training, whose gradient it is compared with.
             with lowered(device.type, self.recipe.precision == "bf16"):
@@ -172,6 +173,7 @@ def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     # Directions without length, as of collinear g_k, are left out: in them every u is as good.
     values, vectors = np.linalg.eigh(scaled)
     positive = values > len(values) * np.finfo(np.float64).eps * values[-1]
-    roots, vectors = np.sqrt(values[positive]), vectors[:, positive]
+    roots = np.sqrt(values[positive])
+    vectors = vectors[:, positive]
     solution: Floats = nnls(roots[:, None] * vectors.T, -(vectors.T @ linear) / roots)[0]
     return solution / lengths + margin

@@ -78,7 +78,8 @@ def prepared(
     scenario = study.scenario.scenario(location)
     study = completed(study, scenario, device, root)
     # Only a few examples are kept: every process that does a job loads the data.
-    sample, plan = sample_of(scenario), plan_of(study, scenario, device)
+    sample = sample_of(scenario)
+    plan = plan_of(study, scenario, device)
     refuse_misfits(study, scenario)
     source = StudyNetworks(plan=plan, study=study, scenario=sample)
     loader = partial(study_networks, study, stamped, user_code)
@@ -104,7 +105,8 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
             lacks a feature.
     """
     update: dict[str, object] = {}
-    data, entry = scenario.tasks[0], USER_NETWORKS.get(study.network.name)
+    data = scenario.tasks[0]
+    entry = USER_NETWORKS.get(study.network.name)
     if entry is not None:
         x = first(data.test.x, SAMPLE)
         with located(f"network {entry.name}"):
@@ -154,7 +156,8 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
             f"no seed fixes the weights of network {study.network.name!r}: "
             "draw them with torch, numpy or random, and do not seed these from the clock"
         )
-    tasks, readouts = scenario.tasks, study.probing.readouts
+    tasks = scenario.tasks
+    readouts = study.probing.readouts
     sources = {name: source for name in readouts if (source := source_of("readout", name))}
     learners = {n: _learner(study, n, network_source, len(tasks)) for n in study.all_learners}
     return Plan(
@@ -178,8 +181,10 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
 
 def _learner(study: Study, name: str, network_source: str | None, tasks: int) -> PlannedLearner:
     """Return the plan of one learner of a study."""
-    settings, network = study.all_learners[name], study.network.name
-    kind, budget = LEARNERS[settings.kind], settings.budget
+    settings = study.all_learners[name]
+    network = study.network.name
+    kind = LEARNERS[settings.kind]
+    budget = settings.budget
     steps = (0, tasks) if kind.offline else tuple(range(tasks + 1))
     record = {"own": network, "source": network_source} if network_source else network
     learner_source = source_of("learner", settings.kind)
@@ -229,7 +234,8 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
     Raises:
         InputError: A network cannot take the data, or a setting does not fit them.
     """
-    sample, norms = sample_of(scenario), 0
+    sample = sample_of(scenario)
+    norms = 0
     partly_shared = share_classes(tuple({task.classes for task in scenario.tasks}))
     for name, settings in study.learners.items():
         network = network_of(study, name, LEARNERS[settings.kind].view(sample))
@@ -288,7 +294,8 @@ def study_networks(
         InputError: The user's code has changed, or the data are not those of the plan.
     """
     with user_code.opened(BUILT_IN):
-        source, n_tasks = network_source_of(study), len(plan.tasks)
+        source = network_source_of(study)
+        n_tasks = len(plan.tasks)
         if plan.learners != {n: _learner(study, n, source, n_tasks) for n in plan.learners}:
             raise InputError("your code has changed since the run started: run again")
         scenario = _loaded(study.scenario, location.now(study.scenario.data), device, plan.data)

@@ -202,7 +202,8 @@ class Study(StrictModel):
                     f"learners: {name!r} has kind {settings.kind!r}: "
                     "a control is named after its kind"
                 )
-            kind, loss = LEARNERS[settings.kind], type(settings).model_fields.get("loss_classes")
+            kind = LEARNERS[settings.kind]
+            loss = type(settings).model_fields.get("loss_classes")
             is_set = "loss_classes" in settings.model_fields_set
             if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):
                 if loss is None or "task" not in get_args(loss.annotation):

@@ -121,7 +121,8 @@ def train_first_task(
         seconds, *losses = saved.learner["seconds and losses"].tolist()
         learner.losses = tuple(losses)
         return float(seconds)
-    before, now = meter.total, clock_on(task.train.y.device)
+    before = meter.total
+    now = clock_on(task.train.y.device)
     start = now()
     learner.train(task, data, meter)
     state = {
@@ -172,7 +173,8 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     Raises:
         InputError: The network cannot take the data.
     """
-    x, settings = scenario.tasks[0].train.x, study.all_learners[learner]
+    x = scenario.tasks[0].train.x
+    settings = study.all_learners[learner]
     kind = LEARNERS[settings.kind]
     if not kind.own_features:
         return network_for(study.network.name, x, scenario.classes)
@@ -267,7 +269,9 @@ class LearnedNetworks:
 
     def _fresh(self) -> Learner:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""
-        study, job, kind = self.source.study, self.job, LEARNERS[self.job.kind]
+        study = self.source.study
+        job = self.job
+        kind = LEARNERS[self.job.kind]
         recipe = study.recipe_of(job.learner)
         # Only from the seed: all learners and orders of a seed start from the same weights.
         drawn = stream(job.seed, "init")
@@ -288,7 +292,8 @@ class LearnedNetworks:
         for done in range(at, -1, -1):
             if self._now and self._now[0].learned == done:
                 return self._now
-            past, step = self._tasks[:done], self._steps[done]
+            past = self._tasks[:done]
+            step = self._steps[done]
             checkpoint = restored(self._fresh, step, past, self.store) if done else None
             if checkpoint and checkpoint[0].learned == done:
                 return checkpoint
@@ -302,7 +307,8 @@ class LearnedNetworks:
             if self.source.study.scenario.task_aware and learner.offline:
                 model = bare(learner.model)[0]
                 cost = train_offline(model, self.call, self.scenario, learner.recipe, self.job.seed)
-                learner.learned, learner.seen = 1, task.classes
+                learner.learned = 1
+                learner.seen = task.classes
             else:
                 cost = self._learn(learner, task)
         # The checkpoint comes first: a job killed before the measurement does not repeat the task.
@@ -355,10 +361,13 @@ class StudyNetworks:
         Returns:
             The networks.
         """
-        study, network = self.study, self.study.network.name
+        study = self.study
+        network = self.study.network.name
         # First the order, then the view: a learner's view may depend on which task comes first.
         view = scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
-        entry, call, fresh = USER_NETWORKS.get(network), ModelCall(), None
+        entry = USER_NETWORKS.get(network)
+        call = ModelCall()
+        fresh = None
         if not job.own_network:
             fresh = fresh_source(network, study.retraining_recipe.init)
             call = ModelCall(call=entry.call, output=entry.output) if entry else call

@@ -75,7 +75,8 @@ def data_of(benchmark: Any) -> Data:
     Raises:
         InputError: The test stream has to be divided by classes, but tasks share classes.
     """
-    train, test = _examples(benchmark.train_stream), _examples(benchmark.test_stream)
+    train = _examples(benchmark.train_stream)
+    test = _examples(benchmark.test_stream)
     sizes = [1 + int(half.task.max()) for half in (train, test)]
     if sizes[0] == sizes[1]:
         return Data(train, test)

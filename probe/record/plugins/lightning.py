@@ -42,7 +42,8 @@ class ForgettingProbe(TaskCounter, Callback):
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Raise InputError if nothing was trained."""
-        trained, self._trains = self._trains, False
+        trained = self._trains
+        self._trains = False
         if not trained:
             raise InputError(
                 "this fit() trained nothing, "

@@ -74,7 +74,8 @@ def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
 
     Mammoth's own list has the output of each class, and is valid only with `--permute_classes`.
     """
-    K, outputs = arguments.get("num_classes"), arguments.get("class_order")
+    K = arguments.get("num_classes")
+    outputs = arguments.get("class_order")
     if not isinstance(K, int) or not 0 < K <= 10**6:
         raise InputError(f"{path} has num_classes {K!r:.40}, expected a few: {_SAFE}")
     if not arguments.get("permute_classes"):
@@ -112,7 +113,8 @@ def _facil_run(folder: Path) -> ForeignRuns:
     path = foreign.only_file(folder, "args-*.txt", "files of arguments")
     if path is None:
         raise InputError(f"{folder} has no args-*.txt: give the folder as FACIL has written it")
-    text, arguments = text_of(path), None
+    text = text_of(path)
+    arguments = None
     with suppress(ValueError, RecursionError):
         arguments = json.loads(text)
     if not isinstance(arguments, dict):

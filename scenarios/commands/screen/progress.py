@@ -43,7 +43,9 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
     description = bars.TextColumn("{task.description}", markup=False)
     times = bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn()
     columns = description, bars.BarColumn(), bars.TaskProgressColumn(), *times
-    name, ends, jobs = work.plan.name, list[Ended](), jobs_of(work.plan)
+    name = work.plan.name
+    ends = list[Ended]()
+    jobs = jobs_of(work.plan)
     efforts = {(job, key): effort(job, key) for job in jobs for key in keys_of(work.plan, job)}
     done = {(job, key) for job in jobs for key in work.finished(job)}
     with bars.Progress(*columns) as progress:
@@ -139,14 +141,16 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
         plans: The allocations of cached activations, if they are known.
         processes: The largest number of jobs in parallel.
     """
-    plan, jobs = work.plan, jobs_of(work.plan)
+    plan = work.plan
+    jobs = jobs_of(work.plan)
     processes = min(processes, len(jobs))
     keys_left = {job: work.keys_left(job) for job in jobs}
     columns = ("learner", "jobs", "finished", "left", "measurements left", "training steps left")
     lines = []
     for learner in dict.fromkeys(job.learner for job in jobs):
         keys_of_job = {job: keys for job, keys in keys_left.items() if job.learner == learner}
-        jobs_left, n_jobs = sum(map(bool, keys_of_job.values())), len(keys_of_job)
+        jobs_left = sum(map(bool, keys_of_job.values()))
+        n_jobs = len(keys_of_job)
         steps = sum(_steps(plan, sizes, job, keys) for job, keys in keys_of_job.items())
         numbers = n_jobs, n_jobs - jobs_left, jobs_left, sum(map(len, keys_of_job.values()))
         # It trains its own network by its own rule, which no recipe describes.
@@ -171,9 +175,11 @@ def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     a retraining share one training.
     """
     sizes = [all_sizes[task][0] for task in job.tasks]
-    recipe, retraining = plan.learners[job.learner].training, plan.retraining
+    recipe = plan.learners[job.learner].training
+    retraining = plan.retraining
     learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
-    steps, trained = 0, [key.tasks_seen for key in keys if key.tasks_seen and not key.readout]
+    steps = 0
+    trained = [key.tasks_seen for key in keys if key.tasks_seen and not key.readout]
     if job.without and job.last in trained:
         # Its last evaluation is its only one.
         trained = [*range(1, job.last)]

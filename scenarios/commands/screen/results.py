@@ -63,7 +63,8 @@ def _show_answers(answered: Sequence[Answer]) -> None:
     of_learners = [set(answer.caveats) for answer in answered]
     shared = set.intersection(*of_learners) if len(answered) > 1 else set()
     for answer in answered[:_MOST_ANSWERS]:
-        causes, content = "; ".join(answer.causes), "; ".join(answer.content)
+        causes = "; ".join(answer.causes)
+        content = "; ".join(answer.content)
         show_line(f"{answer.learner}: {causes or content}")
         if causes:
             show_line(f"  by the readout {answer.readout}, whoever changed it: {content}")
@@ -100,7 +101,8 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
         summary: The table of summary.csv.
         metrics: The table of metrics.csv.
     """
-    main, summary = _main_head(metrics), where(summary, metric="pra")
+    main = _main_head(metrics)
+    summary = where(summary, metric="pra")
     seeds = max(summary["seeds"], default=0)
     networks = _by_features(summary)
     last = f"average accuracy A and forgetting F after the last task ({main}-head)"
@@ -149,7 +151,8 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
         lines = []
         for learner in learners:
             omegas = [rows.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
-            size, spent = rows.get((learner, "model_size_mb")), seconds.get(learner)
+            size = rows.get((learner, "model_size_mb"))
+            spent = seconds.get(learner)
             cells = [mean_and_interval(row, 1, ".3f") for row in omegas]
             cells.append("-" if size is None else f"{size.mean:.2f}")
             cells.append("-" if spent is None else f"{spent:.1f}")

@@ -26,7 +26,9 @@ def show_sheet(console: Console, sheet: Sheet) -> None:
         has_intervals = any("[" in line[k] for line in sheet.lines)
         table.add_column(Text(printable(column)), justify="right", no_wrap=not has_intervals)
     first = table.columns[0]
-    first.justify, first.no_wrap, first.overflow = "left", False, "fold"
+    first.justify = "left"
+    first.no_wrap = False
+    first.overflow = "fold"
     for name, *rest in sheet.lines:
         table.add_row(Text(printable(name)), *(Text(printable(cell)) for cell in rest))
     console.print(table)

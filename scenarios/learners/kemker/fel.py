@@ -121,7 +121,8 @@ class Expansion(nn.Module):
 
     def __init__(self, inputs: int, units: int, connected: int, firing: int) -> None:
         super().__init__()
-        self.connected, self.firing = connected, firing
+        self.connected = connected
+        self.firing = firing
         self.register_buffer("weight", torch.zeros(units, inputs))
 
     def reset_parameters(self) -> None:
@@ -153,5 +154,6 @@ def _first(values: Tensor, count: int) -> Tensor:
     """Mark the `count` largest values of each row, of equal ones the first: (B, U) bool."""
     # A stable sort takes three times as long.
     least = values.topk(count, dim=1).values[:, -1:]
-    above, equal = values > least, values == least
+    above = values > least
+    equal = values == least
     return above | (equal & (equal.cumsum(1) <= count - above.sum(1, keepdim=True)))

@@ -97,8 +97,9 @@ class Geppnet(FullRehearsalLearner):
 
     @classmethod
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
-        inputs, rows, columns = torch.Size(shape).numel(), settings.rows, settings.columns
-        som = SelfOrganizingMap(inputs, rows, columns, settings.width)
+        rows = settings.rows
+        columns = settings.columns
+        som = SelfOrganizingMap(torch.Size(shape).numel(), rows, columns, settings.width)
         return nn.Sequential(OrderedDict(som=som, output=nn.Linear(rows * columns, classes)))
 
     @property
@@ -145,7 +146,8 @@ class Geppnet(FullRehearsalLearner):
             yield drawn.x.flatten(1), drawn.y
 
     def _base_session(self, data: Examples, shares: Tensor) -> None:
-        settings, n_seen = self.settings, 0
+        settings = self.settings
+        n_seen = 0
         n_map_only = max(1, round(settings.map_share * settings.base_iterations))
         radius = max(settings.rows, settings.columns) / 2
         block = longest_block(max(settings.som_rate, settings.final_som_rate))
@@ -168,7 +170,8 @@ class Geppnet(FullRehearsalLearner):
             rates: The learning rate for each example.
             radii: The neighborhood radius for each example.
         """
-        steps, share = MapSteps(self.som, x), torch.empty_like(self.lattice[0])
+        steps = MapSteps(self.som, x)
+        share = torch.empty_like(self.lattice[0])
         for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
             winner = int(steps.squared_distances(k).argmin())
             torch.mul(self.lattice[winner], -0.5 / radius**2, out=share).exp_().mul_(rate)
@@ -192,9 +195,11 @@ class Geppnet(FullRehearsalLearner):
         Returns:
             The number of novel examples.
         """
-        som, (weight, bias) = self.som, self.model.get_submodule("output").parameters()
+        som = self.som
+        weight, bias = self.model.get_submodule("output").parameters()
         rate = self.settings.readout_rate
-        steps, n_novel = MapSteps(som, x), 0
+        steps = MapSteps(som, x)
+        n_novel = 0
         targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
         for k, label in enumerate(y.tolist()):
             squared = steps.squared_distances(k)
@@ -272,7 +277,8 @@ class GeppnetStm(Geppnet):
     settings: GeppnetStmSettings
 
     def later_session(self, data: Examples, shares: Tensor) -> None:
-        settings, block = self.settings, longest_block(self.settings.final_som_rate)
+        settings = self.settings
+        block = longest_block(self.settings.final_som_rate)
         memory = deque[tuple[bytes, Tensor, int]](maxlen=settings.memory)
         for x, y in self.draws(data, settings.iterations, settings.sleep_interval):
             # Awake nothing is learned: novelty is found for the whole block at once.

@@ -1,7 +1,5 @@
 """PathNet's network: layers of modules, with a path and an output layer for each task."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from typing import cast
@@ -48,7 +46,8 @@ class PathLayer(nn.Module):
 
     def rows(self, modules: Sequence[int]) -> Tensor:
         """Return the rows of `dense` that hold these n modules: (n W,) int64."""
-        device, (_, width) = self.dense.weight.device, self.modules_width
+        device = self.dense.weight.device
+        _, width = self.modules_width
         first = torch.tensor(modules, dtype=torch.int64, device=device) * width
         return (first[:, None] + torch.arange(width, device=device)).flatten()
 
@@ -134,7 +133,7 @@ class PathNetwork(nn.Module):
             layer.frozen |= on_path
 
     @torch.no_grad()
-    def renew(self, fresh: PathNetwork) -> None:
+    def renew(self, fresh: "PathNetwork") -> None:
         """Replace the weights of every module that is not frozen by those in `fresh`."""
         for layer, other in zip(self.layers, fresh.layers, strict=True):
             rows = layer.rows((~layer.frozen).nonzero().flatten().tolist())
@@ -164,11 +163,13 @@ class LiftedPath(nn.Module):
         # Of each layer those that learn, and the frozen ones.
         self.layers = nn.ModuleList()
         for layer, modules in zip(network.layers, path.tolist(), strict=True):
-            frozen, chosen = layer.frozen.tolist(), sorted(set(modules))
+            frozen = layer.frozen.tolist()
+            chosen = sorted(set(modules))
             parts = {on: [m for m in chosen if frozen[m] != on] for on in (True, False)}
             rows = (self._copied(layer.dense, layer.rows(ms), on) for on, ms in parts.items() if ms)
             self.layers.append(nn.ModuleList(rows))
-        dense, (_, outputs) = network.output.dense, network.output.tasks_classes
+        dense = network.output.dense
+        _, outputs = network.output.tasks_classes
         rows_of_task = torch.tensor(classes, dtype=torch.int64, device=dense.weight.device)
         self.output = self._copied(dense, task * outputs + rows_of_task, learns=True)
 

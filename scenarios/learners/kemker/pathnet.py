@@ -100,8 +100,14 @@ class PathNet(base.Learner):
     def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
         if tasks > _MOST_TASKS:
             raise InputError(f"PathNet learns up to {_MOST_TASKS} tasks, got {tasks}: leave it out")
-        inputs, s = int(torch.Size(shape).numel()) - 1, settings
-        return PathNetwork(inputs, classes, tasks, s.modules, s.active, s.width)
+        return PathNetwork(
+            int(torch.Size(shape).numel()) - 1,
+            classes,
+            tasks,
+            settings.modules,
+            settings.active,
+            settings.width,
+        )
 
     @classmethod
     def view(cls, scenario: Scenario) -> Scenario:
@@ -138,7 +144,9 @@ class PathNet(base.Learner):
         # Steps on paths of the same shape cost the same, and metering takes long.
         shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
         path_meter = self._meters.setdefault(shape, OpsMeter())
-        total, steps, recorder = path_meter.total, path_meter.steps, HistoryRecorder()
+        total = path_meter.total
+        steps = path_meter.steps
+        recorder = HistoryRecorder()
         fit(lifted, data, recipe, draw, objective=recorder, meter=path_meter)
         lifted.put_back()
         trained = sum(p.numel() for p in lifted.parameters() if p.requires_grad)

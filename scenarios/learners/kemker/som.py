@@ -25,7 +25,9 @@ class SelfOrganizingMap(nn.Module):
 
     def __init__(self, inputs: int, rows: int, columns: int, width: float) -> None:
         super().__init__()
-        self.rows, self.columns, self.width = rows, columns, width
+        self.rows = rows
+        self.columns = columns
+        self.width = width
         self.prototypes = nn.Parameter(torch.empty(rows * columns, inputs))
         self.reset_parameters()
 
@@ -91,10 +93,13 @@ class MapSteps:
     """
 
     def __init__(self, som: SelfOrganizingMap, x: Tensor) -> None:
-        prototypes, gram = som.prototypes.detach(), x @ x.T
-        self._prototypes, self._x = prototypes, x
+        prototypes = som.prototypes.detach()
+        gram = x @ x.T
+        self._prototypes = prototypes
+        self._x = x
         # As rows: indexing a tensor takes as long as a step's arithmetic.
-        self._products, self._gram = (x @ prototypes.T).unbind(), gram.unbind()
+        self._products = (x @ prototypes.T).unbind()
+        self._gram = gram.unbind()
         self._squares = gram.diagonal().tolist()
         self._norms = prototypes.square().sum(1)
         # c, with a row for each example, and s.

@@ -75,7 +75,8 @@ class Ewc(PenalizedLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        generator, examples = self.stream("fisher"), task.train
+        generator = self.stream("fisher")
+        examples = task.train
         if count := self.settings.fisher_examples:
             chosen = torch.randperm(len(examples), generator=generator)[:count]
             examples = examples.take(chosen.to(examples.y.device))
@@ -146,9 +147,12 @@ def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> Named:
     trained = trained_parameters(model)
     sums = zeros_for(trained)
     for x, y in zip(examples.x.split(1), examples.y.split(1), strict=True):
-        value, parameters = loss(model(x.clone()), y), list(trained.values())
         # A branch that this example does not take has zeros.
-        gradients = torch.autograd.grad(value, parameters, materialize_grads=True)
+        gradients = torch.autograd.grad(
+            loss(model(x.clone()), y),
+            list(trained.values()),
+            materialize_grads=True,
+        )
         for total, gradient in zip(sums.values(), gradients, strict=True):
             total += gradient.square()
     return sums

@@ -1,7 +1,5 @@
 """Quadratic penalties on the parameters, as in EWC, SI and RWalk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,14 +24,15 @@ class PenalizedLearner(ContinualLearner):
     # With `strength`, the factor of the penalty: lambda or c; 0 is fine-tuning.
     settings: Any
     share = 1.0
-    penalty: Quadratic | None = None
+    penalty: "Quadratic | None" = None
 
     @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:
         """Add the penalty's gradient to that of each parameter that has one."""
         if not self.penalty:
             return
-        weights, anchor = self.penalty.importance, self.penalty.anchor
+        weights = self.penalty.importance
+        anchor = self.penalty.anchor
         scale = 2 * self.settings.strength * self.share
         for name, p in model.named_parameters():
             if p.grad is not None and name in weights:
@@ -48,8 +47,11 @@ class PenalizedLearner(ContinualLearner):
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         if carried:
-            importance, anchor = of_kind(carried, "importance"), of_kind(carried, "anchor")
-            self.penalty = Quadratic(importance, anchor, float(carried["constant"]))
+            self.penalty = Quadratic(
+                of_kind(carried, "importance"),
+                of_kind(carried, "anchor"),
+                float(carried["constant"]),
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +75,7 @@ class Quadratic:
     constant: float = 0.0
 
     @classmethod
-    def around(cls, model: nn.Module, importance: Mapping[str, Tensor]) -> Quadratic:
+    def around(cls, model: nn.Module, importance: Mapping[str, Tensor]) -> "Quadratic":
         """Return the penalty around a copy of the model's present parameters.
 
         Args:
@@ -87,15 +89,19 @@ class Quadratic:
         return cls(importance, anchor)
 
     @torch.no_grad()
-    def plus(self, other: Quadratic) -> Quadratic:
+    def plus(self, other: "Quadratic") -> "Quadratic":
         """Return the exact sum of two penalties on the same parameters.
 
         v (t - a)^2 + w (t - b)^2 = (v + w) (t - m)^2 + v w / (v + w) (a - b)^2 for every parameter
         t, with m = (v a + w b) / (v + w).
         """
-        importance, anchor, constant = {}, {}, self.constant + other.constant
+        importance = {}
+        anchor = {}
+        constant = self.constant + other.constant
         for name, w in other.importance.items():
-            v, a, b = self.importance[name], self.anchor[name], other.anchor[name]
+            v = self.importance[name]
+            a = self.anchor[name]
+            b = other.anchor[name]
             both = v + w
             # 0 / 0 where neither counts: any anchor will do.
             share = torch.where(both > 0, w / both, 1.0)

@@ -89,7 +89,8 @@ class EwcOnline(PenalizedLearner):
     @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:
         # Before the penalty's gradient is added.
-        alpha, self._steps = self.settings.alpha, self._steps + 1
+        alpha = self.settings.alpha
+        self._steps += 1
         is_due = self._steps % self.settings.fisher_interval == 0
         for name, p in model.named_parameters() if is_due else ():
             if p.grad is not None and name in self.fisher:
@@ -185,7 +186,8 @@ class RWalk(PathIntegralLearner, EwcOnline):
         super().end(task)
         # The last interval may be shorter.
         self._close_interval()
-        old, new = self.score, {name: score.clamp(min=0) for name, score in self._new.items()}
+        old = self.score
+        new = {name: score.clamp(min=0) for name, score in self._new.items()}
         self.score = {n: (old[n] + score) / 2 for n, score in new.items()} if old else new
         self._penalize({n: p.detach().clone() for n, p in self._trained.items()})
 
@@ -196,7 +198,8 @@ class RWalk(PathIntegralLearner, EwcOnline):
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         if carried:
-            self.fisher, self.score = of_kind(carried, "fisher"), of_kind(carried, "score")
+            self.fisher = of_kind(carried, "fisher")
+            self.score = of_kind(carried, "score")
             self._penalize(of_kind(carried, "anchor"))
 
     def _penalize(self, anchor: Mapping[str, Tensor]) -> None:

@@ -1,5 +1,7 @@
 """The model: the way to call a network and to make a new one."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -143,7 +145,7 @@ class Model:
         return self.build or cast(Fresh, self.fresh)
 
     @classmethod
-    def coerce(cls, networks: "Networks | Model") -> "Model":
+    def coerce(cls, networks: Networks | Model) -> Model:
         """Return the caller's argument as a Model."""
         return networks if isinstance(networks, Model) else cls(networks)
 

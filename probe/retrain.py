@@ -1,5 +1,7 @@
 """The protocol for one model: retrain downstream of each feature, and count the predictions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -135,7 +137,7 @@ def retrain_each(
     test: AnyExamples,
     classes: int,
     how: RetrainSettings,
-) -> "Iterator[Retrained]":
+) -> Iterator[Retrained]:
     """Yield each feature with the predictions of its partially retrained model, once it is done.
 
     All cuts are made and checked before the first training; one pass over the data computes the

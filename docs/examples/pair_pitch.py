@@ -69,6 +69,18 @@ def within_50_cents(model, x, y):
     return ((model(x).argmax(1) - y).abs() <= 2.5).double()
 
 
+@torch.no_grad()
+def statistics_of_new_tones(before, after):
+    """Estimate the norm statistics again: the package's momentum of 0 keeps the shipped ones."""
+    for module in after.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.reset_running_stats()
+            module.momentum = None
+    waves, _ = tones(2000, 400, 1600, 2, torch.Generator().manual_seed(100))
+    after.train()(waves)
+    return after.eval()
+
+
 def pair(seed):
     """Return the networks before and after, and old and new tests."""
     torch.manual_seed(seed)
@@ -87,4 +99,6 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     before, after, old, new = pair(arguments.seed)
-    print(probe.diff(before, after, old, new, blocks=BLOCKS, score=within_50_cents))
+    remedies = {"statistics of new tones": statistics_of_new_tones}
+    how = {"blocks": BLOCKS, "score": within_50_cents, "remedies": remedies}
+    print(probe.diff(before, after, old, new, **how))

@@ -1,5 +1,7 @@
 """`probe.diff`: whose change made a network worse on what it could do, and what brings it back."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

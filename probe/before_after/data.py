@@ -59,8 +59,7 @@ class Stored:
 
 def _few_of_each_class(y: Tensor, k: int) -> Tensor:
     """Return the first k rows of each class."""
-    rows = [(y == label).nonzero()[:k, 0] for label in y.unique()]
-    return torch.cat(rows)
+    return torch.cat([(y == label).nonzero()[:k, 0] for label in y.unique()])
 
 
 def has_classes(y: Value) -> bool:

@@ -138,9 +138,8 @@ class Setting:
             margin=self.margin,
             trainings=1,
         )
-        position = Position.stacked([two.position], (1, 1))
-        table = pd.DataFrame(study.rows({1: position}), columns=COLUMNS)
-        causes = by_block(table, tuple(parts.blocks), NETWORK)
+        rows = study.rows({1: Position.stacked([two.position], (1, 1))})
+        causes = by_block(pd.DataFrame(rows, columns=COLUMNS), tuple(parts.blocks), NETWORK)
         reason = two.position.withheld
         causes.attrs["withheld"] = {1: reason} if reason else {}
         as_it_is = two.put_back()

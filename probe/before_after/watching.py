@@ -185,5 +185,8 @@ class Watch:
             self._last_good = self._folder / LAST_GOOD
             keep_tensors(plain_state(network), self._last_good)
         elif self.stop:
-            comparison = diff(self._start, self._model, *self._pairs, score=self.score)
-            raise TooMuchLost(self._step, comparison, self._last_good)
+            raise TooMuchLost(
+                self._step,
+                diff(self._start, self._model, *self._pairs, score=self.score),
+                self._last_good,
+            )

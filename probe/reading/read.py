@@ -202,10 +202,11 @@ def read(
     chance = every_global_stream(stream(0, "read"))
     while isinstance(data, DataLoader | Subset):
         data = data.dataset
-    has_tasks = hasattr(data, "targets_task_labels")
     if expected is not None and limit is not None:
         expected = min(expected, limit)
-    item_format = partial(as_batch, batched, has_tasks, label, columns, names)
+    item_format = partial(
+        as_batch, batched, hasattr(data, "targets_task_labels"), label, columns, names
+    )
     if _is_indexed(data):
         _check_draws(seen, item_format)
     with progress_bar("reading", expected, progress) as advance, chance:

@@ -1,5 +1,7 @@
 """A recorder of continual training: after each task, the network's weights and its accuracies."""
 
+from __future__ import annotations
+
 import filecmp
 import re
 import warnings
@@ -290,7 +292,7 @@ class Recorder:
         return self._course is not None or self._watch is not None
 
     @property
-    def course(self) -> "pd.DataFrame":
+    def course(self) -> pd.DataFrame:
         """The accuracies between tasks so far: step, tasks_seen, feature, task_position, accuracy.
 
         The feature "" is the network's own output; a layer is read by the nearest class mean, among

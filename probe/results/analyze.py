@@ -1,5 +1,7 @@
 """The analysis of networks that were trained elsewhere, in memory or in files: A[l, t, j]."""
 
+from __future__ import annotations
+
 import re
 import sys
 import warnings

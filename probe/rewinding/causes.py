@@ -1,5 +1,7 @@
 """Causes for networks in memory and any score: no training data, no classes, no readout."""
 
+from __future__ import annotations
+
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -53,7 +55,7 @@ def causes(
     batch_size: int | None = None,
     margin: float | None = None,
     long: bool = False,
-) -> "pd.DataFrame":
+) -> pd.DataFrame:
     """Measure what the change of each layer did to the earlier tasks.
 
     Blocks of the network after task j are put back into the last network, alone and together, and
@@ -131,7 +133,7 @@ def causes(
     return table
 
 
-def by_block(table: "pd.DataFrame", blocks: Sequence[str], scope: str) -> "pd.DataFrame":
+def by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.DataFrame:
     """Return a row for each block, over all earlier tasks.
 
     Args:

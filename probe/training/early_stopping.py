@@ -69,7 +69,7 @@ class EarlyStopping:
         if self._patience is None or not len(self._held_out):
             return False
         loss = self._mean_loss(model)
-        self._waited = self._waited + 1
+        self._waited += 1
         if loss < self._best:
             self._best = loss
             self._waited = 0

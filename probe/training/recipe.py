@@ -1,5 +1,7 @@
 """Recipes: the configuration of one training, as one frozen object."""
 
+from __future__ import annotations
+
 from dataclasses import asdict, replace
 from math import ceil
 from typing import Literal
@@ -86,11 +88,11 @@ class Recipe:
                 f"patience {self.patience} and validation {self.validation:g}"
             )
 
-    def of_epochs(self, epochs: int) -> "Recipe":
+    def of_epochs(self, epochs: int) -> Recipe:
         """Return the recipe of a training of so many epochs, without early stopping."""
         return replace(self, epochs=epochs, iterations=None, patience=None, validation=0.0)
 
-    def long_enough(self, examples: int) -> "Recipe":
+    def long_enough(self, examples: int) -> Recipe:
         """Return the recipe with as many epochs as make `LEAST_STEPS` on N examples, or more.
 
         >>> Recipe().long_enough(1400).epochs, Recipe().long_enough(60_000).epochs
@@ -99,7 +101,7 @@ class Recipe:
         steps = len(batch_ends(examples, self.batch_size))
         return replace(self, epochs=max(self.epochs, ceil(LEAST_STEPS / steps)))
 
-    def times(self, multiple: int) -> "Recipe":
+    def times(self, multiple: int) -> Recipe:
         """Return the recipe of a training that is `multiple` times as long."""
         iterations = self.iterations and multiple * self.iterations
         return replace(self, epochs=multiple * self.epochs, iterations=iterations)

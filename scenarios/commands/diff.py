@@ -151,8 +151,12 @@ def examples(target: str) -> Any:
         raise InputError(f"expected MODULE:OBJECT or FILE.npz with x and y, got {target!r}")
     objects = vars(imported(module))
     if name not in objects:
-        public = [known for known in objects if not known.startswith("_")]
-        raise unknown("object", name, public, f"in {module}")
+        raise unknown(
+            "object",
+            name,
+            [known for known in objects if not known.startswith("_")],
+            f"in {module}",
+        )
     value = objects[name]
     if not callable(value) or isinstance(value, Dataset | DataLoader):
         return value

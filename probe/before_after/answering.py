@@ -66,17 +66,21 @@ class Evidence:
         old = self._score(setting.is_old)
         new = self._score(~setting.is_old) if setting.has_new else None
         lost = old.change.reversed
+        two = self.put_back.two
         findings = Findings(
             changes=self.changes,
             lost=lost,
             gained=new.change if new else None,
             remedies={remedy.name: remedy for remedy in self.measured},
             shares_classes=setting.shares_classes,
+            others=two.before.others,
+            is_lawful=bool(two.position.values),
+            covers_outputs=setting.is_accuracy and 2 * setting.n_old_classes > two.outputs,
             is_adapted=setting.models.is_adapted,
             is_accuracy=setting.is_accuracy,
             margin=setting.margin,
             guilty=self.put_back.guilty,
-            is_traded=self.put_back.is_traded,
+            traded=self.put_back.traded,
         )
         score = setting.tests.score
         inside = self._lines(self.inside, {}) if self.inside else ()
@@ -151,6 +155,7 @@ class Evidence:
             by_name = {remedy.name: remedy for remedy in self.measured}
             names = (_REMEDY_OF.get(kind, ""), put_back_name((self.put_back.guilty,)), HALF)
             chosen = [by_name[name] for name in names if name in by_name]
+            chosen = [remedy for remedy in chosen if remedy.old_change.value > 0]
         return tuple(map(self._line, chosen))
 
     def _line(self, remedy: Measured) -> RemedyLine:
@@ -170,6 +175,11 @@ class Evidence:
         two = self.put_back.two
         if two.position.withheld:
             yield f"nothing is said of blocks: {two.position.withheld}"
+        elif not self.put_back.parts.facts and len(two.changed) > 1:
+            yield "blocks are patterns: whether their units correspond was not checked"
+        competition = two.position.values.get(("", "competition"))
+        if competition is not None and abs(competition.sum()) > 0.5:
+            yield "the shares add up to less than was lost: new outputs compete, too"
         if 2 ** len(two.changed) > self.setting.hybrids:
             yield "shares are of random orders of blocks, which their intervals cover"
         if min(map(len, self.setting.labels)) < _FEW:
@@ -186,6 +196,6 @@ def _labels(parts: Parts) -> dict[str, str]:
     labels = {}
     for block, names in parts.blocks.items():
         module = common_path(names)
-        is_same = module == block or module.startswith(f"{block}.") or block.startswith(module)
+        is_same = f"{module}.".startswith(f"{block}.") or f"{block}.".startswith(f"{module}.")
         labels[block] = block if is_same or not parts.facts else f"{block} ({module})"
     return labels

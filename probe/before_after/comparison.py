@@ -14,6 +14,7 @@ from probe.before_after.remedies import UserRemedy
 from probe.before_after.result import Diff
 from probe.before_after.setting import Setting
 from probe.cut.model_call import Call
+from probe.errors import InputError
 from probe.reading.item_format import same_form
 from probe.rewinding.causes import check_rules
 from probe.rewinding.parts import Parts, Patterns
@@ -100,11 +101,13 @@ def diff(
         margin=(MARGIN if score == "accuracy" else 0.0) if margin is None else margin,
     )
     x = on_device_of(models.after, varied(pairs[0][0], _SAMPLE))
-    choice = None if isinstance(blocks, str) and blocks == "auto" else blocks
-    return compare(
-        setting,
-        Parts.of(models.after, x, models.model.model_call, choice),
-        None if train is None else stored(train, pairs),
-        remedies or {},
-        seed,
-    )
+    if isinstance(blocks, str) and blocks != "auto":
+        raise InputError(f"blocks must be 'auto', a list of modules or patterns, got {blocks!r}")
+    choice = None if isinstance(blocks, str) else blocks
+    call_of_both = models.model.model_call
+    parts = Parts.of(models.after, x, call_of_both, choice)
+    examples = None if train is None else stored(train, pairs)
+    # The head is that of the network, whatever the user's blocks are.
+    is_auto = choice is None or examples is None
+    by_depth = parts if is_auto else Parts.of(models.after, x, call_of_both)
+    return compare(setting, parts, by_depth, examples, remedies or {}, seed)

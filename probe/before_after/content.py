@@ -61,9 +61,11 @@ def contents(
     x, y = joined(stored.sets)
     labels = [y, *(test_y for _, test_y in tests.values())]
     classes = 1 + int(torch.cat(labels).max())
-    cuts = cut_each(after, features, varied(x, SAMPLE), model.output, model.call, tails=False)
-    right_before = _right_answers(cuts.of(before, tails=False), x, y, tests, classes)
-    right_after = _right_answers(cuts.of(after, tails=False), x, y, tests, classes)
+    right = []
+    for network in (before, after):
+        cuts = cut_each(network, features, varied(x, SAMPLE), model.output, model.call, tails=False)
+        right.append(_right_answers(cuts, x, y, tests, classes))
+    right_before, right_after = right
     for feature in features:
         for name in tests:
             first = right_before[feature, name]

@@ -13,7 +13,7 @@ from probe.batch import Value, check_value, gather, like, tensors
 from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.immutable import immutable
-from probe.reading.item_format import pair
+from probe.reading.item_format import pair, same_form
 from probe.seeding import permutation, stream
 
 Pair = tuple[Value, Tensor]
@@ -135,6 +135,8 @@ def stored(data: Any, tests: Sequence[Pair]) -> Stored:
         sets = [as_pair(data[0], "train, old"), as_pair(data[1], "train, new")]
     else:
         sets = [as_pair(data, "train")]
+    form = tests[0][0]
+    sets = [(same_form(x, form), y) for x, y in sets]
     tested = np.concatenate([_rows(x) for x, _ in tests])
     shared = sum(int(np.isin(_rows(x), tested).sum()) for x, _ in sets)
     if shared:

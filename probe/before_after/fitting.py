@@ -11,7 +11,8 @@ from torch.nn.functional import cross_entropy
 from probe.batch import Value, gather, tensors
 from probe.before_after.data import Pair
 from probe.cut.model_call import ModelCall
-from probe.modules import copied, mode, named_state
+from probe.errors import InputError
+from probe.modules import copied, mode, named_state, state_groups
 from probe.rewinding.blocks import with_new_rows
 from probe.rewinding.scoring import ScoreName, on_device_of, score_of, tested
 from probe.seeding import stream
@@ -36,7 +37,9 @@ def averaged(
     """
     network = copied(after)
     state = named_state(network)
-    for name, earlier in named_state(before).items():
+    earlier_state = named_state(before)
+    for name, *_ in state_groups(before):
+        earlier = earlier_state[name]
         later = state[name]
         if (names is None or name in names) and later.is_floating_point():
             rows = with_new_rows(name, earlier.detach(), later.detach())
@@ -117,6 +120,8 @@ def fine_tuned(
             rows = rows.to(labels.device)
             outputs = call(copy, gather(x, rows))
             loss = -score_of(objective, outputs, labels[rows]).mean()
+            if not loss.requires_grad:
+                raise InputError("the network runs without gradients: leave out train=")
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -148,11 +153,16 @@ def best_renaming(logits: Tensor, y: Tensor) -> Tensor:
     >>> best_renaming(torch.eye(3)[[1, 2, 0]], torch.tensor([0, 1, 2])).tolist()
     [1, 2, 0]
     """
-    classes = logits.shape[1]
-    pairs = y.cpu() * classes + logits.argmax(1).cpu()
-    counts = torch.bincount(pairs, minlength=classes**2).view(classes, classes).double()
-    _, outputs = linear_sum_assignment(counts + torch.eye(classes) / 2, maximize=True)
-    return torch.as_tensor(outputs)
+    predicted = logits.argmax(1).cpu()
+    present = torch.cat([y.cpu(), predicted]).unique()
+    rows = torch.searchsorted(present, y.cpu())
+    columns = torch.searchsorted(present, predicted)
+    K = len(present)
+    counts = torch.bincount(rows * K + columns, minlength=K**2).view(K, K).double()
+    _, outputs = linear_sum_assignment(counts + torch.eye(K) / 2, maximize=True)
+    order = torch.arange(logits.shape[1])
+    order[present] = present[torch.as_tensor(outputs)]
+    return order
 
 
 def best_bias(logits: Tensor, y: Tensor, weights: Tensor) -> Tensor:

@@ -24,18 +24,20 @@ RENAMED_OUTPUTS = "renamed outputs"
 FAULT = "fault"
 NEW_CLASSES = "new classes"
 NEW_DOMAIN = "new domain"
+OTHER = "something else"
 UNCLEAR = "unclear"
 """The kinds of change."""
 
 _SENTENCES = {
     UNCHANGED: "Both networks are the same, bit for bit.",
     NO_LOSS: "No loss on old examples is shown.",
-    STATISTICS_ONLY: "Norm statistics did it: the weights are as good as they were.",
+    STATISTICS_ONLY: "Norm statistics did it: nothing else has changed.",
     RENAMED_OUTPUTS: "The outputs stand for other classes: labels or their order were mixed up.",
-    NEW_CLASSES: "New classes: they were learned, and win over the old ones.",
+    NEW_CLASSES: "New classes: they were learned, and none of them is an old one.",
 }
 
 _NEARLY_ALL = 0.8  # a renaming of a few old classes to new ones returns some of it, too
+_PRICE = 0.25  # the largest price on new examples, as a share of what returns
 _MOST = 0.5  # of what was lost, which a single kind of change explains
 
 
@@ -49,11 +51,14 @@ class Findings:
         gained: The score on new examples after minus before, None without new examples.
         remedies: The remedies, on the examples that did not choose them.
         shares_classes: Whether old and new examples have a class in common.
+        others: The names of what differs and cannot be put back.
+        is_lawful: Whether the network after, with all put back, is the network before.
+        covers_outputs: Whether old examples have most of the classes that outputs stand for.
         is_adapted: Whether what differs is that adapters are on.
         is_accuracy: Whether the score is an accuracy.
         margin: The loss that matters.
         guilty: The block with the largest share, empty if there is none.
-        is_traded: Whether putting it back is shown to raise old and to lower new examples.
+        traded: The block that, put back, is shown to raise old and to lower new examples.
     """
 
     changes: Sequence[BlockChange]
@@ -61,11 +66,14 @@ class Findings:
     gained: Interval | None
     remedies: Mapping[str, Measured]
     shares_classes: bool
+    others: Sequence[str]
+    is_lawful: bool
+    covers_outputs: bool
     is_adapted: bool
     is_accuracy: bool
     margin: float
     guilty: str
-    is_traded: bool
+    traded: str
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -78,27 +86,31 @@ class Findings:
         return tuple(name for change in self.changes for name in change.attributes)
 
     def returns_most(self, name: str, share: float = _MOST) -> bool:
-        """Return whether a remedy returns a share of what was lost, and new examples stay."""
+        """Return whether a remedy returns a share of what was lost, at a small price."""
         remedy = self.remedies.get(name)
-        if remedy is None:
-            return False
-        if remedy.new_change.high < 0 and abs(remedy.new_change.value) >= self.margin:
+        if remedy is None or remedy.new_change.low <= -_PRICE * remedy.old_change.value:
             return False
         return remedy.old_change.low > 0 and remedy.old_change.value > share * self.lost.value
 
     @property
     def kind(self) -> str:
         """The kind of change, the first of these that holds."""
+        if not self.is_lawful:
+            return OTHER
         if not self.kinds:
             return UNCHANGED
         if self.lost.low <= 0 or self.lost.high < self.margin:
             return NO_LOSS
-        if set(self.kinds) == {STATISTICS} or self.returns_most(STATISTICS_BACK):
+        # Without new examples what returns the old may be a trade.
+        has_price = self.gained is not None
+        returns_statistics = has_price and self.returns_most(STATISTICS_BACK)
+        if set(self.kinds) == {STATISTICS} or returns_statistics:
             return STATISTICS_ONLY
-        is_attribute = set(self.kinds) == {ATTRIBUTES} or self.returns_most(ATTRIBUTES_BACK)
+        returns_attributes = has_price and self.returns_most(ATTRIBUTES_BACK)
+        is_attribute = set(self.kinds) == {ATTRIBUTES} or returns_attributes
         if is_attribute and not self.is_adapted:
             return ATTRIBUTE
-        if self.is_accuracy and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL):
+        if self.covers_outputs and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL):
             return RENAMED_OUTPUTS
         if self.gained is None:
             return UNCLEAR
@@ -127,22 +139,30 @@ class Findings:
 
     def sentences(self) -> list[str]:
         """Return what the kind means, a sentence or two of at most twenty words."""
-        if self.kind in _SENTENCES:
-            return [_SENTENCES[self.kind]]
         if self.kind == ATTRIBUTE:
             return [f"Plain attributes did it: {listed(self.attributes)}."]
         if self.kind == FAULT:
             return [f"A fault: with {self._repair}, old examples come back and new ones stay."]
-        if self.kind == NEW_DOMAIN and self.is_traded:
+        if self.kind == OTHER:
+            return [f"Not only tensors and attributes differ: {self._other}."]
+        if self.kind == STATISTICS_ONLY and set(self.kinds) != {STATISTICS}:
+            return ["Norm statistics did most of it: putting them back returns it."]
+        if self.kind == NEW_DOMAIN and self.traded:
             return [
-                f"A trade: {self.guilty} learned the new at the expense of the old.",
-                "Putting it back undoes both.",
+                f"A trade: {self.traded} learned the new at the expense of the old.",
+                "Putting it back returns old and costs new.",
             ]
         if self.kind == NEW_DOMAIN:
-            return ["A trade: the new was learned at the expense of the old, by no block alone."]
+            return ["A trade: the new was learned at the expense of the old."]
+        if self.kind in _SENTENCES:
+            return [_SENTENCES[self.kind]]
         if self.gained is None:
             return ["A fault and a trade look the same without new examples: give new=."]
         return ["The measurements do not tell a fault from a trade."]
+
+    @property
+    def _other(self) -> str:
+        return listed(self.others) or "something outside the modules"
 
     @property
     def _repair(self) -> str:
@@ -161,6 +181,8 @@ class Findings:
             return f"adapters in {blocks} of {total} blocks, which the network before has off"
         tensors = sum(change.tensors for change in self.changes)
         changed = sum(change.changed for change in self.changes)
+        if self.others:
+            return f"{changed} of {tensors} tensors, and {self._other}"
         if not self.kinds:
             return f"nothing: {tensors} of {tensors} tensors are equal, bit for bit"
         text = f"{changed} of {tensors} tensors"

@@ -66,6 +66,9 @@ class TwoModels:
         for network in (first, last):
             check_model(network)
             check_values(network)
+            for name, tensor in named_state(network).items():
+                if not tensor.isfinite().all():
+                    raise InputError(f"{name!r} of a network has NaN or Inf: its training diverged")
         missing = sorted(named_state(first).keys() - named_state(last).keys())
         if missing:
             raise InputError(

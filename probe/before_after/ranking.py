@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis.intervals import Estimate, at_least_binomial, mean_over_examples
+from probe.analysis.intervals import LEVEL, Estimate, at_least_binomial, mean_over_examples
 from probe.analysis.variance import Design, Floats
 from probe.before_after.remedies import AS_IT_IS, Remedy
 from probe.immutable import immutable
@@ -48,25 +48,28 @@ class Measured:
     front: bool = False
 
 
-def interval(values: Floats, is_accuracy: bool, least: float = -1.0) -> Estimate:
-    """Return the mean over examples with its 95 % interval.
+def interval(
+    values: Floats, is_accuracy: bool, least: float = -1.0, level: float = LEVEL
+) -> Estimate:
+    """Return the mean over examples with its interval.
 
     Args:
         values: The value of each example, (n,).
         least: The least value of an accuracy, or of a difference of two.
         is_accuracy: Whether values are right or wrong, or a difference of these: bounds are at
             least as wide as those of a share.
+        level: The level of the interval.
     """
     n = len(values)
     weights = np.full(n, 1 / n)
-    estimate = mean_over_examples(Design(weights, np.zeros(n, int)), values[None])
+    estimate = mean_over_examples(Design(weights, np.zeros(n, int)), values[None], level)
     # Exactly the share of right answers.
     estimate = replace(estimate, value=float(values.mean()))
     if not is_accuracy:
         return estimate
     _, counts = np.unique(values, return_counts=True)
     if n - counts.max() < _FEW:
-        estimate = at_least_binomial(estimate, weights)
+        estimate = at_least_binomial(estimate, weights, level)
     return replace(estimate, low=max(estimate.low, least), high=min(estimate.high, 1.0))
 
 
@@ -153,11 +156,14 @@ def _recommended(
     weights = np.where(is_old, 1 / is_old.sum(), 1 / (~is_old).sum()) * len(is_old) / 2
     kinds = [remedy.kind for remedy in remedies]
     as_it_is = scores[kinds.index(AS_IT_IS)]
+    # The best of many is shown to be better only if it would be among so many.
+    level = 1 - (1 - LEVEL) / len(remedies)
     recommended = set()
     for kind in dict.fromkeys(kinds):
         of_kind = [index for index, other in enumerate(kinds) if other == kind]
         best = max(of_kind, key=lambda index: float((weights * scores[index]).mean()))
-        if not interval(weights * (scores[best] - as_it_is), is_accuracy).low > 0:
+        gain = weights * (scores[best] - as_it_is)
+        if not interval(gain, is_accuracy, level=level).low > 0:
             continue
         as_good = [
             index

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from probe.batch import gather
 from probe.before_after import changes
-from probe.before_after.data import Pair, Stored, has_classes, joined
+from probe.before_after.data import PER_TARGET, Pair, Stored, has_classes, joined
 from probe.before_after.fitting import (
     averaged,
     best_bias,
@@ -201,24 +201,23 @@ class Workshop:
             stored: The stored examples.
             score: The score that is trained for.
         """
-        unit = "a class" if stored.has_classes else "in ten"
         everything = tuple(name for name, _ in self.after.named_parameters())
+        n_before = 0
         for k in PER_CLASS:
-            stock = f"on {k} stored {unit}"
+            stock = f"{k} stored a class" if stored.has_classes else f"{PER_TARGET * k} stored"
             examples = [stored.draw(k, self.seed + draw) for draw in range(DRAWS)]
-            trainings = {
-                f"the head fine-tuned {stock}": (HEAD, self.head),
-                f"all fine-tuned {stock}": (EVERYTHING, everything),
-            }
-            if has_fresh_values(self.after, self.head):
-                trainings[f"a new head {stock}"] = (NEW_HEAD, self.head)
+            if len(examples[0][1]) == n_before:
+                continue  # no class has more than the first k
+            n_before = len(examples[0][1])
+            trainings = {f"all fine-tuned on {stock}": (EVERYTHING, everything)}
+            if self.head:
+                trainings[f"the head fine-tuned on {stock}"] = (HEAD, self.head)
+            if self.head and has_fresh_values(self.after, self.head):
+                trainings[f"a new head on {stock}"] = (NEW_HEAD, self.head)
             for name, (kind, names) in trainings.items():
-                yield Remedy(
-                    name=name,
-                    kind=kind,
-                    scores=self._trained(kind, names, examples, score),
-                    size=k,
-                )
+                scores = self._trained(kind, names, examples, score)
+                if scores is not None:
+                    yield Remedy(name=name, kind=kind, scores=scores, size=k)
 
     @property
     def class_call(self) -> ModelCall:
@@ -231,8 +230,8 @@ class Workshop:
         names: tuple[str, ...],
         draws: Sequence[Pair],
         score: ScoreName,
-    ) -> Floats:
-        """Train on each draw of stored examples, and return the mean of the scores, (N,)."""
+    ) -> Floats | None:
+        """Return the mean score of trainings on each draw, (N,); None if one of them diverged."""
         is_new = kind == NEW_HEAD
         scores = []
         for draw, examples in enumerate(draws):
@@ -247,6 +246,8 @@ class Workshop:
                 steps=STEPS,
                 rate=HEAD_RATE if is_new else RATE,
             )
+            if not all(parameter.isfinite().all() for parameter in network.parameters()):
+                return None
             scores.append(self.tests.scores(network, 1, everywhere=True))
         return np.asarray(np.mean(scores, axis=0))
 

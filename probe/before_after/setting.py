@@ -57,12 +57,11 @@ class PutBack:
         return self.guilty if low > 0 and share > _MOST * lost else ""
 
     @property
-    def is_traded(self) -> bool:
-        """Whether putting that block back is shown to raise old and to lower new examples."""
-        if not self.guilty:
-            return False
-        row = self.causes.set_index("feature").loc[self.guilty]
-        return bool(row["restored_low"] > 0 and row["new_high"] < 0)
+    def traded(self) -> str:
+        """The block that, put back, is shown to raise old and to lower new examples."""
+        rows = self.causes.sort_values("share", ascending=False, kind="stable")
+        trading = rows[(rows["restored_low"] > 0) & (rows["new_high"] < 0)]
+        return str(trading["feature"].iloc[0]) if len(trading) else ""
 
 
 @immutable(eq=False)
@@ -105,6 +104,11 @@ class Setting:
     def has_classes(self) -> bool:
         """Whether all labels are classes."""
         return all(map(has_classes, self.labels))
+
+    @property
+    def n_old_classes(self) -> int:
+        """The number of classes that old examples have."""
+        return len(self.labels[0].unique())
 
     @property
     def shares_classes(self) -> bool:

@@ -48,7 +48,7 @@ class TooMuchLost(Exception):
 
     def __init__(self, step: int, comparison: Diff, last_good: Path | None) -> None:
         answer = comparison.answer
-        block = f", most of it by {answer.blocks[0].block}" if answer.blocks else ""
+        block = f", the largest share by {answer.blocks[0].block}" if answer.blocks else ""
         super().__init__(
             f"after {step} steps the score on old examples has fallen by "
             f"{answer.interval(answer.lost)}{block}; the last good network is "

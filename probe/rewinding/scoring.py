@@ -150,6 +150,8 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
         return -(logits.flatten(1) - y.reshape(len(y), -1)).square().mean(1)
     if logits.shape[:-1] != y.shape or y.is_floating_point():
         raise _unfit(logits, y, "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)")
+    if name == "loss" and bool((y >= logits.shape[-1]).any()):
+        raise _unfit(logits, y, "no label beyond the outputs, of neither network")
     if name == "loss":
         losses = cross_entropy(
             logits.flatten(0, -2), y.flatten(), reduction="none", ignore_index=IGNORED

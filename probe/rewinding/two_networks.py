@@ -26,6 +26,7 @@ class TwoNetworks:
         changed: The blocks that have changed.
         rewinding: The scores by set of blocks put back.
         position: The quantities of every test example, as far as they are known.
+        outputs: The number of outputs of the last network.
     """
 
     before: Earlier
@@ -33,6 +34,7 @@ class TwoNetworks:
     changed: Mapping[str, Changed]
     rewinding: Rewinding
     position: Position
+    outputs: int
 
     @classmethod
     def compare(
@@ -89,6 +91,7 @@ class TwoNetworks:
             saved=saved,
             changed=changed,
             rewinding=rewinding,
+            outputs=outputs[1],
             position=position_of(rewinding, tuple(parts.blocks), saved, broken_law, doubt),
         )
 

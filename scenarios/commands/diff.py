@@ -39,6 +39,8 @@ def show_diff(before: Path, after: Path, options: DiffOptions) -> bool:
     Raises:
         InputError: A flag is invalid, or files, network and examples do not fit each other.
     """
+    if options.tolerate is not None and not options.tolerate >= 0:
+        raise InputError(f"--tolerate must be a number, 0 or more, got {options.tolerate}")
     diff = _compare(before, after, options)
     if options.out:
         write_diff(diff, options.out)

@@ -158,7 +158,10 @@ def test_a_grown_head_loses_to_new_outputs_too(before):
         grown[6].weight[:10] = before[6].weight
         grown[6].bias[:10] = before[6].bias
         grown[6].bias[10:] = torch.tensor([50.0, 0])
-    answer = probe.diff(before, grown, OLD).answer
+    result = probe.diff(before, grown, OLD, train=few(TRAIN))
+    answer = result.answer
+    assert set(result.content["examples"]) == {"old"}
+    assert any("new outputs compete" in sentence for sentence in answer.belief)
     assert answer.old.after == 0
     assert answer.lost.value == pytest.approx(answer.old.before)
 
@@ -203,6 +206,12 @@ def test_layers_of_recurrent_modules_are_blocks_by_name_and_by_pattern():
         probe.diff(network, damaged, OLD, blocks={"gru": "gru.*"})
 
 
+def broken():
+    network = small()
+    nn.init.constant_(network[6].bias, torch.nan)
+    return network
+
+
 REFUSED = {
     "a row of train in old": (
         lambda: {"train": {"old": OLD, "new": NEW}},
@@ -211,6 +220,10 @@ REFUSED = {
     "NaN": (lambda: {"old": (OLD[0] * torch.nan, OLD[1])}, "NaN"),
     "lengths": (lambda: {"old": (OLD[0], OLD[1][:5])}, "5 labels"),
     "one example": (lambda: {"old": (OLD[0][:1], OLD[1][:1])}, "2 or more"),
+    "a label beyond the outputs": (lambda: {"old": (OLD[0], OLD[1] + 1)}, "label 10"),
+    "another type in train": (lambda: {"train": (TRAIN[0].double(), TRAIN[1])}, "float64"),
+    "a word for blocks": (lambda: {"blocks": "output"}, "'output'"),
+    "NaN weights": (lambda: {"after": broken()}, "6.bias"),
     "a label below 0": (lambda: {"old": (OLD[0], OLD[1] - 1)}, "label -1"),
     "another form": (lambda: {"new": (NEW[0].flatten(1), NEW[1])}, "same form"),
     "no label": (lambda: {"old": {"input": OLD[0]}}, "label"),

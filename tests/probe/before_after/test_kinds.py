@@ -97,3 +97,30 @@ def test_only_statistics_are_said_to_have_changed(before):
     assert result.answer.next[0].old == pytest.approx(
         probe.diff(before, network, OLD).remedies.query("kind == 'before'")["old"].item()
     )
+
+
+def test_what_cannot_be_put_back_is_named_and_nothing_is_blamed(before):
+    network = deepcopy(before)
+    network[5] = torch.nn.Sigmoid()
+    network[1][1].running_mean += 0.01
+    answer = probe.diff(before, network, OLD, NEW).answer
+    assert answer.kind == "something else"
+    assert "class of 5" in answer.meaning[0]
+    assert "class of 5" in answer.changed
+    assert answer.blocks == ()
+
+
+def test_without_new_examples_statistics_are_not_blamed_for_a_trade(before, after):
+    assert probe.diff(before, after, OLD).answer.kind == "unclear"
+
+
+def test_few_new_examples_make_no_fault_of_a_trade(before, after):
+    x, y = NEW
+    answer = probe.diff(before, after, OLD, (x[:12], y[:12])).answer
+    assert answer.kind != "fault"
+
+
+def test_few_old_classes_are_not_called_renamed(before):
+    first = trained(before, of_classes(TRAIN, [1, 6]), 2)
+    last = trained(first, of_classes(TRAIN, [0, 8]), 6)
+    assert probe.diff(first, last, of_classes(OLD, [1, 6])).answer.kind == "unclear"

@@ -10,7 +10,7 @@ from torch.nn.functional import cross_entropy
 
 import probe
 from probe.before_after.data import halves, stored
-from probe.before_after.fitting import with_fresh_values
+from probe.before_after.fitting import averaged, with_fresh_values
 from probe.before_after.ranking import front, interval, measure, ranks
 from probe.before_after.remedies import AS_IT_IS, Remedy
 from probe.seeding import stream
@@ -199,3 +199,14 @@ def test_an_interval_of_few_examples_is_at_least_binomial():
     none = interval(np.zeros(30), is_accuracy=True)
     assert none.high == pytest.approx(1 - 0.05 ** (1 / 30))
     assert interval(np.zeros(30), is_accuracy=False).high == 0
+
+
+def test_tied_weights_are_averaged_once():
+    networks = []
+    for value in (1.0, 0.0):
+        network = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
+        network["b"].weight = network["a"].weight
+        nn.init.constant_(network["a"].weight, value)
+        networks.append(network)
+    for share in (0.25, 0.5, 0.75):
+        assert bool((averaged(*networks, share)["b"].weight == share).all())

@@ -62,7 +62,7 @@ def test_the_house_keeps_its_size():
     tests = (ROOT / "tests").rglob("*.py")
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in rooms]
     files = {n.removesuffix(".__init__"): p for n, p in zip(names, rooms, strict=True)}
-    assert sum(map(tokens, rooms)) <= 277_840, "tokens of code"
+    assert sum(map(tokens, rooms)) <= 277_850, "tokens of code"
     assert sum(map(tokens, tests)) <= 323_397, "tokens of tests"
     assert len(closure("probe.retrain", files)) <= 77, "modules that probe.retrain imports"
 

@@ -112,8 +112,11 @@ class Setting:
 
     @property
     def shares_classes(self) -> bool:
-        """Whether old and new examples have a class in common, or their labels are no classes."""
-        if not (self.has_new and self.has_classes):
+        """Whether old and new examples have a class in common, or their labels are no classes.
+
+        What labels are to a user's score is not known.
+        """
+        if callable(self.tests.score) or not (self.has_new and self.has_classes):
             return True
         old, new = (set(y.unique().tolist()) for y in self.labels)
         return bool(old & new)

@@ -75,7 +75,8 @@ class Evidence:
             shares_classes=setting.shares_classes,
             others=two.before.others,
             is_lawful=bool(two.position.values),
-            covers_outputs=setting.is_accuracy and 2 * setting.n_old_classes > two.outputs,
+            covers_outputs=setting.is_accuracy
+            and 2 * len(setting.labels[0].unique()) > two.outputs,
             is_adapted=setting.models.is_adapted,
             is_accuracy=setting.is_accuracy,
             margin=setting.margin,
@@ -140,7 +141,7 @@ class Evidence:
             before = 100 * content.before.value
             after = 100 * content.after.value
             block = _labels(self.put_back.parts).get(content.block, content.block)
-            yield f"A linear readout of {block} tells old: {before:.1f} -> {after:.1f} %."
+            yield f"A readout of {block} tells old: {before:.1f} % before, {after:.1f} % after."
 
     def _next(self, kind: str) -> tuple[RemedyLine, ...]:
         """Return the recommended remedies, the best ranks first.

@@ -1,4 +1,4 @@
-"""What changed between two networks, block by block: tensors, their kinds, and how far."""
+"""Changes between two networks, block by block: tensors, their kinds, and how far."""
 
 import math
 from collections.abc import Mapping, Sequence

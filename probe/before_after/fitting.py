@@ -18,7 +18,7 @@ from probe.rewinding.scoring import ScoreName, on_device_of, score_of, tested
 from probe.seeding import stream
 from probe.training.batch_norm import reestimate
 from probe.training.evaluation import batch_size_for
-from probe.training.fresh_weights import initialize, without_rule
+from probe.training.fresh_weights import initialize
 
 BATCH = 32
 """Stored examples of a step."""
@@ -58,11 +58,6 @@ def with_new_statistics(after: nn.Module, x: Value, call: ModelCall) -> nn.Modul
     network = copied(after)
     reestimate(network, on_device_of(network, x), call)
     return network
-
-
-def has_fresh_values(network: nn.Module, names: Collection[str]) -> bool:
-    """Return whether torch's rule re-initializes all these parameters."""
-    return not set(without_rule(network, "torch")) & set(names)
 
 
 def with_fresh_values(network: nn.Module, names: Collection[str], seed: int) -> nn.Module:

@@ -43,7 +43,7 @@ _MOST = 0.5  # of what was lost, which a single kind of change explains
 
 @immutable
 class Findings:
-    """What was measured of two networks.
+    """Measurements of two networks that decide on the kind of change.
 
     Attributes:
         changes: The change of each block.
@@ -110,7 +110,8 @@ class Findings:
         is_attribute = set(self.kinds) == {ATTRIBUTES} or returns_attributes
         if is_attribute and not self.is_adapted:
             return ATTRIBUTE
-        if self.covers_outputs and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL):
+        is_renamed = self.is_accuracy and self.covers_outputs
+        if is_renamed and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL):
             return RENAMED_OUTPUTS
         if self.gained is None:
             return UNCLEAR

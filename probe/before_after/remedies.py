@@ -18,7 +18,6 @@ from probe.before_after.fitting import (
     best_bias,
     best_renaming,
     fine_tuned,
-    has_fresh_values,
     outputs_on,
     with_fresh_values,
     with_new_statistics,
@@ -27,13 +26,14 @@ from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.immutable import immutable
 from probe.model import Model
-from probe.modules import check_values, copied
+from probe.modules import check_values, copied, named_state
 from probe.rewinding.blocks import Changed, rewound
 from probe.rewinding.hybrids import Names
 from probe.rewinding.scoring import ScoreName, Tests
 from probe.rewinding.shapley import Floats
 from probe.rewinding.two_networks import TwoNetworks
 from probe.training.batch_norm import running_norms
+from probe.training.fresh_weights import without_rule
 
 AS_IT_IS = "as it is"
 BEFORE = "before"
@@ -126,10 +126,11 @@ class Workshop:
         yield from self.kinds_put_back()
         yield from self.averages()
         yield from self.statistics()
-        if self._labels_are_classes:
+        score = self.tests.score
+        if score in ("accuracy", "loss") and all(has_classes(y) for _, y in self.tests.data):
             yield from self.outputs()
-        if self.stored is not None and not callable(self.tests.score):
-            yield from self.trained(self.stored, self.tests.score)
+        if self.stored is not None and not callable(score):
+            yield from self.trained(self.stored, score)
         for name, remedy in user.items():
             network = remedy(copied(self.before), copied(self.after))
             if not isinstance(network, nn.Module):
@@ -156,7 +157,13 @@ class Workshop:
     def kinds_put_back(self) -> Iterator[Remedy]:
         """Yield the network with norm statistics put back, and with attributes put back."""
         kind_of = changes.tensor_kinds(self.after)
-        names = [name for name, kind in kind_of.items() if kind == changes.STATISTICS]
+        state = named_state(self.after)
+        before = self.compared.before.state
+        names = [
+            name
+            for name, kind in kind_of.items()
+            if kind == changes.STATISTICS and not torch.equal(before[name], state[name])
+        ]
         of_kind = {
             STATISTICS_BACK: Changed(tensors=tuple(names)),
             ATTRIBUTES_BACK: Changed(attributes=tuple(self.compared.before.attributes)),
@@ -212,7 +219,7 @@ class Workshop:
             trainings = {f"all fine-tuned on {stock}": (EVERYTHING, everything)}
             if self.head:
                 trainings[f"the head fine-tuned on {stock}"] = (HEAD, self.head)
-            if self.head and has_fresh_values(self.after, self.head):
+            if self.head and not set(without_rule(self.after, "torch")) & set(self.head):
                 trainings[f"a new head on {stock}"] = (NEW_HEAD, self.head)
             for name, (kind, names) in trainings.items():
                 scores = self._trained(kind, names, examples, score)
@@ -269,11 +276,6 @@ class Workshop:
             kind=kind,
             scores=tests.scores(self.after, 1, everywhere=True),
         )
-
-    @property
-    def _labels_are_classes(self) -> bool:
-        names = ("accuracy", "loss")
-        return self.tests.score in names and all(has_classes(y) for _, y in self.tests.data)
 
     @cached_property
     def _fitted(self) -> Pair:

@@ -106,11 +106,6 @@ class Setting:
         return all(map(has_classes, self.labels))
 
     @property
-    def n_old_classes(self) -> int:
-        """The number of classes that old examples have."""
-        return len(self.labels[0].unique())
-
-    @property
     def shares_classes(self) -> bool:
         """Whether old and new examples have a class in common, or their labels are no classes.
 

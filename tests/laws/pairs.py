@@ -437,6 +437,19 @@ def pairs(seed: int) -> Iterator[Pair]:
         yield from pairs_of_network
 
 
+def compared(pair: Pair, train: Any = None) -> Any:
+    """Compare the networks of a pair, with stored examples or without."""
+    return probe.diff(
+        pair.before,
+        probe.Model(pair.after, output=pair.output),
+        pair.old,
+        pair.new,
+        train=train,
+        blocks=pair.blocks,
+        score=pair.score,
+    )
+
+
 def guilty_block(diff: Any, pair: Pair) -> str:
     """Return the block of which the name, or that of something in it, says most of the place."""
     guilty = f"{pair.guilty}."
@@ -458,15 +471,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for pair in pairs(parser.parse_args().seed):
         started = time.perf_counter()
-        diff = probe.diff(
-            pair.before,
-            probe.Model(pair.after, output=pair.output),
-            pair.old,
-            pair.new,
-            train=pair.train,
-            blocks=pair.blocks,
-            score=pair.score,
-        )
+        diff = compared(pair, pair.train)
         seconds = time.perf_counter() - started
         first = [line.block.partition(" (")[0] for line in diff.answer.blocks[:3]]
         is_named = pair.guilty and guilty_block(diff, pair) in first

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-import probe
-from tests.laws.pairs import WORLDS, guilty_block, pairs_of
+from tests.laws.pairs import WORLDS, compared, guilty_block, pairs_of
 
 KINDS = {
     "fault": "fault",
@@ -26,14 +25,7 @@ def test_the_kind_is_told_and_the_guilty_block_is_among_the_first_three(world):
         torch.manual_seed(0)
         pairs = list(pairs_of(world))
     for pair in pairs:
-        result = probe.diff(
-            pair.before,
-            probe.Model(pair.after, output=pair.output),
-            pair.old,
-            pair.new,
-            blocks=pair.blocks,
-            score=pair.score,
-        )
+        result = compared(pair)
         assert result.answer.kind == KINDS[pair.kind], pair.name
         first = [line.block.partition(" (")[0] for line in result.answer.blocks[:3]]
         assert not pair.guilty or guilty_block(result, pair) in first, pair.name

@@ -168,7 +168,7 @@ def test_the_best_of_sixty_equal_remedies_is_not_better():
         for columns, results in ((slice(200, 300), covered), (slice(0, 100), flattered)):
             gain = interval((values[best] - base[0])[columns], is_accuracy=True)
             results.append(gain.low <= 0 <= gain.high)
-    assert np.mean(covered) >= 0.93
+    assert np.mean(covered) >= 0.95
     assert np.mean(flattered) < 0.9
 
 

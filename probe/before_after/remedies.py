@@ -162,7 +162,9 @@ class Workshop:
         names = [
             name
             for name, kind in kind_of.items()
-            if kind == changes.STATISTICS and not torch.equal(before[name], state[name])
+            if kind == changes.STATISTICS
+            and name in before
+            and not torch.equal(before[name], state[name])
         ]
         of_kind = {
             STATISTICS_BACK: Changed(tensors=tuple(names)),

@@ -76,9 +76,12 @@ autodoc_typehints_format = "short"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
 
-# Docstrings are plain text in Google style with `names` and doctests: nothing else is markup.
+# Docstrings are plain text in Google style with `names` and doctests: nothing else is
+# markup.
 _NAMES_AND_TESTS = re.compile(r"(`+[^`]+`+|^ *>>>(?:.*\n?)+?(?=\n|\Z))", re.MULTILINE)
-_MARKUP = re.compile(r"(?<=[\w*])_(?:\{([^}]*)\}|([a-zA-Z0-9]{1,2}\b))|[*|]|(?<=\w)_(?!\w)")
+_MARKUP = re.compile(
+    r"(?<=[\w*])_(?:\{([^}]*)\}|([a-zA-Z0-9]{1,2}\b))|[*|]|(?<=\w)_(?!\w)"
+)
 
 
 def as_rst(text: str, *, formulas: bool = False) -> str:
@@ -123,7 +126,9 @@ class Metrics(SphinxDirective):
         rows = (["Metric", "Definition", "Range", "Better"], *map(self.row, found))
         cells = "".join("* - " + "\n  - ".join(row) + "\n" for row in rows)
         head = "list-table::\n   :header-rows: 1\n   :widths: 22 58 10 10"
-        return self.parse_text_to_nodes(directive(head, cells) + "".join(self.entries(found)))
+        return self.parse_text_to_nodes(
+            directive(head, cells) + "".join(self.entries(found))
+        )
 
     @staticmethod
     def row(metric: Metric) -> list[str]:
@@ -159,9 +164,15 @@ class Figures(SphinxDirective):
         """Return the entries."""
         self.env.note_reread()
         texts = {kind: getdoc(import_module(f"figures.kinds.{kind}")) for kind in KINDS}
-        heads = {kind: f"py:function:: {kind}(source, ax=None, **asked)" for kind in KINDS}
-        entries = (directive(heads[kind], as_rst(text or "")) for kind, text in texts.items())
-        return self.parse_text_to_nodes(".. py:currentmodule:: figures\n" + "".join(entries))
+        heads = {
+            kind: f"py:function:: {kind}(source, ax=None, **asked)" for kind in KINDS
+        }
+        entries = (
+            directive(heads[kind], as_rst(text or "")) for kind, text in texts.items()
+        )
+        return self.parse_text_to_nodes(
+            ".. py:currentmodule:: figures\n" + "".join(entries)
+        )
 
 
 def docstring_as_rst(*given: Any) -> None:

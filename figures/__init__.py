@@ -1,8 +1,9 @@
 """Figures, which draw the tables of a study and compute nothing.
 
-`figures.depth(source)` draws one figure of a run directory, of measurements or of an analysis;
-there is such a function for every module of `figures.kinds`, see `figures.plotting.Drawing`.
-Modules are imported when first used: `import figures` does not load matplotlib.
+`figures.depth(source)` draws one figure of a run directory, of measurements or of an
+analysis; there is such a function for every module of `figures.kinds`, see
+`figures.plotting.Drawing`. Modules are imported when first used: `import figures` does
+not load matplotlib.
 """
 
 from typing import TYPE_CHECKING

@@ -20,7 +20,8 @@ class Appearance:
         color: The color of line and marker.
         marker: The marker, as matplotlib names it.
         line: The line style, as matplotlib names it.
-        filled: Whether the marker is filled; otherwise it is white with an edge of that color.
+        filled: Whether the marker is filled; otherwise it is white with an edge of that
+            color.
     """
 
     label: str
@@ -37,15 +38,17 @@ Appearances = Mapping[str, Appearance]
 def learner_appearances(learners: Iterable[str]) -> dict[str, Appearance]:
     """Return the appearance of each learner, by name.
 
-    Learners of this package have a fixed appearance. Others get spare ones in alphabetical order,
-    whatever their order in the table; after 14 learners the spare ones repeat.
+    Learners of this package have a fixed appearance. Others get spare ones in
+    alphabetical order, whatever their order in the table; after 14 learners the spare
+    ones repeat.
 
-    The colors are Okabe and Ito's without the yellow, which is too faint on paper, an indigo and a
-    brown of Tol's, and a violet, a navy, a cyan and a magenta that color-blind readers can also
-    tell from all of these. If a color is used twice, line style and marker differ; in black and
-    white only the marker tells learners apart. A learner with stored samples (`ewc-s`) has the
-    color and marker of the same learner without them, but the marker is open and the line style
-    differs. Another variant of a learner (`ewc-paper`) has its color, and a marker of its own.
+    The colors are Okabe and Ito's without the yellow, which is too faint on paper, an
+    indigo and a brown of Tol's, and a violet, a navy, a cyan and a magenta that
+    color-blind readers can also tell from all of these. If a color is used twice, line
+    style and marker differ; in black and white only the marker tells learners apart. A
+    learner with stored samples (`ewc-s`) has the color and marker of the same learner
+    without them, but the marker is open and the line style differs. Another variant of
+    a learner (`ewc-paper`) has its color, and a marker of its own.
 
     >>> learner_appearances(["er", "mine"])["er"]
     Appearance(label='ER', color='#0072B2', marker='s', line='-', filled=True)
@@ -76,7 +79,9 @@ def strategy_appearances(strategies: Iterable[str]) -> dict[str, Appearance]:
     }
 
 
-def _with_spare(wanted: Iterable[str], fixed: dict[str, Appearance]) -> dict[str, Appearance]:
+def _with_spare(
+    wanted: Iterable[str], fixed: dict[str, Appearance]
+) -> dict[str, Appearance]:
     names = set(wanted)
     spare = zip(sorted(names - set(fixed)), cycle(_SPARE), strict=False)
     others = {
@@ -95,7 +100,13 @@ def _color_of_kind(name: str, fixed: dict[str, Appearance]) -> str:
 
 _SKY, _BLUE, _GREEN, _INDIGO = "#56B4E9", "#0072B2", "#009E73", "#332288"
 _VIOLET, _NAVY, _CYAN, _MAGENTA = "#785EF0", "#113355", "#33BBCC", "#992288"
-_ORANGE, _RED, _PINK, _BROWN, _GRAY = "#E69F00", "#D55E00", "#CC79A7", "#661100", "#505050"
+_ORANGE, _RED, _PINK, _BROWN, _GRAY = (
+    "#E69F00",
+    "#D55E00",
+    "#CC79A7",
+    "#661100",
+    "#505050",
+)
 # Short enough to show twice in a legend, where a marker hides the middle.
 _DASH_DOT: LineStyle = (0, (3, 1.2, 1, 1.2))
 _DASH_DOT_DOT: LineStyle = (0, (3, 1, 1, 1, 1, 1))
@@ -135,8 +146,8 @@ _STRATEGIES = {
     "mean_of_features": Appearance("", _INDIGO, "X", "-"),
 }
 
-# For user-defined learners. In black and white, too, none is taken for another learner: no two
-# have both marker and fill in common.
+# For user-defined learners. In black and white, too, none is taken for another learner:
+# no two have both marker and fill in common.
 _SPARE = [
     Appearance("", _ORANGE, "p", _DASH_DOT_DOT),
     Appearance("", _PINK, "d", _DASH_DOT_DOT),

@@ -1,7 +1,8 @@
 """Figures of a run directory, drawn from its tables.
 
-The tables are read once, and each figure is drawn by a module of `figures.kinds`. `drawn.json`
-keeps the hashes of the tables: the figures are redrawn only if these change.
+The tables are read once, and each figure is drawn by a module of `figures.kinds`.
+`drawn.json` keeps the hashes of the tables: the figures are redrawn only if these
+change.
 """
 
 import json
@@ -30,22 +31,24 @@ RECORD = "drawn.json"
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
 
-    The figures of `figures.defaults` are written as .png and .svg, each file complete or not at
-    all; the same tables give the same bytes. Beside each figure, NAME.txt holds a caption with the
-    data that were measured. A figure with nothing to draw is left out, and older figures of other
-    names are removed. If there are more user-defined learners than spare appearances, as in a
-    sweep, figures whose legend tells learners apart are left out, too.
+    The figures of `figures.defaults` are written as .png and .svg, each file complete
+    or not at all; the same tables give the same bytes. Beside each figure, NAME.txt
+    holds a caption with the data that were measured. A figure with nothing to draw is
+    left out, and older figures of other names are removed. If there are more
+    user-defined learners than spare appearances, as in a sweep, figures whose legend
+    tells learners apart are left out, too.
 
     Args:
         run_directory: The run directory of a study.
-        changed_only: Whether to keep the figures if all of them are there, drawn from the same
-            tables.
+        changed_only: Whether to keep the figures if all of them are there, drawn from
+            the same tables.
 
     Raises:
         InputError: A table is missing or cannot be read; nothing is written then.
     """
     folder = run_directory / "figures"
-    # Before the tables are read: one that is replaced meanwhile is drawn again the next time.
+    # Before the tables are read: one that is replaced meanwhile is drawn again the next
+    # time.
     hashes = _table_hashes(run_directory)
     files = _recorded_files(folder, hashes) if changed_only else None
     if files is None:
@@ -54,7 +57,8 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
         from figures.tables import StudyTables
 
         figures = draw_kinds((), StudyTables.read(run_directory), Options())
-        # A run stopped while files are replaced must not leave a record of earlier ones.
+        # A run stopped while files are replaced must not leave a record of earlier
+        # ones.
         discard(folder / RECORD)
         for name in set(KINDS) - set(figures):
             for suffix in (*FORMATS, "txt"):
@@ -80,29 +84,38 @@ def build_asked(
         options: The options of all figures.
         kinds: The names of the figures; () for those of `figures.defaults`.
         formats: The file formats, such as pdf.
-        folder: The folder for NAME.FORMAT and the caption, NAME.txt; None = the folder `asked`
-            beside the figures of `build`.
+        folder: The folder for NAME.FORMAT and the caption, NAME.txt; None = the folder
+            `asked` beside the figures of `build`.
 
     Raises:
-        InputError: A kind, format, learner or readout is unknown, a table cannot be read, a kind
-            has nothing to draw, or the folder is one of `build`; nothing is written then.
+        InputError: A kind, format, learner or readout is unknown, a table cannot be
+            read, a kind has nothing to draw, or the folder is one of `build`; nothing
+            is written then.
     """
     from figures.plotting import draw_kinds
     from figures.sources import read_source
 
     folder = folder or run_directory / "figures" / "asked"
-    for what, names, existing in (("figure", kinds, KINDS), ("format", formats, ON_REQUEST)):
+    for what, names, existing in (
+        ("figure", kinds, KINDS),
+        ("format", formats, ON_REQUEST),
+    ):
         for name in names:
             if name not in existing:
                 raise unknown(what, name, existing)
     if (folder / RECORD).exists():
         raise InputError(
-            f"{folder} is where runs draw and remove their figures: choose another --out"
+            f"{folder} is where runs draw and remove their figures: choose another "
+            "--out"
         )
     # All are drawn before the first is written.
-    figures = draw_kinds(list(dict.fromkeys(kinds)), read_source(run_directory), options)
+    figures = draw_kinds(
+        list(dict.fromkeys(kinds)), read_source(run_directory), options
+    )
     if not figures:
-        raise InputError("there is nothing to draw in these tables: run the study first")
+        raise InputError(
+            "there is nothing to draw in these tables: run the study first"
+        )
     return _write(folder, figures, list(dict.fromkeys(formats)), options.font)
 
 
@@ -114,12 +127,16 @@ class Plot:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name not in KINDS:
-            raise AttributeError(f"there is no figure {name!r}: there are {', '.join(KINDS)}")
+            raise AttributeError(
+                f"there is no figure {name!r}: there are {', '.join(KINDS)}"
+            )
         from figures.plotting import Drawing
 
         drawing = Drawing(name)
         draw = partial(drawing, self._source)
-        return update_wrapper(draw, drawing, assigned=("__name__", "__doc__"), updated=())
+        return update_wrapper(
+            draw, drawing, assigned=("__name__", "__doc__"), updated=()
+        )
 
     def write(self, run_directory: Path) -> None:
         """Draw the default figures into a run directory where its tables have changed."""
@@ -133,14 +150,20 @@ class Plot:
 
 
 def _write(
-    folder: Path, figures: "Mapping[str, tuple[Figure, str]]", formats: Sequence[str], font: str
+    folder: Path,
+    figures: "Mapping[str, tuple[Figure, str]]",
+    formats: Sequence[str],
+    font: str,
 ) -> list[Path]:
     """Write figures and their captions; return the paths."""
     from figures import style
 
     paths = []
     for name, (figure, caption) in figures.items():
-        paths += [*style.save(figure, folder, name, formats, font), folder / f"{name}.txt"]
+        paths += [
+            *style.save(figure, folder, name, formats, font),
+            folder / f"{name}.txt",
+        ]
         write_text(paths[-1], caption + "\n")
     return paths
 
@@ -154,14 +177,20 @@ def _table_hashes(run_directory: Path) -> dict[str, Any]:
     for field in fields(StudyTables):
         hashes[field.name] = None
         with suppress(OSError):
-            hashes[field.name] = sha256(table_file(run_directory, field.name).read_bytes())
+            hashes[field.name] = sha256(
+                table_file(run_directory, field.name).read_bytes()
+            )
     return hashes
 
 
 def _recorded_files(folder: Path, hashes: object) -> list[str] | None:
     """Return the files that were drawn from these tables, None if any of them is missing."""
-    with suppress(OSError, ValueError, RecursionError):  # there is none, or it was cut off
+    with suppress(
+        OSError, ValueError, RecursionError
+    ):  # there is none, or it was cut off
         match json.loads((folder / RECORD).read_bytes()):
             case {"from": recorded, "files": list(files)} if recorded == hashes:
-                return files if all((folder / file).is_file() for file in files) else None
+                return (
+                    files if all((folder / file).is_file() for file in files) else None
+                )
     return None

@@ -72,7 +72,11 @@ def listed(names: Iterable[str]) -> str:
     """
     all_names = list(names)
     more = len(all_names) - 2
-    return ", ".join(all_names[:2]) + f" and {more} more" if more > 1 else ", ".join(all_names)
+    return (
+        ", ".join(all_names[:2]) + f" and {more} more"
+        if more > 1
+        else ", ".join(all_names)
+    )
 
 
 def together(names: Iterable[str]) -> str:
@@ -147,8 +151,14 @@ def over_seeds(rows: pd.DataFrame) -> str:
     text = mean_over(rows)
     if "low" in rows:
         sources = "test examples" if _of_networks(rows) else "seeds and test set"
-        return text + f", 95 % interval (of {sources})" * bool(rows["low"].notna().any())
-    return text.replace("Mean", "Mean and 95 % interval") if rows["std"].notna().any() else text
+        return text + f", 95 % interval (of {sources})" * bool(
+            rows["low"].notna().any()
+        )
+    return (
+        text.replace("Mean", "Mean and 95 % interval")
+        if rows["std"].notna().any()
+        else text
+    )
 
 
 def means_are(rows: pd.DataFrame, what: str = "Points") -> str:
@@ -197,7 +207,9 @@ def study(measurements: pd.DataFrame) -> str:
     return ", ".join((row["scenario"], row["network"], *counts))
 
 
-def caption(sentences: Iterable[str], learners: Sequence[str], measurements: pd.DataFrame) -> str:
+def caption(
+    sentences: Iterable[str], learners: Sequence[str], measurements: pd.DataFrame
+) -> str:
     """Return a paragraph: the sentences, the learners and the data, with names unescaped.
 
     Args:
@@ -236,8 +248,9 @@ def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
         yield f"{what} are means over {together(several)}"
     if errors:
         yield (
-            f"Their 95 % intervals of the seeds reach {100 * errors[len(errors) // 2]:.1f} points "
-            f"either way in the median, and {100 * errors[-1]:.1f} at most"
+            "Their 95 % intervals of the seeds reach "
+            f"{100 * errors[len(errors) // 2]:.1f} points either way in the median, "
+            f"and {100 * errors[-1]:.1f} at most"
         )
     yield next((_HEADS[head] for head in rows["head"].unique() if head in _HEADS), "")
 
@@ -267,7 +280,11 @@ def doubts(
             if len(rows):
                 runs = rows[["learner", "order", "seed"]].drop_duplicates()
                 layers = listed(filter(None, rows["feature"].unique()))
-                who = together(dict.fromkeys(names[k] for k in names if k in {*runs["learner"]}))
+                who = together(
+                    dict.fromkeys(names[k] for k in names if k in {*runs["learner"]})
+                )
                 downstream = f" downstream of {layers}" if layers else ""
-                sentences.append(f"{kind}{downstream}: {who} ({counted(len(runs), 'run')})")
+                sentences.append(
+                    f"{kind}{downstream}: {who} ({counted(len(runs), 'run')})"
+                )
     return sentences

@@ -1,16 +1,16 @@
 """The figures that are drawn for a study unless others are requested.
 
-Eight kinds in all; `probe figures --only NAME` and `figures.NAME` draw the others. There are two
-lists:
+Eight kinds in all; `probe figures --only NAME` and `figures.NAME` draw the others.
+There are two lists:
 
-- if layers were measured: which change accounts for what was forgotten, which layers lack accuracy
-  on which task, what retraining reaches, which tasks each layer favors, when accuracy was lost, the
-  output;
-- if only outputs were measured: the output and, but for Kemker's studies, forgetting against
-  intransigence.
+- if layers were measured: which change accounts for what was forgotten, which layers
+  lack accuracy on which task, what retraining reaches, which tasks each layer favors,
+  when accuracy was lost, the output;
+- if only outputs were measured: the output and, but for Kemker's studies, forgetting
+  against intransigence.
 
-The output has one figure: `matrix` for few learners and tasks, `sessions` for many of either, and
-for Kemker's studies.
+The output has one figure: `matrix` for few learners and tasks, `sessions` for many of
+either, and for Kemker's studies.
 """
 
 from figures.tables import StudyTables
@@ -26,7 +26,9 @@ def defaults(tables: StudyTables) -> list[str]:
 
     A named figure may have nothing to draw.
     """
-    deep = any(table["feature"].nunique() > 1 for table in (tables.summary, tables.layers))
+    deep = any(
+        table["feature"].nunique() > 1 for table in (tables.summary, tables.layers)
+    )
     shared = not deep and len(tables.metric("kemker", "omega_all")) > 0
     of_output = "matrix"
     if len(tables.matrices) > 1 and not tables.crowded:

@@ -20,7 +20,16 @@ MOST_ANNOTATED = 12
 """Most tasks for which cells show their values; in smaller cells no number could be read."""
 
 SHADES = ListedColormap(
-    ("#ffffff", "#fdf0e0", "#fde3c4", "#fbd09c", "#f6b56a", "#e8933a", "#b05d0c", "#854302")
+    (
+        "#ffffff",
+        "#fdf0e0",
+        "#fde3c4",
+        "#fbd09c",
+        "#f6b56a",
+        "#e8933a",
+        "#b05d0c",
+        "#854302",
+    )
 )
 """Colors of the tones of a loss, white first, the same as on the page."""
 
@@ -34,7 +43,11 @@ MARKS = (
 )
 """The sentences of captions on the marks of maps."""
 
-_PAGE, _BESIDE, _AROUND = 8.8, 1.9, 0.5  # inches: height of a page, room beside panels, above
+_PAGE, _BESIDE, _AROUND = (
+    8.8,
+    1.9,
+    0.5,
+)  # inches: height of a page, room beside panels, above
 NORM = BoundaryNorm([0, *BORDERS, 100], SHADES.N)
 """The tones of points lost."""
 
@@ -94,7 +107,9 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
         mesh = _draw_map(axes, view, numbers=size.legible, decimals=decimals)
         axes.set_ylim(len(rows), 0)
         names = captions.shortened(rows if same else view.rows)[: len(view.rows)]
-        axes.set_yticks([k + 0.5 for k in range(len(names))], names if named else [""] * len(names))
+        axes.set_yticks(
+            [k + 0.5 for k in range(len(names))], names if named else [""] * len(names)
+        )
     inches = (size.columns * size.width, len(grid) / size.columns * size.height)
     page.color_bar(mesh, label, (*BORDERS, 100), grid, inches, beside=True)
     return grid
@@ -130,11 +145,14 @@ def _size(page: Page, blocks: Sequence[Block]) -> _Size:
     """Return the size for the maps of each block."""
     maps = [view for block in blocks for _, view in block]
     most = max(map(len, blocks))
-    tasks, layers = (max(len(getattr(view, of)) for view in maps) for of in ("columns", "rows"))
+    tasks, layers = (
+        max(len(getattr(view, of)) for view in maps) for of in ("columns", "rows")
+    )
     few = tasks <= MOST_ANNOTATED + 1
     scale = page.scale
     room = page.max_width - _beside(page, maps)
-    # Cells as large as is easily read or, if the page is then too short, as is just legible.
+    # Cells as large as is easily read or, if the page is then too short, as is just
+    # legible.
     for wide, high in ((0.4, 0.2), (0.32, 0.18), (0.25, 0.15), (0.25, 0.12)):
         height = max(0.6, high * scale * layers)
         width = max(1.6 * scale, wide * scale * tasks) if few else min(room, 2.4)
@@ -169,13 +187,18 @@ def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> Qu
     for y, row in enumerate(view.cells):
         for x, cell in enumerate(row):
             if cell.withheld:
-                axes.add_patch(Rectangle((x, y), 1, 1, fill=False, hatch="////", ec="0.5", lw=0))
+                axes.add_patch(
+                    Rectangle((x, y), 1, 1, fill=False, hatch="////", ec="0.5", lw=0)
+                )
             if numbers and cell.tone is not None:
                 short = abs(points[y][x]) >= 9.95 or not decimals
                 text = str(round(points[y][x])) if short else cell.text
                 number = write(axes, x + 0.5, y + 0.5, text, SHADES(cell.tone))
                 if cell.weak:
-                    number.set(style="italic", color=WEAK if cell.tone < 3 else number.get_color())
+                    number.set(
+                        style="italic",
+                        color=WEAK if cell.tone < 3 else number.get_color(),
+                    )
     last = len(view.columns) - 1
     few = last <= MOST_ANNOTATED  # else the number of the last task would touch "all"
     ticks = [*(k - 1 for k in layout.ticks(1, last) if few or k < last), last]
@@ -198,7 +221,13 @@ def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -
         The text.
     """
     text = axes.text(
-        x, y, number, color=ink(color), size=style.digits_size(), ha="center", va="center_baseline"
+        x,
+        y,
+        number,
+        color=ink(color),
+        size=style.digits_size(),
+        ha="center",
+        va="center_baseline",
     )
     text.set_in_layout(False)  # it lies within the panel, which is much to find out
     return text
@@ -218,7 +247,11 @@ def ink(background: Sequence[float]) -> str:
     ('black', 'white')
     """
     # sRGB is not linear in light, of which contrast is a ratio.
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in background[:3]]
+    linear = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in background[:3]
+    ]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal here.
+    # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal
+    # here.
     return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"

@@ -1,6 +1,7 @@
 """Lines, markers and error bars of learners, and their keys in a legend.
 
-`errorbar` and `plot` of matplotlib draw; `dress` then turns an `Appearance` into their settings.
+`errorbar` and `plot` of matplotlib draw; `dress` then turns an `Appearance` into their
+settings.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,11 +53,11 @@ def plot_means(
         axes: The axes to draw on.
         appearance: The appearance of the line.
         x: The positions of the rows along x.
-        rows: The means, in the columns mean, std and seeds, or value, low and high; a mean over a
-            single seed has no bar.
+        rows: The means, in the columns mean, std and seeds, or value, low and high; a
+            mean over a single seed has no bar.
         x_bars: The lengths of the bars along x to either side; () for no bars.
-        scale: The factor of the means, 100 to show fractions in percent, whose bars end at 0 and
-            100: no accuracy lies beyond.
+        scale: The factor of the means, 100 to show fractions in percent, whose bars end
+            at 0 and 100: no accuracy lies beyond.
         joined: Whether a line runs through the markers.
     """
     if "low" in rows:
@@ -66,11 +67,16 @@ def plot_means(
         means = rows["mean"]
         ends = [half_widths(rows)] * 2
     if scale == 100:
-        ends = [np.minimum(end, room) for end, room in zip(ends, (means, 1 - means), strict=True)]
+        ends = [
+            np.minimum(end, room)
+            for end, room in zip(ends, (means, 1 - means), strict=True)
+        ]
     # matplotlib draws no bar of negative length, as rounding can make one.
     bars = np.maximum(scale * np.array(ends), 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
-    xerr, yerr = (None if np.isnan(ends).all() else np.asarray(ends) for ends in (x_bars, bars))
+    xerr, yerr = (
+        None if np.isnan(ends).all() else np.asarray(ends) for ends in (x_bars, bars)
+    )
     drawn = axes.errorbar(
         np.asarray(x, float),
         scale * means.to_numpy(),
@@ -109,11 +115,15 @@ def plot_dodged(
     """
     return [
         plot_means(axes, appearances[key], rows[x].astype(float) + dx, rows, **options)
-        for (key, rows), dx in zip(rows_of.items(), dodges(len(rows_of), most, span), strict=True)
+        for (key, rows), dx in zip(
+            rows_of.items(), dodges(len(rows_of), most, span), strict=True
+        )
     ]
 
 
-def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike]) -> None:
+def plot_courses(
+    axes: Axes, appearances: Appearances, courses: Mapping[str, ArrayLike]
+) -> None:
     """Draw fractions in percent over the steps (from 1), with a marker at each tick.
 
     Args:
@@ -121,7 +131,9 @@ def plot_courses(axes: Axes, appearances: Appearances, courses: Mapping[str, Arr
         appearances: The appearance of each learner.
         courses: The values of each learner, step by step; NaN = a gap in the line.
     """
-    for (name, values), width in zip(courses.items(), widths(len(courses)), strict=True):
+    for (name, values), width in zip(
+        courses.items(), widths(len(courses)), strict=True
+    ):
         percent = 100 * np.asarray(values)
         (line,) = axes.plot(range(1, len(percent) + 1), percent)
         dress(line, appearances[name], size=3.6)
@@ -143,8 +155,8 @@ def mark_steps(axes: Axes, last: int) -> None:
 def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance]:
     """Return the appearance of layers by depth; layers are given by depth and name.
 
-    They have no labels if there are too many for a legend, or if a depth has different names in two
-    architectures.
+    They have no labels if there are too many for a legend, or if a depth has different
+    names in two architectures.
     """
     pairs = sorted(set(layers))
     names = dict(pairs)
@@ -216,7 +228,9 @@ def dress(
         color=color,
         linestyle=appearance.line if joined else "none",
         marker=appearance.marker,
-        markersize=size * _MARKER_SCALE.get(appearance.marker, 1.0) * (1 if filled else 0.85),
+        markersize=size
+        * _MARKER_SCALE.get(appearance.marker, 1.0)
+        * (1 if filled else 0.85),
         markerfacecolor=color if filled else "white",
         markeredgecolor="white" if filled else color,  # to stand out against others
         markeredgewidth=0.4 if filled else 1.0,
@@ -242,7 +256,8 @@ def keys(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
     ]
 
 
-# What makes filled markers of equal size look equally large; open ones look larger by their edge.
+# What makes filled markers of equal size look equally large; open ones look larger by
+# their edge.
 _MARKER_SCALE: dict[Marker, float] = {
     **{"D": 0.85, "h": 1.1, "P": 1.2, "X": 1.2, "*": 1.5, ".": 1.3},
     **dict.fromkeys([(4, 1, 0), (4, 1, 45), (6, 1, 0)], 1.5),

@@ -1,8 +1,8 @@
 """Maps of layers by tasks, from input to output and from the first task on: the page and files.
 
-A cell is a number in points of accuracy and a tone of one color: the more was lost, the darker;
-nothing lost, or more there than before, is white. A number whose interval includes 0 is `weak`; a
-cell on which nothing is stated is `withheld`.
+A cell is a number in points of accuracy and a tone of one color: the more was lost, the
+darker; nothing lost, or more there than before, is white. A number whose interval
+includes 0 is `weak`; a cell on which nothing is stated is `withheld`.
 """
 
 import math
@@ -53,12 +53,19 @@ class Cell:
     value: float = math.nan
 
     @classmethod
-    def lost(cls, value: float, tip: str, *, weak: bool = False, withheld: bool = False) -> Self:
+    def lost(
+        cls, value: float, tip: str, *, weak: bool = False, withheld: bool = False
+    ) -> Self:
         """Return the cell of a loss of accuracy, a fraction; empty for NaN."""
         if math.isnan(value):
             return cls()
         return cls(
-            text=points(value), tone=tone(value), weak=weak, withheld=withheld, tip=tip, value=value
+            text=points(value),
+            tone=tone(value),
+            weak=weak,
+            withheld=withheld,
+            tip=tip,
+            value=value,
         )
 
 
@@ -98,7 +105,9 @@ def missing_maps(layers: pd.DataFrame, statements: pd.DataFrame) -> Iterator[Lay
     """Yield what is missing in each layer on each task, for each learner and readout."""
     withheld = unjudged(statements)
     for (learner, readout), rows in of_layers(layers):
-        features = [f for f in rows["feature"].unique() if (learner, readout, f) in withheld]
+        features = [
+            f for f in rows["feature"].unique() if (learner, readout, f) in withheld
+        ]
         view = layer_map(rows, _QUANTITIES, features)
         if any(cell.tone is not None for row in view.cells for cell in row):
             yield LayerMap(learner, readout, view)
@@ -109,20 +118,35 @@ def layer_map(
 ) -> HeatMap:
     """Return the first quantity of layers by task position; tips and numbers have all of them."""
     features = list(layers["feature"].unique())
-    by_key = {(row.feature, row.task_position, row.quantity): row for row in records(layers)}
+    by_key = {
+        (row.feature, row.task_position, row.quantity): row for row in records(layers)
+    }
     positions = [*sorted(set(layers["task_position"].dropna())), None]
     cells = []
     lines = []
     for feature in features:
         of_positions = [
-            {q: by_key[key] for q in quantities if (key := (feature, position, q)) in by_key}
+            {
+                q: by_key[key]
+                for q in quantities
+                if (key := (feature, position, q)) in by_key
+            }
             for position in positions
         ]
-        cells.append([_cell(of_one, quantities[0], feature in withheld) for of_one in of_positions])
+        cells.append(
+            [
+                _cell(of_one, quantities[0], feature in withheld)
+                for of_one in of_positions
+            ]
+        )
         for position, row_of in zip(positions, of_positions, strict=True):
             texts = (interval(row_of.get(quantity)) for quantity in quantities)
             lines.append((feature, str(position or ALL), *texts))
-    columns = ["layer", "task position", *(name.replace("_", " ") for name in quantities)]
+    columns = [
+        "layer",
+        "task position",
+        *(name.replace("_", " ") for name in quantities),
+    ]
     return HeatMap(
         rows=features,
         columns=[str(position or ALL) for position in positions],
@@ -136,7 +160,9 @@ def _cell(row_of: Mapping[str, Any], quantity: str, withheld: bool) -> Cell:
     if quantity not in row_of:
         return Cell()
     row = row_of[quantity]
-    texts = "; ".join(f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items())
+    texts = "; ".join(
+        f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items()
+    )
     at = f"task position {row.task_position}" if row.task_position else "all tasks"
     networks = counted(row.seeds, "seed") if row.scope == TRAINING else "these networks"
     tip = f"{row.feature}, {at}: {texts}; {networks}"
@@ -148,7 +174,9 @@ def of_layers(layers: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFr
     order = layers[["readout", "learner"]].drop_duplicates()
     layers = layers.sort_values("depth", kind="stable")
     readouts = list(order["readout"].unique())
-    pairs = sorted(order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout))
+    pairs = sorted(
+        order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout)
+    )
     for readout, learner in pairs:
         yield (learner, readout), where(layers, readout=readout, learner=learner)
 

@@ -22,18 +22,20 @@ class Options:
     """The options of a figure; by default it shows everything, in the house style.
 
     Attributes:
-        learners: The learners to draw, in this order, None = all; the controls `offline` and
-            `untrained` are always drawn.
-        labels: The printed names, by the learner's name in the tables; colors and markers do not
-            change.
-        readouts: The readouts to draw, None = all; the output has no readout and is always drawn.
-        panel: The panel to draw into given axes, by its number, from 1, or its title; for figures
-            of several panels.
-        width: The width of the figure in inches, 1 to 30; None = one or two columns of a page.
-        font_size: The font size of titles and axis labels in points, 4 to 30, None = 8; other sizes
-            are in proportion.
-        font: The font, `serif`, `sans-serif`, `monospace` or the name of an installed font; "" for
-            sans-serif.
+        learners: The learners to draw, in this order, None = all; the controls
+            `offline` and `untrained` are always drawn.
+        labels: The printed names, by the learner's name in the tables; colors and
+            markers do not change.
+        readouts: The readouts to draw, None = all; the output has no readout and is
+            always drawn.
+        panel: The panel to draw into given axes, by its number, from 1, or its title;
+            for figures of several panels.
+        width: The width of the figure in inches, 1 to 30; None = one or two columns of
+            a page.
+        font_size: The font size of titles and axis labels in points, 4 to 30, None = 8;
+            other sizes are in proportion.
+        font: The font, `serif`, `sans-serif`, `monospace` or the name of an installed
+            font; "" for sans-serif.
 
     Raises:
         InputError: The width or the font size is out of range.

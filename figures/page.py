@@ -1,7 +1,8 @@
 """A page to draw on: a figure in the house style; `user_axes` has the axes of a user's figure.
 
-A kind of figure asks its page for panels, a legend and a size, and cannot tell which of the two it
-is. A user's axes have room for one panel, and are drawn with the user's settings of matplotlib.
+A kind of figure asks its page for panels, a legend and a size, and cannot tell which of
+the two it is. A user's axes have room for one panel, and are drawn with the user's
+settings of matplotlib.
 """
 
 import math
@@ -34,7 +35,8 @@ class Page:
     Attributes:
         options: The requested options.
         tables: The tables to draw.
-        all_learners: All learners of the tables, which decide who gets which spare appearance.
+        all_learners: All learners of the tables, which decide who gets which spare
+            appearance.
         question: The question that the figure answers.
         axes: The axes of a user's figure, None on a page of our own.
         figure: The figure, begun by `panels`, `blocks` or `blank`.
@@ -80,13 +82,15 @@ class Page:
     def appearances(self, learners: Iterable[str]) -> dict[str, Appearance]:
         """Return the appearance of each learner, see `learner_appearances`, with its label.
 
-        Spare appearances are given as if all learners were drawn. Requested learners are in the
-        requested order.
+        Spare appearances are given as if all learners were drawn. Requested learners
+        are in the requested order.
         """
         drawn = set(learners)
         looks = learner_appearances([*drawn, *self.all_learners])
         return {
-            name: replace(looks[name], label=self.options.labels.get(name, looks[name].label))
+            name: replace(
+                looks[name], label=self.options.labels.get(name, looks[name].label)
+            )
             for name in dict.fromkeys((*(self.options.learners or ()), *looks))
             if name in drawn
         }
@@ -115,11 +119,15 @@ class Page:
         in_notes = names
         if kinds:
             of_kinds = where(self.tables.learners, kind=names)
-            in_notes = dict(zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True))
+            in_notes = dict(
+                zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True)
+            )
         doubts = captions.doubts(self.tables.notes, in_notes, readouts)
         self.headline = self.question, captions.study(rows)
         drawn = captions.caption(sentences, list(names.values()), rows)
-        self.caption = " ".join([drawn, *(f"{doubt}." for doubt in doubts)]).replace(r"\$", "$")
+        self.caption = " ".join([drawn, *(f"{doubt}." for doubt in doubts)]).replace(
+            r"\$", "$"
+        )
 
     def across(self, most: int) -> int:
         """Return how many panels fit side by side, if `most` fit on two columns of a page.
@@ -127,13 +135,15 @@ class Page:
         >>> [Page(options=Options(width=width)).across(4) for width in (None, 7, 3.25, 1)]
         [4, 4, 2, 1]
         """
-        return max(1, min(most, round(most * self.max_width / style.DOUBLE / self.scale)))
+        return max(
+            1, min(most, round(most * self.max_width / style.DOUBLE / self.scale))
+        )
 
     def blank(self, rows: int, *, wide: bool) -> Figure:
         """Begin an empty figure.
 
-        It is too high until `fit` is called. It is not registered with pyplot, which would keep it
-        alive.
+        It is too high until `fit` is called. It is not registered with pyplot, which
+        would keep it alive.
 
         Args:
             rows: The number of rows of panels.
@@ -148,15 +158,20 @@ class Page:
         return self.figure
 
     def panels(
-        self, titles: Sequence[str], most: int = 1, *, wide: bool | None = None, **options: bool
+        self,
+        titles: Sequence[str],
+        most: int = 1,
+        *,
+        wide: bool | None = None,
+        **options: bool,
     ) -> list[Axes]:
         """Begin a figure and return its panels.
 
         Args:
             titles: The title of each panel.
             most: The largest number of panels side by side.
-            wide: Whether the figure is as wide as two columns of a page; None = if there are
-                several panels.
+            wide: Whether the figure is as wide as two columns of a page; None = if
+                there are several panels.
             options: The options of `blocks`.
         """
         columns = layout.balanced(len(titles), self.across(most))
@@ -187,7 +202,9 @@ class Page:
         rows = [math.ceil(len(block) / columns) for block in titles]
         figure = self.blank(sum(rows), wide=wide)
         # Always an array of rows and columns, also of a single panel.
-        cells = iter(figure.subplots(sum(rows), columns, sharey=share_y, squeeze=False).flat)
+        cells = iter(
+            figure.subplots(sum(rows), columns, sharey=share_y, squeeze=False).flat
+        )
         blocks = []
         for high, block in zip(rows, titles, strict=True):
             panels = list(islice(cells, high * columns))
@@ -206,12 +223,14 @@ class Page:
     ) -> None:
         """Put a legend above the panels, in as few rows as the figure's width allows.
 
-        The figure grows by the legend's height. A title or name that is too wide for the figure is
-        broken into lines.
+        The figure grows by the legend's height. A title or name that is too wide for
+        the figure is broken into lines.
 
         Args:
-            entries: The entries; an `Appearance` is shown as a marker on a piece of its line.
-            title: The meaning of points and bars; with a user's axes only the caption states it.
+            entries: The entries; an `Appearance` is shown as a marker on a piece of its
+                line.
+            title: The meaning of points and bars; with a user's axes only the caption
+                states it.
             joined: Whether appearances are shown with their lines.
         """
         figure = self.figure
@@ -236,10 +255,14 @@ class Page:
                 continue
             for text in legend.get_texts():
                 share = (room - width) / max(1, text.get_window_extent().width) + 1
-                text.set_text(fill(text.get_text(), max(6, int(len(text.get_text()) * share))))
+                text.set_text(
+                    fill(text.get_text(), max(6, int(len(text.get_text()) * share)))
+                )
         legend.get_title().set_multialignment("center")
         width, height = figure.get_size_inches()
-        figure.set_size_inches(width, height + legend.get_window_extent().height / figure.dpi)
+        figure.set_size_inches(
+            width, height + legend.get_window_extent().height / figure.dpi
+        )
 
     def color_bar(
         self,
@@ -258,8 +281,8 @@ class Page:
             label: The text along the bar.
             ticks: The values with a mark.
             grid: The axes of all panels.
-            size: The width and height in inches of all panels together, by which matplotlib
-                measures the bar.
+            size: The width and height in inches of all panels together, by which
+                matplotlib measures the bar.
             beside: Whether the bar is to the right of the panels if the figure is wide.
         """
         beside = beside and self.max_width >= style.NARROW
@@ -283,7 +306,11 @@ class Page:
         bar.outline.set_visible(False)
 
     def layer_legend(
-        self, grid: Sequence[Axes], layers: Mapping[int, Appearance], title: str, *more: lines.Key
+        self,
+        grid: Sequence[Axes],
+        layers: Mapping[int, Appearance],
+        title: str,
+        *more: lines.Key,
     ) -> None:
         """Explain the lines of layers by a legend or, if they have no labels, by a color bar.
 
@@ -300,7 +327,9 @@ class Page:
             # From half a step before the first: so each color stands around its number.
             scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
             panels = [self.axes] if self.axes else list(grid)
-            bar = self.figure.colorbar(scale, ax=panels, fraction=0.05, pad=0.02, aspect=25)
+            bar = self.figure.colorbar(
+                scale, ax=panels, fraction=0.05, pad=0.02, aspect=25
+            )
             bar.set_label("Layer, by depth")
             bar.set_ticks(layout.ticks(1, palette.N))
             bar.outline.set_visible(False)
@@ -316,32 +345,43 @@ class Page:
     ) -> Figure:
         """Label the axes, give each panel its size, and return the figure.
 
-        A user's axes keep their size. The layout is final: nothing moves when the figure is saved.
+        A user's axes keep their size. The layout is final: nothing moves when the
+        figure is saved.
 
         Args:
             grid: The axes of all panels.
-            axis_labels: The label of x, below all panels, and of y, beside them; "" = none.
-            height: The height of a panel in inches; if heights differ, that of the first panel.
+            axis_labels: The label of x, below all panels, and of y, beside them; "" =
+                none.
+            height: The height of a panel in inches; if heights differ, that of the
+                first panel.
             width: The width, likewise; 0 = as wide as the figure allows.
-            square: Whether panels are as high as wide in a figure of a requested width; other
-                figures have the same height whatever the width.
+            square: Whether panels are as high as wide in a figure of a requested width;
+                other figures have the same height whatever the width.
         """
         figure = self.figure
         fixed = self.options.width is not None
         width = 0 if fixed else width
         square = fixed and square
         label_along = (figure.supxlabel, figure.supylabel)
-        texts = [(label_along[k](text), k) for k, text in enumerate(axis_labels) if text]
+        texts = [
+            (label_along[k](text), k) for k, text in enumerate(axis_labels) if text
+        ]
         rows, columns = grid[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
-        # Every layout looks for the position of an axis label anew, even of one without a text.
-        for axis in (axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)):
+        # Every layout looks for the position of an axis label anew, even of one without
+        # a text.
+        for axis in (
+            axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)
+        ):
             if not axis.get_label_text():
                 axis.set_label_coords(0, 0)
-        # Once would do if the texts around the panels did not depend on the size of the figure.
+        # Once would do if the texts around the panels did not depend on the size of the
+        # figure.
         for _ in range(8 if square else 4):
             layout.arrange(figure)
             inches = figure.get_size_inches()
-            panel_width, panel_height = grid[0].get_position(original=True).size * inches
+            panel_width, panel_height = (
+                grid[0].get_position(original=True).size * inches
+            )
             wider = columns * (width - panel_width) if width else 0.0
             higher = rows * ((panel_width if square else height) - panel_height)
             size = inches[0] + wider, inches[1] + higher
@@ -350,7 +390,9 @@ class Page:
             if max(abs(wider), abs(higher)) < 1e-3 and not any(folded):
                 break
             figure.set_size_inches(*size)
-        figure.set_layout_engine(None)  # not "none", with which it is drawn twice when it is saved
+        figure.set_layout_engine(
+            None
+        )  # not "none", with which it is drawn twice when it is saved
         # In the middle of the panels, not of the figure as matplotlib would have them.
         bounds = Bbox.union([panel.get_position() for panel in grid])
         for label, k in texts:
@@ -380,12 +422,15 @@ class Page:
             legend.set_bbox_to_anchor((0, 0, 1, top), figure.transFigure)
         line.set_y(1 - 0.04 / (height + more))
 
-    def name_ticks(self, grid: Sequence[Axes], names: Sequence[Mapping[Any, str]]) -> None:
+    def name_ticks(
+        self, grid: Sequence[Axes], names: Sequence[Mapping[Any, str]]
+    ) -> None:
         """Write names below the x axes, and turn those that would touch.
 
         Args:
             grid: The axes of all panels.
-            names: The names of the ticks of each panel by their position; "" = only a tick.
+            names: The names of the ticks of each panel by their position; "" = only a
+                tick.
         """
         for axes, name_of in zip(grid, names, strict=True):
             axes.set_xticks(list(name_of), list(name_of.values()))
@@ -399,16 +444,22 @@ class Page:
                 is_upright = len(axes.get_xticks()) > 16
                 rotation, va = (90, "center") if is_upright else (40, "top")
                 for label in labels:
-                    label.set(rotation=rotation, rotation_mode="anchor", ha="right", va=va)
+                    label.set(
+                        rotation=rotation, rotation_mode="anchor", ha="right", va=va
+                    )
 
-    def name_layers(self, grid: Sequence[Axes], layers: Sequence[Mapping[int, str]]) -> None:
+    def name_layers(
+        self, grid: Sequence[Axes], layers: Sequence[Mapping[int, str]]
+    ) -> None:
         """Write the names of layers below the x axis of each panel.
 
         Args:
             grid: The axes of the panels.
             layers: The names of the layers by depth, for each panel.
         """
-        names = [dict(zip(n, captions.shortened([*n.values()]), strict=True)) for n in layers]
+        names = [
+            dict(zip(n, captions.shortened([*n.values()]), strict=True)) for n in layers
+        ]
         self.name_ticks(grid, names)
 
     def fold_title(self, title: str, columns: int) -> str:
@@ -416,8 +467,8 @@ class Page:
 
         Args:
             title: The title.
-            columns: The number of panels side by side; if 0, the title is not broken on pages of
-                the default size.
+            columns: The number of panels side by side; if 0, the title is not broken on
+                pages of the default size.
 
         Returns:
             The title with line breaks.
@@ -426,10 +477,14 @@ class Page:
             return captions.folded(title) if columns else title
         # A letter is about half as wide as high.
         columns = max(1, columns)
-        room = int(0.9 * self.max_width / columns * 72 / (0.6 * style.LABELS * self.scale))
+        room = int(
+            0.9 * self.max_width / columns * 72 / (0.6 * style.LABELS * self.scale)
+        )
         if _FORMULA.search(title):
             return title if len(title) < 2 * room else title.replace(", ", ",\n")
-        return captions.folded(title, width=max(6, min(room, 22) if columns > 1 else room))
+        return captions.folded(
+            title, width=max(6, min(room, 22) if columns > 1 else room)
+        )
 
 
 _HEADLINE: tuple[dict[str, Any], ...] = (

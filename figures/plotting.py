@@ -41,12 +41,18 @@ class Drawing:
         self.__doc__ = "\n\n".join(cleandoc(part.__doc__ or "") for part in parts)
 
     @overload
-    def __call__(self, source: object, ax: None = None, **options: Unpack[_Options]) -> Figure: ...
+    def __call__(
+        self, source: object, ax: None = None, **options: Unpack[_Options]
+    ) -> Figure: ...
 
     @overload
-    def __call__(self, source: object, ax: Axes, **options: Unpack[_Options]) -> Axes: ...
+    def __call__(
+        self, source: object, ax: Axes, **options: Unpack[_Options]
+    ) -> Axes: ...
 
-    def __call__(self, source: object, ax: Axes | None = None, **options: Any) -> Figure | Axes:
+    def __call__(
+        self, source: object, ax: Axes | None = None, **options: Any
+    ) -> Figure | Axes:
         """Draw the figure of a source, or one of its panels into a user's axes.
 
         Args:
@@ -62,7 +68,9 @@ class Drawing:
         """
         settings = Options(**{**options, "labels": options.get("labels") or {}})
         if ax is None and settings.panel is not None:
-            raise InputError("`panel` chooses what is drawn into your axes: give `ax`, too")
+            raise InputError(
+                "`panel` chooses what is drawn into your axes: give `ax`, too"
+            )
         if ax is not None and (settings.width or settings.font_size or settings.font):
             raise InputError(
                 "with ax, width, font_size and font belong to your own figure: set "
@@ -103,37 +111,56 @@ def draw_kinds(
 
 
 def _draw(
-    kind: str, tables: StudyTables, selected: StudyTables, options: Options, ax: Axes | None
+    kind: str,
+    tables: StudyTables,
+    selected: StudyTables,
+    options: Options,
+    ax: Axes | None,
 ) -> tuple[Figure, str] | None:
     """Return a figure of the selected tables and its caption; None if there is nothing to draw."""
     module = import_module(f"figures.kinds.{kind}")
     if _lacks_retraining(module, options):
         return None
-    # In a sweep, where spare appearances would repeat, there is no figure to agree with.
+    # In a sweep, where spare appearances would repeat, there is no figure to agree
+    # with.
     names = () if tables.crowded else {*module.TABLES} - {"learners"}
-    learners = list({learner for name in names for learner in getattr(tables, name)["learner"]})
-    page = Page(options=options, tables=selected, all_learners=learners, question=module.QUESTION)
+    learners = list(
+        {learner for name in names for learner in getattr(tables, name)["learner"]}
+    )
+    page = Page(
+        options=options,
+        tables=selected,
+        all_learners=learners,
+        question=module.QUESTION,
+    )
     if ax is not None:
-        page = UserAxes(options=options, tables=selected, all_learners=learners, axes=ax, kind=kind)
+        page = UserAxes(
+            options=options, tables=selected, all_learners=learners, axes=ax, kind=kind
+        )
     with page.style():
         figure = module.draw(selected, page)
     return (figure, page.caption) if figure else None
 
 
 def _lacks_retraining(module: ModuleType, options: Options) -> bool:
-    return "summary" in module.TABLES and RETRAIN not in (options.readouts or (RETRAIN,))
+    return "summary" in module.TABLES and RETRAIN not in (
+        options.readouts or (RETRAIN,)
+    )
 
 
 def _check_formulas(labels: Iterable[str]) -> None:
     """Raise InputError for a label that no file can hold, or whose formula cannot be set."""
     for label in labels:
         if label.encode(errors="replace").decode() != label:
-            raise InputError(f"the label {label!r} cannot be printed: use other characters")
+            raise InputError(
+                f"the label {label!r} cannot be printed: use other characters"
+            )
         try:
             MathTextParser("path").parse(label if is_math_text(label) else "")
         except ValueError:
             raise InputError(
-                f"the label {label!r} holds no valid formula: write \\$ for a dollar sign"
+                f"the label {label!r} holds no valid formula: write \\$ for a dollar "
+                "sign"
             ) from None
 
 
@@ -141,7 +168,9 @@ def _nothing(kind: str, tables: StudyTables, options: Options) -> InputError:
     """Return the error for nothing to draw: a table is missing, or holds too little."""
     module = import_module(f"figures.kinds.{kind}")
     if _lacks_retraining(module, options):
-        return InputError(f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too")
+        return InputError(
+            f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too"
+        )
     if tables.crowded:
         return InputError(
             f"figures.{kind} has more learners than colors and markers can tell "
@@ -150,6 +179,9 @@ def _nothing(kind: str, tables: StudyTables, options: Options) -> InputError:
     if missing := [name for name in module.TABLES if getattr(tables, name).empty]:
         return InputError(
             f"figures.{kind} draws {', '.join(module.TABLES)}, and this source has no "
-            f"{' and no '.join(missing)}: give the directory of a run with {module.NEEDS}"
+            f"{' and no '.join(missing)}: give the directory of a run with "
+            f"{module.NEEDS}"
         )
-    return InputError(f"there is nothing to draw in figures.{kind}: it needs {module.NEEDS}")
+    return InputError(
+        f"there is nothing to draw in figures.{kind}: it needs {module.NEEDS}"
+    )

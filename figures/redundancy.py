@@ -1,8 +1,8 @@
 """Symmetric uncertainty of every two features of data sets, one panel per data set.
 
-After Kemker et al. 2018, figure S4. Bright spots off the diagonal are features that say the same.
-In a data set with few of them, every feature adds something. This is no figure of a study: `probe
-redundancy` draws it.
+After Kemker et al. 2018, figure S4. Bright spots off the diagonal are features that say
+the same. In a data set with few of them, every feature adds something. This is no
+figure of a study: `probe redundancy` draws it.
 """
 
 from collections.abc import Sequence
@@ -23,9 +23,10 @@ MOST_ACROSS = 3
 def draw(tables: Sequence[Redundancy]) -> Figure:
     """Draw the SU matrix of each data set as a heat map, with one color bar for all.
 
-    Features are numbered from 0; the first is at the top left. Bright means redundant; colors
-    follow the square root of SU, as most values are small. A feature with a single bin is dark on
-    the diagonal, too. Each title gives the number of non-redundant features.
+    Features are numbered from 0; the first is at the top left. Bright means redundant;
+    colors follow the square root of SU, as most values are small. A feature with a
+    single bin is dark on the diagonal, too. Each title gives the number of
+    non-redundant features.
     """
     columns = layout.balanced(len(tables), MOST_ACROSS)
     side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]
@@ -41,9 +42,12 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     grid = page.panels(titles, MOST_ACROSS, share_y=False, fold=False)
     page.figure.set_layout_engine("constrained", hspace=0.06)
     for axes, table in zip(grid, tables, strict=True):
-        # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of megabytes.
+        # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of
+        # megabytes.
         between = table.between.round(4)  # as the table has it
-        image = axes.imshow(between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1))
+        image = axes.imshow(
+            between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1)
+        )
         ticks = layout.ticks(0, len(table.bins) - 1)
         axes.set(xticks=ticks, yticks=ticks)
         strip(axes, ticks=2)

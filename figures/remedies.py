@@ -1,8 +1,9 @@
 """Remedies for a change of a network: scores on new examples against scores on old ones.
 
-x: new examples, y: old examples, from `probe.diff(...).remedies`; a marker for each remedy, of
-which `before` and `as it is` are two. The best are at the top right. Without new examples, x is the
-score on old examples, and every remedy is a row, in the order of the table.
+x: new examples, y: old examples, from `probe.diff(...).remedies`; a marker for each
+remedy, of which `before` and `as it is` are two. The best are at the top right. Without
+new examples, x is the score on old examples, and every remedy is a row, in the order of
+the table.
 """
 
 from collections.abc import Sequence
@@ -73,12 +74,14 @@ def draw_remedies(
 ) -> Axes:
     """Draw the score of each remedy on new examples against that on old ones.
 
-    Beside the axes stand the names of `before`, `as it is`, the three best ranks and the front, up
-    to ten. Without scores on new examples, every remedy has a row with its name.
+    Beside the axes stand the names of `before`, `as it is`, the three best ranks and
+    the front, up to ten. Without scores on new examples, every remedy has a row with
+    its name.
 
     Args:
         remedies: The remedies of `probe.diff`, a row each.
-        ax: The axes to draw into, with the user's settings; None = a figure in the house style.
+        ax: The axes to draw into, with the user's settings; None = a figure in the
+            house style.
         unit: The name of the score with its unit.
         is_accuracy: Whether scores are fractions, shown in percent.
 
@@ -110,7 +113,9 @@ def draw_remedies(
         labels = labels[1], ""
         ax.set_yticks(rows["y"], rows["name"])
         ax.set_ylim(len(rows) - 0.5, -0.5)
-    texts = [ax.text(_LEFT, 0.5, name, transform=ax.transAxes) for name in named["name"]]
+    texts = [
+        ax.text(_LEFT, 0.5, name, transform=ax.transAxes) for name in named["name"]
+    ]
     page.legend(keys, joined=False)
     page.fit([ax], labels)
     _place(page, named, texts)
@@ -121,7 +126,9 @@ def _points(remedies: pd.DataFrame, has_new: bool, scale: float) -> pd.DataFrame
     """Return the rows with short names, looks, positions, and the ends of bars."""
     rows = remedies.reset_index(drop=True)
     width, height = (28, 2) if has_new else (44, 1)
-    lines = [wrap(name, width, max_lines=height, placeholder=" …") for name in rows["remedy"]]
+    lines = [
+        wrap(name, width, max_lines=height, placeholder=" …") for name in rows["remedy"]
+    ]
     rows["name"] = ["\n".join(map(plain, name)) for name in lines]
     rows["look"] = [_LOOKS.get(kind, _OTHER) for kind in rows["kind"]]
     for end in ("", "_low", "_high"):

@@ -19,18 +19,21 @@ def read_source(source: object) -> StudyTables:
     """Return the tables of a source; measurements give only themselves and a summary.
 
     Args:
-        source: A run directory (str or Path), a DataFrame of measurements, or an object with
-            `tables()`, such as an analysis.
+        source: A run directory (str or Path), a DataFrame of measurements, or an object
+            with `tables()`, such as an analysis.
 
     Raises:
-        InputError: The source is something else, or a table is missing or cannot be read.
+        InputError: The source is something else, or a table is missing or cannot be
+            read.
     """
     if isinstance(source, StudyTables):
         return source
     if isinstance(source, str | Path):
         folder = Path(source)
         # A folder of a result in memory has no summary.csv.
-        if (folder / "summary.csv").exists() or not (folder / "measurements.csv").exists():
+        if (folder / "summary.csv").exists() or not (
+            folder / "measurements.csv"
+        ).exists():
             return StudyTables.read(folder)
         return _with_summary(**read_tables(folder))
     if callable(tables := getattr(source, "tables", None)):
@@ -51,20 +54,27 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
         The selected rows.
 
     Raises:
-        InputError: A learner or readout that is requested or has a label is in no table.
+        InputError: A learner or readout that is requested or has a label is in no
+            table.
     """
     rows_of = {field.name: getattr(tables, field.name) for field in fields(tables)}
-    learners = {name for table in rows_of.values() for name in table["learner"].unique()}
+    learners = {
+        name for table in rows_of.values() for name in table["learner"].unique()
+    }
     for name in (*(options.learners or ()), *options.labels):
         if name not in learners:
             raise unknown("learner", name, learners, "in these tables")
     if options.learners is not None:
         names = dict.fromkeys((*options.learners, *CONTROLS))
         for name, table in rows_of.items():
-            rows_of[name] = pd.concat([where(table, learner=learner) for learner in names])
+            rows_of[name] = pd.concat(
+                [where(table, learner=learner) for learner in names]
+            )
     if options.readouts is not None:
         with_readouts = ("measurements", "layers", "statements", "first_layer", "notes")
-        readouts = {readout for name in with_readouts for readout in rows_of[name]["readout"]}
+        readouts = {
+            readout for name in with_readouts for readout in rows_of[name]["readout"]
+        }
         for name in options.readouts:
             if name not in readouts - {""}:
                 raise unknown("readout", name, readouts - {""}, "in these tables")
@@ -78,10 +88,17 @@ def _with_summary(measurements: Any, **tables: pd.DataFrame) -> StudyTables:
     if not isinstance(measurements, pd.DataFrame) or measurements.empty:
         name = type(measurements).__name__
         raise InputError(
-            "figures are drawn from a run directory, a DataFrame of measurements, or an analysis "
-            f"with tables(), got {'no rows' if isinstance(measurements, pd.DataFrame) else name}"
+            "figures are drawn from a run directory, a DataFrame of measurements, or "
+            "an analysis with tables(), got "
+            f"{'no rows' if isinstance(measurements, pd.DataFrame) else name}"
         )
-    rows = checked(measurements, "measurements", lambda index: f"row {index} of the DataFrame")
-    learners = new_table("learners", ({"learner": k, "kind": k} for k in rows["learner"].unique()))
+    rows = checked(
+        measurements, "measurements", lambda index: f"row {index} of the DataFrame"
+    )
+    learners = new_table(
+        "learners", ({"learner": k, "kind": k} for k in rows["learner"].unique())
+    )
     optional = {name: tables[name] for name in OPTIONAL if name in tables}
-    return StudyTables.of(measurements=rows, summary=summarize(rows), learners=learners, **optional)
+    return StudyTables.of(
+        measurements=rows, summary=summarize(rows), learners=learners, **optional
+    )

@@ -1,7 +1,7 @@
 """House style: settings for print, widths of columns, and writing of files.
 
-Sizes are for print: texts are 7.5 to 8 points high, and a figure is as wide as one or two columns
-of a page, so that it needs no scaling.
+Sizes are for print: texts are 7.5 to 8 points high, and a figure is as wide as one or
+two columns of a page, so that it needs no scaling.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,8 +38,8 @@ LABELS = 8.0
 def house_style(font_size: float | None = None, font: str = "") -> Iterator[None]:
     """Draw and save in the house style, as a context or a decorator.
 
-    It starts from matplotlib's own defaults, so that a user's matplotlibrc changes no figure, and
-    restores the settings at the end.
+    It starts from matplotlib's own defaults, so that a user's matplotlibrc changes no
+    figure, and restores the settings at the end.
 
     Args:
         font_size: The font size of titles and axis labels in points, None = 8.
@@ -52,7 +52,9 @@ def house_style(font_size: float | None = None, font: str = "") -> Iterator[None
     font_settings = _font(font)
     with matplotlib.rc_context():
         matplotlib.rc_file(Path(__file__).with_name("house.mplstyle"))
-        matplotlib.rcParams.update({k: scale * size for k, size in _SIZES.items()} | font_settings)
+        matplotlib.rcParams.update(
+            {k: scale * size for k, size in _SIZES.items()} | font_settings
+        )
         yield
 
 
@@ -62,7 +64,11 @@ def digits_size() -> float:
 
 
 def save(
-    figure: Figure, folder: Path, name: str, formats: Sequence[str] = FORMATS, font: str = ""
+    figure: Figure,
+    folder: Path,
+    name: str,
+    formats: Sequence[str] = FORMATS,
+    font: str = "",
 ) -> list[Path]:
     """Write a figure in each format, every file complete or not at all; return their paths.
 
@@ -96,7 +102,8 @@ def _font(font: str) -> dict[Any, Any]:
             findfont(FontProperties(family=[font]), fallback_to_default=False)
     except ValueError:
         raise InputError(
-            f"the font {font!r} is not installed: install it, or use one of {', '.join(_FAMILIES)}"
+            f"the font {font!r} is not installed: install it, or use one of "
+            f"{', '.join(_FAMILIES)}"
         ) from None
     return {"font.family": [font], "mathtext.fontset": _FAMILIES.get(font, "stix")}
 
@@ -104,7 +111,11 @@ def _font(font: str) -> dict[Any, Any]:
 # matplotlib would write today's date into a file.
 _NO_DATE: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
-_FAMILIES = {"sans-serif": "dejavusans", "serif": "dejavuserif", "monospace": "dejavusans"}
+_FAMILIES = {
+    "sans-serif": "dejavusans",
+    "serif": "dejavuserif",
+    "monospace": "dejavusans",
+}
 """The fonts that matplotlib brings along, each with the one of its formulas."""
 
 _SIZES: dict[Any, Any] = {

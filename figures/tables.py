@@ -39,10 +39,10 @@ def _table(name: str) -> Any:
 class StudyTables:
     """The tables of a study as DataFrames: one field for each, with the name of its file.
 
-    `measurements` has only accuracies and PRA. If there are several heads (sets of outputs
-    that compete), `measurements` and `metrics` have only the main one, which comes first in the
-    table. `layers`, `statements` and `first_layer` are empty if layers were not compared with a
-    control.
+    `measurements` has only accuracies and PRA. If there are several heads (sets of
+    outputs that compete), `measurements` and `metrics` have only the main one, which
+    comes first in the table. `layers`, `statements` and `first_layer` are empty if
+    layers were not compared with a control.
     """
 
     measurements: pd.DataFrame = _table("measurements")
@@ -63,10 +63,17 @@ class StudyTables:
         Raises:
             InputError: Another table is missing, or a table cannot be read.
         """
-        paths = {column.name: table_file(run_directory, column.name) for column in fields(cls)}
+        paths = {
+            column.name: table_file(run_directory, column.name)
+            for column in fields(cls)
+        }
         written = recorded_hashes(run_directory)
-        needed = {name for name in paths if name not in OPTIONAL or f"{name}.csv" in written}
-        present = [name for name, path in paths.items() if path.exists() or name in needed]
+        needed = {
+            name for name in paths if name not in OPTIONAL or f"{name}.csv" in written
+        }
+        present = [
+            name for name, path in paths.items() if path.exists() or name in needed
+        ]
         return cls.of(**{name: read_table(paths[name], name) for name in present})
 
     @classmethod
@@ -76,8 +83,14 @@ class StudyTables:
         for name, table in tables.items():
             rows = _drawn(name, table)
             for column in rows.select_dtypes("string"):
-                escaped = {t: safe for t in rows[column].unique() if (safe := plain(t)) != t}
-                rows = rows.assign(**{column: rows[column].replace(escaped)}) if escaped else rows
+                escaped = {
+                    t: safe for t in rows[column].unique() if (safe := plain(t)) != t
+                }
+                rows = (
+                    rows.assign(**{column: rows[column].replace(escaped)})
+                    if escaped
+                    else rows
+                )
             drawn[name] = rows
         return cls(**drawn)
 
@@ -85,9 +98,9 @@ class StudyTables:
     def matrices(self) -> dict[str, AccuracyMatrix]:
         """R of each continual learner, (T+1, T), by name in the order of the table.
 
-        Each cell is the mean over seeds of the means over orders, a fraction in [0, 1]; columns are
-        task positions in the executed order. Raises InputError if the table does not hold such an
-        R.
+        Each cell is the mean over seeds of the means over orders, a fraction in [0, 1];
+        columns are task positions in the executed order. Raises InputError if the table
+        does not hold such an R.
         """
         matrices = mean_accuracies(self.measurements)
         return {name: R for name, R in matrices.items() if name not in CONTROLS}
@@ -98,7 +111,9 @@ class StudyTables:
         rows = self.measurements[self.measurements["order"] != ""]
         if rows["order"].nunique() != 1:
             return {}
-        rows = rows.dropna(subset="task_position").sort_values("task_position", kind="stable")
+        rows = rows.dropna(subset="task_position").sort_values(
+            "task_position", kind="stable"
+        )
         return dict(zip(rows["task_position"], rows["task"], strict=True))
 
     @property
@@ -121,7 +136,9 @@ class StudyTables:
         With a single head, the classes of future tasks compete for no example.
         """
         tasks_seen, index = np.indices(R.values.shape)
-        zero: NDArray[np.bool_] = (R.values == 0) & (tasks_seen > 0) & (tasks_seen <= index)
+        zero: NDArray[np.bool_] = (
+            (R.values == 0) & (tasks_seen > 0) & (tasks_seen <= index)
+        )
         return zero & bool((self.measurements["head"] == "single").any())
 
     @property
@@ -142,7 +159,9 @@ class StudyTables:
         Returns:
             The rows, indexed by learner.
         """
-        return where(self.metrics, paper=paper, metric=name).set_index("learner", drop=False)
+        return where(self.metrics, paper=paper, metric=name).set_index(
+            "learner", drop=False
+        )
 
     def by_number(self, paper: str, name: str) -> pd.DataFrame:
         """Return the rows of the metrics name[1], name[2], ..., by number, in the column `number`.
@@ -157,8 +176,14 @@ class StudyTables:
         [9, 10]
         """
         of_paper = where(self.metrics, paper=paper)
-        number = of_paper["metric"].str.extract(rf"^{re.escape(name)}\[(\d+)\]$", expand=False)
-        rows = of_paper.assign(number=number).dropna(subset="number").astype({"number": int})
+        number = of_paper["metric"].str.extract(
+            rf"^{re.escape(name)}\[(\d+)\]$", expand=False
+        )
+        rows = (
+            of_paper.assign(number=number)
+            .dropna(subset="number")
+            .astype({"number": int})
+        )
         return rows.sort_values("number", kind="stable")
 
     def after_last_task(self, name: str) -> tuple[int, pd.DataFrame]:
@@ -184,16 +209,18 @@ def continual(rows: pd.DataFrame) -> list[str]:
 def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]]]:
     """Return the features of each architecture, and the continual learners that train it.
 
-    Learners share an architecture if their features agree in names and depths. The learners with
-    the most measured features are grouped first; a learner with fewer joins the first group that
-    its features agree with.
+    Learners share an architecture if their features agree in names and depths. The
+    learners with the most measured features are grouped first; a learner with fewer
+    joins the first group that its features agree with.
 
     Args:
-        summary: The rows of one metric, such as PRA. Architectures are returned in the order in
-            which their learners first appear there.
+        summary: The rows of one metric, such as PRA. Architectures are returned in the
+            order in which their learners first appear there.
     """
     by_learner = summary.groupby("learner", sort=False)
-    features_of = {k: dict(zip(t["depth"], t["feature"], strict=True)) for k, t in by_learner}
+    features_of = {
+        k: dict(zip(t["depth"], t["feature"], strict=True)) for k, t in by_learner
+    }
     groups: list[tuple[FeatureByDepth, list[str]]] = []
     for name in sorted(features_of, key=lambda name: -len(features_of[name])):
         agreeing = (group for group in groups if _agree(group[0], features_of[name]))
@@ -208,20 +235,28 @@ def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]
         for features, learners in groups
     ]
     # Features that only Offline has belong to no continual learner.
-    return sorted((pair for pair in ordered if pair[1]), key=lambda pair: order.index(pair[1][0]))
+    return sorted(
+        (pair for pair in ordered if pair[1]), key=lambda pair: order.index(pair[1][0])
+    )
 
 
 def _agree(first: Mapping[int, str], second: Mapping[int, str]) -> bool:
     """Return whether depths and names correspond one to one in both together."""
     pairs = {*first.items(), *second.items()}
-    return len({depth for depth, _ in pairs}) == len(pairs) == len({name for _, name in pairs})
+    return (
+        len({depth for depth, _ in pairs})
+        == len(pairs)
+        == len({name for _, name in pairs})
+    )
 
 
 def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table that are drawn: accuracies, PRA, and the head that comes first."""
     if name not in ("measurements", "metrics"):
         return table
-    drawn = {"metric": ("accuracy", "pra")} if name == "measurements" else {"feature": ""}
+    drawn = (
+        {"metric": ("accuracy", "pra")} if name == "measurements" else {"feature": ""}
+    )
     rows = where(table, **drawn)
     return where(rows, head=["", next(filter(None, rows["head"]), "")])
 

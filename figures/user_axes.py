@@ -1,7 +1,7 @@
 """Axes of a user's figure as a page: their labels, legend and color bar.
 
-All of these belong to the axes, so that `layout="constrained"` and `tight_layout` make room for
-them, and are drawn with the user's settings of matplotlib.
+All of these belong to the axes, so that `layout="constrained"` and `tight_layout` make
+room for them, and are drawn with the user's settings of matplotlib.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,9 @@ class UserAxes(Page):
     def __post_init__(self) -> None:
         figure = self.axes.get_figure(root=True)
         if figure is None:
-            raise InputError("the axes belong to no figure: use axes from `plt.subplots()`")
+            raise InputError(
+                "the axes belong to no figure: use axes from `plt.subplots()`"
+            )
         self.figure = figure
 
     def legible(self, columns: int, rows: int) -> bool:
@@ -70,12 +72,14 @@ class UserAxes(Page):
             return panel - 1
         if panel is None and count == 1:
             return 0
-        numbered = ", ".join(f"{k}: {title}" for k, title in enumerate(titles[:20], start=1))
+        numbered = ", ".join(
+            f"{k}: {title}" for k, title in enumerate(titles[:20], start=1)
+        )
         got = "" if panel is None else f" and none is {panel!r}"
         raise InputError(
-            f"figures.{self.kind} has {count} panel{'s' * (count > 1)} ({numbered}){got}, and the "
-            f"axes hold one: name it by panel=1 to {count}, or draw fewer, as by learners=[...] or "
-            f"readouts=[...]"
+            f"figures.{self.kind} has {count} panel{'s' * (count > 1)} "
+            f"({numbered}){got}, and the axes hold one: name it by panel=1 to "
+            f"{count}, or draw fewer, as by learners=[...] or readouts=[...]"
         )
 
     def legend(
@@ -86,24 +90,39 @@ class UserAxes(Page):
         keys = lines.keys(entries, joined=joined)
         for columns in layout.columns(len(keys)):
             legend = self.axes.legend(
-                handles=keys, ncols=columns, loc="upper center", title="", borderaxespad=0
+                handles=keys,
+                ncols=columns,
+                loc="upper center",
+                title="",
+                borderaxespad=0,
             )
             if legend.get_window_extent().width < 0.97 * self.axes.bbox.width:
                 return
 
     def color_bar(
-        self, image: ScalarMappable, label: str, ticks: Sequence[float], *_: object, **__: object
+        self,
+        image: ScalarMappable,
+        label: str,
+        ticks: Sequence[float],
+        *_: object,
+        **__: object,
     ) -> None:
         """Put a color bar to the right of the axes, as matplotlib does, whatever their size."""
         colors = ScalarMappable(image.norm, image.cmap)
         # The label runs along the bar, which is as long as the axes are high.
         label = "\n".join(fill(line, 24) for line in label.split("\n"))
-        bar = self.figure.colorbar(colors, ax=self.axes, label=label, ticks=[*ticks], format="%g")
+        bar = self.figure.colorbar(
+            colors, ax=self.axes, label=label, ticks=[*ticks], format="%g"
+        )
         bar.minorticks_off()
         bar.outline.set_visible(False)
 
     def fit(
-        self, grid: Sequence[Axes], axis_labels: tuple[str, str], *sizes: object, **options: object
+        self,
+        grid: Sequence[Axes],
+        axis_labels: tuple[str, str],
+        *sizes: object,
+        **options: object,
     ) -> Figure:
         """Label the axes, in lines that fit, and move the legend below the label of x."""
         for k, axis in enumerate((self.axes.xaxis, self.axes.yaxis)):
@@ -118,8 +137,12 @@ class UserAxes(Page):
             if (legend := self.axes.get_legend()) is not None:
                 texts = [text.get_window_extent() for text in self.axes.texts]
                 boxes = [self.axes.xaxis.get_tightbbox(), *texts]
-                below = max([0.0, *(self.axes.bbox.y0 - box.y0 for box in boxes if box)])
+                below = max(
+                    [0.0, *(self.axes.bbox.y0 - box.y0 for box in boxes if box)]
+                )
                 inches = -below / self.figure.dpi - _GAP / 72
                 down = ScaledTranslation(0, inches, self.figure.dpi_scale_trans)
-                legend.set_bbox_to_anchor((0.5, 0), transform=self.axes.transAxes + down)
+                legend.set_bbox_to_anchor(
+                    (0.5, 0), transform=self.axes.transAxes + down
+                )
         return self.figure

@@ -9,11 +9,11 @@
 >>> result = probe.analyze(nets, (x, y), (x, y), tasks=[[0], [1]], untrained=net())
 >>> result.report("report.html")  # doctest: +SKIP
 
-`analyze` measures networks, `Recorder` saves the networks of your training loop, `partial_retrain`
-runs the protocol on one network, and `metrics` has the metrics of accuracy matrices. `dir(probe)`
-lists all names.
-The names below are imported when they are first used, so that `import probe` (and the command
-line's `--help`) does not load torch.
+`analyze` measures networks, `Recorder` saves the networks of your training loop,
+`partial_retrain` runs the protocol on one network, and `metrics` has the metrics of
+accuracy matrices. `dir(probe)` lists all names. The names below are imported when they
+are first used, so that `import probe` (and the command line's `--help`) does not load
+torch.
 """
 
 from importlib import import_module
@@ -42,7 +42,10 @@ if TYPE_CHECKING:
     from probe.results.analysis import Analysis as Analysis
     from probe.results.analyze import analyze as analyze
     from probe.results.load import load as load, predictions as predictions
-    from probe.retrain import cache_plan as cache_plan, partial_retrain as partial_retrain
+    from probe.retrain import (
+        cache_plan as cache_plan,
+        partial_retrain as partial_retrain,
+    )
     from probe.rewinding.causes import causes as causes
     from probe.training.recipe import Recipe as Recipe
     from probe.values.allocation import CacheSettings as CacheSettings

@@ -35,7 +35,8 @@ def gather(rows: Rows | Value, indices: Tensor, on_cpu: Tensor | None = None) ->
     Args:
         rows: N rows, or tensors (N, ...).
         indices: (B,) int64, from 0, on the data's device.
-        on_cpu: The same indices on the CPU, so that rows that are read there wait for no device.
+        on_cpu: The same indices on the CPU, so that rows that are read there wait for
+            no device.
 
     Returns:
         The B rows.
@@ -47,7 +48,8 @@ def gather(rows: Rows | Value, indices: Tensor, on_cpu: Tensor | None = None) ->
         # `index_select` copies whole rows: 2.4 times as fast as element by element.
         host = indices if on_cpu is None else on_cpu
         return mapped(
-            rows, lambda x: x.index_select(0, host if isinstance(x, FileRows) else indices)
+            rows,
+            lambda x: x.index_select(0, host if isinstance(x, FileRows) else indices),
         )
     return rows[indices]
 
@@ -70,16 +72,26 @@ def check_value(value: Any, name: str) -> None:
         InputError: The value is anything else.
     """
     columns = tensors(value) if isinstance(value, Mapping | tuple) else (value,)
-    kinds_in = [type(column).__name__ for column in columns if not isinstance(column, Tensor)]
+    kinds_in = [
+        type(column).__name__ for column in columns if not isinstance(column, Tensor)
+    ]
     if kinds_in or not columns:
         got = " with ".join(dict.fromkeys((type(value).__name__, *kinds_in[:1])))
-        raise InputError(f"{name} must be tensors, got {got}: use torch.as_tensor or Examples.of")
+        raise InputError(
+            f"{name} must be tensors, got {got}: use torch.as_tensor or Examples.of"
+        )
     if any(column.device.type == "meta" for column in columns):
-        raise InputError(f"{name} is on the device meta and has no values: make it on the CPU")
+        raise InputError(
+            f"{name} is on the device meta and has no values: make it on the CPU"
+        )
     if any(column.layout != torch.strided or column.is_nested for column in columns):
-        raise InputError(f"{name} must be plain tensors, got a sparse or nested one: make it dense")
+        raise InputError(
+            f"{name} must be plain tensors, got a sparse or nested one: make it dense"
+        )
     if not all(column.ndim for column in columns) or len(set(map(len, columns))) > 1:
-        raise InputError(f"{name} needs equally many examples in each tensor, got {kinds(value)}")
+        raise InputError(
+            f"{name} needs equally many examples in each tensor, got {kinds(value)}"
+        )
 
 
 def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
@@ -97,7 +109,10 @@ def mapped(value: AnyValue, change: Callable[[Tensor], Tensor]) -> AnyValue:
     """
     if isinstance(value, Mapping):
         return cast(AnyValue, {key: change(tensor) for key, tensor in value.items()})
-    return cast(AnyValue, change(value) if isinstance(value, Tensor) else tuple(map(change, value)))
+    return cast(
+        AnyValue,
+        change(value) if isinstance(value, Tensor) else tuple(map(change, value)),
+    )
 
 
 def first(value: AnyValue, n: int) -> AnyValue:
@@ -133,7 +148,9 @@ def varied(value: AnyValue, n: int) -> AnyValue:
     if ends.unique().numel() < 2 or len(ends) < n:
         return first(value, n)
     # In turns from both ends of their order: the first few differ most.
-    order = ends.argsort(stable=True)[torch.linspace(0, len(ends) - 1, n, device="cpu").long()]
+    order = ends.argsort(stable=True)[
+        torch.linspace(0, len(ends) - 1, n, device="cpu").long()
+    ]
     turns = torch.stack([order, order.flip(0)], 1).flatten()[:n]
     return mapped(value, lambda tensor: tensor.index_select(0, turns.to(tensor.device)))
 
@@ -146,7 +163,9 @@ def _ends(tensor: Tensor) -> Tensor:
     if tensor.ndim == 1:
         return tensor[:_SEARCHED].float().cpu()
     # Only what is looked at is read: the data may be a file larger than the memory.
-    if tensor.ndim != 2 or (tensor.is_floating_point() and tensor[:_FEW].unique().numel() > 2):
+    if tensor.ndim != 2 or (
+        tensor.is_floating_point() and tensor[:_FEW].unique().numel() > 2
+    ):
         return torch.zeros((), device="cpu")
     tensor = tensor[:_SEARCHED]
     sides = (tensor == tensor[:, :1], (tensor == tensor[:, -1:]).flip(1))
@@ -176,7 +195,8 @@ def like(form: AnyValue, parts: Iterable[Tensor]) -> AnyValue:
 
     Args:
         form: The value whose structure is used.
-        parts: The tensors to put in, as many as `form` has, in the order of `tensors(form)`.
+        parts: The tensors to put in, as many as `form` has, in the order of
+            `tensors(form)`.
 
     Returns:
         A tensor, a tuple or a mapping, as `form` is.
@@ -205,11 +225,19 @@ def arranged(value: Value, form: Value) -> Value:
     >>> list(arranged(x, {"b": torch.ones(1), "a": torch.ones(1)}))
     ['b', 'a']
     """
-    if isinstance(value, Mapping) and isinstance(form, Mapping) and value.keys() == form.keys():
+    if (
+        isinstance(value, Mapping)
+        and isinstance(form, Mapping)
+        and value.keys() == form.keys()
+    ):
         return {name: value[name] for name in form}
-    same = any(isinstance(value, kind) and isinstance(form, kind) for kind in (Tensor, tuple))
+    same = any(
+        isinstance(value, kind) and isinstance(form, kind) for kind in (Tensor, tuple)
+    )
     if not same or len(tensors(value)) != len(tensors(form)):
-        raise InputError(f"the model was cut with x of {kinds(form)}, got {kinds(value)}: cut anew")
+        raise InputError(
+            f"the model was cut with x of {kinds(form)}, got {kinds(value)}: cut anew"
+        )
     return value
 
 
@@ -219,7 +247,10 @@ def kinds(value: Value) -> str:
     >>> kinds({"ids": torch.zeros(2, 3)}), kinds(torch.zeros(2))
     ('{ids: float32 (2, 3)}', 'float32 (2,)')
     """
-    texts = [f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}" for t in tensors(value)]
+    texts = [
+        f"{str(t.dtype).removeprefix('torch.')} {tuple(t.shape)}"
+        for t in tensors(value)
+    ]
     if isinstance(value, Mapping):
         return f"{{{', '.join(map(': '.join, zip(value, texts, strict=True)))}}}"
     return f"({', '.join(texts)})" if isinstance(value, tuple) else texts[0]
@@ -251,7 +282,11 @@ def close(a: Tensor, b: Tensor) -> bool:
     Returns:
         Whether they are close.
     """
-    if a.shape != b.shape or not a.numel() or not (a.is_floating_point() or a.is_complex()):
+    if (
+        a.shape != b.shape
+        or not a.numel()
+        or not (a.is_floating_point() or a.is_complex())
+    ):
         return identical(a, b)
     scale = float(a.abs().nan_to_num().max())
     return torch.allclose(a, b, rtol=1e-3, atol=1e-5 + 1e-4 * scale, equal_nan=True)
@@ -275,7 +310,9 @@ def tensor_hash(tensors: Mapping[str, Tensor]) -> str:
         digest.update(f"{name!r} {tensor.dtype} {tuple(tensor.shape)};".encode())
         if tensor.layout is not torch.strided:
             nz = tensor.to_sparse_coo().coalesce()
-            tensor = torch.cat([p.flatten().view(torch.uint8) for p in (nz.indices(), nz.values())])
+            tensor = torch.cat(
+                [p.flatten().view(torch.uint8) for p in (nz.indices(), nz.values())]
+            )
         for piece in pieces(tensor) if tensor.ndim else [tensor]:
             digest.update(piece.contiguous().flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()

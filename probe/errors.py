@@ -15,9 +15,9 @@ _MANY, _FEW = 40, 12  # of more names than so many only so many are listed
 class InputError(ValueError):
     """A mistake that the user can correct.
 
-    The message names the value, the expectation and the remedy. The command line shows only the
-    message and exits with code 2. What it quotes of a user may be a megabyte, and is cut, or hold
-    control characters, and is made `printable`.
+    The message names the value, the expectation and the remedy. The command line shows
+    only the message and exits with code 2. What it quotes of a user may be a megabyte,
+    and is cut, or hold control characters, and is made `printable`.
     """
 
     def __init__(self, message: str) -> None:
@@ -43,7 +43,9 @@ class NotKept(InputError):
     """A frozen value that a tail needs but the cache lacks; the message says which."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"{what}, as the model takes a different path from the one that was cut")
+        super().__init__(
+            f"{what}, as the model takes a different path from the one that was cut"
+        )
 
 
 class Stopped(SystemExit):
@@ -113,8 +115,8 @@ def described(error: BaseException) -> str:
 def printable(text: str, kept: str = "") -> str:
     r"""Escape every character of a text that controls the terminal or is invisible.
 
-    A name or note from a file could otherwise move the cursor, recolor the screen or reverse the
-    direction of the text, and a lone surrogate cannot be written at all.
+    A name or note from a file could otherwise move the cursor, recolor the screen or
+    reverse the direction of the text, and a lone surrogate cannot be written at all.
 
     Args:
         text: The text.
@@ -128,7 +130,10 @@ def printable(text: str, kept: str = "") -> str:
 
 def lacks_memory(error: BaseException) -> bool:
     """Return whether Python or torch raised an error for lack of memory."""
-    return re.search("MemoryError|out of memory|allocate memory", described(error)) is not None
+    return (
+        re.search("MemoryError|out of memory|allocate memory", described(error))
+        is not None
+    )
 
 
 @contextmanager
@@ -159,5 +164,6 @@ def no_exit() -> Iterator[None]:
             raise
         where = extract_tb(error.__traceback__)[-1]
         raise InputError(
-            f"{where.filename}, line {where.lineno}, ends the process ({described(error)}): return"
+            f"{where.filename}, line {where.lineno}, ends the process "
+            f"({described(error)}): return"
         ) from error

@@ -9,7 +9,17 @@ import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
-from probe.batch import Rows, Value, check_value, gather, kinds, like, mapped, pieces, tensors
+from probe.batch import (
+    Rows,
+    Value,
+    check_value,
+    gather,
+    kinds,
+    like,
+    mapped,
+    pieces,
+    tensors,
+)
 from probe.errors import InputError
 from probe.memory import FileRows, free_memory
 from probe.reading.item_format import check_labels
@@ -45,8 +55,9 @@ class Examples(Labeled, Generic[X]):
     (3, 2)
 
     Args:
-        x: Inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a tuple of such
-            tensors, `model(*x)`, or a mapping of them by the names of arguments, `model(**x)`.
+        x: Inputs, batch first: a tensor (N, ...), passed to a model as `model(x)`, a
+            tuple of such tensors, `model(*x)`, or a mapping of them by the names of
+            arguments, `model(**x)`.
         y: Labels (N,) int64, class numbers from 0.
         task: Task numbers (N,) int64, from 0; None where the class determines the task.
 
@@ -59,17 +70,25 @@ class Examples(Labeled, Generic[X]):
 
     def __post_init__(self) -> None:
         check_value(self.x, "x")
-        if isinstance(self.x, Mapping) and not all(isinstance(key, str) for key in self.x):
-            raise InputError("the keys of x must be names of the model's arguments: use strings")
+        if isinstance(self.x, Mapping) and not all(
+            isinstance(key, str) for key in self.x
+        ):
+            raise InputError(
+                "the keys of x must be names of the model's arguments: use strings"
+            )
         check_labels(self.y)
         check_value(self.y, "y")
         if len(tensors(self.x)[0]) != len(self.y):
-            raise InputError(f"x and y differ in length: got x {kinds(self.x)}, y {kinds(self.y)}")
+            raise InputError(
+                f"x and y differ in length: got x {kinds(self.x)}, y {kinds(self.y)}"
+            )
         task = cast(Any, self.task)
         expected = kinds(self.y)
         got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
         if task is not None and (got != expected or task.device.type == "meta"):
-            raise InputError(f"`task` must be a tensor {expected}, got {got}: use torch.as_tensor")
+            raise InputError(
+                f"`task` must be a tensor {expected}, got {got}: use torch.as_tensor"
+            )
 
     def changed(self, **fields: Any) -> "AnyExamples":
         """Return the examples with some fields replaced, without checking that they fit."""
@@ -92,31 +111,35 @@ class Examples(Labeled, Generic[X]):
     ) -> "AnyExamples":
         """Read examples from a data set or loader of torch, Avalanche or Hugging Face.
 
-        Each item is a pair (x, y) of one example, or of a batch if it comes from a DataLoader: x as
-        in `Examples` (numpy arrays become tensors), y a whole number. Or it is a mapping with a
-        label, such as an item of a Hugging Face data set after `set_format("torch")`. Data are read
-        once, in order, and every tensor keeps its type, including uint8.
+        Each item is a pair (x, y) of one example, or of a batch if it comes from a
+        DataLoader: x as in `Examples` (numpy arrays become tensors), y a whole number.
+        Or it is a mapping with a label, such as an item of a Hugging Face data set
+        after `set_format("torch")`. Data are read once, in order, and every tensor
+        keeps its type, including uint8.
 
         Args:
             data: The source of the examples.
             limit: The number of examples to read at most, from 1; None = all.
             label: The label's name in a mapping; None = `label` or `labels`.
-            columns: The columns that x consists of, if items are mappings; None = all but the
-                label. If it is a single name as a string, x is that column and not a mapping.
-            item: The name of each part of an item that is no pair, such as ("x", "y", "task") or
-                ("index", "x", "y"); parts with names other than these three are left out.
-            budget: Bytes of memory for the examples; None = a third of the free memory. Data of
-                unknown length take up to twice their bytes while they are read.
-            scratch: A folder for memory-mapped files, for examples that do not fit into memory; the
-                files vanish with the process.
+            columns: The columns that x consists of, if items are mappings; None = all
+                but the label. If it is a single name as a string, x is that column and
+                not a mapping.
+            item: The name of each part of an item that is no pair, such as ("x", "y",
+                "task") or ("index", "x", "y"); parts with names other than these three
+                are left out.
+            budget: Bytes of memory for the examples; None = a third of the free memory.
+                Data of unknown length take up to twice their bytes while they are read.
+            scratch: A folder for memory-mapped files, for examples that do not fit into
+                memory; the files vanish with the process.
             progress: Whether to show a bar, on a terminal or in a notebook.
 
         Returns:
             The examples, in memory or in a mapped file.
 
         Raises:
-            InputError: The data raise an error, hold no examples, or have another form; examples
-                differ in shape or type, labels are not class numbers, or not all examples fit.
+            InputError: The data raise an error, hold no examples, or have another form;
+                examples differ in shape or type, labels are not class numbers, or not
+                all examples fit.
             NotWritten: The disk is full.
 
         >>> pairs = [(torch.zeros(8), 0), (torch.ones(8), 1)]
@@ -139,7 +162,9 @@ class Examples(Labeled, Generic[X]):
 
     def part(self, indices: Tensor) -> "Examples[X]":
         """Return the examples as `take` does; inputs in a mapped file stay there."""
-        x = mapped(self.x, lambda x: x.at(indices) if isinstance(x, FileRows) else x[indices])
+        x = mapped(
+            self.x, lambda x: x.at(indices) if isinstance(x, FileRows) else x[indices]
+        )
         return self._with_rows(x, indices)
 
     def _with_rows(self, x: Value, indices: Tensor) -> "Examples[X]":
@@ -160,12 +185,14 @@ class Examples(Labeled, Generic[X]):
     def to(self, device: torch.device) -> "Examples[X]":
         """Return the same examples on `device`, detached from any gradient.
 
-        Inputs that take more than an eighth of a GPU's free memory stay where they are, and batches
-        of them are copied to the GPU when they are used.
+        Inputs that take more than an eighth of a GPU's free memory stay where they are,
+        and batches of them are copied to the GPU when they are used.
         """
         y = self.y.to(device)
         x = mapped(self.x, lambda tensor: _moved(tensor.detach(), y.device))
-        return self.changed(x=x, y=y, task=None if self.task is None else self.task.to(device))
+        return self.changed(
+            x=x, y=y, task=None if self.task is None else self.task.to(device)
+        )
 
 
 AnyExamples = Examples[Any]
@@ -177,7 +204,9 @@ def _moved(tensor: Tensor, device: torch.device) -> Tensor:
     if tensor.device.type != "cpu" or device.type != "cuda":
         return tensor.on(device) if isinstance(tensor, FileRows) else tensor.to(device)
     if tensor.nbytes >= _LARGE and tensor.nbytes > free_memory(device) // 8:
-        return (tensor if isinstance(tensor, FileRows) else FileRows.of(tensor)).on(device)
+        return (tensor if isinstance(tensor, FileRows) else FileRows.of(tensor)).on(
+            device
+        )
     moved = torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
     for part, piece in zip(pieces(moved), pieces(tensor), strict=True):
         part.copy_(piece)
@@ -203,7 +232,10 @@ def _concatenated(parts: Sequence[Tensor]) -> Tensor:
 
 def _are_large(parts: Sequence[Tensor]) -> bool:
     """Return whether tensors on the CPU are too large to be copied."""
-    return all(x.device.type == "cpu" for x in parts) and sum(x.nbytes for x in parts) >= _LARGE
+    return (
+        all(x.device.type == "cpu" for x in parts)
+        and sum(x.nbytes for x in parts) >= _LARGE
+    )
 
 
 def check_examples(examples: AnyExamples, classes: Iterable[int], name: str) -> None:
@@ -215,7 +247,8 @@ def check_examples(examples: AnyExamples, classes: Iterable[int], name: str) -> 
         name: The name of the examples in messages.
 
     Raises:
-        InputError: There are no examples, one is not finite, or has a label not in `classes`.
+        InputError: There are no examples, one is not finite, or has a label not in
+            `classes`.
     """
     if not len(examples):
         raise InputError(f"{name} has no examples: give at least one")
@@ -229,10 +262,14 @@ def check_examples(examples: AnyExamples, classes: Iterable[int], name: str) -> 
                 f"{name} has NaN or Inf in example {int(odd[0])}: clean the data first"
             )
     if strange := sorted(set(examples.y.unique().tolist()) - set(classes)):
-        raise InputError(f"{name} has labels {strange}, which are in no task: add or remove them")
+        raise InputError(
+            f"{name} has labels {strange}, which are in no task: add or remove them"
+        )
 
 
-def match_inputs(train: AnyExamples, test: AnyExamples) -> tuple[AnyExamples, AnyExamples]:
+def match_inputs(
+    train: AnyExamples, test: AnyExamples
+) -> tuple[AnyExamples, AnyExamples]:
     """Bring the inputs of two sets of examples into the same order, if they have names.
 
     Args:
@@ -248,7 +285,11 @@ def match_inputs(train: AnyExamples, test: AnyExamples) -> tuple[AnyExamples, An
     mappings = isinstance(train.x, Mapping) and isinstance(test.x, Mapping)
     if mappings and train.x.keys() == test.x.keys():
         train = train.changed(x={name: train.x[name] for name in test.x})
-    of_train, of_test = (kinds(mapped(e.x, lambda tensor: tensor[:1][0])) for e in (train, test))
+    of_train, of_test = (
+        kinds(mapped(e.x, lambda tensor: tensor[:1][0])) for e in (train, test)
+    )
     if of_train != of_test:
-        raise InputError(f"an example of train is {of_train}, of test {of_test}: make them equal")
+        raise InputError(
+            f"an example of train is {of_train}, of test {of_test}: make them equal"
+        )
     return train, test

@@ -28,7 +28,8 @@ Item = TypeVar("Item")
 NamedSteps = Literal["ends", "spread", "all", "last", "affordable"]
 """`ends`: before any task and after all; `all`: after each as well; `last`: after all, no floor.
 
-`spread`: as `all` for up to ten tasks; after only ten of them if there are more, see `spread_over`.
+`spread`: as `all` for up to ten tasks; after only ten of them if there are more, see
+    `spread_over`.
 """
 
 _MARKS = "__forgetting_probe__"
@@ -50,7 +51,8 @@ class NetworkEntry(Entry):
     Attributes:
         features: The features to retrain downstream of, None = a suggested set.
         output: Key or index of the logits, see `probe.cut.model_call.ModelCall`.
-        call: Function that calls the network on a batch, see `probe.cut.model_call.ModelCall`.
+        call: Function that calls the network on a batch, see
+            `probe.cut.model_call.ModelCall`.
         draws: Whether build() draws fresh weights, in place of a recipe's rule.
     """
 
@@ -65,9 +67,10 @@ class NetworkEntry(Entry):
 class DataEntry(Entry):
     """A user's registered data set: load() returns (train, test).
 
-    Each of the two is an `Examples`, a pair (x, y), anything that `Examples.of` reads, or a list of
-    these with the data of each task. With `class_order`, class k is the label at position k of that
-    list, and other labels are left out; without it, labels are the classes.
+    Each of the two is an `Examples`, a pair (x, y), anything that `Examples.of` reads,
+    or a list of these with the data of each task. With `class_order`, class k is the
+    label at position k of that list, and other labels are left out; without it, labels
+    are the classes.
     """
 
     load: Callable[[], object]
@@ -94,9 +97,10 @@ class ReadoutEntry(Entry):
 
     Attributes:
         readout: The class of settings.
-        steps: The numbers of tasks learned after which it is measured unless a study says so.
-        task_aware: Whether it is fitted separately for each task, to the task's training examples,
-            and predicts only the task's classes.
+        steps: The numbers of tasks learned after which it is measured unless a study
+            says so.
+        task_aware: Whether it is fitted separately for each task, to the task's
+            training examples, and predicts only the task's classes.
     """
 
     readout: type[Any] = field(repr=False)
@@ -119,7 +123,8 @@ def network(
     Args:
         name: The name of the network in studies.
         features: The layers to retrain downstream of, None = a suggested set.
-        output: The key of the logits in the network's output, None = the output is the logits.
+        output: The key of the logits in the network's output, None = the output is the
+            logits.
         call: `call(network, x)` gives the output on a batch; None = `network(x)`.
 
     Returns:
@@ -132,7 +137,8 @@ def network(
     """
     chosen = None if features is None else tuple(features)
     return lambda build: mark(
-        build, NetworkEntry(name=name, build=build, features=chosen, output=output, call=call)
+        build,
+        NetworkEntry(name=name, build=build, features=chosen, output=output, call=call),
     )
 
 
@@ -165,13 +171,17 @@ def learner(name: str) -> Callable[[type[Class]], type[Class]]:
     """
 
     def decorate(cls: type[Class]) -> type[Class]:
-        _check_class(cls, f"@learner({name!r})", ("learn", "restore"), "a subclass of Learner")
+        _check_class(
+            cls, f"@learner({name!r})", ("learn", "restore"), "a subclass of Learner"
+        )
         return mark(cls, LearnerEntry(name=name, learner=cls))
 
     return decorate
 
 
-def _check_class(cls: object, decorator: str, methods: Sequence[str], expected: str) -> None:
+def _check_class(
+    cls: object, decorator: str, methods: Sequence[str], expected: str
+) -> None:
     """Raise InputError unless a decorator marks a class with these methods."""
     if not (isinstance(cls, type) and all(hasattr(cls, method) for method in methods)):
         got = getattr(cls, "__name__", type(cls).__name__)
@@ -198,16 +208,17 @@ def readout(
 
     Args:
         name: The name of the readout in studies and for `analyze`.
-        steps: The rule for the steps at which it is measured, unless a study has its own.
-        task_aware: Whether it is fitted for each task to the task's own training examples, and
-            predicts only the task's classes.
+        steps: The rule for the steps at which it is measured, unless a study has its
+            own.
+        task_aware: Whether it is fitted for each task to the task's own training
+            examples, and predicts only the task's classes.
 
     Returns:
         The decorator.
 
     Raises:
-        InputError: The class has no `predict`, it has a setting called `steps`, or the name is
-            invalid or reserved.
+        InputError: The class has no `predict`, it has a setting called `steps`, or the
+            name is invalid or reserved.
 
     >>> @readout("constant")
     ... class Constant:
@@ -220,19 +231,28 @@ def readout(
     """
     if steps not in get_args(NamedSteps):
         raise unknown("rule for steps", steps, get_args(NamedSteps))
-    # Names of results end with variants (`retrain@2`, `linear+bn`) and stand in names of files.
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", str(name)) or name.startswith(_RESERVED):
+    # Names of results end with variants (`retrain@2`, `linear+bn`) and stand in names
+    # of files.
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", str(name)) or name.startswith(
+        _RESERVED
+    ):
         raise InputError(
-            f"a readout's name must have only letters, digits, _ and -, and not begin with "
-            f"{' or '.join(_RESERVED)}, got {name!r}"
+            "a readout's name must have only letters, digits, _ and -, and not begin "
+            f"with {' or '.join(_RESERVED)}, got {name!r}"
         )
 
     def decorate(cls: type[Class]) -> type[Class]:
-        _check_class(cls, f"@readout({name!r})", ("predict",), "a class that has predict")
+        _check_class(
+            cls, f"@readout({name!r})", ("predict",), "a class that has predict"
+        )
         if "steps" in vars(cls).get("__annotations__", {}):
-            raise InputError(f"readout {name!r} has a setting steps, a reserved name: rename it")
+            raise InputError(
+                f"readout {name!r} has a setting steps, a reserved name: rename it"
+            )
         checked = configuration(cls)
-        entry = ReadoutEntry(name=name, readout=checked, steps=steps, task_aware=task_aware)
+        entry = ReadoutEntry(
+            name=name, readout=checked, steps=steps, task_aware=task_aware
+        )
         return mark(checked, entry)
 
     return decorate
@@ -274,9 +294,13 @@ def mark(what: Marked, entry: Entry) -> Marked:
     """
     name = entry.name
     if not callable(what):
-        raise InputError(f"{name!r} must mark a function or class, got {type(what).__name__}")
+        raise InputError(
+            f"{name!r} must mark a function or class, got {type(what).__name__}"
+        )
     if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > 80:
-        raise InputError(f"a name must be up to 80 letters, digits, _, : and -, got {name!r}")
+        raise InputError(
+            f"a name must be up to 80 letters, digits, _, : and -, got {name!r}"
+        )
     setattr(what, _MARKS, (*marks_of(what), entry))
     return what
 
@@ -306,4 +330,6 @@ def marked_in(names: Mapping[str, object], kind: type[Kind] = Entry) -> Iterator
         The marks.
     """
     values = list(names.values())
-    yield from {id(entry): entry for value in values for entry in marks_of(value, kind)}.values()
+    yield from {
+        id(entry): entry for value in values for entry in marks_of(value, kind)
+    }.values()

@@ -18,8 +18,8 @@ from probe.errors import InputError, NotWritten
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a path beside `path` to write to; after the block it replaces `path`.
 
-    A failure, or the end of the process, leaves `path` unchanged. Raises NotWritten if the file
-    cannot be written.
+    A failure, or the end of the process, leaves `path` unchanged. Raises NotWritten if
+    the file cannot be written.
     """
     partial = unfinished(path)
     try:
@@ -47,7 +47,8 @@ def unfinished(path: Path) -> Path:
 def sweep(folder: Path) -> None:
     """Remove unfinished files of killed processes; no other process may write to the folder now.
 
-    Only files named by `unfinished` are removed, as a user's file may have the same ending.
+    Only files named by `unfinished` are removed, as a user's file may have the same
+    ending.
     """
     for path in folder.glob(f"*.{'[0-9a-f]' * 8}{_UNFINISHED}"):
         discard(path)
@@ -95,15 +96,16 @@ def not_written(path: Path, error: OSError) -> NotWritten:
     if isinstance(error, FileNotFoundError):
         remedy = "was its folder moved or removed? Name the folder where it is now"
     return NotWritten(
-        f"cannot write {path} ({error.strerror or error}): {remedy}, and run the same command "
-        f"again; nothing that was finished is lost"
+        f"cannot write {path} ({error.strerror or error}): {remedy}, and run the same "
+        "command again; nothing that was finished is lost"
     )
 
 
 def check_unpacked(path: Path) -> None:
     """Raise InputError for a zip file, such as a .npz, that unpacks to far more than its size.
 
-    Files of other formats, and damaged ones, pass: their reader says what is wrong with them.
+    Files of other formats, and damaged ones, pass: their reader says what is wrong with
+    them.
     """
     if path.is_fifo():
         raise InputError(f"{path} is a pipe: give a file")
@@ -112,7 +114,9 @@ def check_unpacked(path: Path) -> None:
         size = sum(member.file_size for member in archive.infolist())
     # Deflate packs zeros a thousandfold.
     if size > 2**26 and size > 200 * path.stat().st_size:
-        raise InputError(f"{path} would unpack to {size} bytes: write it without compression")
+        raise InputError(
+            f"{path} would unpack to {size} bytes: write it without compression"
+        )
 
 
 def sha256(content: bytes | str) -> str:
@@ -132,7 +136,8 @@ def hashed(content: bytes) -> bytes:
 
 def unhashed(content: bytes) -> bytes:
     """Undo `hashed`; raises ValueError unless every byte is still the same."""
-    # The bytes themselves are hashed: to read and write the JSON again takes many times as long.
+    # The bytes themselves are hashed: to read and write the JSON again takes many times
+    # as long.
     body = content[:-_HASH_LENGTH] + b"}"
     if hashed(body) != content:
         raise ValueError("the content does not match its hash")

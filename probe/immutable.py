@@ -13,14 +13,17 @@ Class = TypeVar("Class")
 def immutable(cls: type[Class], /) -> type[Class]: ...
 @overload
 def immutable(*, eq: bool) -> Callable[[type[Class]], type[Class]]: ...
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(field,)
+)
 def immutable(cls: Any = None, *, eq: bool = True) -> Any:
     """Make a dataclass that is frozen, and made with keywords only.
 
     Args:
         cls: The class.
-        eq: Whether two objects are equal if their fields are. Objects with tensors, arrays or
-            tables, whose comparison gives no single answer, are equal only to themselves.
+        eq: Whether two objects are equal if their fields are. Objects with tensors,
+            arrays or tables, whose comparison gives no single answer, are equal only to
+            themselves.
 
     Returns:
         The dataclass, or the decorator that makes it.

@@ -1,9 +1,10 @@
 """Locks of folders: each is held by one process at a time and released by the kernel when it dies.
 
-The lock of a job keeps two processes from doing the same job. The lock of a run directory is held
-while tables are written, the lock of a recording by its recorder. Each is a `filelock.FileLock`, a
-lock of the kernel on an open file, so there is nothing to clean up after a killed process. The
-presence of the file means nothing; for a finished job it is removed.
+The lock of a job keeps two processes from doing the same job. The lock of a run
+directory is held while tables are written, the lock of a recording by its recorder.
+Each is a `filelock.FileLock`, a lock of the kernel on an open file, so there is nothing
+to clean up after a killed process. The presence of the file means nothing; for a
+finished job it is removed.
 
 On storage without working locks, jobs may be done twice; the results are still right.
 """
@@ -21,7 +22,8 @@ from probe.files import not_written, sweep
 LOCK = "lock"
 """The name of the file in a folder that is locked."""
 
-# Looking at a lock holds it for less than a millisecond: a lock that is soon free was not held.
+# Looking at a lock holds it for less than a millisecond: a lock that is soon free was
+# not held.
 _MOMENT = 0.05  # seconds
 _POLL = 0.005
 
@@ -36,7 +38,8 @@ def lock(folder: Path, *, wait: bool = False, process: bool = False) -> Iterator
 
     Args:
         folder: The folder, which must exist.
-        wait: Whether to wait for another process as long as it takes; otherwise Locked is raised.
+        wait: Whether to wait for another process as long as it takes; otherwise Locked
+            is raised.
         process: Whether all holders in this process share the lock.
 
     Raises:

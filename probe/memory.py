@@ -22,14 +22,19 @@ _ASSUMED = 4 * 10**9  # bytes of free memory, where the system does not say
 def free_memory(device: torch.device) -> int:
     """Return how many bytes can still be taken on a device.
 
-    On the CPU, this is the smaller of the memory that Linux calls available and the room left by
-    the control groups (version 1 and 2) around this process; page cache that can be reclaimed
-    counts as free. On a system that reports neither, 4 GB are assumed.
+    On the CPU, this is the smaller of the memory that Linux calls available and the
+    room left by the control groups (version 1 and 2) around this process; page cache
+    that can be reclaimed counts as free. On a system that reports neither, 4 GB are
+    assumed.
     """
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
     lines = _lines(Path("/proc/meminfo"))
-    available = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    available = [
+        int(line.split()[1]) * 1024
+        for line in lines
+        if line.startswith("MemAvailable:")
+    ]
     return min([*available, *group_room()], default=_ASSUMED)
 
 
@@ -45,7 +50,9 @@ def group_room(
     for line in _lines(groups):
         _, controllers, path = line.split(":", 2)
         if not controllers:
-            yield from _room(root, path, "memory.max", "memory.current", "inactive_file")
+            yield from _room(
+                root, path, "memory.max", "memory.current", "inactive_file"
+            )
         elif "memory" in controllers.split(","):
             yield from _room(
                 root / "memory",
@@ -56,11 +63,13 @@ def group_room(
             )
 
 
-def _room(root: Path, path: str, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
+def _room(
+    root: Path, path: str, limit: str, usage: str, reclaimable: str
+) -> Iterator[int]:
     """Yield the bytes left by a group and those above it, by the names of their files."""
     group = root / path.strip("/")
-    # Every group above limits too. Inside a container the path may be the host's: the root then is
-    # the container's own.
+    # Every group above limits too. Inside a container the path may be the host's: the
+    # root then is the container's own.
     for folder in (group, *group.parents):
         if folder.is_relative_to(root):
             for most in _lines(folder / limit):
@@ -90,7 +99,8 @@ def show_size(size: int) -> str:
     return f"{size / 1000**power:.1f} {'KMG'[power - 1]}B"
 
 
-# Rows read before their pages are let go: the kernel maps up to 2 MB of a file for each.
+# Rows read before their pages are let go: the kernel maps up to 2 MB of a file for
+# each.
 _PIECE = 32
 
 _TRIES = 1000  # at making a file in a folder that others remove when it is empty
@@ -99,9 +109,10 @@ _TRIES = 1000  # at making a file in a folder that others remove when it is empt
 class MappedRows:
     """A matrix in a nameless file: `rows` (N, D), all zeros at first.
 
-    The file has no name, so that it vanishes with the last process that has it mapped, however that
-    process ends. Its pages are page cache, which the kernel takes back when memory is short; but as
-    long as they are mapped they count as this process's. They are therefore released after use.
+    The file has no name, so that it vanishes with the last process that has it mapped,
+    however that process ends. Its pages are page cache, which the kernel takes back
+    when memory is short; but as long as they are mapped they count as this process's.
+    They are therefore released after use.
 
     Args:
         folder: The folder of the file, made if it does not exist.
@@ -118,7 +129,8 @@ class MappedRows:
         try:
             with _nameless(folder) as file:
                 os.truncate(file.fileno(), size)
-                # A disk that is full only when a page is written would kill the process.
+                # A disk that is full only when a page is written would kill the
+                # process.
                 if hasattr(os, "posix_fallocate"):
                     os.posix_fallocate(file.fileno(), 0, size)
                 self._map = mmap.mmap(file.fileno(), size)
@@ -132,7 +144,9 @@ class MappedRows:
     def index_select(self, dim: int, indices: Tensor) -> Tensor:
         """Return the rows (B, D) at `indices` (B,), in new memory, on the device of `indices`."""
         out = self.rows.new_empty((len(indices), self.rows.shape[1]))
-        for part, some in zip(out.split(_PIECE), indices.cpu().split(_PIECE), strict=True):
+        for part, some in zip(
+            out.split(_PIECE), indices.cpu().split(_PIECE), strict=True
+        ):
             torch.index_select(self.rows, 0, some, out=part)
             self.let_go()
         return out.to(indices.device)
@@ -153,7 +167,9 @@ def _nameless(folder: Path) -> IO[bytes]:
     return tempfile.TemporaryFile(dir=folder, prefix="values.")
 
 
-_ASKED = 2**17  # bytes of a file asked for together; of more, systems may read only the first
+_ASKED = (
+    2**17
+)  # bytes of a file asked for together; of more, systems may read only the first
 
 Array = np.ndarray[Any, Any]
 """An array of any type and shape."""
@@ -162,14 +178,15 @@ Array = np.ndarray[Any, Any]
 class FileRows(Tensor):
     """Rows (N, ...) of mapped files or of large tensors, read from the CPU when they are used.
 
-    A batch by `index_select` or a slice is read into new memory of the device. `at`, `split` and
-    `cat` return such rows again without reading any. Any other operation first reads all rows.
+    A batch by `index_select` or a slice is read into new memory of the device. `at`,
+    `split` and `cat` return such rows again without reading any. Any other operation
+    first reads all rows.
 
     Args:
-        sources: Arrays (n, ...) of real numbers without gaps in memory, which are read as float32;
-            or the bytes (n, bytes) of tensors.
-        places: The source of each row and its number there, (2, N) int64; None = all rows of the
-            first source.
+        sources: Arrays (n, ...) of real numbers without gaps in memory, which are read
+            as float32; or the bytes (n, bytes) of tensors.
+        places: The source of each row and its number there, (2, N) int64; None = all
+            rows of the first source.
         finite: Whether NaN and Inf are ruled out.
         form: An example of the rows (1, ...) if the sources are bytes.
         device: The device that batches are copied to, None = the CPU.
@@ -199,7 +216,9 @@ class FileRows(Tensor):
         dtype = torch.float32 if form is None else form.dtype
         size = (places.shape[1], *shape)
         device = device or torch.device("cpu")
-        rows: Self = Tensor._make_wrapper_subclass(cls, size, dtype=dtype, device=device)
+        rows: Self = Tensor._make_wrapper_subclass(
+            cls, size, dtype=dtype, device=device
+        )
         rows.sources = tuple(sources)
         rows.places = places
         rows.finite = finite
@@ -222,7 +241,9 @@ class FileRows(Tensor):
         """Return the same rows, unread, whose batches are copied to a device."""
         return type(self)(self.sources, self.places, self.finite, self.form, device)
 
-    def _like(self, sources: Sequence[Array], places: Tensor, form: Tensor | None) -> Self:
+    def _like(
+        self, sources: Sequence[Array], places: Tensor, form: Tensor | None
+    ) -> Self:
         return type(self)(sources, places, self.finite, form, self.device)
 
     def flat(self) -> Self:
@@ -240,7 +261,9 @@ class FileRows(Tensor):
 
     def _read(self, indices: Tensor | slice) -> Tensor:
         if self.form is not None and len(self.sources) == 1:
-            raw = torch.from_numpy(self.sources[0]).index_select(0, self.places[1, indices])
+            raw = torch.from_numpy(self.sources[0]).index_select(
+                0, self.places[1, indices]
+            )
             return raw.view(self.dtype).view(len(raw), *self.shape[1:])
         sources, numbers = self.places[:, indices].numpy()
         out = torch.empty((len(numbers), *self.shape[1:]), dtype=self.dtype)
@@ -258,18 +281,23 @@ class FileRows(Tensor):
         return out
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Carry out an operation of torch, with the function in `_BY_ROWS` if there is one."""
         result = _BY_ROWS[func](*args) if func in _BY_ROWS and not kwargs else None
         if result is not None:
             return result
-        args, kwargs = tree_map_only(FileRows, lambda x: x.read(slice(None)), (args, kwargs or {}))
+        args, kwargs = tree_map_only(
+            FileRows, lambda x: x.read(slice(None)), (args, kwargs or {})
+        )
         return func(*args, **kwargs)
 
 
 def _bytes(source: Array, numbers: Array) -> Array:
     """Return the bytes (n, bytes) of the rows of an array at `numbers` (n,)."""
-    # By bytes: numpy first copies the whole of an array that is not aligned as its type wants.
+    # By bytes: numpy first copies the whole of an array that is not aligned as its type
+    # wants.
     raw = source.reshape(len(source), -1).view(np.uint8)
     if isinstance(raw, np.memmap) and hasattr(mmap, "MADV_WILLNEED"):
         _ask_for(raw, numbers)
@@ -299,9 +327,14 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     as_rows = (lambda p: FileRows([p.contiguous().numpy()])) if plain else FileRows.of
     blocks = [p if isinstance(p, FileRows) else as_rows(p.cpu()) for p in parts]
     sources = {id(source): source for block in blocks for source in block.sources}
-    numbers = [b.places.new_tensor([[*sources].index(id(s)) for s in b.sources]) for b in blocks]
+    numbers = [
+        b.places.new_tensor([[*sources].index(id(s)) for s in b.sources])
+        for b in blocks
+    ]
     pairs = zip(numbers, blocks, strict=True)
-    places = torch.cat([torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1)
+    places = torch.cat(
+        [torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1
+    )
     return FileRows(
         [*sources.values()],
         places,
@@ -319,12 +352,15 @@ _BY_ROWS: dict[Any, Callable[..., Any]] = {
         None if dim else rows.read(slice(start, end, step))
     ),
     _aten.split.Tensor: lambda rows, size, dim=0: (
-        None if dim else [rows.at(slice(k, k + size)) for k in range(0, len(rows), size)]
+        None
+        if dim
+        else [rows.at(slice(k, k + size)) for k in range(0, len(rows), size)]
     ),
     _aten.cat.default: _joined,
     _aten.as_strided.default: lambda rows, size, stride, at=None: (
         rows.flat()
-        if [*size, *stride, at] == [len(rows), (D := rows.shape[1:].numel()), D, 1, None]
+        if [*size, *stride, at]
+        == [len(rows), (D := rows.shape[1:].numel()), D, 1, None]
         else None
     ),
 }

@@ -26,8 +26,14 @@ def check_model(model: object) -> None:
         InputError: The object is not a model.
     """
     if not isinstance(model, nn.Module):
-        got = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-        raise InputError(f"the model must be an instance of torch.nn.Module, got {got}: make one")
+        got = (
+            f"the class {model.__name__}"
+            if isinstance(model, type)
+            else type(model).__name__
+        )
+        raise InputError(
+            f"the model must be an instance of torch.nn.Module, got {got}: make one"
+        )
 
 
 def check_values(model: nn.Module) -> None:
@@ -41,7 +47,9 @@ def check_values(model: nn.Module) -> None:
     """
     for name, parameter in model.named_parameters():
         if is_lazy(parameter) or parameter.device.type == "meta":
-            raise InputError(f"{name!r} has no values: build it on the CPU, and run it on a batch")
+            raise InputError(
+                f"{name!r} has no values: build it on the CPU, and run it on a batch"
+            )
 
 
 def layer(model: nn.Module, name: str) -> nn.Module:
@@ -69,13 +77,14 @@ def tap(
 ) -> Iterator[None]:
     """Call a function each time one of the named layers has run within the block.
 
-    For a layer that runs twice, it is called twice. The hooks are removed after the block.
+    For a layer that runs twice, it is called twice. The hooks are removed after the
+    block.
 
     Args:
         model: The network.
         names: The dotted names of the layers.
-        receive: Function to call with the name and the output. The output is the live object, which
-            a later in-place operation overwrites: copy it to keep it.
+        receive: Function to call with the name and the output. The output is the live
+            object, which a later in-place operation overwrites: copy it to keep it.
 
     >>> import torch
     >>> model = nn.Sequential(nn.Flatten(), nn.ReLU())
@@ -85,7 +94,9 @@ def tap(
     """
     with ExitStack() as hooks:
         for name in names:
-            hook = partial(lambda name, module, inputs, output: receive(name, output), name)
+            hook = partial(
+                lambda name, module, inputs, output: receive(name, output), name
+            )
             hooks.enter_context(layer(model, name).register_forward_hook(hook))
         yield
 
@@ -111,8 +122,8 @@ def named_state(model: nn.Module) -> dict[str, Tensor]:
 def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Restore a model, in place, to the values that `named_state` returned.
 
-    Unlike `load_state_dict`, it also restores buffers that are not persistent and buffers whose
-    shape has changed.
+    Unlike `load_state_dict`, it also restores buffers that are not persistent and
+    buffers whose shape has changed.
 
     Args:
         model: The model.
@@ -128,7 +139,9 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     for name, tensor in named_state(model).items():
         value = state.get(name)
         # In place where possible: a replay knows a tensor by its identity.
-        if isinstance(tensor, nn.Parameter) or (value is not None and _is_alike(tensor, value)):
+        if isinstance(tensor, nn.Parameter) or (
+            value is not None and _is_alike(tensor, value)
+        ):
             tensor.copy_(state[name])
         else:
             owner, _, last = name.rpartition(".")
@@ -136,7 +149,11 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
 
 
 def _is_alike(one: Tensor, other: Tensor) -> bool:
-    return (one.shape, one.dtype, one.device) == (other.shape, other.dtype, other.device)
+    return (one.shape, one.dtype, one.device) == (
+        other.shape,
+        other.dtype,
+        other.device,
+    )
 
 
 def innermost(tensor: Tensor) -> Tensor:
@@ -178,7 +195,11 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
     for name, tensor in named_state(model).items():
         # Two parameters may be two objects on one piece of memory.
         values = values_in(tensor)
-        memory = values.untyped_storage()._cdata, int(values.storage_offset()), values.numel()
+        memory = (
+            values.untyped_storage()._cdata,
+            int(values.storage_offset()),
+            values.numel(),
+        )
         groups.setdefault(memory, []).append(name)
     return [tuple(group) for group in groups.values()]
 
@@ -186,14 +207,16 @@ def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
 def architecture(model: nn.Module) -> dict[str, object]:
     """Return the class of each module, the shape and type of each parameter and buffer, and ties.
 
-    Classes that are made anew with each network, as by `parametrizations.weight_norm` or within a
-    function, are compared by their code and the values that it uses.
+    Classes that are made anew with each network, as by `parametrizations.weight_norm`
+    or within a function, are compared by their code and the values that it uses.
 
     >>> architecture_difference(architecture(nn.Linear(2, 3)), architecture(nn.Linear(2, 4)))
     'bias'
     """
     model = unwrapped(model)
-    modules = {name or _ROOT: _code_of(module) for name, module in model.named_modules()}
+    modules = {
+        name or _ROOT: _code_of(module) for name, module in model.named_modules()
+    }
     # What is not saved may be made for the inputs' size, when the network first runs.
     unsaved = {
         f"{prefix}.{name}".lstrip(".")
@@ -219,10 +242,16 @@ def _code_of(module: nn.Module) -> object:
 def _content(value: object) -> object:
     if isinstance(value, FunctionType):
         return value.__code__
-    return value if isinstance(value, str | float | int | BuiltinFunctionType) else type(value)
+    return (
+        value
+        if isinstance(value, str | float | int | BuiltinFunctionType)
+        else type(value)
+    )
 
 
-def architecture_difference(before: Mapping[str, object], after: Mapping[str, object]) -> str:
+def architecture_difference(
+    before: Mapping[str, object], after: Mapping[str, object]
+) -> str:
     """Find the first name at which two architectures differ.
 
     Args:
@@ -239,8 +268,12 @@ def architecture_difference(before: Mapping[str, object], after: Mapping[str, ob
 def frozen_in(model: nn.Module) -> Iterator[str]:
     """Yield the names of frozen parameters, and of buffers of modules with no other parameters."""
     for name, module in model.named_modules(remove_duplicate=False):
-        parameters = dict(module.named_parameters(recurse=False, remove_duplicate=False))
-        frozen = [key for key, parameter in parameters.items() if not parameter.requires_grad]
+        parameters = dict(
+            module.named_parameters(recurse=False, remove_duplicate=False)
+        )
+        frozen = [
+            key for key, parameter in parameters.items() if not parameter.requires_grad
+        ]
         if parameters and len(frozen) == len(parameters):
             frozen += dict(module.named_buffers(recurse=False))
         yield from (f"{name}.{key}".removeprefix(".") for key in frozen)
@@ -248,7 +281,9 @@ def frozen_in(model: nn.Module) -> Iterator[str]:
 
 _TIES, _ROOT = "its ties", "its class"
 # By their names: to import them is slow, and some builds of torch lack them.
-_WRAPPERS = dict.fromkeys(("DataParallel", "DistributedDataParallel", "AveragedModel"), "module")
+_WRAPPERS = dict.fromkeys(
+    ("DataParallel", "DistributedDataParallel", "AveragedModel"), "module"
+)
 _WRAPPERS["OptimizedModule"] = "_orig_mod"
 
 
@@ -291,8 +326,9 @@ def mode(model: nn.Module, training: bool) -> Iterator[None]:
 def forget(model: nn.Module) -> None:
     """Make modules with their own `train` method drop the values that they cache in eval mode.
 
-    Some vision transformers compute attention biases once and keep them until `train()`, so that a
-    trace of a later pass would miss their computation. All modes are restored afterwards.
+    Some vision transformers compute attention biases once and keep them until
+    `train()`, so that a trace of a later pass would miss their computation. All modes
+    are restored afterwards.
     """
     for module in list(model.modules()):
         if type(module).train is not nn.Module.train and not module.training:
@@ -303,7 +339,8 @@ def forget(model: nn.Module) -> None:
 def copied(model: nn.Module) -> nn.Module:
     """Copy a model, including tensors that torch does not copy.
 
-    Such tensors are values kept from the last pass, or instances of a subclass without copies.
+    Such tensors are values kept from the last pass, or instances of a subclass without
+    copies.
     """
     memo = {}
     for module in model.modules():
@@ -349,7 +386,8 @@ def tensors_in(value: object) -> list[Tensor]:
     """
     if isinstance(value, Tensor):
         return [value]
-    # Called on the arguments of every call that is followed: no deeper search than models need.
+    # Called on the arguments of every call that is followed: no deeper search than
+    # models need.
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):

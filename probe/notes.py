@@ -29,20 +29,24 @@ def of_cut(facts: CutFacts) -> list[str]:
     notes = []
     if facts.slow:
         reason = _short(facts.slow)
-        notes.append(f"the whole model is run for it, which is slower but equally exact: {reason}")
+        notes.append(
+            "the whole model is run for it, which is slower but equally exact: "
+            f"{reason}"
+        )
     if not facts.trained and not facts.is_output:
         notes.append(
-            "nothing downstream of it is trained although it is not the output: its score is that "
-            "of the model as it is, not of a retrained one"
+            "nothing downstream of it is trained although it is not the output: its "
+            "score is that of the model as it is, not of a retrained one"
         )
     if facts.around:
         notes.append(
-            f"the code of the modules around it stays in eval mode while the rest is trained, as "
-            f"otherwise {_short(facts.around)}"
+            "the code of the modules around it stays in eval mode while the rest is "
+            f"trained, as otherwise {_short(facts.around)}"
         )
     if facts.random_downstream:
         notes.append(
-            "the model downstream of it is random in eval mode too: the score is that of one draw"
+            "the model downstream of it is random in eval mode too: the score is that "
+            "of one draw"
         )
     return notes
 
@@ -62,16 +66,16 @@ def of_outputs(logits: Tensor) -> list[str]:
     if logits.shape[1] < 2 or logits.min() < 0 or sums.abs().max() > 0.01:
         return []
     return [
-        "its outputs are probabilities: have it return logits, since training with cross-entropy "
-        "takes their softmax once more"
+        "its outputs are probabilities: have it return logits, since training with "
+        "cross-entropy takes their softmax once more"
     ]
 
 
 def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[str]:
     """Yield a note on each task whose recorded accuracy differs from the one measured now.
 
-    The difference must exceed what another device or batch size can explain. Predictions are only
-    compared if both are of the same tasks.
+    The difference must exceed what another device or batch size can explain.
+    Predictions are only compared if both are of the same tasks.
 
     Args:
         recorded: The predictions that were recorded.
@@ -81,14 +85,16 @@ def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[s
         The notes.
     """
     if recorded.tasks == again.tasks:
-        accuracies = zip(recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True)
+        accuracies = zip(
+            recorded.accuracies(), again.accuracies(), again.test_sizes(), strict=True
+        )
         for task, (before, now, size) in enumerate(accuracies, 1):
             # A single example on top, as a task may have few.
             if abs(now - before) > _ROUNDING + 1 / size:
                 yield (
                     f"{RECORDED} {task} is {before:.1%}, and {now:.1%} measured "
-                    f"again: the network is random in eval mode too, or the data, its code or its "
-                    f"call are not those of the recording"
+                    "again: the network is random in eval mode too, or the data, its "
+                    "code or its call are not those of the recording"
                 )
 
 
@@ -108,7 +114,8 @@ def of_unchanged(parameters: Mapping[str, Tensor], before: Tensor) -> list[str]:
         before: The result of `sums_of` before the training.
     """
     unmoved = torch.eq(before, sums_of(parameters.values())).all(1).tolist()
-    # A bias before batch norm has a gradient too small to move it, and is as good as trained.
+    # A bias before batch norm has a gradient too small to move it, and is as good as
+    # trained.
     names = [
         name
         for (name, value), same in zip(parameters.items(), unmoved, strict=True)
@@ -117,8 +124,8 @@ def of_unchanged(parameters: Mapping[str, Tensor], before: Tensor) -> list[str]:
     if not names:
         return []
     return [
-        f"its training left {listed(names)} as re-initialized: no gradient reaches them "
-        f"(no_grad, detach, or units that are never active)"
+        f"its training left {listed(names)} as re-initialized: no gradient reaches "
+        "them (no_grad, detach, or units that are never active)"
     ]
 
 
@@ -132,7 +139,11 @@ def of_predictions(predicted: Tensor, labels: Tensor) -> list[str]:
     Returns:
         The note, if there is one.
     """
-    if len(predicted) and bool((predicted == predicted[0]).all()) and len(labels.unique()) > 1:
+    if (
+        len(predicted)
+        and bool((predicted == predicted[0]).all())
+        and len(labels.unique()) > 1
+    ):
         return [constant(int(predicted[0]))]
     return []
 
@@ -162,12 +173,18 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
         notes.append(f"{_have(lacking)} no test examples, and no score")
     for number, (train, test) in enumerate(present, 1):
         if lacking := sorted(test & trained - train):
-            notes.append(f"{_have(lacking)} test examples in task {number}, but none to train on")
+            notes.append(
+                f"{_have(lacking)} test examples in task {number}, but none to train on"
+            )
     return notes
 
 
 def _have(classes: Sequence[int]) -> str:
-    return f"class {classes[0]} has" if len(classes) == 1 else f"classes {listed(classes)} have"
+    return (
+        f"class {classes[0]} has"
+        if len(classes) == 1
+        else f"classes {listed(classes)} have"
+    )
 
 
 def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
@@ -192,11 +209,16 @@ def note_sentences(notes: "pd.DataFrame") -> Iterator[str]:
     layouts = notes["note"].map(lambda note: bool(_LAYOUT.match(note))).astype(bool)
     for readout, rows in notes[layouts].groupby("readout", sort=False):
         by_layout = rows.groupby("note", sort=False)["feature"].unique().items()
-        parts = (f"{', '.join(at)} as {note.partition(' reads ')[2]}" for note, at in by_layout)
+        parts = (
+            f"{', '.join(at)} as {note.partition(' reads ')[2]}"
+            for note, at in by_layout
+        )
         yield f"{readout} reads {'; '.join(parts)}"
     notes = notes[~layouts]
     texts = notes["note"].map(without_decimals)
-    for (learner, readout, _), rows in notes.groupby(["learner", "readout", texts], sort=False):
+    for (learner, readout, _), rows in notes.groupby(
+        ["learner", "readout", texts], sort=False
+    ):
         features = listed(dict.fromkeys(filter(None, rows["feature"])))
         steps = sorted(set(rows["tasks_seen"]))
         runs = len(rows[["order", "seed"]].drop_duplicates())

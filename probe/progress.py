@@ -75,7 +75,9 @@ def _in_notebook(progress: Any) -> Callable[[], None]:
     from rich.console import Console
 
     def text() -> dict[str, str]:
-        console = Console(file=StringIO(), width=80, force_jupyter=False, color_system=None)
+        console = Console(
+            file=StringIO(), width=80, force_jupyter=False, color_system=None
+        )
         with console.capture() as drawn:
             console.print(progress.get_renderable())
         return {"text/plain": drawn.get().rstrip()}

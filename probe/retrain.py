@@ -36,7 +36,12 @@ from probe.seeding import (
 )
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, assign_tasks
-from probe.training.evaluation import SelectedOutputs, check_outputs, outputs_of, predict_each
+from probe.training.evaluation import (
+    SelectedOutputs,
+    check_outputs,
+    outputs_of,
+    predict_each,
+)
 from probe.training.fresh_weights import Fresh, check_fresh, no_rule_for, without_rule
 from probe.training.history import History, HistoryRecorder, notes_of
 from probe.training.loop import fit
@@ -46,7 +51,9 @@ from probe.values.allocation import Allocation, CacheSettings
 from probe.values.cache import plan_values, store_values
 
 SAMPLE = 8  # examples on which a cut is checked
-_Values = tuple[dict[str, Rows], dict[str, Rows]]  # of training and test examples, by feature
+_Values = tuple[
+    dict[str, Rows], dict[str, Rows]
+]  # of training and test examples, by feature
 _PAIR = 2  # examples that batch norm can be trained on
 
 
@@ -71,44 +78,53 @@ def partial_retrain(
     >>> result.features, result.task_f1.shape
     (('1', '2'), (2, 2))
 
-    For each feature: re-initialize every parameter that its value does not depend on, retrain
-    those on `train` with the rest fixed (batch-norm statistics too), and count the predictions on
-    `test`. If no parameter is left downstream of a feature, such as the model's output, the model
-    is evaluated as it is. The model itself is not changed.
+    For each feature: re-initialize every parameter that its value does not depend on,
+    retrain those on `train` with the rest fixed (batch-norm statistics too), and count
+    the predictions on `test`. If no parameter is left downstream of a feature, such as
+    the model's output, the model is evaluated as it is. The model itself is not
+    changed.
 
-    It departs from the paper in two ways, each of which a recipe can undo. Fresh weights are those
-    that the modules draw themselves, or of `Model(fresh=)`; `Recipe(init="murata")` draws the
-    paper's. And without a recipe it takes the larger of 5 epochs and 1,000 steps: the paper's 5
-    epochs of few examples rebuild too little to tell layers apart.
+    It departs from the paper in two ways, each of which a recipe can undo. Fresh
+    weights are those that the modules draw themselves, or of `Model(fresh=)`;
+    `Recipe(init="murata")` draws the paper's. And without a recipe it takes the larger
+    of 5 epochs and 1,000 steps: the paper's 5 epochs of few examples rebuild too little
+    to tell layers apart.
 
     Args:
-        model: Any nn.Module that maps x, one or more tensors (N, ...), to logits (N, K), or a
-            `Model`, which defines how to call any other module and make a new one.
-        features: Dotted module names, or the cuts of a model of this architecture by `cut_each`,
-            which already fix output, call and trainable.
-        train: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
-            DataLoader; or a list of these, one for each task; class labels 0..K-1.
+        model: Any nn.Module that maps x, one or more tensors (N, ...), to logits (N,
+            K), or a `Model`, which defines how to call any other module and make a new
+            one.
+        features: Dotted module names, or the cuts of a model of this architecture by
+            `cut_each`, which already fix output, call and trainable.
+        train: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a
+            Dataset or a DataLoader; or a list of these, one for each task; class labels
+            0..K-1.
         test: The test examples, in the same form as `train`.
-        tasks: The classes of each task in executed order, each class in exactly one. If a list or
-            `Examples` give the task of each example: the executed order of the task numbers, None =
-            ascending.
-        recipe: The recipe of the retraining, None = the defaults, with at least 1,000 steps.
+        tasks: The classes of each task in executed order, each class in exactly one. If
+            a list or `Examples` give the task of each example: the executed order of
+            the task numbers, None = ascending.
+        recipe: The recipe of the retraining, None = the defaults, with at least 1,000
+            steps.
         seed: The seed of fresh weights and batches.
-        cache: The storage of the features' values (see `cache_plan`), None = the defaults.
+        cache: The storage of the features' values (see `cache_plan`), None = the
+            defaults.
 
     Returns:
         The confusion counts of each feature, by task.
 
     Raises:
-        InputError: Before anything is trained, for an unknown feature, labels, tasks or classes
-            that do not fit, NaN or Inf, inputs that the model does not take, a tail without a
-            gradient, and, before any cut is made, parameters that no rule re-initializes.
+        InputError: Before anything is trained, for an unknown feature, labels, tasks or
+            classes that do not fit, NaN or Inf, inputs that the model does not take, a
+            tail without a gradient, and, before any cut is made, parameters that no
+            rule re-initializes.
     """
     called = Model.coerce(model)
     check_model(called.network)
     check_values(called.network)
     if called.orders is not None:
-        raise InputError("orders= is for analyze: give tasks in executed order without it")
+        raise InputError(
+            "orders= is for analyze: give tasks in executed order without it"
+        )
     examples = assign_tasks({"train": train, "test": test}, tasks, called.classes)
     called, data = make_task_aware(called, examples, lambda: called.network)
     splits = data.splits["train"], data.splits["test"]
@@ -118,7 +134,9 @@ def partial_retrain(
     retrainings = retrain_each(called, features, *splits, data.n_classes, how)
     _check_batches(called, splits[1])
     results = list(retrainings)
-    labels = [[half.y[half.task == k] for k in range(len(data.classes))] for half in splits]
+    labels = [
+        [half.y[half.task == k] for k in range(len(data.classes))] for half in splits
+    ]
     class_notes = notes.of_classes(zip(*labels, strict=True), data.n_classes)
     return PartialRetraining(
         tasks=data.classes,
@@ -140,8 +158,9 @@ def retrain_each(
 ) -> Iterator[Retrained]:
     """Yield each feature with the predictions of its partially retrained model, once it is done.
 
-    All cuts are made and checked before the first training; one pass over the data computes the
-    values of every feature that is cached. `partial_retrain` checks the inputs and counts.
+    All cuts are made and checked before the first training; one pass over the data
+    computes the values of every feature that is cached. `partial_retrain` checks the
+    inputs and counts.
 
     Args:
         model: The model.
@@ -167,7 +186,9 @@ def retrain_each(
     if isinstance(features, Cuts):
         cuts: Sequence[Cut] = features.each
     else:
-        cuts = find_each(called.network, features, sample, called.model_call, called.trainable)
+        cuts = find_each(
+            called.network, features, sample, called.model_call, called.trainable
+        )
     facts = [cut.facts for cut in cuts]
     refuse_what_no_rule_writes(unwrapped(called.network), facts, fresh)
     outputs = outputs_of(classes, _logits_shape(facts[0]), called.classes)
@@ -177,7 +198,9 @@ def retrain_each(
     else:
         planned = cut_found(cuts)
     for cut in planned.each:
-        _refuse_untrainable(cut, first(sample, min(len(train), how.recipe.batch_size, _PAIR)))
+        _refuse_untrainable(
+            cut, first(sample, min(len(train), how.recipe.batch_size, _PAIR))
+        )
     protocol = Protocol(
         train=train,
         test=test,
@@ -197,8 +220,8 @@ class Retrained:
     Attributes:
         feature: Name of the feature.
         predicted: Predicted classes (N,), in the order of the test data.
-        at_half: The same after half of the epochs, None if nothing was left to train, or if there
-            was a single epoch.
+        at_half: The same after half of the epochs, None if nothing was left to train,
+            or if there was a single epoch.
         history: History of the training, None if nothing was left to train.
         multiple: Multiple of the recipe's epochs, see `RetrainSettings`.
         notes: Notes on this feature.
@@ -237,8 +260,8 @@ class Protocol:
     def retrain(self, cuts: Sequence[Cut]) -> Iterator[Retrained]:
         """Retrain and test each tail; if a batch takes another path, run the whole model.
 
-        For example, a model may skip a mask that masks nothing; the values that it then computes
-        are not those at which it was cut.
+        For example, a model may skip a mask that masks nothing; the values that it then
+        computes are not those at which it was cut.
         """
         cuts = [cut.again(self.train.x) for cut in cuts]
         try:
@@ -257,7 +280,9 @@ class Protocol:
             return cut.again(self.train.x, str(error), whole=True)
         return cut
 
-    def _retrain_or_cut_again(self, cut: Cut, values: _Values | None = None) -> list[Retrained]:
+    def _retrain_or_cut_again(
+        self, cut: Cut, values: _Values | None = None
+    ) -> list[Retrained]:
         """Retrain one tail; if a batch takes a path outside the cut, cut and train again."""
         try:
             return self._retrain(cut, values or self._fill([cut]))
@@ -268,7 +293,8 @@ class Protocol:
     def _fill(self, cuts: Sequence[Cut]) -> _Values:
         plan = plan_values(cuts, (len(self.train), len(self.test)), self.cache)
         size = self.how.recipe.batch_size
-        # At the output there is nothing to train: no values of training examples are needed.
+        # At the output there is nothing to train: no values of training examples are
+        # needed.
         trained = [cut for cut in cuts if cut.facts.trained]
         with explained(self.train.x):
             train = store_values(trained, plan, self.train.x, self.cache, size)
@@ -282,7 +308,11 @@ class Protocol:
         """
         how, split, facts = self.how, cut.split(), cut.facts
         name, cut_notes = facts.name, notes.of_cut(facts)
-        tail = split.tail if self.outputs is None else SelectedOutputs(split.tail, self.outputs)
+        tail = (
+            split.tail
+            if self.outputs is None
+            else SelectedOutputs(split.tail, self.outputs)
+        )
         test = Labeled(values[1].pop(name), self.test.y)
 
         def tested() -> Tensor:
@@ -292,7 +322,10 @@ class Protocol:
                 return predict_each(tail, test, self.classes, {"": None})[0][""]
 
         def retrained(
-            multiple: int, predicted: Tensor, history: History | None, at_half: Tensor | None
+            multiple: int,
+            predicted: Tensor,
+            history: History | None,
+            at_half: Tensor | None,
         ) -> Retrained:
             return Retrained(
                 feature=name,
@@ -308,15 +341,21 @@ class Protocol:
             )
 
         if not facts.trained:
-            return [retrained(multiple, tested(), None, None) for multiple in how.multiples]
+            return [
+                retrained(multiple, tested(), None, None) for multiple in how.multiples
+            ]
         split.reinitialize(self.fresh, stream(how.seed, "tail", name))
         parameters = {n: x for n, x in split.fresh_values.items() if n in facts.trained}
         before = notes.sums_of(parameters.values())
         recipes = {multiple: how.recipe.times(multiple) for multiple in how.multiples}
-        budgets = {m: recipe.epochs_on(len(self.train)) for m, recipe in recipes.items()}
+        budgets = {
+            m: recipe.epochs_on(len(self.train)) for m, recipe in recipes.items()
+        }
         # With early stopping, nobody knows beforehand what half is.
         half = 0 if how.recipe.patience else 1 / 2
-        *earlier, last = sorted({n for e in budgets.values() for n in (int(half * e), e)} - {0})
+        *earlier, last = sorted(
+            {n for e in budgets.values() for n in (int(half * e), e)} - {0}
+        )
         recorder = HistoryRecorder(earlier)
         with located(f"retraining from {name!r}"), explained(self.train.x):
             fit(
@@ -377,10 +416,14 @@ def cache_plan(
         InputError: A feature is unknown, or no cut is possible there.
     """
     settings = (cache or CacheSettings()).settled(tensors(sample)[0].device)
-    return plan_values(cut_each(model, features, sample, output, call).each, sizes, settings)
+    return plan_values(
+        cut_each(model, features, sample, output, call).each, sizes, settings
+    )
 
 
-def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh) -> None:
+def refuse_what_no_rule_writes(
+    model: nn.Module, cuts: Iterable[CutFacts], fresh: Fresh
+) -> None:
     """Check that a rule can give fresh values downstream of every feature.
 
     Args:
@@ -392,7 +435,8 @@ def refuse_what_no_rule_writes(model: nn.Module, cuts: Iterable[CutFacts], fresh
         InputError: A rule cannot write some parameter.
     """
     if isinstance(fresh, str):
-        # Parameters that all features need stay as they are, and those that nothing reads may.
+        # Parameters that all features need stay as they are, and those that nothing
+        # reads may.
         trained = frozenset[str]().union(*(cut.trained for cut in cuts))
         if refused := [name for name in without_rule(model, fresh) if name in trained]:
             raise no_rule_for(refused)
@@ -416,8 +460,14 @@ def _arranged(examples: AnyExamples, cuts: Cuts, called: Model) -> AnyExamples:
 
     Cuts identify values by the positions of the inputs that they are computed from.
     """
-    if called.output is not None or called.call is not None or called.trainable != "tail":
-        raise InputError("cuts fix the model's call: give output, call and trainable to cut_each")
+    if (
+        called.output is not None
+        or called.call is not None
+        or called.trainable != "tail"
+    ):
+        raise InputError(
+            "cuts fix the model's call: give output, call and trainable to cut_each"
+        )
     return examples.changed(x=arranged(examples.x, cuts.each[0].facts.inputs))
 
 
@@ -426,7 +476,9 @@ def _logits_shape(facts: CutFacts) -> tuple[int, ...]:
     shape = facts.logits_shape
     examples = facts.examples
     if shape[:1] != (examples,):
-        raise InputError(f"{examples} examples have an output {shape}, not (B, K): pass call=")
+        raise InputError(
+            f"{examples} examples have an output {shape}, not (B, K): pass call="
+        )
     return shape
 
 
@@ -448,10 +500,12 @@ def _refuse_untrainable(cut: Cut, few: Value) -> None:
         if len(tensors(few)[0]) > 1:
             return  # the training itself tells an error on a usual batch
         raise InputError(
-            f"{name!r} cannot be retrained on one example ({described(error)}): raise batch_size"
+            f"{name!r} cannot be retrained on one example ({described(error)}): raise "
+            "batch_size"
         ) from error
     if not logits.requires_grad:
         raise InputError(
-            f"no gradient flows through the model downstream of {name!r} (no_grad, detach, or a "
-            f"checkpoint with use_reentrant=True): remove that, or leave this feature out"
+            f"no gradient flows through the model downstream of {name!r} (no_grad, "
+            "detach, or a checkpoint with use_reentrant=True): remove that, or leave "
+            "this feature out"
         )

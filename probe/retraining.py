@@ -32,10 +32,11 @@ class RetrainSettings:
     Attributes:
         recipe: The recipe of the training.
         seed: The seed of fresh weights and batches.
-        cache: The storage of the features' values (see `cache_plan`); None = the defaults.
-        multiples: Multiples of the recipe's epochs, ascending. A single training, as long as the
-            largest multiple, is tested after each. Several multiples need a learning rate that does
-            not depend on the length of the training.
+        cache: The storage of the features' values (see `cache_plan`); None = the
+            defaults.
+        multiples: Multiples of the recipe's epochs, ascending. A single training, as
+            long as the largest multiple, is tested after each. Several multiples need a
+            learning rate that does not depend on the length of the training.
     """
 
     recipe: Recipe = field(default_factory=Recipe)
@@ -47,7 +48,9 @@ class RetrainSettings:
         for name, kind in (("recipe", Recipe), ("cache", CacheSettings | None)):
             if not isinstance(value := getattr(self, name), kind):
                 what = getattr(kind, "__name__", "CacheSettings")
-                raise InputError(f"{name} must be {what}(...), got {type(value).__name__}")
+                raise InputError(
+                    f"{name} must be {what}(...), got {type(value).__name__}"
+                )
         check_multiples(self.multiples, self.recipe)
 
 
@@ -59,20 +62,21 @@ def check_multiples(multiples: Sequence[int], recipe: Recipe) -> None:
         recipe: The recipe.
 
     Raises:
-        InputError: The multiples are invalid, or the learning rate or early stopping depends on the
-            length.
+        InputError: The multiples are invalid, or the learning rate or early stopping
+            depends on the length.
     """
     positive = all(type(multiple) is int and multiple > 0 for multiple in multiples)
     if not multiples or not positive or sorted(set(multiples)) != list(multiples):
         raise InputError(
-            f"the budget must be multiples of the recipe's epochs, ascending, such as 1, 2, 4; "
-            f"got {', '.join(map(str, multiples)) or 'none'}"
+            "the budget must be multiples of the recipe's epochs, ascending, such as "
+            f"1, 2, 4; got {', '.join(map(str, multiples)) or 'none'}"
         )
     by_length = recipe.schedule != "constant" or recipe.warmup or recipe.patience
     if len(multiples) > 1 and by_length:
         raise InputError(
-            "several budgets are measured in one training, but a schedule, warm-up or early "
-            "stopping depends on its length: leave them out, or give a single budget"
+            "several budgets are measured in one training, but a schedule, warm-up or "
+            "early stopping depends on its length: leave them out, or give a single "
+            "budget"
         )
 
 
@@ -108,7 +112,10 @@ class PartialRetraining(ResultBase):
     @property
     def counts(self) -> dict[str, Counts]:
         """The counts (K, K) of each feature, over all test examples."""
-        return {feature: predictions.counts for feature, predictions in self.measured.items()}
+        return {
+            feature: predictions.counts
+            for feature, predictions in self.measured.items()
+        }
 
     @property
     def pra(self) -> dict[str, float]:
@@ -119,7 +126,8 @@ class PartialRetraining(ResultBase):
     def task_f1(self) -> Floats:
         """Micro-F1 (L, T) of each feature's M_i on each task, in executed order; in [0, 1].
 
-        If tasks share classes, only the task's own test examples count, see `TaskPredictions.f1`.
+        If tasks share classes, only the task's own test examples count, see
+        `TaskPredictions.f1`.
         """
         return np.array([predictions.f1() for predictions in self.measured.values()])
 
@@ -127,17 +135,24 @@ class PartialRetraining(ResultBase):
         """Return all measurements, a row for each, as in measurements.csv."""
         from probe.tables.table_file import new_table
 
-        return new_table("measurements", _rows(self.measured, self.outputs, self.seed, self.head))
+        return new_table(
+            "measurements", _rows(self.measured, self.outputs, self.seed, self.head)
+        )
 
     def sheets(self) -> list[Sheet]:
         """Return the result as one table of text."""
         tasks = (f"task {place}" for place in range(1, len(self.tasks) + 1))
-        scores = zip(self.features, self.pra.values(), self.task_f1.tolist(), strict=True)
+        scores = zip(
+            self.features, self.pra.values(), self.task_f1.tolist(), strict=True
+        )
         return [
             Sheet(
                 title="Partial Retrain Accuracy, and F1 of each task",
                 columns=("feature", "PRA", *tasks),
-                lines=[(name, *(f"{x:.4f}" for x in (score, *f1))) for name, score, f1 in scores],
+                lines=[
+                    (name, *(f"{x:.4f}" for x in (score, *f1)))
+                    for name, score, f1 in scores
+                ],
             )
         ]
 
@@ -151,7 +166,9 @@ class PartialRetraining(ResultBase):
 
     def saved(self) -> Saved:
         """Return the contents of a folder that saves the result."""
-        record = {name: value for name, value in vars(self).items() if name != "measured"}
+        record = {
+            name: value for name, value in vars(self).items() if name != "measured"
+        }
         first = next(iter(self.measured.values()))
         return Saved(
             kind=self.KIND,
@@ -170,8 +187,12 @@ class PartialRetraining(ResultBase):
         tasks = record["tasks"] = tuple(map(tuple, record["tasks"]))
         arrays = saved.arrays
         measured = {
-            feature: TaskPredictions.of(arrays["labels"], row, arrays["positions"], tasks)
-            for feature, row in zip(record.pop("features"), arrays["predicted"], strict=True)
+            feature: TaskPredictions.of(
+                arrays["labels"], row, arrays["positions"], tasks
+            )
+            for feature, row in zip(
+                record.pop("features"), arrays["predicted"], strict=True
+            )
         }
         record |= {name: tuple(record[name]) for name in ("notes", "outputs")}
         return cls(**record, measured=measured)
@@ -181,18 +202,23 @@ class PartialRetraining(ResultBase):
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def __repr__(self) -> str:
-        scores = ", ".join(f"{feature} {score:.4f}" for feature, score in self.pra.items())
+        scores = ", ".join(
+            f"{feature} {score:.4f}" for feature, score in self.pra.items()
+        )
         many = f"{len(self.tasks)} task{'' if len(self.tasks) == 1 else 's'}"
         return f"PartialRetraining of {many}, seed {self.seed}: PRA {scores}"
 
 
 def _rows(
-    measured: Mapping[str, TaskPredictions], outputs: Sequence[str], seed: int, head: str
+    measured: Mapping[str, TaskPredictions],
+    outputs: Sequence[str],
+    seed: int,
+    head: str,
 ) -> Iterator[Row]:
     """Yield the cells of R, then PRA, accuracies and F1 of each feature, all after the last task.
 
-    measured: the predictions of each feature, by depth, tasks in executed order; outputs: the
-    features that are the network's output, whose accuracies are R.
+    measured: the predictions of each feature, by depth, tasks in executed order;
+    outputs: the features that are the network's output, whose accuracies are R.
     """
     tasks = next(iter(measured.values())).tasks
     row = partial[dict[str, Any]](
@@ -211,9 +237,13 @@ def _rows(
             yield cell(metric=metric, task_position=position, task=task, value=value)
 
     for name in outputs[:1]:
-        yield from by_task(partial(row, head=head), "accuracy", measured[name].accuracies())
+        yield from by_task(
+            partial(row, head=head), "accuracy", measured[name].accuracies()
+        )
     for depth, (name, predictions) in enumerate(measured.items(), 1):
-        of = partial(row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN)
+        of = partial(
+            row, feature=name, depth=depth, readout="" if name in outputs else RETRAIN
+        )
         yield of(metric="pra", value=pra(predictions.counts))
         if name not in outputs:
             yield from by_task(of, "accuracy", predictions.accuracies())

@@ -1,8 +1,9 @@
 """Explicit randomness: a separate stream for every use, from a seed and a purpose.
 
-Global generators are only used inside the `with` blocks below, which restore their state, so that a
-run resumed from a checkpoint draws the same numbers as an uninterrupted one. They belong to the
-process: of its threads, one at a time is inside these blocks.
+Global generators are only used inside the `with` blocks below, which restore their
+state, so that a run resumed from a checkpoint draws the same numbers as an
+uninterrupted one. They belong to the process: of its threads, one at a time is inside
+these blocks.
 """
 
 import hashlib
@@ -30,8 +31,8 @@ os.register_at_fork(after_in_child=PROCESS._at_fork_reinit)  # type: ignore[attr
 
 
 _OTHER_DREW = (
-    "another thread draws from torch's global generator, and both get wrong numbers: run one after "
-    "the other, or in another process"
+    "another thread draws from torch's global generator, and both get wrong numbers: "
+    "run one after the other, or in another process"
 )
 
 
@@ -44,7 +45,8 @@ def stream(seed: int, *purpose: str | int) -> torch.Generator:
     ...     torch.randint(9, (), generator=stream(0, "tail", "conv1")))
     True
     """
-    # repr tells ("a", 1) from ("a1",) and from ("a", "1"); 63 bits, as torch's seeds are signed.
+    # repr tells ("a", 1) from ("a1",) and from ("a", "1"); 63 bits, as torch's seeds
+    # are signed.
     digest = hashlib.blake2b(repr((seed, *purpose)).encode(), digest_size=8).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest, "big") >> 1)
 
@@ -57,9 +59,10 @@ def permutation(n: int, generator: torch.Generator) -> torch.Tensor:
 def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Let the threads of a process call all functions with this decorator one after the other.
 
-    Generators, the number of torch's threads and its flags of precision belong to the process.
-    What the user's code draws or sets there is restored, see `python_generators`. A warning says if
-    another thread drew numbers of torch's, as it then drew some that were meant for these.
+    Generators, the number of torch's threads and its flags of precision belong to the
+    process. What the user's code draws or sets there is restored, see
+    `python_generators`. A warning says if another thread drew numbers of torch's, as it
+    then drew some that were meant for these.
     """
 
     @wraps(function)
@@ -67,7 +70,9 @@ def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
         with python_generators():
             before = torch.get_rng_state()
             result = function(*args, **kwargs)
-        if threading.active_count() > 1 and not torch.equal(before, torch.get_rng_state()):
+        if threading.active_count() > 1 and not torch.equal(
+            before, torch.get_rng_state()
+        ):
             warnings.warn(_OTHER_DREW, stacklevel=2)
         return result
 
@@ -78,7 +83,8 @@ def one_at_a_time(function: Callable[_P, _T]) -> Callable[_P, _T]:
 def no_other_draws() -> Iterator[None]:
     """Check that no other thread draws from torch's global generator within the block.
 
-    Nothing in the block may draw. A training in another thread is noticed after some steps.
+    Nothing in the block may draw. A training in another thread is noticed after some
+    steps.
 
     Raises:
         InputError: Another thread has drawn numbers.
@@ -95,13 +101,14 @@ def no_other_draws() -> Iterator[None]:
 def global_stream(generator: torch.Generator) -> Iterator[None]:
     """Seed torch's global generators from `generator` within the block.
 
-    Dropout and `reset_parameters` of modules draw from the global state, which is restored
-    afterwards, also after a failure.
+    Dropout and `reset_parameters` of modules draw from the global state, which is
+    restored afterwards, also after a failure.
     """
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     seed = int(torch.randint(2**62, (), generator=generator, device="cpu"))
     with PROCESS, torch.random.fork_rng(devices=devices):
-        # Not torch.manual_seed: where no GPU is in use yet it would seed those of later.
+        # Not torch.manual_seed: where no GPU is in use yet it would seed those of
+        # later.
         torch.default_generator.manual_seed(seed)
         if devices:
             torch.cuda.manual_seed_all(seed)
@@ -126,8 +133,8 @@ def python_generators() -> Iterator[None]:
 def every_global_stream(generator: torch.Generator) -> Iterator[None]:
     """Seed the global generators of torch, `random` and numpy within the block.
 
-    A model may draw its masks from any of them. Torch's generators draw the same numbers as within
-    `global_stream`.
+    A model may draw its masks from any of them. Torch's generators draw the same
+    numbers as within `global_stream`.
     """
     with python_generators(), global_stream(generator):
         seed = torch.initial_seed()
@@ -142,7 +149,9 @@ def python_draws() -> Callable[[], bool]:
     def states() -> object:
         state = np.random.get_state(legacy=False)  # noqa: NPY002
         values = [*state.pop("state").values(), *state.values()]
-        return random.getstate(), [x.tobytes() if isinstance(x, np.ndarray) else x for x in values]
+        return random.getstate(), [
+            x.tobytes() if isinstance(x, np.ndarray) else x for x in values
+        ]
 
     before = states()
     return lambda: states() != before

@@ -1,9 +1,10 @@
 """Hashes of the user's code, in which comments, docstrings and layout do not count.
 
-The user's code is every module that one of the user's files needs, however it is imported, and that
-belongs neither to Python nor to an installed distribution; the versions of imported distributions
-count. An editable installation is the user's code. Functions marked `probe.metric` are left out
-unless something else calls them: they change tables, but no network.
+The user's code is every module that one of the user's files needs, however it is
+imported, and that belongs neither to Python nor to an installed distribution; the
+versions of imported distributions count. An editable installation is the user's code.
+Functions marked `probe.metric` are left out unless something else calls them: they
+change tables, but no network.
 """
 
 import ast
@@ -29,7 +30,9 @@ Source = ast.AST | bytes | str
 
 _PYTHON = Path(os.__file__).parent
 # RESULTS_VERSION stands for these.
-_ROOMS = tuple(Path(__file__).parents[1] / room for room in ("probe", "scenarios", "figures"))
+_ROOMS = tuple(
+    Path(__file__).parents[1] / room for room in ("probe", "scenarios", "figures")
+)
 # By type: an object of another may answer any name.
 _WRAPPERS = (MethodType, partial, staticmethod, classmethod, _lru_cache_wrapper)
 _WRAPPED = ("__func__", "__self__", "func", "__wrapped__")
@@ -41,26 +44,34 @@ def hash_of(entry: Entry, module: ModuleType | None = None) -> str:
 
     Args:
         entry: The registered object.
-        module: The module that the user named, which need not be where the object is defined.
+        module: The module that the user named, which need not be where the object is
+            defined.
 
     Returns:
-        The hash; "" for data, which are identified by their examples, and for metrics, which change
-        tables only.
+        The hash; "" for data, which are identified by their examples, and for metrics,
+        which change tables only.
     """
     if isinstance(entry, DataEntry | MetricEntry):
         return ""
     objects = (getattr(entry, name, None) for name in ("build", "learner", "readout"))
     parts: list[object] = [source_hash(module, *objects)]
-    if isinstance(entry, NetworkEntry) and (entry.output is not None or entry.call is not None):
+    if isinstance(entry, NetworkEntry) and (
+        entry.output is not None or entry.call is not None
+    ):
         # The same weights give other logits.
-        parts += [entry.output, getattr(entry.call, "__qualname__", ""), source_hash(entry.call)]
+        parts += [
+            entry.output,
+            getattr(entry.call, "__qualname__", ""),
+            source_hash(entry.call),
+        ]
     return digest(parts)
 
 
 def source_hash(*things: object) -> str:
     """Return one hash of the user's code that modules, classes and functions need; None is skipped.
 
-    In a script or notebook, only the function or class and the names that it uses there count.
+    In a script or notebook, only the function or class and the names that it uses there
+    count.
     """
     code = _Code()
     for thing in things:
@@ -94,10 +105,17 @@ class _Code:
             self._read(*self.unread.pop())
         metrics = {file: self.metrics.get(file, set()) for file in self.trees}
         trees = self.trees.items()
-        names = set[str]().union(*(_names(_without(tree, metrics[file])) for file, tree in trees))
+        names = set[str]().union(
+            *(_names(_without(tree, metrics[file])) for file, tree in trees)
+        )
         # Only by the name of the file: elsewhere a project may lie in another folder.
-        files = [(Path(f).name, syntax_hash(_without(t, metrics[f] - names))) for f, t in trees]
-        return digest([sorted(files), sorted(self.pieces.items()), sorted(self.versions)])
+        files = [
+            (Path(f).name, syntax_hash(_without(t, metrics[f] - names)))
+            for f, t in trees
+        ]
+        return digest(
+            [sorted(files), sorted(self.pieces.items()), sorted(self.versions)]
+        )
 
     def add(self, thing: object) -> None:
         """Add a module, or the module of a class, function or other object."""
@@ -134,7 +152,8 @@ class _Code:
     def _name(self, name: str) -> None:
         """Add a module by its dotted name, with the packages that it lies in.
 
-        Nothing is imported to find them. The search stops after the first that is not the user's.
+        Nothing is imported to find them. The search stops after the first that is not
+        the user's.
         """
         path = None
         for prefix in accumulate(name.split("."), "{}.{}".format):
@@ -144,10 +163,16 @@ class _Code:
                 file = _file_of(module)
                 path = getattr(module, "__path__", None)
             else:
-                specs = (finder.find_spec(prefix, path, None) for finder in sys.meta_path)
+                specs = (
+                    finder.find_spec(prefix, path, None) for finder in sys.meta_path
+                )
                 if (spec := next(filter(None, specs), None)) is None:
                     return
-                file = os.path.abspath(spec.origin) if spec.has_location and spec.origin else None
+                file = (
+                    os.path.abspath(spec.origin)
+                    if spec.has_location and spec.origin
+                    else None
+                )
                 path = spec.submodule_search_locations
             self._file(file, prefix, module)
             if path is None or (file is not None and _owner(file) != "user"):
@@ -176,7 +201,9 @@ class _Code:
             home = _file_of(sys.modules.get(getattr(score, "__module__", "")))
             self.metrics.setdefault(home, set()).add(getattr(score, "__name__", ""))
         for loaded in vars(module).get(_LOADED, ()):
-            if (origin := _file_of(sys.modules.get(loaded))) and _owner(origin) == "user":
+            if (origin := _file_of(sys.modules.get(loaded))) and _owner(
+                origin
+            ) == "user":
                 self._name(loaded)
         kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         defined = {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
@@ -199,7 +226,9 @@ class _Code:
 
     def _executed(self, kind: type | FunctionType) -> None:
         """Add code by the file that it was compiled from, or by itself if that is unknown."""
-        members = [kind] if isinstance(kind, FunctionType) else list(vars(kind).values())
+        members = (
+            [kind] if isinstance(kind, FunctionType) else list(vars(kind).values())
+        )
         for code in (f.__code__ for f in members if isinstance(f, FunctionType)):
             file = code.co_filename
             if not Path(file).is_file():
@@ -266,7 +295,9 @@ def _names(tree: ast.AST) -> set[str]:
     names = set[str]()
     for node in ast.walk(tree):
         match node:
-            case ast.Name(id=n) | ast.Attribute(attr=n) | ast.alias(name=n, asname=str()):
+            case (
+                ast.Name(id=n) | ast.Attribute(attr=n) | ast.alias(name=n, asname=str())
+            ):
                 names.add(n)
     return names
 
@@ -283,7 +314,9 @@ def _bytecode(code: CodeType) -> object:
     """Return a function's bytecode, without its location in the source."""
     constants = [_bytecode(c) if isinstance(c, CodeType) else c for c in code.co_consts]
     # Sets have another order in each process.
-    texts = [sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c) for c in constants]
+    texts = [
+        sorted(map(repr, c)) if isinstance(c, frozenset) else repr(c) for c in constants
+    ]
     return code.co_code.hex(), code.co_names, texts
 
 
@@ -326,7 +359,11 @@ def imported_names(tree: ast.AST, package: str = "") -> Iterator[str]:
                 continue
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        elif (
+            isinstance(node, ast.Call)
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             name = node.args[0].value
             if called in ("import_module", "__import__") and isinstance(name, str):
@@ -342,18 +379,28 @@ def digest(value: object) -> str:
 def _text(node: object) -> str:
     """Return a syntax tree as the text of nested lists, without docstrings and empty fields.
 
-    `ast.dump` gives another text in other versions of Python, which have other empty fields.
+    `ast.dump` gives another text in other versions of Python, which have other empty
+    fields.
     """
-    # Every start reads some hundred thousand nodes: lists of lists would take twice as long.
+    # Every start reads some hundred thousand nodes: lists of lists would take twice as
+    # long.
     if isinstance(node, ast.AST):
         fields = [(name, getattr(node, name, None)) for name in node._fields]
-        shown = [f", ('{name}', {_text(v)})" for name, v in fields if v is not None and v != []]
+        shown = [
+            f", ('{name}', {_text(v)})"
+            for name, v in fields
+            if v is not None and v != []
+        ]
         return f"['{type(node).__name__}'{''.join(shown)}]"
     if isinstance(node, list):
-        return f"[{', '.join([_text(item) for item in node if not _is_docstring(item)])}]"
+        return (
+            f"[{', '.join([_text(item) for item in node if not _is_docstring(item)])}]"
+        )
     return repr(repr(node))
 
 
 def _is_docstring(node: object) -> bool:
     """Return whether a statement is only a string: a docstring, also one below a constant."""
-    return isinstance(node, ast.Expr) and isinstance(getattr(node.value, "value", None), str)
+    return isinstance(node, ast.Expr) and isinstance(
+        getattr(node.value, "value", None), str
+    )

@@ -27,22 +27,24 @@ def make_task_aware(
 ) -> tuple[Model, TaskedExamples]:
     """Put the number of the task into the inputs, so that only the task's classes compete.
 
-    The same applies to training. A model that is not task-aware is returned unchanged, with its
-    examples.
+    The same applies to training. A model that is not task-aware is returned unchanged,
+    with its examples.
 
     Args:
         model: The model, with the call of its networks.
         examples: The data, with the task of each example.
-        network: Function that returns a network of the model. A call that takes the task is tried
-            on this network, which is left unchanged.
+        network: Function that returns a network of the model. A call that takes the
+            task is tried on this network, which is left unchanged.
         orders: The names of the task orders of all runs.
 
     Returns:
-        A model whose inputs include the number of the task, and examples with such inputs.
+        A model whose inputs include the number of the task, and examples with such
+        inputs.
 
     Raises:
-        InputError: The call uses the task of one example for a whole batch, a task has one class,
-            or there are several orders and the examples have no task numbers.
+        InputError: The call uses the task of one example for a whole batch, a task has
+            one class, or there are several orders and the examples have no task
+            numbers.
     """
     if not model.task_aware:
         return model, examples
@@ -51,10 +53,18 @@ def make_task_aware(
             f"class {single[0]} is the only one of its task, so always right: "
             "give tasks of two or more classes, or a single head"
         )
-    if model.call_is_task_aware and examples.order is None and len(set(orders) - {""}) > 1:
-        raise InputError("`call` takes the task id: in several orders, give Examples(x, y, task)")
+    if (
+        model.call_is_task_aware
+        and examples.order is None
+        and len(set(orders) - {""}) > 1
+    ):
+        raise InputError(
+            "`call` takes the task id: in several orders, give Examples(x, y, task)"
+        )
     order = examples.order or range(len(examples.classes))
-    classes_by_number = [examples.classes[order.index(number)] for number in range(len(order))]
+    classes_by_number = [
+        examples.classes[order.index(number)] for number in range(len(order))
+    ]
     numbers = torch.tensor(order, device="cpu")
 
     def class_logits(network: nn.Module, x: Value, task: Tensor) -> Tensor:
@@ -74,12 +84,14 @@ def make_task_aware(
     return aware, replace(examples, splits=splits)
 
 
-def restrict_to_task(call: Logits, tasks: Sequence[Sequence[int]], classes: int) -> Logits:
+def restrict_to_task(
+    call: Logits, tasks: Sequence[Sequence[int]], classes: int
+) -> Logits:
     """Return a call in which only the classes of an example's task compete.
 
     Args:
-        call: Function that gives the logits of K classes for a network, inputs, and the number of
-            each example's task.
+        call: Function that gives the logits of K classes for a network, inputs, and the
+            number of each example's task.
         tasks: The classes of each task.
         classes: Number of classes K.
 
@@ -94,7 +106,9 @@ def restrict_to_task(call: Logits, tasks: Sequence[Sequence[int]], classes: int)
         if logits.shape[1:] != barred.shape[1:]:
             return logits  # the caller raises the error
         # Finite, so that two models can be compared.
-        return logits.masked_fill(barred.to(task.device)[task], torch.finfo(logits.dtype).min)
+        return logits.masked_fill(
+            barred.to(task.device)[task], torch.finfo(logits.dtype).min
+        )
 
     return restricted
 
@@ -118,10 +132,12 @@ def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
         ):
             logits = call(network, pair)[1:]
             expected = call(network, single)
-        if logits.shape == expected.shape and not logits.allclose(expected, rtol=1e-2, atol=1e-3):
+        if logits.shape == expected.shape and not logits.allclose(
+            expected, rtol=1e-2, atol=1e-3
+        ):
             raise InputError(
-                "`call` takes the task of one example for the whole batch: "
-                "choose each example's, as by torch.stack(outputs)[task, range(len(task))]"
+                "`call` takes the task of one example for the whole batch: choose "
+                "each example's, as by torch.stack(outputs)[task, range(len(task))]"
             )
 
 
@@ -143,7 +159,9 @@ def append_task(examples: AnyExamples, task: Tensor | int) -> AnyExamples:
     if not isinstance(x, Mapping):
         return examples.changed(x=(*tensors(x), numbers))
     if _TASK in x:
-        raise InputError("x has an input `task`, which is reserved for the task id: rename it")
+        raise InputError(
+            "x has an input `task`, which is reserved for the task id: rename it"
+        )
     return examples.changed(x={**x, _TASK: numbers})
 
 

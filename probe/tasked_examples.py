@@ -40,7 +40,8 @@ class TaskedExamples:
     Attributes:
         splits: Examples by the name of the split, such as `test`.
         classes: The classes of each of the T tasks.
-        order: The task ids in the data, in order; None if the classes tell the tasks apart.
+        order: The task ids in the data, in order; None if the classes tell the tasks
+            apart.
     """
 
     splits: Mapping[str, AnyExamples]
@@ -76,8 +77,8 @@ def assign_tasks(
 
     Args:
         data: The examples by the name of the split.
-        tasks: The classes of each task, or the order of the examples' task numbers. Only numbered
-            tasks may share classes.
+        tasks: The classes of each task, or the order of the examples' task numbers.
+            Only numbered tasks may share classes.
         outputs: The network's outputs for the classes; labels may be their numbers, see
             `probe.Model`.
 
@@ -85,8 +86,8 @@ def assign_tasks(
         The examples with their tasks.
 
     Raises:
-        InputError: A task has no examples, is listed twice or not at all, or examples and tasks do
-            not fit together.
+        InputError: A task has no examples, is listed twice or not at all, or examples
+            and tasks do not fit together.
 
     >>> x, y = torch.zeros(4, 2), torch.tensor([0, 1, 0, 1])
     >>> examples = assign_tasks({"train": [Examples(x[:2], y[:2]), Examples(x[2:], y[2:])]}, None)
@@ -98,7 +99,9 @@ def assign_tasks(
         splits, tasks = _by_position(splits, tasks, outputs)
     without = [name for name, split in splits.items() if split.task is None]
     if 0 < len(without) < len(splits):
-        raise InputError(f"only {without[0]} has no task ids: give them to all examples or none")
+        raise InputError(
+            f"only {without[0]} has no task ids: give them to all examples or none"
+        )
     examples = _by_class(splits, tasks) if without else _by_number(splits, tasks)
     for name, split in examples.splits.items():
         check_examples(split, range(examples.n_classes), name)
@@ -109,8 +112,8 @@ def as_examples(data: Data, name: str) -> AnyExamples:
     """Return any data as Examples; for a list by task, with the task number of each example.
 
     Args:
-        data: Examples, which are returned unchanged, a pair (x, y), a Dataset, a DataLoader, or a
-            list with one of these for each task.
+        data: Examples, which are returned unchanged, a pair (x, y), a Dataset, a
+            DataLoader, or a list with one of these for each task.
         name: The name of the data in messages.
 
     Returns:
@@ -125,14 +128,25 @@ def as_examples(data: Data, name: str) -> AnyExamples:
     """
     if isinstance(data, Examples):
         return data
-    if isinstance(data, list) and data and not _is_pair(data) and all(map(_is_task, data)):
-        parts = [as_examples(task, f"{name}, task {k}") for k, task in enumerate(data, 1)]
+    if (
+        isinstance(data, list)
+        and data
+        and not _is_pair(data)
+        and all(map(_is_task, data))
+    ):
+        parts = [
+            as_examples(task, f"{name}, task {k}") for k, task in enumerate(data, 1)
+        ]
         return _joined(parts, name)
     # Not a list: it could be (train, test).
     if isinstance(data, tuple) and all(isinstance(part, Examples) for part in data):
-        raise InputError(f"{name} is a tuple of Examples: give a list of those of each task")
+        raise InputError(
+            f"{name} is a tuple of Examples: give a list of those of each task"
+        )
     with located(name):
-        return Examples(*pair(*cast(Any, data))) if _is_pair(data) else Examples.of(data)
+        return (
+            Examples(*pair(*cast(Any, data))) if _is_pair(data) else Examples.of(data)
+        )
 
 
 def _is_pair(data: object) -> bool:
@@ -152,9 +166,13 @@ def _joined(parts: Sequence[AnyExamples], name: str) -> AnyExamples:
     """Join the examples of all tasks, numbered by their position; name: for messages."""
     forms = {kinds(mapped(part.x, lambda tensor: tensor[:0])) for part in parts}
     if len(forms) > 1:
-        raise InputError(f"{name}: all tasks need the same x, got {' and '.join(sorted(forms))}")
+        raise InputError(
+            f"{name}: all tasks need the same x, got {' and '.join(sorted(forms))}"
+        )
     if any(part.task is not None for part in parts):
-        raise InputError(f"{name} is a list by task: leave out the task ids of its examples")
+        raise InputError(
+            f"{name} is a list by task: leave out the task ids of its examples"
+        )
     numbers = [torch.full_like(part.y, number) for number, part in enumerate(parts)]
     return join(parts).changed(task=torch.cat(numbers))
 
@@ -166,17 +184,25 @@ def _by_position(
 
     Labels 0..K-1 are positions already, whatever the outputs.
     """
-    labels = set(torch.cat([split.y.unique().cpu() for split in splits.values()]).tolist())
+    labels = set(
+        torch.cat([split.y.unique().cpu() for split in splits.values()]).tolist()
+    )
     if labels <= set(range(len(outputs))) or not labels <= set(outputs):
         return splits, tasks
     position = {output: k for k, output in enumerate(outputs)}
     if all(split.task is None for split in splits.values()):
         classes = as_tasks(tasks)
-        if strange := sorted({label for task in classes for label in task} - set(outputs)):
-            raise InputError(f"`tasks` has classes {strange}, missing in `classes`: correct either")
+        if strange := sorted(
+            {label for task in classes for label in task} - set(outputs)
+        ):
+            raise InputError(
+                f"`tasks` has classes {strange}, missing in `classes`: correct either"
+            )
         tasks = [[position[label] for label in task] for task in classes]
     return {
-        name: split.changed(y=split.y.new_tensor([position[y] for y in split.y.tolist()]))
+        name: split.changed(
+            y=split.y.new_tensor([position[y] for y in split.y.tolist()])
+        )
         for name, split in splits.items()
     }, tasks
 
@@ -189,25 +215,37 @@ def _by_class(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples
         task_of_class[list(task)] = number
     # Labels are checked later: a strange one gets any task.
     numbered = {
-        name: split.changed(task=task_of_class.to(split.y.device)[split.y.clamp(0, n_classes - 1)])
+        name: split.changed(
+            task=task_of_class.to(split.y.device)[split.y.clamp(0, n_classes - 1)]
+        )
         for name, split in splits.items()
     }
     return TaskedExamples(splits=numbered, classes=classes)
 
 
 def _by_number(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples:
-    numbers = {name: cast(Tensor, s.task).unique().tolist() for name, s in splits.items()}
+    numbers = {
+        name: cast(Tensor, s.task).unique().tolist() for name, s in splits.items()
+    }
     T = len(set().union(*numbers.values()))
     for name, listed in numbers.items():
         if listed != list(range(T)):
             got = shorten(str(listed), _LENGTH)
             remedy = "task.unique(return_inverse=True)[1]"
-            raise InputError(f"{name} has task ids {got}, expected 0..{T - 1}: use {remedy}")
+            raise InputError(
+                f"{name} has task ids {got}, expected 0..{T - 1}: use {remedy}"
+            )
     order = _order(tasks, T)
     position = torch.tensor(order, device="cpu").argsort()
-    placed = {n: s.changed(task=position.to(s.y.device)[s.task]) for n, s in splits.items()}
+    placed = {
+        n: s.changed(task=position.to(s.y.device)[s.task]) for n, s in splits.items()
+    }
     classes = tuple(
-        tuple(torch.cat([s.y[s.task == number].cpu() for s in placed.values()]).unique().tolist())
+        tuple(
+            torch.cat([s.y[s.task == number].cpu() for s in placed.values()])
+            .unique()
+            .tolist()
+        )
         for number in range(T)
     )
     labels = sorted({label for task in classes for label in task})
@@ -270,11 +308,17 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     """
     empty = [number for number, task in enumerate(tasks, 1) if not len(task)]
     if empty or not tasks:
-        what = f"tasks {empty} of {len(tasks)} have no classes" if tasks else "there are no tasks"
+        what = (
+            f"tasks {empty} of {len(tasks)} have no classes"
+            if tasks
+            else "there are no tasks"
+        )
         raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
     listed = sorted(c for task in tasks for c in task)
     if outside := sorted({c for c in listed if not 0 <= c < classes}):
-        raise InputError(f"classes {outside} are outside 0..{classes - 1}: count from 0")
+        raise InputError(
+            f"classes {outside} are outside 0..{classes - 1}: count from 0"
+        )
     if twice := sorted({c for c, following in pairwise(listed) if c == following}):
         raise InputError(
             f"classes {twice} are in two tasks: leave out tasks, and "
@@ -292,6 +336,11 @@ def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
     """
     if share_classes(tuple(map(tuple, tasks))):
         return [str(number) for number in range(1, len(tasks) + 1)]
-    ranges = [len(task) > 1 and [*task] == [*range(task[0], task[-1] + 1)] for task in tasks]
+    ranges = [
+        len(task) > 1 and [*task] == [*range(task[0], task[-1] + 1)] for task in tasks
+    ]
     pairs = zip(tasks, ranges, strict=True)
-    return [f"{t[0]}-{t[-1]}" if in_a_row else "+".join(map(str, t)) for t, in_a_row in pairs]
+    return [
+        f"{t[0]}-{t[-1]}" if in_a_row else "+".join(map(str, t))
+        for t, in_a_row in pairs
+    ]

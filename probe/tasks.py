@@ -26,11 +26,12 @@ class Task:
     Attributes:
         index: The task's number in the base order, from 1.
         name: The task's name.
-        classes: The labels of the task, 0..K-1 over all tasks; other tasks may share them.
+        classes: The labels of the task, 0..K-1 over all tasks; other tasks may share
+            them.
         train: Training examples: finite inputs (N, ...), labels (N,) among the classes.
         test: Test examples of the same form.
-        test_index: The position of each test example in the caller's test data, (N,); None if these
-            are the test examples of one task after the other.
+        test_index: The position of each test example in the caller's test data, (N,);
+            None if these are the test examples of one task after the other.
     """
 
     index: int
@@ -79,11 +80,12 @@ class Scenario:
 
     Attributes:
         name: The name of the scenario.
-        kind: The stream: `class-incremental` or `task-incremental` (disjoint classes, or tasks of
-            the data set), `incremental` (a base session of several classes, then one class per
-            session), `permutation` (the same classes in every session, the input elements
-            permuted), `multimodal` (two data sets, classes disjoint), `domain-incremental` (the
-            same classes in every task, with other inputs).
+        kind: The stream: `class-incremental` or `task-incremental` (disjoint classes,
+            or tasks of the data set), `incremental` (a base session of several classes,
+            then one class per session), `permutation` (the same classes in every
+            session, the input elements permuted), `multimodal` (two data sets, classes
+            disjoint), `domain-incremental` (the same classes in every task, with other
+            inputs).
         tasks: The tasks in the order in which they are learned.
     """
 
@@ -113,12 +115,16 @@ class Scenario:
         for split, what in (("train", "training"), ("test", "test")):
             if 0 in (sizes := examples.sizes(split)):
                 name = names[sizes.index(0)]
-                raise InputError(f"task {name!r} has no {what} examples: add some or leave it out")
+                raise InputError(
+                    f"task {name!r} has no {what} examples: add some or leave it out"
+                )
         splits = {name: split.shared() for name, split in examples.splits.items()}
         for k, classes in enumerate(examples.classes):
             train, test = (splits[split].of_task(k) for split in ("train", "test"))
             where = np.flatnonzero(examples.numbers("test").numpy() == k)
-            task = Task(index=k + 1, name=names[k], classes=classes, train=train, test=test)
+            task = Task(
+                index=k + 1, name=names[k], classes=classes, train=train, test=test
+            )
             tasks.append(replace(task, test_index=where))
         return cls(name=name, kind=kind, tasks=tuple(tasks))
 
@@ -131,18 +137,24 @@ class Scenario:
         """Return the scenario with its tasks in another order.
 
         Args:
-            order: The T tasks in the new order, each by its number in this scenario, from 0.
+            order: The T tasks in the new order, each by its number in this scenario,
+                from 0.
 
         Raises:
             InputError: The order does not name each task once.
         """
         if sorted(order) != list(range(T := len(self.tasks))):
-            raise InputError(f"an order of {T} tasks must name each once, got {list(order)}")
+            raise InputError(
+                f"an order of {T} tasks must name each once, got {list(order)}"
+            )
         return replace(self, tasks=tuple(self.tasks[k] for k in order))
 
     def to(self, device: torch.device) -> Self:
         """Return the scenario with all its data on `device`; data already there are shared."""
-        tasks = (replace(t, train=t.train.to(device), test=t.test.to(device)) for t in self.tasks)
+        tasks = (
+            replace(t, train=t.train.to(device), test=t.test.to(device))
+            for t in self.tasks
+        )
         return replace(self, tasks=tuple(tasks))
 
     @cached_property
@@ -169,8 +181,12 @@ class Scenario:
         start = 0
         for task in sorted(self.tasks, key=lambda task: task.index):
             numbers = np.arange(start, start := start + len(task.test))
-            index_of_task[task.index] = numbers if task.test_index is None else task.test_index
-        return np.concatenate([index_of_task[task.index] for task in self.tasks]).argsort()
+            index_of_task[task.index] = (
+                numbers if task.test_index is None else task.test_index
+            )
+        return np.concatenate(
+            [index_of_task[task.index] for task in self.tasks]
+        ).argsort()
 
     @cached_property
     def merged(self) -> Task:
@@ -184,13 +200,15 @@ MOST = 10_000
 """The largest number of sessions, orders or seeds of a study."""
 
 
-def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tuple[int, ...]]:
+def orders(
+    rule: str | Mapping[str, Sequence[int]], tasks: int
+) -> dict[str, tuple[int, ...]]:
     """Return the task orders of a study.
 
     Args:
-        rule: `rotate` (all T rotations, named by their number), `none` (only the base order),
-            `shuffle:N` (N shuffles, the same on every machine), or the tasks of each order, from 1,
-            by the order's name.
+        rule: `rotate` (all T rotations, named by their number), `none` (only the base
+            order), `shuffle:N` (N shuffles, the same on every machine), or the tasks of
+            each order, from 1, by the order's name.
         tasks: The number of tasks T.
 
     Returns:
@@ -206,12 +224,20 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     """
     base = tuple(range(tasks))
     if not isinstance(rule, str):
-        if not isinstance(rule, Mapping) or not all(isinstance(x, Sequence) for x in rule.values()):
-            raise InputError(f"orders must be a rule or {{name: tasks}}, got {rule!r:.60}")
+        if not isinstance(rule, Mapping) or not all(
+            isinstance(x, Sequence) for x in rule.values()
+        ):
+            raise InputError(
+                f"orders must be a rule or {{name: tasks}}, got {rule!r:.60}"
+            )
         for name, listed in rule.items():
             if set(listed) != {*range(1, tasks + 1)} or len(listed) != tasks:
-                raise InputError(f"order {name!r} must name each of 1 to {tasks} once: {listed}")
-        return {name: tuple(task - 1 for task in listed) for name, listed in rule.items()}
+                raise InputError(
+                    f"order {name!r} must name each of 1 to {tasks} once: {listed}"
+                )
+        return {
+            name: tuple(task - 1 for task in listed) for name, listed in rule.items()
+        }
     if rule == "none":
         return {"0": base}
     if rule == "rotate":
@@ -219,7 +245,9 @@ def orders(rule: str | Mapping[str, Sequence[int]], tasks: int) -> dict[str, tup
     # At most nine digits, as `int` of a million takes long.
     count = re.fullmatch("shuffle:([0-9]{1,9})", rule)
     if count is None or not 1 <= int(count[1]) <= MOST:
-        raise InputError(f"unknown orders {rule!r}: give rotate, none or shuffle:N, N up to {MOST}")
+        raise InputError(
+            f"unknown orders {rule!r}: give rotate, none or shuffle:N, N up to {MOST}"
+        )
     # Each from its own stream, so that more shuffles leave the first as they are.
     shuffles = (permutation(tasks, stream(k, "order")) for k in range(int(count[1])))
     return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}

@@ -1,7 +1,7 @@
 """Checks declared by annotated fields, with problems reported in plain sentences.
 
-Pydantic checks the fields of a `configuration`, whether it is made in Python or read from a file as
-part of a larger pydantic model.
+Pydantic checks the fields of a `configuration`, whether it is made in Python or read
+from a file as part of a larger pydantic model.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,8 +39,9 @@ Share = Annotated[float, Strict(), Field(gt=0, le=1)]
 def configuration(cls: type[Class]) -> type[Class]:
     """Make a frozen, keyword-only dataclass whose fields are checked by their annotations.
 
-    If it is made in Python, it raises InputError with all problems in one sentence. As a field of a
-    pydantic model, it leaves them to the model's error, which knows the full path of each.
+    If it is made in Python, it raises InputError with all problems in one sentence. As
+    a field of a pydantic model, it leaves them to the model's error, which knows the
+    full path of each.
 
     >>> @configuration
     ... class Schedule:
@@ -52,7 +53,9 @@ def configuration(cls: type[Class]) -> type[Class]:
     probe.errors.InputError: epochs: expected 1 or more, got 0
     """
     config = ConfigDict(extra="forbid")
-    settings = cast(type[Class], dataclass(cls, frozen=True, kw_only=True, config=config))
+    settings = cast(
+        type[Class], dataclass(cls, frozen=True, kw_only=True, config=config)
+    )
     check = settings.__init__
 
     # A pydantic model that holds such a class fills it in without calling this.
@@ -83,7 +86,9 @@ def problem(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
         detail: The problem as pydantic reports it.
         keys: The keys of the table with the field, see `keys_at`.
     """
-    return f"{'.'.join(map(str, detail['loc']))}: {message(detail, keys)}".removeprefix(": ")
+    return f"{'.'.join(map(str, detail['loc']))}: {message(detail, keys)}".removeprefix(
+        ": "
+    )
 
 
 def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
@@ -91,7 +96,8 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
 
     Args:
         kind: The checked class, a pydantic model or a `configuration`.
-        path: The path in it as pydantic reports it, with a union's tags; its last entry is a key.
+        path: The path in it as pydantic reports it, with a union's tags; its last entry
+            is a key.
 
     Returns:
         The keys, sorted; empty where they are not known.
@@ -106,7 +112,9 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
     kinds = [kind]
     for part in path[:-1]:
         kinds = [inner for outer in kinds for inner in _within(outer, part)]
-    return sorted({name for outer in kinds for plain in _plain(outer) for name in _fields(plain)})
+    return sorted(
+        {name for outer in kinds for plain in _plain(outer) for name in _fields(plain)}
+    )
 
 
 def _within(kind: Any, part: str | int) -> Iterator[Any]:
@@ -120,7 +128,9 @@ def _within(kind: Any, part: str | int) -> Iterator[Any]:
             if part in _fields(plain):
                 yield _fields(plain)[str(part)].annotation
             else:
-                yield from get_args(plain)  # the keys and values of a table, the entries of a list
+                yield from get_args(
+                    plain
+                )  # the keys and values of a table, the entries of a list
 
 
 def _plain(kind: Any) -> Iterator[Any]:
@@ -136,7 +146,9 @@ def _plain(kind: Any) -> Iterator[Any]:
 
 def _fields(kind: Any) -> Mapping[str, Any]:
     """Return the fields of a model or `configuration` by name, of anything else none."""
-    fields = getattr(kind, "model_fields", None) or getattr(kind, "__pydantic_fields__", None)
+    fields = getattr(kind, "model_fields", None) or getattr(
+        kind, "__pydantic_fields__", None
+    )
     return fields if isinstance(fields, Mapping) else {}
 
 

@@ -1,7 +1,7 @@
 """Entry point of `probe` and `python -m scenarios`.
 
-An interrupted import can turn Ctrl-C into any other exception. So Ctrl-C ends the process at once
-until `scenarios.commands.main` handles signals itself.
+An interrupted import can turn Ctrl-C into any other exception. So Ctrl-C ends the
+process at once until `scenarios.commands.main` handles signals itself.
 """
 
 import os
@@ -23,7 +23,8 @@ def _stop(*_: object) -> None:
 
 
 if __name__ == "__main__":
-    # `python -m` looks into the current folder first: a figures.py of the user's is not ours.
+    # `python -m` looks into the current folder first: a figures.py of the user's is not
+    # ours.
     if sys.path[0] == os.getcwd() and sys.path[0] not in __file__:
         del sys.path[0]
     main()

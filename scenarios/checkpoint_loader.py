@@ -27,7 +27,13 @@ from probe.training.recipe import Recipe
 from scenarios.data.datasets import Location, in_order, limited, load
 from scenarios.options import ModelOptions, names
 from scenarios.study.plan import BUILT_IN
-from scenarios.user_code import USER_NETWORKS, UserCode, build_model, load_callable, source_of
+from scenarios.user_code import (
+    USER_NETWORKS,
+    UserCode,
+    build_model,
+    load_callable,
+    source_of,
+)
 
 
 @immutable
@@ -41,9 +47,10 @@ class CheckpointLoader:
         data: The name under which the user's code registers the data, or feature files.
         checkpoints: The checkpoint files of all networks.
         recording: The recording of the runs, if there is one.
-        tasks: The classes of each of T tasks, in base order; None if the data have tasks.
-        orders: The task orders: a rule, or the tasks from 1 by the order's name; None = only the
-            base order.
+        tasks: The classes of each of T tasks, in base order; None if the data have
+            tasks.
+        orders: The task orders: a rule, or the tasks from 1 by the order's name; None =
+            only the base order.
         options: The flags of `probe model`.
         code: A hash of the user's code.
         location: The location of the data files, once hashed.
@@ -77,9 +84,14 @@ class CheckpointLoader:
         """
         with self.user_code.opened(BUILT_IN):
             if source_of("network", self.network) != self.code:
-                raise InputError("your code has changed since the run started: run again")
+                raise InputError(
+                    "your code has changed since the run started: run again"
+                )
             source = self.networks(device)
-            if not self.location.now(self.data).checked and data_hash(source.scenario) != plan.data:
+            if (
+                not self.location.now(self.data).checked
+                and data_hash(source.scenario) != plan.data
+            ):
                 raise InputError(
                     f"the data {self.data} are not those with which the run started: "
                     "seed what their function draws at random, or run again"
@@ -104,19 +116,31 @@ class CheckpointLoader:
         records = self.recording.records if self.recording else {}
         build = partial(build_model, entry.name, entry.build)
         model = Model(
-            (), output=entry.output, call=entry.call, head=options.head, fresh=entry.build
+            (),
+            output=entry.output,
+            call=entry.call,
+            head=options.head,
+            fresh=entry.build,
         )
         model, scenario = _loaded(self, self.location.now(self.data), device, model)
         functions = {t: load_callable(t, "a function") for t in self.user_code.more}
-        builds = {n: functions[t] for n, t in options.networks.items() if t in functions}
+        builds = {
+            n: functions[t] for n, t in options.networks.items() if t in functions
+        }
         read = next((functions[t] for t in options.load or () if t in functions), None)
-        model = replace(model, fresh={"": entry.build} | builds, load=read, weights=options.weights)
+        model = replace(
+            model, fresh={"": entry.build} | builds, load=read, weights=options.weights
+        )
         changes = ((name, getattr(options, name)) for name in _RECIPE)
         with located("the recipe"):
-            recipe = Recipe(**{name: value for name, value in changes if value is not None})
+            recipe = Recipe(
+                **{name: value for name, value in changes if value is not None}
+            )
         if options.epochs is None:
             recipe = recipe.long_enough(sum(len(task.train) for task in scenario.tasks))
-        steps = dict(pair.partition("=")[::2] for pair in names(options.steps or "") if pair)
+        steps = dict(
+            pair.partition("=")[::2] for pair in names(options.steps or "") if pair
+        )
         measure = Measure(
             readouts=names(options.readouts),
             steps=steps,
@@ -130,7 +154,9 @@ class CheckpointLoader:
             model=model,
             scenario=scenario,
             orders=self.orders,
-            features=entry.features if options.features == "auto" else names(options.features),
+            features=entry.features
+            if options.features == "auto"
+            else names(options.features),
             probing=measure.probing,
             recipe=recipe,
             train_offline=options.train_offline,
@@ -155,7 +181,9 @@ def _loaded(
     if class_order and not loader.user_code.data:
         splits = {name: in_order(split, class_order) for name, split in splits.items()}
     if (tasks is None) != data.has_tasks:
-        raise InputError(f"{data.name}: give either --tasks 0-1,2-3 or data with tasks, not both")
+        raise InputError(
+            f"{data.name}: give either --tasks 0-1,2-3 or data with tasks, not both"
+        )
     if tasks is not None:
         check_tasks(tasks, len(class_order) or data.classes)
     orders = {run.order for run in loader.checkpoints.runs}

@@ -1,7 +1,7 @@
 """Networks with named stages, whose outputs are the features; the last is the output.
 
-A user-defined network, registered by name (`scenarios.user_code`), works as well: its features are
-those that a study names, or a suggested set.
+A user-defined network, registered by name (`scenarios.user_code`), works as well: its
+features are those that a study names, or a suggested set.
 """
 
 from collections import OrderedDict
@@ -44,10 +44,14 @@ def network_entry(name: str) -> NetworkEntry:
 
 def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
     """Return the network itself, and how to call it."""
-    return (model.inner, model.call) if isinstance(model, Called) else (model, ModelCall())
+    return (
+        (model.inner, model.call) if isinstance(model, Called) else (model, ModelCall())
+    )
 
 
-def draw_weights(model: nn.Module, name: str, rule: Rule, generator: torch.Generator) -> None:
+def draw_weights(
+    model: nn.Module, name: str, rule: Rule, generator: torch.Generator
+) -> None:
     """Give a network fresh weights, see `fresh_source`.
 
     Args:
@@ -95,7 +99,9 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
     entry = network_entry(name)
     if name in ARCHITECTURES:
         if not isinstance(x, Tensor):
-            raise InputError(f"{name} takes one tensor, got several: register your own network")
+            raise InputError(
+                f"{name} takes one tensor, got several: register your own network"
+            )
         return build_network(name, x.shape[1:], classes)
     if entry.call and is_task_aware(entry.call):
         raise InputError(
@@ -104,7 +110,11 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
         )
     model = build_model(entry.name, entry.build)
     plain = isinstance(x, Tensor) and entry.call is None and entry.output is None
-    return model if plain else Called(model, ModelCall(call=entry.call, output=entry.output))
+    return (
+        model
+        if plain
+        else Called(model, ModelCall(call=entry.call, output=entry.output))
+    )
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
@@ -137,8 +147,8 @@ def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
     Args:
         shape: The shape of one input.
         classes: The number of classes, K.
-        width: The number of units of each hidden layer: 256 in Chaudhry 2018, 400 in Kemker 2018
-            (`mlp400`), 2,000 in van de Ven 2022 on CIFAR-100 (`mlp2000`).
+        width: The number of units of each hidden layer: 256 in Chaudhry 2018, 400 in
+            Kemker 2018 (`mlp400`), 2,000 in van de Ven 2022 on CIFAR-100 (`mlp2000`).
 
     Returns:
         The network.
@@ -154,8 +164,8 @@ def mlp(shape: Sequence[int], classes: int, width: int = 256) -> nn.Sequential:
 def cnn3(shape: Sequence[int], classes: int) -> nn.Sequential:
     """Build Murata 2020's MNIST network: three conv layers with ReLU, then one dense layer.
 
-    The paper gives no widths, kernels or strides; ours are 3 x 3 kernels, stride 2 in place of
-    pooling (the paper mentions none), and 32, 64 and 128 channels.
+    The paper gives no widths, kernels or strides; ours are 3 x 3 kernels, stride 2 in
+    place of pooling (the paper mentions none), and 32, 64 and 128 channels.
 
     Args:
         shape: The shape of one image, (C, H, W).
@@ -180,7 +190,8 @@ def cnn3(shape: Sequence[int], classes: int) -> nn.Sequential:
 def narrow(shape: Sequence[int], classes: int) -> nn.Sequential:
     """Build the demo's network, which narrows with depth: a layer loses what it does not need.
 
-    Two 3 x 3 convolutions of 8 channels, the second with stride 2, and dense layers of 24 and 12.
+    Two 3 x 3 convolutions of 8 channels, the second with stride 2, and dense layers of
+    24 and 12.
 
     Args:
         shape: The shape of one image, (C, H, W).
@@ -200,19 +211,21 @@ def narrow(shape: Sequence[int], classes: int) -> nn.Sequential:
     )
 
 
-def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Sequential:
+def cnn4(
+    shape: Sequence[int], classes: int, hidden: int | None = None
+) -> nn.Sequential:
     """Build Chaudhry 2018's CIFAR network: four conv layers, then one dense layer.
 
-    Its layers are those of Zenke et al. 2017, appendix A, to which the paper refers: two 3 x 3
-    convolutions of 32 channels, two of 64, each pair followed by max-pooling and dropout of 0.25.
-    The paper does not give widths.
+    Its layers are those of Zenke et al. 2017, appendix A, to which the paper refers:
+    two 3 x 3 convolutions of 32 channels, two of 64, each pair followed by max-pooling
+    and dropout of 0.25. The paper does not give widths.
 
     Args:
         shape: The shape of one image, (C, H, W), of 4 x 4 pixels or more.
         classes: The number of classes, K.
-        hidden: The number of ReLU units of a further dense layer, with dropout of 0.5, before the
-            last: 512 in `cnn6`, the network of Diaz-Rodriguez 2018 and of Zenke et al. 2017. None =
-            no such layer.
+        hidden: The number of ReLU units of a further dense layer, with dropout of 0.5,
+            before the last: 512 in `cnn6`, the network of Diaz-Rodriguez 2018 and of
+            Zenke et al. 2017. None = no such layer.
 
     Returns:
         The network.
@@ -229,16 +242,22 @@ def cnn4(shape: Sequence[int], classes: int, hidden: int | None = None) -> nn.Se
         channels = width
     inputs = channels * (height // 4) * (breadth // 4)
     if hidden is None:
-        return _chain(**stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes)))
-    dense = nn.Sequential(nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5))
+        return _chain(
+            **stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
+        )
+    dense = nn.Sequential(
+        nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5)
+    )
     return _chain(**stages, dense=dense, output=nn.Linear(hidden, classes))
 
 
-def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.Sequential:
+def reduced_resnet18(
+    shape: Sequence[int], classes: int, base: int = 20
+) -> nn.Sequential:
     """Build the reduced ResNet18 of the GEM paper: a 3 x 3 stem, 20 base channels, no max-pool.
 
-    It has six stages (Murata 2020): stem, four pairs of residual blocks, average pool of 4 x 4 and
-    dense layer (160 features on 32 x 32 images).
+    It has six stages (Murata 2020): stem, four pairs of residual blocks, average pool
+    of 4 x 4 and dense layer (160 features on 32 x 32 images).
 
     Args:
         shape: The shape of one image, (C, H, W), of 25 x 25 pixels or more.
@@ -253,7 +272,9 @@ def reduced_resnet18(shape: Sequence[int], classes: int, base: int = 20) -> nn.S
     """
     channels, height, breadth = _image(shape, side=25)
     stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)
-    stages: dict[str, nn.Module] = {"stem": nn.Sequential(stem, nn.BatchNorm2d(base), nn.ReLU())}
+    stages: dict[str, nn.Module] = {
+        "stem": nn.Sequential(stem, nn.BatchNorm2d(base), nn.ReLU())
+    }
     width = base
     for depth in range(1, 5):
         out = base * 2 ** (depth - 1)

@@ -1,7 +1,8 @@
 """Flags of the commands that pass them on: one frozen object for each of these commands.
 
-Each field is a flag with its help; `scenarios.commands.parsing` builds the command line from it. An
-object is checked when it is created, so that later code never meets contradictory flags.
+Each field is a flag with its help; `scenarios.commands.parsing` builds the command line
+from it. An object is checked when it is created, so that later code never meets
+contradictory flags.
 """
 
 import re
@@ -45,9 +46,12 @@ def parse_size(text: str, name: str) -> int:
     (500000000, 2147483648)
     """
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)", text.strip().lower())
-    # More than 18 digits are no size of any memory, and too many for a number with a fraction.
+    # More than 18 digits are no size of any memory, and too many for a number with a
+    # fraction.
     if not match or match[2] not in _UNITS or len(match[1]) > _DIGITS:
-        raise InputError(f"{name} expects a size such as 500MB, 2GiB or plain bytes, got {text!r}")
+        raise InputError(
+            f"{name} expects a size such as 500MB, 2GiB or plain bytes, got {text!r}"
+        )
     return int(Decimal(match[1]) * _UNITS[match[2]])
 
 
@@ -66,7 +70,9 @@ def weightings(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
         try:
             weights[name] = tuple(map(float, numbers.split(",")))
         except ValueError:
-            raise InputError(f"--weights expects NAME=w1,...,w7, got {text!r}") from None
+            raise InputError(
+                f"--weights expects NAME=w1,...,w7, got {text!r}"
+            ) from None
     return weights
 
 
@@ -88,39 +94,55 @@ def flag(text: str, default: Any = None, metavar: str | None = None) -> Any:
 class JobOptions:
     """The flags that `probe run` and `probe model` share: how and where jobs run.
 
-    None = not given. Only `device` can change a result; `controls` adds results. Raises InputError
-    for impossible values.
+    None = not given. Only `device` can change a result; `controls` adds results. Raises
+    InputError for impossible values.
     """
 
     load: tuple[str, ...] | None = flag(
-        "FILE.py or module that registers objects; or, to load networks, MODULE:LOAD of a path."
+        "FILE.py or module that registers objects; or, to load networks, MODULE:LOAD "
+        "of a path."
     )
     out: Path | None = flag("Run directory; runs/NAME by default.")
     report: Path | None = flag("Write DIR/report.html to FILE as well.", metavar="FILE")
-    recompute: str | None = flag("changed: rerun the jobs whose results come from different code.")
-    workers: int | None = flag("Jobs to run in parallel; by default one for each core or GPU.")
-    shard: str | None = flag("Run as process i of n that share a run directory, given as i/n.")
-    controls: str | None = flag("Controls: exclusion (only `probe run`), labels, or both.")
+    recompute: str | None = flag(
+        "changed: rerun the jobs whose results come from different code."
+    )
+    workers: int | None = flag(
+        "Jobs to run in parallel; by default one for each core or GPU."
+    )
+    shard: str | None = flag(
+        "Run as process i of n that share a run directory, given as i/n."
+    )
+    controls: str | None = flag(
+        "Controls: exclusion (only `probe run`), labels, or both."
+    )
     device: str = flag("cpu, cuda or cuda:N; auto = a GPU if there is one.", "auto")
-    cache_budget: str | None = flag("Activation cache, as 4GB; half of the free memory by default.")
+    cache_budget: str | None = flag(
+        "Activation cache, as 4GB; half of the free memory by default."
+    )
     tables: bool = flag("Print every table, not only the answer.", False)
-    dry_run: bool = flag("Show the jobs, training steps and memory needed; write nothing.", False)
+    dry_run: bool = flag(
+        "Show the jobs, training steps and memory needed; write nothing.", False
+    )
 
     def __post_init__(self) -> None:
         if self.recompute not in (None, "changed"):
             raise InputError(f"--recompute expects changed, got {self.recompute!r}")
         if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
-            raise InputError(f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}")
+            raise InputError(
+                f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}"
+            )
         # An unreadable value is refused at once, not when it is used.
         _ = self.ordered(()), self.cache_bytes
 
     def ordered(self, jobs: Sequence[_Item]) -> Sequence[_Item]:
         """Return the jobs in the order in which this process begins them.
 
-        A shard begins with its own jobs, every n-th one, and continues with those of the others,
-        from the end. Shards are processes that share a run directory without communicating; locks
-        prevent two of them from running the same job. A shard thus helps where most jobs remain,
-        and meets the others as late as possible.
+        A shard begins with its own jobs, every n-th one, and continues with those of
+        the others, from the end. Shards are processes that share a run directory
+        without communicating; locks prevent two of them from running the same job. A
+        shard thus helps where most jobs remain, and meets the others as late as
+        possible.
 
         >>> JobOptions(shard="2/3").ordered("abcdefg")
         ['b', 'e', 'f', 'c', 'g', 'd', 'a']
@@ -129,11 +151,15 @@ class JobOptions:
             return jobs
         match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", self.shard)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
-            raise InputError(f"--shard expects i/n with i from 1 to n, as 3/8, got {self.shard!r}")
+            raise InputError(
+                f"--shard expects i/n with i from 1 to n, as 3/8, got {self.shard!r}"
+            )
         number = int(match[1])
         shards = int(match[2])
         # Every n-th and not a block: slow and fast learners are shared out evenly.
-        first, *others = (jobs[(number - 1 + k) % shards :: shards] for k in range(shards))
+        first, *others = (
+            jobs[(number - 1 + k) % shards :: shards] for k in range(shards)
+        )
         return [*first, *(job for other in others for job in reversed(other))]
 
     @property
@@ -147,8 +173,9 @@ class JobOptions:
 class RunOptions(JobOptions):
     """The flags of `probe run` as they were typed, each with its help; None = not given.
 
-    The first eleven and `controls` change the study, see `scenarios.study.study_file.overridden`.
-    Raises InputError for impossible values, and for flags that do not fit together.
+    The first eleven and `controls` change the study, see
+    `scenarios.study.study_file.overridden`. Raises InputError for impossible values,
+    and for flags that do not fit together.
 
     >>> RunOptions(executor="inline", workers=1).shard is None
     True
@@ -160,16 +187,28 @@ class RunOptions(JobOptions):
     epochs: int | None = flag("Epochs of training and retraining.")
     train_limit: int | None = flag("Training examples per class.")
     test_limit: int | None = flag("Test examples per class.")
-    validation: int | None = flag("Test on this many held-out training examples per class instead.")
+    validation: int | None = flag(
+        "Test on this many held-out training examples per class instead."
+    )
     dataset: str | None = flag("Other data: NAME or A.npz,B.npz.")
-    epoch_multiples: str | None = flag("Test after these multiples of retraining epochs: 1,2,4.")
+    epoch_multiples: str | None = flag(
+        "Test after these multiples of retraining epochs: 1,2,4."
+    )
     heads: str | None = flag("Heads to report: any of single,multi,all.")
-    weights: tuple[str, ...] | None = flag("Weights of a CLscore, NAME=w1,...,w7; repeatable.")
+    weights: tuple[str, ...] | None = flag(
+        "Weights of a CLscore, NAME=w1,...,w7; repeatable."
+    )
     data: Path | None = flag("Data folder; PROBE_DATA by default.")
     download: bool = flag("Download missing data.", False)
-    executor: str | None = flag("inline, pool or ray; pool by default for more than one worker.")
-    ray_address: str | None = flag("Address of a Ray cluster, or auto; a local cluster by default.")
-    gpus_per_job: float | None = flag("Share of a GPU for each job on Ray; 1 by default.")
+    executor: str | None = flag(
+        "inline, pool or ray; pool by default for more than one worker."
+    )
+    ray_address: str | None = flag(
+        "Address of a Ray cluster, or auto; a local cluster by default."
+    )
+    gpus_per_job: float | None = flag(
+        "Share of a GPU for each job on Ray; 1 by default."
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -178,18 +217,28 @@ class RunOptions(JobOptions):
         for_ray = self.executor == "ray"
         share = self.gpus_per_job
         if self.executor == "inline" and self.workers not in (None, 1):
-            raise InputError(f"--executor inline has 1 worker, got {self.workers}: use pool")
+            raise InputError(
+                f"--executor inline has 1 worker, got {self.workers}: use pool"
+            )
         if for_ray and self.shard is not None:
-            raise InputError("Ray distributes the jobs itself: leave out --shard or --executor ray")
+            raise InputError(
+                "Ray distributes the jobs itself: leave out --shard or --executor ray"
+            )
         if not for_ray and (self.ray_address, share) != (None, None):
-            raise InputError("add --executor ray, or leave out --ray-address and --gpus-per-job")
-        if self.ray_address is not None and not re.fullmatch(_ADDRESS, self.ray_address):
+            raise InputError(
+                "add --executor ray, or leave out --ray-address and --gpus-per-job"
+            )
+        if self.ray_address is not None and not re.fullmatch(
+            _ADDRESS, self.ray_address
+        ):
             raise InputError(
                 "--ray-address expects HOST:PORT, ray://HOST:PORT or auto, "
                 f"got {self.ray_address!r}"
             )
         if share is not None and not _LEAST_SHARE <= share <= 1:
-            raise InputError(f"--gpus-per-job must be {_LEAST_SHARE} to 1 GPU, got {share}")
+            raise InputError(
+                f"--gpus-per-job must be {_LEAST_SHARE} to 1 GPU, got {share}"
+            )
 
     @property
     def remote(self) -> bool:
@@ -205,24 +254,49 @@ class ModelOptions(JobOptions):
         "Pattern of the files, 'ckpt/seed{seed}-task{task}.pt', also with {order}, {learner}, or "
         "{index} for tasks counted from 0; or the folder of a probe.Recorder or of --from."
     )
-    from_: str | None = flag("Framework that wrote the folder: mammoth, facil, pycil or pilot.")
-    data: str | None = flag("MODULE:LOAD, which returns (train, test); or 'sites/{task}.npz'.")
-    tasks: str | None = flag("Classes by task, 0-1,2-3 or 0+5,1+6, unless the data have tasks.")
-    orders: str | None = flag("Orders named by {order}: TOML of NAME = [2, 1], rotate, shuffle:N.")
-    offline: str | None = flag("Networks trained on all tasks, such as 'ckpt/offline-{seed}.pt'.")
+    from_: str | None = flag(
+        "Framework that wrote the folder: mammoth, facil, pycil or pilot."
+    )
+    data: str | None = flag(
+        "MODULE:LOAD, which returns (train, test); or 'sites/{task}.npz'."
+    )
+    tasks: str | None = flag(
+        "Classes by task, 0-1,2-3 or 0+5,1+6, unless the data have tasks."
+    )
+    orders: str | None = flag(
+        "Orders named by {order}: TOML of NAME = [2, 1], rotate, shuffle:N."
+    )
+    offline: str | None = flag(
+        "Networks trained on all tasks, such as 'ckpt/offline-{seed}.pt'."
+    )
     train_offline: bool = flag("Train the offline networks here instead.", False)
-    weights: str | None = flag("Key of the weights in files with several: state_dict_ema.")
+    weights: str | None = flag(
+        "Key of the weights in files with several: state_dict_ema."
+    )
     network: str | None = flag(
-        "MODULE:FACTORY of the network if the argument is a folder; or full=m:full,lora=m:lora."
+        "MODULE:FACTORY of the network if the argument is a folder; or "
+        "full=m:full,lora=m:lora."
     )
     features: str = flag("Modules to cut at, such as layer1,layer2, or auto.", "auto")
     readouts: str = flag("Readouts: any of retrain,linear,ncm,knn.", "retrain,linear")
-    steps: str | None = flag("Tasks after which a readout is measured, such as retrain=all.")
-    output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
-    call: str | None = flag("MODULE:FUNCTION of (model, batch) or (model, batch, task).")
-    head: Any = flag("multi: only the classes of an example's own task compete; or single.")
-    learner: str = flag("Name of the learner in tables if the files do not name it.", "model")
-    train_limit: int | None = flag("Training examples per class, of each task if data have tasks.")
+    steps: str | None = flag(
+        "Tasks after which a readout is measured, such as retrain=all."
+    )
+    output: str | None = flag(
+        "Key, attribute or index of the logits in the output of the model."
+    )
+    call: str | None = flag(
+        "MODULE:FUNCTION of (model, batch) or (model, batch, task)."
+    )
+    head: Any = flag(
+        "multi: only the classes of an example's own task compete; or single."
+    )
+    learner: str = flag(
+        "Name of the learner in tables if the files do not name it.", "model"
+    )
+    train_limit: int | None = flag(
+        "Training examples per class, of each task if data have tasks."
+    )
     epochs: int | None = flag("Epochs of retraining and of offline training.")
     batch_size: int | None = flag("Batch size of both.")
     learning_rate: float | None = flag("Learning rate of both.")
@@ -248,13 +322,17 @@ class ModelOptions(JobOptions):
 class FigureOptions:
     """The flags of `probe figures` as they were typed; None = not given."""
 
-    only: str | None = flag("Figures to draw, such as bias,depth; those of a run by default.")
+    only: str | None = flag(
+        "Figures to draw, such as bias,depth; those of a run by default."
+    )
     format: str | None = flag("Any of pdf,png,svg; pdf by default.")
     width: float | None = flag("Width of a figure in inches, 1 to 30.")
     font_size: float | None = flag("Font size of titles and labels in points, 4 to 30.")
     font: str | None = flag("serif, sans-serif, monospace or an installed font.")
     learners: str | None = flag("Learners in the order to draw them, such as er,si.")
-    label: tuple[str, ...] | None = flag("Printed name of a learner, er='Replay'; repeatable.")
+    label: tuple[str, ...] | None = flag(
+        "Printed name of a learner, er='Replay'; repeatable."
+    )
     readouts: str | None = flag("Readouts, such as retrain,linear; all by default.")
     out: Path | None = flag("Folder to write to; DIR/figures/asked by default.")
 
@@ -263,8 +341,12 @@ class FigureOptions:
 class InitOptions:
     """The flags of `probe init`; None = not given."""
 
-    data: str | None = flag("Data; the bundled digits by default.", metavar="DATASET|FILE.npz")
-    network: str | None = flag("A network of `probe list`; by default one for the data.")
+    data: str | None = flag(
+        "Data; the bundled digits by default.", metavar="DATASET|FILE.npz"
+    )
+    network: str | None = flag(
+        "A network of `probe list`; by default one for the data."
+    )
     learners: str | None = flag("Learners; finetune,er,offline by default.")
     own: bool = flag("Also write mynets.py with a network and data to edit.", False)
 
@@ -274,24 +356,34 @@ class MetricsOptions:
     """The flags of `probe metrics`; None = not given."""
 
     json: bool = flag("Print one JSON object.", False)
-    test_sizes: str | None = flag("Test examples of each task, 10,20,...; equal by default.")
-    reference: Path | None = flag("R of the cumulative learner, for intransigence, rho, Omega.")
+    test_sizes: str | None = flag(
+        "Test examples of each task, 10,20,...; equal by default."
+    )
+    reference: Path | None = flag(
+        "R of the cumulative learner, for intransigence, rho, Omega."
+    )
     ideal: float | None = flag("Offline accuracy on the first task, for Omega.")
-    costs: Path | None = flag("Costs of a line per task, as costs.csv has them, for CLscore.")
+    costs: Path | None = flag(
+        "Costs of a line per task, as costs.csv has them, for CLscore."
+    )
     ce_epsilon: float = flag("The epsilon of CE.", 1.0)
     ce_form: str = flag("The form of CE: paper or poster.", "paper")
-    weights: tuple[str, ...] | None = flag("Weights of a CLscore, NAME=w1,...,w7; repeatable.")
+    weights: tuple[str, ...] | None = flag(
+        "Weights of a CLscore, NAME=w1,...,w7; repeatable."
+    )
     percent: bool = flag("Values are in percent.", False)
     from_: str | None = flag(
-        "Framework that wrote the log of one run: mammoth (logs.pyd), facil (acc_tag-*.txt), pycil "
-        "or pilot (.log).",
+        "Framework that wrote the log of one run: mammoth (logs.pyd), facil "
+        "(acc_tag-*.txt), pycil or pilot (.log).",
         metavar="FRAMEWORK",
     )
 
     def __post_init__(self) -> None:
         of_costs = self.ce_epsilon, self.ce_form, self.weights
         if self.costs is None and of_costs != (1.0, "paper", None):
-            raise InputError("--ce-epsilon, --ce-form and --weights are for --costs: add it")
+            raise InputError(
+                "--ce-epsilon, --ce-form and --weights are for --costs: add it"
+            )
 
 
 @immutable
@@ -299,12 +391,14 @@ class LayersOptions:
     """The flags of `probe layers`."""
 
     input: tuple[str, ...] = flag(
-        "Shape of one example, such as 3x32x32; :int for integers. Repeat it for several inputs, "
-        "which are passed by name, or in order if they have none.",
+        "Shape of one example, such as 3x32x32; :int for integers. Repeat it for "
+        "several inputs, which are passed by name, or in order if they have none.",
         MISSING,
         metavar="[NAME=]SHAPE[:int]",
     )
-    output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
+    output: str | None = flag(
+        "Key, attribute or index of the logits in the output of the model."
+    )
     integers: bool = flag("All inputs are integers, such as tokens.", False)
     json: bool = flag("Print one JSON object.", False)
 
@@ -316,16 +410,32 @@ _EXAMPLES = "MODULE:OBJECT|FILE.npz"
 class DiffOptions:
     """The flags of `probe diff`; None = not given."""
 
-    model: str = flag("The function that builds the network.", MISSING, "MODULE:FACTORY")
-    old: str = flag("Test examples, as x and y, of what it could do.", MISSING, _EXAMPLES)
-    new: str | None = flag("Test examples of what it has learned since.", metavar=_EXAMPLES)
-    train: str | None = flag("Stored training examples, for more remedies.", metavar=_EXAMPLES)
+    model: str = flag(
+        "The function that builds the network.", MISSING, "MODULE:FACTORY"
+    )
+    old: str = flag(
+        "Test examples, as x and y, of what it could do.", MISSING, _EXAMPLES
+    )
+    new: str | None = flag(
+        "Test examples of what it has learned since.", metavar=_EXAMPLES
+    )
+    train: str | None = flag(
+        "Stored training examples, for more remedies.", metavar=_EXAMPLES
+    )
     score: str = flag("accuracy, loss, squared_error, or MODULE:FUNCTION.", "accuracy")
-    blocks: str = flag("Modules, as conv1,conv2; patterns, as 'l0=lstm.*_l0,...'; auto.", "auto")
+    blocks: str = flag(
+        "Modules, as conv1,conv2; patterns, as 'l0=lstm.*_l0,...'; auto.", "auto"
+    )
     call: str | None = flag("MODULE:FUNCTION of (model, batch).")
-    output: str | None = flag("Key, attribute or index of the logits in the output of the model.")
-    weights: str | None = flag("Key of the weights in files with several: state_dict_ema.")
-    out: Path | None = flag("Write the answer, tables and a page to this folder.", metavar="DIR")
+    output: str | None = flag(
+        "Key, attribute or index of the logits in the output of the model."
+    )
+    weights: str | None = flag(
+        "Key of the weights in files with several: state_dict_ema."
+    )
+    out: Path | None = flag(
+        "Write the answer, tables and a page to this folder.", metavar="DIR"
+    )
     json: bool = flag("Print one JSON object.", False)
     tolerate: float | None = flag(
         "Exit with 1 if more was lost: points of accuracy, or units of another score."

@@ -1,8 +1,8 @@
 """Streams: data sets divided into the tasks of a scenario.
 
-The tasks divide a data set by classes (Murata et al. 2020, Kemker et al. 2018), by transformed
-inputs (Kemker et al. 2018, van de Ven et al. 2022), by data set (Kemker et al. 2018), or by the
-tasks that it has.
+The tasks divide a data set by classes (Murata et al. 2020, Kemker et al. 2018), by
+transformed inputs (Kemker et al. 2018, van de Ven et al. 2022), by data set (Kemker et
+al. 2018), or by the tasks that it has.
 """
 
 import math
@@ -27,8 +27,8 @@ def split_by_class(data: Dataset, classes_per_task: int = 2) -> Scenario:
 
     Args:
         data: A data set of K classes.
-        classes_per_task: The number of classes per task, C, a divisor of K; there are T = K / C
-            tasks.
+        classes_per_task: The number of classes per task, C, a divisor of K; there are T
+            = K / C tasks.
 
     Returns:
         The tasks, in the order of their classes.
@@ -54,8 +54,8 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
 
     Args:
         data: A data set of K classes.
-        base: The number of classes of the base session; None = K // 2 (Kemker 2018: "half of the
-            classes" of 10, 100 and 200).
+        base: The number of classes of the base session; None = K // 2 (Kemker 2018:
+            "half of the classes" of 10, 100 and 200).
 
     Returns:
         The base session and the later ones.
@@ -69,11 +69,16 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
             f"a base session of {base} of the {data.classes} classes of {data.name} "
             f"leaves one session empty: choose 1 to {data.classes - 1}"
         )
-    groups = [range(base), *(range(label, label + 1) for label in range(base, data.classes))]
+    groups = [
+        range(base),
+        *(range(label, label + 1) for label in range(base, data.classes)),
+    ]
     return group_classes(data, "incremental", groups)
 
 
-def group_classes(data: Dataset, kind: str, groups: Sequence[Sequence[int]] | None) -> Scenario:
+def group_classes(
+    data: Dataset, kind: str, groups: Sequence[Sequence[int]] | None
+) -> Scenario:
     """Return a scenario with one task for each group of classes, in the order of the data.
 
     Args:
@@ -112,8 +117,8 @@ def dataset_tasks(data: Dataset, kind: str) -> Scenario:
 def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
     """Return one task per angle, with all images rotated counterclockwise.
 
-    Images are interpolated bilinearly, with zeros outside; at 0 degrees they are unchanged. Tasks
-    are named by their angles.
+    Images are interpolated bilinearly, with zeros outside; at 0 degrees they are
+    unchanged. Tasks are named by their angles.
 
     Args:
         data: The data set.
@@ -127,7 +132,9 @@ def rotated(data: Dataset, angles: Sequence[float]) -> Scenario:
     """
     x = data.train.x
     if not isinstance(x, Tensor) or x.ndim != 4 or not x.is_floating_point():
-        raise InputError(f"{data.name} has no float images (N, C, H, W): choose another shift")
+        raise InputError(
+            f"{data.name} has no float images (N, C, H, W): choose another shift"
+        )
     rotations = [(f"{angle:g}°", partial(rotate, angle=angle)) for angle in angles]
     return _transformed(data, "domain-incremental", rotations)
 
@@ -154,14 +161,16 @@ def rotate(x: Tensor, angle: float) -> Tensor:
     rows = [[cosine, -sine * ratio, 0], [sine / ratio, cosine, 0]]
     theta = torch.tensor([rows], dtype=x.dtype, device=x.device)
     grid = functional.affine_grid(theta, [1, *x.shape[1:]], align_corners=False)
-    return functional.grid_sample(x, grid.expand(len(x), -1, -1, -1), align_corners=False)
+    return functional.grid_sample(
+        x, grid.expand(len(x), -1, -1, -1), align_corners=False
+    )
 
 
 def relabeled(data: Dataset, size: int) -> Scenario:
     """Return tasks of C consecutive classes each, all labeled 0 to C - 1, the class modulo C.
 
-    This is the domain-incremental form of a split data set (van de Ven 2022). Tasks are named by
-    their classes in the data.
+    This is the domain-incremental form of a split data set (van de Ven 2022). Tasks are
+    named by their classes in the data.
 
     Args:
         data: The data set.
@@ -175,7 +184,9 @@ def relabeled(data: Dataset, size: int) -> Scenario:
     """
     tasks = []
     for task in split_by_class(data, size).tasks:
-        train, test = (replace(split, y=split.y % size) for split in (task.train, task.test))
+        train, test = (
+            replace(split, y=split.y % size) for split in (task.train, task.test)
+        )
         tasks.append(replace(task, classes=tuple(range(size)), train=train, test=test))
     return Scenario(name=data.name, kind="domain-incremental", tasks=tuple(tasks))
 
@@ -183,9 +194,10 @@ def relabeled(data: Dataset, size: int) -> Scenario:
 def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     """Return sessions of the same classes, each with a fixed permutation of the inputs.
 
-    Session 1 has the inputs as they are; in session t > 1 the elements of each input, all channels
-    together, are in the order `permutation(D, t, seed)`, in training and test data alike (Kemker
-    2018). Sessions are named 1 .. T, and each but the first is a copy of the data in memory.
+    Session 1 has the inputs as they are; in session t > 1 the elements of each input,
+    all channels together, are in the order `permutation(D, t, seed)`, in training and
+    test data alike (Kemker 2018). Sessions are named 1 .. T, and each but the first is
+    a copy of the data in memory.
 
     Args:
         data: The data set, with inputs of D elements.
@@ -200,7 +212,9 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
     """
     size = data.train.x[0].numel()
     if size < 2:
-        raise InputError(f"inputs of {data.name} have {size} element: choose data with two or more")
+        raise InputError(
+            f"inputs of {data.name} have {size} element: choose data with two or more"
+        )
 
     def permute(x: Tensor, session: int) -> Tensor:
         if session == 1:
@@ -208,15 +222,17 @@ def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
         order = permutation(size, session, seed).to(data.train.y.device)
         return x.flatten(1).index_select(1, order).view_as(x)
 
-    permutations = [(str(t), partial(permute, session=t)) for t in range(1, sessions + 1)]
+    permutations = [
+        (str(t), partial(permute, session=t)) for t in range(1, sessions + 1)
+    ]
     return _transformed(data, "permutation", permutations)
 
 
 def permutation(size: int, session: int, seed: int) -> Tensor:
     """Return the order (D,) of the input elements in a session after the first.
 
-    Element i of the session is element order[i] of the data, on every machine and for any number of
-    sessions.
+    Element i of the session is element order[i] of the data, on every machine and for
+    any number of sessions.
 
     Args:
         size: The number of elements, D.
@@ -233,7 +249,9 @@ def permutation(size: int, session: int, seed: int) -> Tensor:
 
 
 def _transformed(
-    data: Dataset, kind: str, transforms: Sequence[tuple[str, Callable[[Tensor], Tensor]]]
+    data: Dataset,
+    kind: str,
+    transforms: Sequence[tuple[str, Callable[[Tensor], Tensor]]],
 ) -> Scenario:
     """Return a task with all classes for each name and transform of the inputs."""
     classes = tuple(range(data.classes))
@@ -243,16 +261,19 @@ def _transformed(
             split if (x := transform(split.x)) is split.x else Examples(x, split.y)
             for split in (data.train, data.test)
         )
-        tasks.append(Task(index=index, name=name, classes=classes, train=train, test=test))
+        tasks.append(
+            Task(index=index, name=name, classes=classes, train=train, test=test)
+        )
     return Scenario(name=data.name, kind=kind, tasks=tuple(tasks))
 
 
 def multimodal(first: Dataset, second: Dataset) -> Scenario:
     """Return two tasks, one data set each, with vectors of the same width and disjoint classes.
 
-    Inputs are flattened and padded with zeros to the larger width D (Kemker 2018: AudioSet's 1,280
-    become 2,048 like CUB-200's). The number of classes of the first data set is added to the labels
-    of the second. Tasks are named after their data sets.
+    Inputs are flattened and padded with zeros to the larger width D (Kemker 2018:
+    AudioSet's 1,280 become 2,048 like CUB-200's). The number of classes of the first
+    data set is added to the labels of the second. Tasks are named after their data
+    sets.
 
     Args:
         first: The first data set.
@@ -265,20 +286,30 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
         InputError: Both data sets have the same name.
     """
     if first.name == second.name:
-        raise InputError(f"both data sets are named {first.name}: choose two, or rename a file")
+        raise InputError(
+            f"both data sets are named {first.name}: choose two, or rename a file"
+        )
     width = max(d.train.x[0].numel() for d in (first, second))
     start = 0
     tasks = []
     for index, data in enumerate((first, second), 1):
-        train, test = (_padded(split, width, start) for split in (data.train, data.test))
+        train, test = (
+            _padded(split, width, start) for split in (data.train, data.test)
+        )
         classes = tuple(range(start, start + data.classes))
-        tasks.append(Task(index=index, name=data.name, classes=classes, train=train, test=test))
+        tasks.append(
+            Task(index=index, name=data.name, classes=classes, train=train, test=test)
+        )
         start += data.classes
-    return Scenario(name=f"{first.name} and {second.name}", kind="multimodal", tasks=tuple(tasks))
+    return Scenario(
+        name=f"{first.name} and {second.name}", kind="multimodal", tasks=tuple(tasks)
+    )
 
 
 def _padded(examples: Examples, width: int, start: int) -> Examples:
     """Return inputs (N, ...) as (N, width), padded with zeros, and labels raised by `start`."""
     x = examples.x.flatten(1)
     lacking = width - x.shape[1]
-    return Examples(functional.pad(x, (0, lacking)) if lacking else x, examples.y + start)
+    return Examples(
+        functional.pad(x, (0, lacking)) if lacking else x, examples.y + start
+    )

@@ -1,13 +1,14 @@
 """The user's code: imported by the names that the user typed, and registered within a block.
 
-A study's file by itself runs no code: only modules named on the command line are imported, and only
-objects that they mark with a decorator (`probe.extensions`) can be used. Each network and learner
-has a hash of its code (`probe.source`), which is part of the fingerprint of its results.
+A study's file by itself runs no code: only modules named on the command line are
+imported, and only objects that they mark with a decorator (`probe.extensions`) can be
+used. Each network and learner has a hash of its code (`probe.source`), which is part of
+the fingerprint of its results.
 
-A model's name is MODULE:FACTORY, as in other tools; a module may also be given as its file. Every
-mistake of the user's code, from a missing module to a factory that needs arguments, becomes one
-sentence with the original error in it. Weights are drawn from a fixed seed, and the global
-generator is restored.
+A model's name is MODULE:FACTORY, as in other tools; a module may also be given as its
+file. Every mistake of the user's code, from a missing module to a factory that needs
+arguments, becomes one sentence with the original error in it. Weights are drawn from a
+fixed seed, and the global generator is restored.
 """
 
 import importlib.util
@@ -94,7 +95,9 @@ def loaded(targets: Iterable[str], reserved: Names) -> Iterator[None]:
             stack.enter_context(importing(target))
             module = imported(target)
             if earlier := target_of_module.get(module.__name__):
-                raise InputError(f"{target} is loaded twice, also as {earlier}: load it once")
+                raise InputError(
+                    f"{target} is loaded twice, also as {earlier}: load it once"
+                )
             target_of_module[module.__name__] = target
             entries = [e for e in marks.marked_in(vars(module)) if not _is_built_in(e)]
             if not entries:
@@ -124,8 +127,8 @@ class UserCode:
         call: The function that calls the network on a batch, MODULE:FUNCTION.
         data: The data, MODULE:FUNCTION or the data file of a recording.
         more: Other functions, each MODULE:FUNCTION.
-        class_order: The class of the data for each output of the network, if they differ; labels
-            are then indices of outputs, and other classes are left out.
+        class_order: The class of the data for each output of the network, if they
+            differ; labels are then indices of outputs, and other classes are left out.
     """
 
     loads: tuple[str, ...] = ()
@@ -140,24 +143,31 @@ class UserCode:
     def opened(self, reserved: Names) -> Iterator[None]:
         """Register all of it within the block, so that a study can name it; raise as `loaded` does.
 
-        It does nothing if the code is open already, as in the process that started the run.
+        It does nothing if the code is open already, as in the process that started the
+        run.
         """
         if self in _OPEN:
             yield
             return
         with ExitStack() as stack:
             stack.enter_context(loaded(self.loads, reserved))
-            for target in filter(None, (self.network, self.call, self.data, *self.more)):
+            for target in filter(
+                None, (self.network, self.call, self.data, *self.more)
+            ):
                 stack.enter_context(importing(target))
             modules = dict[marks.Entry, ModuleType | None]()
             if self.network:
-                modules[self.network_entry()] = imported(self.network.rpartition(":")[0])
+                modules[self.network_entry()] = imported(
+                    self.network.rpartition(":")[0]
+                )
             if self.data:
                 modules[self.data_entry()] = None
             for entry, module in modules.items():
                 # It may be marked in a file that is loaded, too.
                 if entry.name not in _TABLES[type(entry)][1]:
-                    stack.enter_context(registered(entry, hash_of(entry, module), reserved))
+                    stack.enter_context(
+                        registered(entry, hash_of(entry, module), reserved)
+                    )
             _OPEN.append(self)
             stack.callback(_OPEN.remove, self)
             yield
@@ -175,7 +185,9 @@ class UserCode:
     def data_entry(self) -> marks.DataEntry:
         """Return the data that were typed, named by their mark if they have one."""
         if self.data.endswith(RECORDED):
-            return marks.DataEntry(name=_short(self.data), load=partial(load_data, Path(self.data)))
+            return marks.DataEntry(
+                name=_short(self.data), load=partial(load_data, Path(self.data))
+            )
         load = load_callable(self.data, "a function that returns (train, test)")
         unmarked = marks.DataEntry(name=_short(self.data), load=load)
         entry = next(iter(marks.marks_of(load, marks.DataEntry)), unmarked)
@@ -239,13 +251,17 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
         The function or class.
 
     Raises:
-        InputError: The callable cannot be imported, does not exist, or cannot be called.
+        InputError: The callable cannot be imported, does not exist, or cannot be
+            called.
     """
     name, _, attribute = target.rpartition(":")
     if not name or not attribute:
         raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
-    # From the module's own names: a module's `__getattr__` would be one more way to fail.
-    functions = {n: value for n, value in vars(imported(name)).items() if callable(value)}
+    # From the module's own names: a module's `__getattr__` would be one more way to
+    # fail.
+    functions = {
+        n: value for n, value in vars(imported(name)).items() if callable(value)
+    }
     if attribute not in functions:
         public = [n for n in functions if not n.startswith("_")]
         raise unknown("function", attribute, public, f"in {name}")
@@ -259,8 +275,8 @@ def importing(target: str) -> Iterator[None]:
     Its code may still import something while it runs.
 
     Args:
-        target: The module, in the current folder or installed, or FILE.py; either may end in
-            `:NAME`.
+        target: The module, in the current folder or installed, or FILE.py; either may
+            end in `:NAME`.
     """
     path = Path(target.rpartition(":")[0] or target)
     folder = str(path.absolute().parent) if path.suffix == ".py" else ""
@@ -277,8 +293,8 @@ def imported(name: str) -> ModuleType:
     Random numbers that it draws at import do not change the global generator.
 
     Args:
-        name: The dotted name of a module, or the path of a file that ends in `.py`, which is
-            imported by its own name.
+        name: The dotted name of a module, or the path of a file that ends in `.py`,
+            which is imported by its own name.
 
     Returns:
         The module.
@@ -294,15 +310,17 @@ def imported(name: str) -> ModuleType:
             module = import_module(name)
     # Whatever the user's code raises is the user's to correct.
     except (Exception, SystemExit) as error:
-        # Absent is itself, or one of the packages that it lies in; or something that it imports.
+        # Absent is itself, or one of the packages that it lies in; or something that it
+        # imports.
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{name}.".startswith(f"{missing}."):
             raise InputError(
-                f"there is no module {name!r}, neither in the current directory nor installed: "
-                "give it as package.module, without .py"
+                f"there is no module {name!r}, neither in the current directory nor "
+                "installed: give it as package.module, without .py"
             ) from error
         raise InputError(
-            f"importing {name} raised {described(error)}: correct it until `import {name}` works"
+            f"importing {name} raised {described(error)}: correct it until `import "
+            f"{name}` works"
         ) from error
     note_imports(module, before)
     return module
@@ -317,11 +335,15 @@ def _module_name(path: Path) -> str:
     if not path.is_file():
         raise InputError(f"there is no file {path}: give the path of your Python file")
     if not name.isidentifier():
-        raise InputError(f"{path} cannot be imported, as {name} is not a Python name: rename it")
+        raise InputError(
+            f"{path} cannot be imported, as {name} is not a Python name: rename it"
+        )
     other = sys.modules.get(name) or importlib.util.find_spec(name)
     file = getattr(other, "__file__", None) or getattr(other, "origin", None)
     if other and (file is None or not path.samefile(file)):
-        raise InputError(f"{path} has the name of another module, {name}: rename the file")
+        raise InputError(
+            f"{path} has the name of another module, {name}: rename the file"
+        )
     return name
 
 

@@ -9,8 +9,11 @@ from hypothesis import HealthCheck, settings
 
 from scenarios.commands.main import main
 
-# How long an example takes is the machine's business, which may be busy with other work.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How long an example takes is the machine's business, which may be busy with other
+# work.
+settings.register_profile(
+    "busy", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("busy")
 
 

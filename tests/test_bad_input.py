@@ -19,14 +19,20 @@ ROOMS = (files, networks, studies)
 FILES = {name: content for room in ROOMS for name, content in room.FILES.items()}
 MISTAKES = {line: named for room in ROOMS for line, named in room.MISTAKES.items()}
 # A module that was found to be broken must not be found again by another's name.
-MINE = {name.partition("/")[0].removesuffix(".py") for name in FILES if name.endswith(".py")}
+MINE = {
+    name.partition("/")[0].removesuffix(".py") for name in FILES if name.endswith(".py")
+}
 
 
 @pytest.fixture(scope="module")
 def cwd(tmp_path_factory):
     """A folder with all the files; no test may change it."""
     folder = tmp_path_factory.mktemp("cwd")
-    for name, content in {**FILES, "tiny.toml": TINY, "bom.toml": "\ufeff" + TINY}.items():
+    for name, content in {
+        **FILES,
+        "tiny.toml": TINY,
+        "bom.toml": "\ufeff" + TINY,
+    }.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -54,7 +60,9 @@ def test_a_mistake_is_one_sentence_that_names_it_and_changes_nothing(probe, cwd,
 
 def test_a_system_without_another_thread(probe, monkeypatch):
     start = "can't start new thread"
-    monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError(start)))
+    monkeypatch.setattr(
+        threading.Thread, "start", Mock(side_effect=RuntimeError(start))
+    )
     assert_refused(probe("list"), start)
 
 
@@ -83,7 +91,11 @@ def test_the_trap_is_sprung_where_pickles_are_run(cwd, tmp_path, monkeypatch):
 )
 def test_the_same_without_the_mistake_is_accepted(probe, tmp_path, line):
     name = "out.npz" if line.startswith("features") else "out"
-    flag = f" --out {tmp_path / name}" if line.startswith(("redundancy", "features")) else ""
+    flag = (
+        f" --out {tmp_path / name}"
+        if line.startswith(("redundancy", "features"))
+        else ""
+    )
     code, out, err = probe(line + flag)
     assert (code, err) == (0, "")
     assert out

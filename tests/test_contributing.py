@@ -66,7 +66,9 @@ def test_ruff_accepts_it(tree):
 @pytest.mark.slow
 def test_mypy_accepts_it(tree):
     if (cache := ROOT / ".mypy_cache").is_dir():
-        shutil.copytree(cache, tree / cache.name)  # by `make types`, for the files not changed
+        shutil.copytree(
+            cache, tree / cache.name
+        )  # by `make types`, for the files not changed
     run(tree, "mypy")
 
 
@@ -77,7 +79,9 @@ def test_the_tests_of_its_rooms_go_through_it(tree):
     said = run(tree, "pytest", "-vv", "-p", "no:cacheprovider", *chosen, *targets)
     passed = [line for line in said.splitlines() if " PASSED" in line]
     for name, room in ROOMS.items():
-        assert any(name in line and line.startswith((*room.split(),)) for line in passed), said
+        assert any(
+            name in line and line.startswith((*room.split(),)) for line in passed
+        ), said
 
 
 def test_it_is_listed(tree):

@@ -12,7 +12,9 @@ from probe.tables.table_file import read_table
 
 EXAMPLES = Path(__file__).parents[1] / "docs" / "examples"
 TENS = "--tasks 0-1,2-3,4-5,6-7,8-9"
-FILES = "--checkpoints 'ckpt/seed{seed}-task{task}.pt' --offline 'ckpt/offline-{seed}.pt'"
+FILES = (
+    "--checkpoints 'ckpt/seed{seed}-task{task}.pt' --offline 'ckpt/offline-{seed}.pt'"
+)
 
 
 @pytest.fixture
@@ -24,7 +26,9 @@ def programs(cwd, monkeypatch):
         shutil.copy(path, cwd)
 
     def run(*line):
-        done = subprocess.run([sys.executable, *line], cwd=cwd, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, *line], cwd=cwd, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -36,9 +40,13 @@ def programs(cwd, monkeypatch):
 
 def _layers(cwd, name, features):
     """Check floor and ceiling of every layer but the output in a run directory; load it."""
-    rows = read_table(cwd / "runs" / name / "layers.csv", "layers").query("task_position.isna()")
+    rows = read_table(cwd / "runs" / name / "layers.csv", "layers").query(
+        "task_position.isna()"
+    )
     found = set(zip(rows["readout"], rows["feature"], rows["quantity"], strict=True))
-    wanted = {(readout, feature) for readout in ("retrain", "linear") for feature in features}
+    wanted = {
+        (readout, feature) for readout in ("retrain", "linear") for feature in features
+    }
     for quantity in ("accuracy", "floor", "ceiling", "missing"):
         assert {each[:2] for each in found if each[2] == quantity} >= wanted
     assert (cwd / "runs" / name / "figures" / "layers.png").is_file()
@@ -48,7 +56,10 @@ def _layers(cwd, name, features):
 @pytest.mark.soak
 def test_an_own_cnn_by_a_plain_loop_and_its_checkpoints(probe, cwd, programs):
     programs("cnn.py", "--seeds", "2", "--epochs", "2")
-    line = f"model cnn:build {FILES} --data cnn:load {TENS} --epochs 2 --workers 1 --tables"
+    line = (
+        f"model cnn:build {FILES} --data cnn:load {TENS} --epochs 2 --workers 1 "
+        "--tables"
+    )
     code, out, err = probe(line)
     assert (code, err) == (0, "")
     assert "readout retrain, in %" in out
@@ -62,19 +73,28 @@ def test_an_own_cnn_by_a_plain_loop_and_its_checkpoints(probe, cwd, programs):
 def test_replay_of_avalanche_by_the_plugin(probe, cwd, programs):
     pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
     programs("replay.py", "--seeds", "1", "--epochs", "2")
-    code, _, err = probe("model rec --network replay:build --train-offline --epochs 2 --workers 1")
+    code, _, err = probe(
+        "model rec --network replay:build --train-offline --epochs 2 --workers 1"
+    )
     assert (code, err) == (0, "")
     _layers(cwd, "model-replay-build", ["block1", "block2", "hidden", "output"])
 
 
 @pytest.mark.soak
 def test_a_text_classifier_of_transformers_by_the_callback(probe, cwd, programs):
-    pytest.importorskip("transformers", reason="the extra transformers is not installed")
+    pytest.importorskip(
+        "transformers", reason="the extra transformers is not installed"
+    )
     programs("text.py", "--seeds", "1", "--epochs", "2")
-    line = "model rec --network text:build --train-offline --epochs 2 --learning-rate 0.002"
+    line = (
+        "model rec --network text:build --train-offline --epochs 2 --learning-rate "
+        "0.002"
+    )
     code, _, err = probe(f"{line} --workers 1")
     assert (code, err) == (0, "")
-    found = _layers(cwd, "model-text-build", ["bert.embeddings", "bert.encoder", "bert.pooler"])
+    found = _layers(
+        cwd, "model-text-build", ["bert.embeddings", "bert.encoder", "bert.pooler"]
+    )
     assert found.R.values[3, 2] > 0.5
 
 

@@ -19,7 +19,9 @@ def test_a_script_runs_and_leaves_no_file(script, tmp_path):
         (tmp_path / name).mkdir()
     env = {**os.environ, "MPLBACKEND": "agg", "TMPDIR": str(tmp_path / "tmp")}
     command = [sys.executable, "-W", "ignore", str(script)]
-    done = subprocess.run(command, cwd=tmp_path / "work", env=env, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=tmp_path / "work", env=env, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
@@ -30,9 +32,13 @@ def test_a_script_uses_public_names_that_exist(script):
     tree = ast.walk(ast.parse(script.read_text("utf-8")))
     for node in tree:
         match node:
-            case ast.Attribute(value=ast.Name(id="probe" | "figures" as room), attr=name):
+            case ast.Attribute(
+                value=ast.Name(id="probe" | "figures" as room), attr=name
+            ):
                 assert name in dir(import_module(room)), name
             case ast.ImportFrom(module="probe" | "figures" as room, names=names):
                 assert {each.name for each in names} <= set(dir(import_module(room)))
             case ast.ImportFrom(module=str(module)):
-                assert not module.startswith(("probe.", "figures.", "scenarios")), module
+                assert not module.startswith(("probe.", "figures.", "scenarios")), (
+                    module
+                )

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 # A link's target, or an image's; what begins with a scheme leads elsewhere.
 LINK = re.compile(r"\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]+))?\)")
 MADE = "auto_gallery/"  # by the build, which checks links to it
@@ -14,13 +18,18 @@ MADE = "auto_gallery/"  # by the build, which checks links to it
 
 def prose(page: Path) -> str:
     """The page's text without its blocks of code."""
-    return re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(
+        r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
 
 
 def anchors(page: Path) -> set[str]:
     """The names of the page's headings."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
 
 
 def broken(page: Path) -> list[str]:
@@ -29,8 +38,12 @@ def broken(page: Path) -> list[str]:
     for path, anchor in LINK.findall(prose(page)):
         target = (page.parent / path).resolve() if path else page
         # The site has CONTRIBUTING as a page.
-        target = ROOT / "CONTRIBUTING.md" if target.name == "contributing.md" else target
-        if path.startswith(MADE) or (target.exists() and (not anchor or anchor in anchors(target))):
+        target = (
+            ROOT / "CONTRIBUTING.md" if target.name == "contributing.md" else target
+        )
+        if path.startswith(MADE) or (
+            target.exists() and (not anchor or anchor in anchors(target))
+        ):
             continue
         found.append(f"{path}#{anchor}")
     return found
@@ -43,5 +56,7 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
 
 def test_a_link_to_nowhere_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text("# A `title`, once\n[a](#a-title-once) [b](#b) [c](gone.md) [d](https://d.e)\n")
+    page.write_text(
+        "# A `title`, once\n[a](#a-title-once) [b](#b) [c](gone.md) [d](https://d.e)\n"
+    )
     assert broken(page) == ["#b", "gone.md#"]

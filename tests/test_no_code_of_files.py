@@ -52,7 +52,9 @@ def test_ruff_refuses_what_could_run_the_code_of_a_file():
         text=True,
         check=False,
     )
-    faults = [(fault["location"]["row"], fault["code"]) for fault in json.loads(found.stdout)]
+    faults = [
+        (fault["location"]["row"], fault["code"]) for fault in json.loads(found.stdout)
+    ]
     lines = {line for line, code in faults if code.startswith(("S", "TID"))}
     assert lines == set(range(1, len(REFUSED.splitlines()) + 1))
 

@@ -32,7 +32,9 @@ def run(*command, **where):
 def tracked():
     if not (ROOT / ".git").exists():
         pytest.skip("not a git repository")
-    listed = run("git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    listed = run(
+        "git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT
+    )
     return {name for name in listed.splitlines() if (ROOT / name).is_file()}
 
 
@@ -48,8 +50,12 @@ def wheel(tracked, tmp_path_factory):
     return next(dist.glob("*.whl"))
 
 
-def test_the_wheel_holds_every_file_of_the_packages_and_the_sdist_the_tree(wheel, tracked):
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+def test_the_wheel_holds_every_file_of_the_packages_and_the_sdist_the_tree(
+    wheel, tracked
+):
+    held = {
+        name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name
+    }
     rooms = ("probe/", "scenarios/", "figures/")
     assert held == {name for name in tracked if name.startswith(rooms)}
     assert {"probe/py.typed", "scenarios/study/presets/digits.toml"} < held
@@ -64,5 +70,7 @@ def test_a_preset_runs_in_an_empty_environment(wheel, tmp_path):
     run(sys.executable, "-m", "venv", tmp_path / "venv")
     run(tmp_path / "venv/bin/python", "-m", "pip", "install", "--no-compile", wheel)
     there = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    run(tmp_path / "venv/bin/forgetting-probe", *DIGITS.split(), cwd=tmp_path, env=there)
+    run(
+        tmp_path / "venv/bin/forgetting-probe", *DIGITS.split(), cwd=tmp_path, env=there
+    )
     assert (tmp_path / "out/report.html").stat().st_size > 100_000

@@ -42,9 +42,13 @@ def test_a_smaller_memory_forgets_more_and_fine_tuning_is_as_before(sh, probe, c
 
 
 @pytest.mark.slow
-def test_a_silenced_head_removes_nothing_upstream_and_a_probe_finds_the_never_seen(capsys):
+def test_a_silenced_head_removes_nothing_upstream_and_a_probe_finds_the_never_seen(
+    capsys,
+):
     table = re.sub(r"[][,]", " ", printed("unlearning.md", capsys)).splitlines()[2:14]
-    found = {tuple(row.split()[:2]): [float(n) for n in row.split()[2:]] for row in table}
+    found = {
+        tuple(row.split()[:2]): [float(n) for n in row.split()[2:]] for row in table
+    }
     assert all(found["silence", layer][3] == 0 for layer in "135")
     assert found["silence", "1"][0] > 80 > found["silence", "output"][1] == 0
     assert found["silence", "5"][7] > 0 > found["retrain", "5"][7]
@@ -52,7 +56,10 @@ def test_a_silenced_head_removes_nothing_upstream_and_a_probe_finds_the_never_se
 
 @pytest.mark.soak
 def test_lora_learns_less_and_merged_is_wrapped(sh, capsys):
-    rows = [re.findall(r"'(\d+\.\d)'", row) for row in printed("lora.md", capsys).splitlines()]
+    rows = [
+        re.findall(r"'(\d+\.\d)'", row)
+        for row in printed("lora.md", capsys).splitlines()
+    ]
     merged, wrapped = (list(map(float, row)) for row in rows[-2:])
     assert merged == pytest.approx(wrapped, abs=0.5)
     assert re.search(r"linear +5 +never learned .* \d+\.\d \[\d", sh("lora.md"))
@@ -60,7 +67,9 @@ def test_lora_learns_less_and_merged_is_wrapped(sh, capsys):
 
 @pytest.mark.soak
 def test_a_word_no_longer_reaches_the_token_that_answers(capsys):
-    pytest.importorskip("transformers", reason="an example uses it: install the extra `zoo`")
+    pytest.importorskip(
+        "transformers", reason="an example uses it: install the extra `zoo`"
+    )
     rows = [line.split() for line in printed("language_models.md", capsys).splitlines()]
     linear, told = (row for row in rows if row[:1] == ["transformer.h.0"])
     assert float(linear[6]) > 40

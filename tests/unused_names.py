@@ -1,7 +1,8 @@
 """Names that nothing uses: `python -m tests.unused_names` prints them, and fails if there are any.
 
-Names of a module must be read in it, imported or named elsewhere; methods, fields and attributes
-must be read anywhere. Use in documentation and doctests counts, in tests it does not.
+Names of a module must be read in it, imported or named elsewhere; methods, fields and
+attributes must be read anywhere. Use in documentation and doctests counts, in tests it
+does not.
 """
 
 import ast
@@ -14,8 +15,22 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("probe", "scenarios", "figures")
 # Other decorators, such as `app.command`, hand what they decorate to somebody.
 CHANGING = (
-    *("cache", "lru_cache", "contextmanager", "dataclass", "overload", "total_ordering"),
-    *("property", "cached_property", "classmethod", "staticmethod", "abstractmethod", "override"),
+    *(
+        "cache",
+        "lru_cache",
+        "contextmanager",
+        "dataclass",
+        "overload",
+        "total_ordering",
+    ),
+    *(
+        "property",
+        "cached_property",
+        "classmethod",
+        "staticmethod",
+        "abstractmethod",
+        "override",
+    ),
 )
 
 
@@ -27,23 +42,38 @@ def unused(sources: dict[str, str], docs: str = "") -> list[str]:
     uses = {use for tree in trees.values() for use in _uses(tree)}
     examples = " ".join(re.findall(r">>> .*|\.\.\. .*", " ".join(sources.values())))
     public = {name for tree in trees.values() for name in _public(tree)}
-    said = set(re.findall(r"(?:`|\.|:|import |, )(\w+)", docs)) | set(re.findall(r"\w+", examples))
+    said = set(re.findall(r"(?:`|\.|:|import |, )(\w+)", docs)) | set(
+        re.findall(r"\w+", examples)
+    )
     found = []
     for module, tree in trees.items():
-        used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and _is_read(node)}
+        used = {
+            node.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Name) and _is_read(node)
+        }
         names = set(_defined(tree.body)) - used - said - public
         for name in names:
-            # Constants of modules that are imported by name are read as attributes of anything.
+            # Constants of modules that are imported by name are read as attributes of
+            # anything.
             plugin = {f".{name}"} if name.isupper() and len(name) > 1 else set()
             if not uses & {f"{module}.{name}", f":{name}", *plugin}:
                 found.append(f"{module}: {name}")
         for node in ast.walk(tree):
             # A base class from elsewhere may call any method.
-            if isinstance(node, ast.ClassDef) and classes.issuperset(map(_last, node.bases)):
+            if isinstance(node, ast.ClassDef) and classes.issuperset(
+                map(_last, node.bases)
+            ):
                 names = {*_defined(node.body), *_written(node)} - said
-                names = {n for n in names if n.startswith("_") or node.name not in public}
-                found += [f"{module}: {node.name}.{n}" for n in names if f".{n}" not in uses]
-    return sorted(name for name in found if not re.search(r"\b(__\w+__|model_config)$", name))
+                names = {
+                    n for n in names if n.startswith("_") or node.name not in public
+                }
+                found += [
+                    f"{module}: {node.name}.{n}" for n in names if f".{n}" not in uses
+                ]
+    return sorted(
+        name for name in found if not re.search(r"\b(__\w+__|model_config)$", name)
+    )
 
 
 def _is_read(node: ast.Name) -> bool:
@@ -56,7 +86,9 @@ def _uses(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.ImportFrom(module=str(module), names=names):
-                homes |= {each.asname or each.name: f"{module}.{each.name}" for each in names}
+                homes |= {
+                    each.asname or each.name: f"{module}.{each.name}" for each in names
+                }
             case ast.Import(names=names):
                 homes |= {each.asname or each.name: each.name for each in names}
             case ast.Attribute(attr=name, ctx=ast.Load()) | ast.keyword(arg=str(name)):
@@ -77,9 +109,15 @@ def _public(tree: ast.Module) -> Iterator[str]:
     """Yield the names in `__all__`."""
     for node in tree.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names)):
-                yield from (name.value for name in names if isinstance(name, ast.Constant))
-            case ast.Assign(targets=[ast.Name(id="_HOMES")], value=ast.Dict(keys=names)):
+            case ast.Assign(
+                targets=[ast.Name(id="__all__")], value=ast.List(elts=names)
+            ):
+                yield from (
+                    name.value for name in names if isinstance(name, ast.Constant)
+                )
+            case ast.Assign(
+                targets=[ast.Name(id="_HOMES")], value=ast.Dict(keys=names)
+            ):
                 yield from (name.value for name in names)
 
 
@@ -90,7 +128,10 @@ def _defined(body: list[ast.stmt]) -> Iterator[str]:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
                 if all(_last(each) in CHANGING for each in node.decorator_list):
                     yield name
-            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            case (
+                ast.Assign(targets=[ast.Name(id=name)])
+                | ast.AnnAssign(target=ast.Name(id=name))
+            ):
                 yield name
 
 
@@ -115,7 +156,11 @@ def main() -> None:
     paths = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
     texts = [path.read_text("utf-8") for path in paths]
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "pyproject.toml"]
+    pages = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        ROOT / "pyproject.toml",
+    ]
     docs = "\n".join(page.read_text("utf-8") for page in pages)
     modules = [name.removesuffix(".__init__") for name in names]
     found = unused(dict(zip(modules, texts, strict=True)), docs)

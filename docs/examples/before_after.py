@@ -26,7 +26,9 @@ class CNN(nn.Module):
     def __init__(self):
         super().__init__()
         self.conv1, self.conv2 = conv(1, 16), conv(16, 16)
-        self.hidden = nn.Sequential(nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 32), nn.ReLU())
+        self.hidden = nn.Sequential(
+            nn.MaxPool2d(2), nn.Flatten(), nn.Linear(256, 32), nn.ReLU()
+        )
         self.output = nn.Linear(32, 10)
 
     def forward(self, x):
@@ -41,7 +43,9 @@ def learn(network, data, epochs):  # your training
     for _ in range(epochs):
         for rows in torch.randperm(len(data[1])).split(32):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(network(data[0][rows]), data[1][rows]).backward()
+            nn.functional.cross_entropy(
+                network(data[0][rows]), data[1][rows]
+            ).backward()
             optimizer.step()
     return network.eval()
 
@@ -61,11 +65,16 @@ torch.manual_seed(0)
 before = learn(CNN(), train, 10)
 
 print(
-    "# a fault: batch norm's statistics of conv2 are those of other data (old 0 to 4, new 5 to 9)"
+    "# a fault: batch norm's statistics of conv2 are those of other data (old 0 to 4, "
+    "new 5 to 9)"
 )
 after = learn(before, train, 1)
 after.conv2[1].running_mean += 1.5
-print(probe.diff(before, after, classes(test, [*range(5)]), classes(test, [*range(5, 10)])))
+print(
+    probe.diff(
+        before, after, classes(test, [*range(5)]), classes(test, [*range(5, 10)])
+    )
+)
 
 print("\n# a new domain: fine-tuned on digits that are turned")
 after = learn(before, turned(train), 5)
@@ -77,4 +86,8 @@ old, new = range(5), range(5, 10)
 before = learn(CNN(), classes(train, [*old]), 10)
 after = learn(before, classes(train, [*new]), 10)
 stored = {"old": classes(train, [*old]), "new": classes(train, [*new])}
-print(probe.diff(before, after, classes(test, [*old]), classes(test, [*new]), train=stored))
+print(
+    probe.diff(
+        before, after, classes(test, [*old]), classes(test, [*new]), train=stored
+    )
+)

@@ -1,6 +1,7 @@
 """Example 1: a CNN with batch norm, fine-tuned on MNIST task after task by a plain loop.
 
-The training code does not use forgetting-probe. Train three seeds and the offline networks:
+The training code does not use forgetting-probe. Train three seeds and the offline
+networks:
 
     python cnn.py --data DIR            # DIR holds MNIST as torchvision lays it out
     python cnn.py                       # scikit-learn's small digits, in seconds
@@ -8,7 +9,8 @@ The training code does not use forgetting-probe. Train three seeds and the offli
 and then measure the checkpoints, with the same DIR in the environment variable MNIST:
 
     MNIST=DIR probe model cnn:build --checkpoints 'ckpt/seed{seed}-task{task}.pt' \
-        --offline 'ckpt/offline-{seed}.pt' --data cnn:load --tasks 0-1,2-3,4-5,6-7,8-9 --epochs 2
+        --offline 'ckpt/offline-{seed}.pt' --data cnn:load --tasks 0-1,2-3,4-5,6-7,8-9
+        --epochs 2
 """
 
 import argparse
@@ -27,8 +29,15 @@ def build():
     """Make the network: two blocks of convolution, batch norm and ReLU, and two dense layers."""
     block1 = nn.Sequential(nn.Conv2d(1, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU())
     block2 = nn.Sequential(nn.Conv2d(16, 32, 3, 2, 1), nn.BatchNorm2d(32), nn.ReLU())
-    hidden = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(128, 64), nn.ReLU())
-    stages = {"block1": block1, "block2": block2, "hidden": hidden, "output": nn.Linear(64, 10)}
+    hidden = nn.Sequential(
+        nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(128, 64), nn.ReLU()
+    )
+    stages = {
+        "block1": block1,
+        "block2": block2,
+        "hidden": hidden,
+        "output": nn.Linear(64, 10),
+    }
     return nn.Sequential(OrderedDict(stages))
 
 

@@ -1,7 +1,7 @@
 """Plant faults in a small network, and print what shows them: see docs/debugging.md.
 
-A convolutional network with batch norm learns scikit-learn's digits in five tasks, in each with all
-digits so far. Each fault is planted in the network after the last task:
+A convolutional network with batch norm learns scikit-learn's digits in five tasks, in
+each with all digits so far. Each fault is planted in the network after the last task:
 
     python docs/examples/faults.py    # half a minute on one core
 """
@@ -30,14 +30,18 @@ def build():
         name: nn.Sequential(nn.Conv2d(a, b, 3), nn.BatchNorm2d(b), nn.ReLU())
         for name, a, b in sizes
     }
-    return nn.Sequential(OrderedDict(**convs, flat=nn.Flatten(), output=nn.Linear(128, 10)))
+    return nn.Sequential(
+        OrderedDict(**convs, flat=nn.Flatten(), output=nn.Linear(128, 10))
+    )
 
 
 def learn(model, data, epochs=5):
     """Train a network; return a copy as it is then."""
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
-    for rows in [rows for _ in range(epochs) for rows in torch.randperm(len(data)).split(32)]:
+    for rows in [
+        rows for _ in range(epochs) for rows in torch.randperm(len(data)).split(32)
+    ]:
         optimizer.zero_grad()
         nn.functional.cross_entropy(model(data.x[rows]), data.y[rows]).backward()
         optimizer.step()
@@ -50,7 +54,9 @@ def networks(cumulative):
     model = build()
     models = {}
     for k in range(1, 6):
-        models[k] = learn(model, train.of_classes(range(2 * k) if cumulative else tasks[k - 1]))
+        models[k] = learn(
+            model, train.of_classes(range(2 * k) if cumulative else tasks[k - 1])
+        )
     return models
 
 
@@ -98,8 +104,14 @@ def show(name, models, tasks=tasks):
         print("refused:", error)
         return
     values = 100 * result.matrix("output", "linear").values[1:]
-    print("accuracy by tasks learned and task:", *values.round().astype(int).tolist(), sep="\n  ")
-    causes = result.to_pandas("causes").query("task_position.isna() and score == 'accuracy'")
+    print(
+        "accuracy by tasks learned and task:",
+        *values.round().astype(int).tolist(),
+        sep="\n  ",
+    )
+    causes = result.to_pandas("causes").query(
+        "task_position.isna() and score == 'accuracy'"
+    )
     held = result.layers().query("task_position.isna()")
     for title, table, quantity in (
         ("attributed, in points", causes, "attributed"),
@@ -107,13 +119,17 @@ def show(name, models, tasks=tasks):
     ):
         rows = table[table["quantity"] == quantity].set_index("feature")["value"]
         print(f"{title}: {(100 * rows).round(1).to_dict()}")
-    rows = result.to_pandas("diagnostics").query("metric == 'dead' and learner == 'model'")
+    rows = result.to_pandas("diagnostics").query(
+        "metric == 'dead' and learner == 'model'"
+    )
     print("dead:", rows.set_index("feature")["value"].round(2).to_dict())
     rows = probe.predictions(result).query("readout == '' and learner == 'model'")
     rows = rows[(rows["tasks_seen"] == 5) & (rows["head"] == rows["head"].iloc[0])]
     counts = probe.Counts.of(rows["label"].tolist(), rows["predicted"].tolist(), 10)
     right = (rows["label"] == rows["predicted"]).mean()
-    print(f"accuracy {100 * right:.1f} %, renamed {100 * renamed_accuracy(counts):.1f} %")
+    print(
+        f"accuracy {100 * right:.1f} %, renamed {100 * renamed_accuracy(counts):.1f} %"
+    )
     print(*result.notes, sep="\n")
 
 

@@ -1,7 +1,7 @@
 """Freeze each layer of README's network after the first task, beside what it is charged with.
 
-The charge of a layer says what its change did in the network that was trained. What another
-training would have given, only that training says: see docs/debugging.md.
+The charge of a layer says what its change did in the network that was trained. What
+another training would have given, only that training says: see docs/debugging.md.
 
     python docs/examples/frozen_layers.py    # half a minute on one core
 """
@@ -28,7 +28,9 @@ def build():
     """Return a new network."""
     hidden1 = nn.Sequential(nn.Linear(64, 128), nn.ReLU())
     hidden2 = nn.Sequential(nn.Linear(128, 32), nn.ReLU())
-    return nn.Sequential(OrderedDict(hidden1=hidden1, hidden2=hidden2, output=nn.Linear(32, 10)))
+    return nn.Sequential(
+        OrderedDict(hidden1=hidden1, hidden2=hidden2, output=nn.Linear(32, 10))
+    )
 
 
 def learn(model, classes):
@@ -65,10 +67,16 @@ def accuracy(model, tasks_learned, task):
 
 def summary(by_tasks_learned):
     """Return the mean accuracy right after each task and at the end, and what was forgotten."""
-    learned = pd.Series({t: accuracy(model, t, t) for t, model in by_tasks_learned.items()})
+    learned = pd.Series(
+        {t: accuracy(model, t, t) for t, model in by_tasks_learned.items()}
+    )
     last = pd.Series({t: accuracy(by_tasks_learned[5], 5, t) for t in by_tasks_learned})
     forgotten = (learned - last)[:4].mean()
-    return {"forgotten": forgotten, "learned": learned.mean(), "at the end": last.mean()}
+    return {
+        "forgotten": forgotten,
+        "learned": learned.mean(),
+        "at the end": last.mean(),
+    }
 
 
 def mean_over_seeds(frozen=None):
@@ -78,8 +86,18 @@ def mean_over_seeds(frozen=None):
 
 networks_by_seed = {seed: networks(seed) for seed in range(3)}
 causes = probe.causes(networks_by_seed, tests, features=layers[:2]).set_index("feature")
-charges = (100 * causes[["share", "broken", "restored"]]).assign(verdict=causes["verdict"])
-trained = {"nothing": mean_over_seeds(), **{layer: mean_over_seeds(layer) for layer in layers}}
+charges = (100 * causes[["share", "broken", "restored"]]).assign(
+    verdict=causes["verdict"]
+)
+trained = {
+    "nothing": mean_over_seeds(),
+    **{layer: mean_over_seeds(layer) for layer in layers},
+}
 table = charges.join(pd.DataFrame(trained).T, how="right")
 print("share, broken, restored, verdict: of the network in which nothing is frozen")
-print(table.rename_axis("frozen").round(1).reset_index().to_string(index=False, na_rep="-"))
+print(
+    table.rename_axis("frozen")
+    .round(1)
+    .reset_index()
+    .to_string(index=False, na_rep="-")
+)

@@ -1,7 +1,8 @@
 """Fine-tune a small GPT-2: the English of Python's documentation, then Python's code.
 
-The network is made from its configuration and reads bytes. It is trained here on the docstrings of
-the standard library first, then on the code of the same modules without docstrings and comments.
+The network is made from its configuration and reads bytes. It is trained here on the
+docstrings of the standard library first, then on the code of the same modules without
+docstrings and comments.
 
     pip install transformers
     python docs/examples/pair_gpt2.py --seed 0    # two minutes on one core
@@ -20,8 +21,20 @@ from transformers import GPT2Config, GPT2LMHeadModel
 import probe
 
 LENGTH = 64
-SIZES = {"vocab_size": 256, "n_positions": LENGTH, "n_embd": 64, "n_layer": 4, "n_head": 4}
-PLAIN = {"resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0, "bos_token_id": 0, "eos_token_id": 0}
+SIZES = {
+    "vocab_size": 256,
+    "n_positions": LENGTH,
+    "n_embd": 64,
+    "n_layer": 4,
+    "n_head": 4,
+}
+PLAIN = {
+    "resid_pdrop": 0,
+    "embd_pdrop": 0,
+    "attn_pdrop": 0,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 

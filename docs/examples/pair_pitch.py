@@ -1,8 +1,8 @@
 """Fine-tune the pitch network of torchcrepe: another instrument, in a higher range.
 
-Six convolutions with batch norm, 360 bins of pitch, and the weights that the package ships. Old
-tones have 100 to 400 Hz and all their harmonics; new ones have 400 to 1600 Hz and no fundamental,
-as from a small loudspeaker. Both are made here from a seed.
+Six convolutions with batch norm, 360 bins of pitch, and the weights that the package
+ships. Old tones have 100 to 400 Hz and all their harmonics; new ones have 400 to 1600
+Hz and no fundamental, as from a small loudspeaker. Both are made here from a seed.
 
     pip install torchcrepe
     python docs/examples/pair_pitch.py --seed 0    # a minute on one core
@@ -23,7 +23,9 @@ HARMONICS = 12
 RATE = 16_000
 BINS = torch.arange(torchcrepe.PITCH_BINS)
 LAYERS = ["conv1", "conv2", "conv3", "conv4", "conv5", "conv6"]
-BLOCKS = {name: [f"{name}.*", f"{name}_BN.*"] for name in LAYERS} | {"classifier": "classifier.*"}
+BLOCKS = {name: [f"{name}.*", f"{name}_BN.*"] for name in LAYERS} | {
+    "classifier": "classifier.*"
+}
 
 
 def tones(n, low, high, first_harmonic, generator):

@@ -1,11 +1,12 @@
 """Fine-tune the speech encoder of resemblyzer: it told three speakers, and learns three others.
 
-An LSTM of three layers with the weights that the package ships, and a head for six speakers. First
-the head is trained on three, and the encoder is as it was shipped. Then all of it learns the other
-three alone. The data are the Free Spoken Digit Dataset in one file, fsdd.npz.
+An LSTM of three layers with the weights that the package ships, and a head for six
+speakers. First the head is trained on three, and the encoder is as it was shipped. Then
+all of it learns the other three alone. The data are the Free Spoken Digit Dataset in
+one file, fsdd.npz.
 
-    pip install resemblyzer
-    python docs/examples/pair_speech.py --data FOLDER --seed 0    # two minutes on one core
+    pip install resemblyzer python docs/examples/pair_speech.py --data FOLDER --seed 0
+    # two minutes on one core
 """
 
 import argparse

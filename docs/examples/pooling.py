@@ -52,5 +52,7 @@ def image() -> nn.Module:
 @probe.network("sequence", features=["1", "2", "3"])
 def sequence() -> nn.Module:
     """Make a transformer of two layers over time."""
-    layers = [nn.TransformerEncoderLayer(64, 4, 128, 0.0, batch_first=True) for _ in range(2)]
+    layers = [
+        nn.TransformerEncoderLayer(64, 4, 128, 0.0, batch_first=True) for _ in range(2)
+    ]
     return nn.Sequential(Time(), nn.Linear(24, 64), *layers, Mean(), nn.Linear(64, 10))

@@ -28,7 +28,9 @@ def benchmark():
         half = TensorDataset(x, y)
         half.targets = y.tolist()
         halves.append(as_classification_dataset(half))
-    return nc_benchmark(*halves, 5, task_labels=False, fixed_class_order=list(range(10)))
+    return nc_benchmark(
+        *halves, 5, task_labels=False, fixed_class_order=list(range(10))
+    )
 
 
 def train(seeds, epochs, folder):

@@ -1,6 +1,7 @@
 """Example 3: a tiny text classifier of transformers, fine-tuned on three toy tasks by the Trainer.
 
-Inputs are a mapping of tensors, logits an attribute of the output. Train, and measure `rec`:
+Inputs are a mapping of tensors, logits an attribute of the output. Train, and measure
+`rec`:
 
     python text.py
     probe model rec --network text:build --train-offline --epochs 3
@@ -11,19 +12,30 @@ from tempfile import TemporaryDirectory
 
 import torch
 from torch.utils.data import Dataset
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    Trainer,
+    TrainingArguments,
+)
 
 import probe
 from probe.record.plugins.transformers import ForgettingProbe
 
 TASKS = [[0, 1], [2, 3], [4, 5]]
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
-PLAIN = {"hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0, "initializer_range": 0.1}
+PLAIN = {
+    "hidden_dropout_prob": 0,
+    "attention_probs_dropout_prob": 0,
+    "initializer_range": 0.1,
+}
 
 
 def build():
     """Make the classifier."""
-    config = BertConfig(vocab_size=64, num_labels=6, intermediate_size=64, **SIZES, **PLAIN)
+    config = BertConfig(
+        vocab_size=64, num_labels=6, intermediate_size=64, **SIZES, **PLAIN
+    )
     return BertForSequenceClassification(config)
 
 
@@ -75,7 +87,9 @@ def train(seeds, epochs, folder):
             )
             for task in TASKS:
                 own = Items(data.of_classes(task))
-                Trainer(model, arguments, train_dataset=own, callbacks=[callback]).train()
+                Trainer(
+                    model, arguments, train_dataset=own, callbacks=[callback]
+                ).train()
         print(recorder.R)
 
 

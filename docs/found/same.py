@@ -1,9 +1,10 @@
 """Compare a run of yours with the rows of the same study in this folder.
 
-    probe run docs/found/mnist/study.toml --data DIR --seeds 1 --out RUN
-    python docs/found/same.py RUN mnist    # exit code 1 if a shared row has another value
+    probe run docs/found/mnist/study.toml --data DIR --seeds 1 --out RUN python
+    docs/found/same.py RUN mnist    # exit code 1 if a shared row has another value
 
-On one machine all rows are the same; another processor rounds otherwise, and training amplifies it.
+On one machine all rows are the same; another processor rounds otherwise, and training
+amplifies it.
 """
 
 import sys

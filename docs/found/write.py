@@ -3,9 +3,9 @@
     python docs/found/write.py            # or `make found`
     python docs/found/write.py --check    # exit code 1 if the page has other tables
 
-A table stands between `<!-- KIND STUDY ... -->` and `<!-- end -->`, KIND being a function below; a
-picture found/STUDY/KIND.png is the figure of that kind, KIND-READOUT.png that of one readout,
-causes-LEARNER-LEARNER.png that of some learners.
+A table stands between `<!-- KIND STUDY ... -->` and `<!-- end -->`, KIND being a
+function below; a picture found/STUDY/KIND.png is the figure of that kind,
+KIND-READOUT.png that of one readout, causes-LEARNER-LEARNER.png that of some learners.
 """
 
 from __future__ import annotations
@@ -125,7 +125,14 @@ def layers(study: str, readout: str, *learners: str) -> Iterable[Sequence[str]]:
     """Yield the quantities of each layer, in % or points, with 95 % intervals; learners: or all."""
     rows = _of_all(study)
     rows = rows[(rows.readout == readout) & rows.learner.isin(learners or rows.learner)]
-    quantities = ("floor", "accuracy", "ceiling", "missing", "never_learned", "forgotten")
+    quantities = (
+        "floor",
+        "accuracy",
+        "ceiling",
+        "missing",
+        "never_learned",
+        "forgotten",
+    )
     yield "learner", "layer", *(name.replace("_", " ") for name in quantities)
     for learner in dict.fromkeys(rows.learner):
         own = rows[rows.learner == learner].sort_values("depth")
@@ -139,7 +146,9 @@ def layers(study: str, readout: str, *learners: str) -> Iterable[Sequence[str]]:
 def forgotten(study: str, readout: str) -> Iterable[Sequence[str]]:
     """Yield the points of accuracy forgotten in each layer, a line for each learner."""
     rows = _of_all(study)
-    rows = rows[(rows.readout == readout) & (rows.quantity == "forgotten")].sort_values("depth")
+    rows = rows[(rows.readout == readout) & (rows.quantity == "forgotten")].sort_values(
+        "depth"
+    )
     features = list(dict.fromkeys(rows.feature))
     yield "learner", *features
     for learner in sorted(
@@ -152,21 +161,40 @@ def forgotten(study: str, readout: str) -> Iterable[Sequence[str]]:
 def causes(study: str, *learners: str) -> Iterable[Sequence[str]]:
     """Yield what the change of each layer accounts for, its verdict, and what its readout forgot.
 
-    The last column asks whether a share is larger the deeper the layer: yes where each interval
-    lies above that of the layer before, no where one lies below that of an earlier layer.
+    The last column asks whether a share is larger the deeper the layer: yes where each
+    interval lies above that of the layer before, no where one lies below that of an
+    earlier layer.
     """
     rows = widest_scope(_table(study, "causes"))
     rows = rows[rows.task_position.isna() & (rows.score == "accuracy")]
     readouts = _of_all(study)
-    readouts = readouts[(readouts.readout == "linear") & (readouts.quantity == "forgotten")]
+    readouts = readouts[
+        (readouts.readout == "linear") & (readouts.quantity == "forgotten")
+    ]
     layers = list(dict.fromkeys(readouts.sort_values("depth").feature))
-    yield "learner", "points", *layers, "more classes compete", "the deeper, the larger?"
+    yield (
+        "learner",
+        "points",
+        *layers,
+        "more classes compete",
+        "the deeper, the larger?",
+    )
     for learner in learners:
         of_learner = rows[rows.learner == learner]
-        shares = of_learner[of_learner.quantity == "attributed"].set_index("feature").loc[layers]
+        shares = (
+            of_learner[of_learner.quantity == "attributed"]
+            .set_index("feature")
+            .loc[layers]
+        )
         competition = _points(of_learner.set_index("quantity"), "competition")
         cells = [_points(shares, layer) for layer in layers]
-        yield _name(learner), "its change accounts for", *cells, competition, _grows(shares)
+        yield (
+            _name(learner),
+            "its change accounts for",
+            *cells,
+            competition,
+            _grows(shares),
+        )
         if shares.verdict.notna().all():
             yield "", "verdict", *shares.verdict, "", ""
         by_layer = readouts[readouts.learner == learner].set_index("feature")
@@ -188,7 +216,16 @@ def budgets(study: str, feature: str) -> Iterable[Sequence[str]]:
     rows, said = _of_all(study), _table(study, "statements")
     rows, said = rows[rows.feature == feature], said[said.statement == "below_ceiling"]
     verdicts = said[said.feature == feature].set_index(["learner", "readout"]).verdict
-    yield "learner", "epochs", "floor", "accuracy", "ceiling", "missing", "moved", "below?"
+    yield (
+        "learner",
+        "epochs",
+        "floor",
+        "accuracy",
+        "ceiling",
+        "missing",
+        "moved",
+        "below?",
+    )
     for (learner, readout), own in rows.groupby(["learner", "readout"], sort=False):
         at = own.set_index("quantity")
         multiple = int(readout.partition("@")[2] or 1)
@@ -202,14 +239,17 @@ def budgets(study: str, feature: str) -> Iterable[Sequence[str]]:
 def murata(study: str) -> Iterable[Sequence[str]]:
     """Yield the findings of Murata 2020, each as differences in points, paired by seed.
 
-    It holds where all 95 % intervals are above 0, and does not where one is below 0. One seed has
-    no interval.
+    It holds where all 95 % intervals are above 0, and does not where one is below 0.
+    One seed has no interval.
     """
     rows = _table(study, "measurements")
     rows = rows[
-        (rows.tasks_seen == rows.tasks_seen.max()) & (rows.readout.fillna("retrain") == "retrain")
+        (rows.tasks_seen == rows.tasks_seen.max())
+        & (rows.readout.fillna("retrain") == "retrain")
     ]
-    seeds = rows.groupby(["metric", "learner", "feature", "task_position", "seed"], dropna=False)
+    seeds = rows.groupby(
+        ["metric", "learner", "feature", "task_position", "seed"], dropna=False
+    )
     mean = seeds.value.mean()  # over the orders of a seed
     layer = list(dict.fromkeys(rows.sort_values("depth").feature.dropna()))
     learners = [one for one in _MURATA if one in set(rows.learner)]
@@ -227,17 +267,20 @@ def murata(study: str) -> Iterable[Sequence[str]]:
     replay = [one for one in others if one in ("er", "gem")]
     are = "are" if len(replay) > 1 else "is"
     inner = {
-        one: sum(f1(one, third, task_position) for task_position in (2, 3, 4)) / 3 for one in others
+        one: sum(f1(one, third, task_position) for task_position in (2, 3, 4)) / 3
+        for one in others
     }
     claims = {
         f"PRA falls from {layer[0]} to {deepest}": {
             one: pra[one, layer[0]] - pra[one, deepest] for one in learners
         },
         f"at {deepest} all others are above fine-tuning": {
-            f"{one} - finetune": pra[one, deepest] - pra["finetune", deepest] for one in others
+            f"{one} - finetune": pra[one, deepest] - pra["finetune", deepest]
+            for one in others
         },
         f"at the output {' and '.join(map(str.upper, replay))} {are} above fine-tuning": {
-            f"{one} - finetune": pra[one, output] - pra["finetune", output] for one in replay
+            f"{one} - finetune": pra[one, output] - pra["finetune", output]
+            for one in replay
         },
         "at the output SI and LwF are not above fine-tuning": {
             f"finetune - {one}": pra["finetune", output] - pra[one, output]
@@ -248,7 +291,8 @@ def murata(study: str) -> Iterable[Sequence[str]]:
             one: f1(one, deepest, 5) - f1(one, deepest, 1) for one in learners
         },
         f"at {third} F1 has a valley, but for fine-tuning": {
-            one: np.minimum(f1(one, third, 1), f1(one, third, 5)) - inner[one] for one in others
+            one: np.minimum(f1(one, third, 1), f1(one, third, 5)) - inner[one]
+            for one in others
         },
         f"at {third} ER favors the first task over the last": {
             one: f1(one, third, 1) - f1(one, third, 5) for one in others if one == "er"
@@ -280,7 +324,16 @@ def _interval(values: pd.Series[float]) -> tuple[float, float, float]:
 def chaudhry(study: str) -> Iterable[Sequence[str]]:
     """Yield A, F and I after the last task beside the paper's; rows with the paper's strengths."""
     rows, last = _metrics(study), _last(study)
-    yield "learner", "strength", f"A{last} (%)", "paper", f"F{last}", "paper", f"I{last}", "paper"
+    yield (
+        "learner",
+        "strength",
+        f"A{last} (%)",
+        "paper",
+        f"F{last}",
+        "paper",
+        f"I{last}",
+        "paper",
+    )
     for learner in dict.fromkeys(rows.learner):
         known = _CHAUDHRY[study].get(learner.removesuffix("-paper"))
         if learner == "cumulative":
@@ -291,14 +344,18 @@ def chaudhry(study: str) -> Iterable[Sequence[str]]:
             numbers.append(_with_half(own.loc[f"{name}[{last}]"], digits, scale))
             numbers.append(f"{known[k]:g}" if known else "")
         ours = (
-            "paper's" if last == "10" and learner in _CALIBRATED else _CALIBRATED.get(learner, "")
+            "paper's"
+            if last == "10" and learner in _CALIBRATED
+            else _CALIBRATED.get(learner, "")
         )
         strength = "paper's" if learner.endswith("-paper") else ours
         yield learner.removesuffix("-paper"), strength, *numbers
 
 
 _AFI = ("average_accuracy", 100, 1), ("forgetting", 1, 3), ("intransigence", 1, 3)
-_CALIBRATED = dict.fromkeys(("ewc", "si", "rwalk", "ewc-s", "si-s", "rwalk-s"), "calibrated")
+_CALIBRATED = dict.fromkeys(
+    ("ewc", "si", "rwalk", "ewc-s", "si-s", "rwalk-s"), "calibrated"
+)
 
 
 def _last(study: str) -> str:
@@ -321,12 +378,24 @@ def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
     rows = _metrics(study)
     rows = rows[rows["head"] == head]
     known, other = _CHAUDHRY[others[0]], _metrics(others[0])
-    yield "learner", "A5 (%)", "paper", "ours, paper's strength", "F5", "paper", "I5", "paper"
+    yield (
+        "learner",
+        "A5 (%)",
+        "paper",
+        "ours, paper's strength",
+        "F5",
+        "paper",
+        "I5",
+        "paper",
+    )
     for learner, paper in known.items():
         names = [f"{learner}-authors", learner]
         own = rows[rows.learner == next(n for n in names if n in set(rows.learner))]
         own = own.set_index("metric")
-        numbers = [_with_half(own.loc[f"{name}[5]"], digits, scale) for name, scale, digits in _AFI]
+        numbers = [
+            _with_half(own.loc[f"{name}[5]"], digits, scale)
+            for name, scale, digits in _AFI
+        ]
         ours = other[other.learner.isin([f"{learner}-paper"])].set_index("metric")
         if ours.empty:
             ours = other[other.learner == learner].set_index("metric")
@@ -338,17 +407,30 @@ def authors(study: str, head: str, *others: str) -> Iterable[Sequence[str]]:
 def settings(study: str, head: str) -> Iterable[Sequence[str]]:
     """Yield how far each single setting moves A5 and F5 of each learner, paired by seed; and I5."""
     rows = _table(study, "measurements")
-    rows = rows[(rows["head"] == head) & (rows.metric == "accuracy") & rows.readout.isna()]
+    rows = rows[
+        (rows["head"] == head) & (rows.metric == "accuracy") & rows.readout.isna()
+    ]
     a = rows.set_index(["learner", "seed", "tasks_seen", "task_position"]).value
     last = a.index.get_level_values("tasks_seen").max()
     scored = _metrics(study)
-    scored = scored[(scored["head"] == head) & (scored.metric == f"intransigence[{last}]")]
+    scored = scored[
+        (scored["head"] == head) & (scored.metric == f"intransigence[{last}]")
+    ]
     failed = scored.set_index("learner")["mean"].dropna()
-    columns = "learner", "setting", f"A{last} (%)", "change in points", f"F{last}", "change"
+    columns = (
+        "learner",
+        "setting",
+        f"A{last} (%)",
+        "change in points",
+        f"F{last}",
+        "change",
+    )
     yield *columns, *([f"I{last}"] if len(failed) else [])
     for learner in (name for name in dict.fromkeys(rows.learner) if "-" in name):
         kind, _, setting = learner.partition("-")
-        ends, base = (_accuracy_and_forgetting(a[one], last) for one in (learner, f"{kind}-ours"))
+        ends, base = (
+            _accuracy_and_forgetting(a[one], last) for one in (learner, f"{kind}-ours")
+        )
         changes = ["", ""]
         if setting != "ours":
             changes = [
@@ -393,14 +475,30 @@ def kemker(study: str) -> Iterable[Sequence[str]]:
     """Yield Omegas and size beside the paper's, and the seconds that a run's sessions took."""
     rows = _metrics(study)
     seconds = _table(study, "times").groupby(["learner", "seed"]).seconds.sum()
-    beside = ("Omega_base", "paper", "Omega_new", "paper", "Omega_all", "paper", "MB", "paper")
+    beside = (
+        "Omega_base",
+        "paper",
+        "Omega_new",
+        "paper",
+        "Omega_all",
+        "paper",
+        "MB",
+        "paper",
+    )
     yield "learner", *beside, "s"
     for learner in dict.fromkeys(rows.learner):
-        own = rows[(rows.learner == learner) & (rows.paper == "kemker")].set_index("metric")
+        own = rows[(rows.learner == learner) & (rows.paper == "kemker")].set_index(
+            "metric"
+        )
         paper = _KEMKER[study].get(learner, ("",) * 4)
-        omegas = [_with_half(own.loc[name], 3) for name in ("omega_base", "omega_new", "omega_all")]
+        omegas = [
+            _with_half(own.loc[name], 3)
+            for name in ("omega_base", "omega_new", "omega_all")
+        ]
         numbers = (*omegas, f"{own.loc['model_size_mb', 'mean']:.2f}")
-        cells = (each for pair in zip(numbers, map(str, paper), strict=True) for each in pair)
+        cells = (
+            each for pair in zip(numbers, map(str, paper), strict=True) for each in pair
+        )
         yield _name(learner), *cells, f"{seconds[learner].mean():.0f}"
 
 
@@ -409,7 +507,10 @@ def multimodal(*first: str) -> Iterable[Sequence[str]]:
     rows = pd.read_csv(HERE / "kemker" / "multimodal.csv.gz")
     rows = rows[rows["head"] == "multi"]
     omegas = "omega_base", "omega_new", "omega_all"
-    yield "learner", *(f"{name} first: {omega[6:]}" for name in first for omega in omegas)
+    yield (
+        "learner",
+        *(f"{name} first: {omega[6:]}" for name in first for omega in omegas),
+    )
     for learner, own in rows.groupby("learner", sort=False):
         at = own.set_index("metric")
         names = [f"{omega}[{name} first]" for name in first for omega in omegas]
@@ -418,11 +519,25 @@ def multimodal(*first: str) -> Iterable[Sequence[str]]:
 
 def scenarios(*studies: str) -> Iterable[Sequence[str]]:
     """Yield accuracy at the end, forgotten (F), never learned (N) and room, of several studies."""
-    yield "study", "learner", "R", "F output", "F conv3", "F conv2", "N conv3", "room at conv3"
+    yield (
+        "study",
+        "learner",
+        "R",
+        "F output",
+        "F conv3",
+        "F conv2",
+        "N conv3",
+        "room at conv3",
+    )
     for study in studies:
         rows = _of_all(study)
-        for learner, own in rows[rows.readout == "linear"].groupby("learner", sort=False):
-            at = {feature: each.set_index("quantity") for feature, each in own.groupby("feature")}
+        for learner, own in rows[rows.readout == "linear"].groupby(
+            "learner", sort=False
+        ):
+            at = {
+                feature: each.set_index("quantity")
+                for feature, each in own.groupby("feature")
+            }
             room = at["conv3"].value["ceiling"] - at["conv3"].value["floor"]
             forgot = (_points(at[f], "forgotten") for f in ("output", "conv3", "conv2"))
             never = _points(at["conv3"], "never_learned")
@@ -447,10 +562,13 @@ def vandeven(study: str) -> Iterable[Sequence[str]]:
 def cheap(study: str) -> Iterable[Sequence[str]]:
     """Yield Spearman's correlation of each cheap and costly measure, and what it has above depth's.
 
-    Over pairs of learner and hidden layer, by seed; means and 95 % t intervals over seeds.
+    Over pairs of learner and hidden layer, by seed; means and 95 % t intervals over
+    seeds.
     """
     pair = ["seed", "learner", "feature"]
-    layers, causes = (_table(study, name).set_index(pair) for name in ("layers", "causes"))
+    layers, causes = (
+        _table(study, name).set_index(pair) for name in ("layers", "causes")
+    )
     layers, causes = (rows[rows.task_position.isna()] for rows in (layers, causes))
     forgotten_of = (layers.readout == "linear") & (layers.quantity == "forgotten")
     missing_of = (layers.readout == "retrain") & (layers.quantity == "missing")
@@ -530,8 +648,9 @@ def _beside(study: str, item: str) -> str:
     far = (rows["mean"] - pd.Series(theirs)).abs().dropna()
     worst = str(far.idxmax())
     return (
-        f"{what} of {len(far)} rows: {(far <= 0.05).sum()} within 0.05, the largest difference "
-        f"{far.max():.2f} ({worst}: {_with_half(rows.loc[worst], 3)}, theirs {theirs[worst]:.3f})"
+        f"{what} of {len(far)} rows: {(far <= 0.05).sum()} within 0.05, the largest "
+        f"difference {far.max():.2f} ({worst}: {_with_half(rows.loc[worst], 3)}, "
+        f"theirs {theirs[worst]:.3f})"
     )
 
 
@@ -541,7 +660,9 @@ def _table(study: str, name: str) -> pd.DataFrame:
 
 def _of_all(study: str) -> pd.DataFrame:
     rows = _table(study, "layers")
-    return rows[rows.task_position.isna() & ~rows.learner.isin(["offline", "untrained"])]
+    return rows[
+        rows.task_position.isna() & ~rows.learner.isin(["offline", "untrained"])
+    ]
 
 
 def _metrics(study: str) -> pd.DataFrame:
@@ -560,7 +681,9 @@ def _percent(at: pd.DataFrame, name: str) -> str:
 def _points(at: pd.DataFrame, name: str) -> str:
     if name not in at.index or pd.isna(at.value[name]):
         return ""
-    return _with_interval(*(100 * at.loc[name, key] for key in ("value", "low", "high")))
+    return _with_interval(
+        *(100 * at.loc[name, key] for key in ("value", "low", "high"))
+    )
 
 
 def _with_half(row: pd.Series, digits: int, scale: float = 1) -> str:
@@ -576,7 +699,17 @@ def _with_interval(value: float, low: float, high: float) -> str:
 KINDS: dict[str, Callable[..., Iterable[Sequence[str]]]] = {
     own.__name__: own
     for own in (
-        *(layers, forgotten, causes, budgets, murata, chaudhry, variants, authors, settings),
+        *(
+            layers,
+            forgotten,
+            causes,
+            budgets,
+            murata,
+            chaudhry,
+            variants,
+            authors,
+            settings,
+        ),
         *(diaz, kemker, multimodal, scenarios, vandeven, cheap, checklist),
     )
 }
@@ -586,7 +719,9 @@ def written(text: str) -> str:
     """Return a page with its tables made anew."""
 
     def table(block: re.Match[str]) -> str:
-        head, *lines = (f"| {' | '.join(row)} |" for row in KINDS[block[2]](*block[3].split()))
+        head, *lines = (
+            f"| {' | '.join(row)} |" for row in KINDS[block[2]](*block[3].split())
+        )
         rule = "|" + "---|" * (head.count("|") - 1)
         return block[1] + "\n".join([head, rule, *lines]) + "\n" + block[5]
 
@@ -600,10 +735,16 @@ if __name__ == "__main__":
     for page, text in texts.items():
         page.write_text(written(text), "utf-8")
     pages = "".join(page.read_text("utf-8") for page in HERE.parent.glob("*.md"))
-    pages += HERE.parents[1].joinpath("README.md").read_text("utf-8").replace("docs/", "")
+    pages += (
+        HERE.parents[1].joinpath("README.md").read_text("utf-8").replace("docs/", "")
+    )
     names = re.findall(r"\((found/([\w-]+)/(\w+)-?([\w-]*)\.png)\)", pages)
     for picture, study, kind, of in dict.fromkeys(names):
         if (HERE / study / "measurements.csv.gz").is_file():
-            chosen = {"learners" if kind == "causes" else "readouts": of.split("-")} if of else {}
+            chosen = (
+                {"learners" if kind == "causes" else "readouts": of.split("-")}
+                if of
+                else {}
+            )
             figure = getattr(figures, kind)(HERE / study, **chosen)
             figure.savefig(HERE.parent / picture)

@@ -2,12 +2,13 @@
 Which layer forgot?
 ===================
 
-A network learns ten digits in five tasks of two, one after the other. At the end it is right on the
-last task alone. Accuracy does not say what its layers still hold of the first four tasks.
+A network learns ten digits in five tasks of two, one after the other. At the end it is
+right on the last task alone. Accuracy does not say what its layers still hold of the
+first four tasks.
 
-We save the weights after each task, with five seeds, and let :func:`probe.analyze` read every
-layer: a linear classifier is fitted to the layer's values on all ten digits, and tested on each
-task.
+We save the weights after each task, with five seeds, and let :func:`probe.analyze` read
+every layer: a linear classifier is fitted to the layer's values on all ten digits, and
+tested on each task.
 """
 
 # %%
@@ -32,7 +33,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 
 
 def build():
-    hidden = {f"layer{i}": nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for i in (1, 2, 3)}
+    hidden = {
+        f"layer{i}": nn.Sequential(nn.Linear(64, 64), nn.ReLU()) for i in (1, 2, 3)
+    }
     return nn.Sequential(OrderedDict(**hidden, output=nn.Linear(64, 10)))
 
 
@@ -69,9 +72,9 @@ result = probe.analyze(
 folder.cleanup()
 
 # %%
-# A cell shows how many points a layer is below the ceiling, the same readout of a network trained
-# on all tasks at once. Its left half has the color of what was never learned, its right half of
-# what was forgotten since.
+# A cell shows how many points a layer is below the ceiling, the same readout of a
+# network trained on all tasks at once. Its left half has the color of what was never
+# learned, its right half of what was forgotten since.
 
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")
 figures.layers(result, ax=ax)
@@ -80,8 +83,10 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# The output forgot. The hidden layers fall short, too, and the intervals show why: they learned the
-# tasks less well than a network trained on all of them. None of them is shown to have forgotten.
+# The output forgot. The hidden layers fall short, too, and the intervals show why: they
+# learned the tasks less well than a network trained on all of them. None of them is
+# shown to have forgotten.
 #
-# The answer would be meaningless without the ceiling, and without a look at the floor: an untrained
-# layer does as well or better, so a high accuracy does not prove that the layer learned anything.
+# The answer would be meaningless without the ceiling, and without a look at the floor:
+# an untrained layer does as well or better, so a high accuracy does not prove that the
+# layer learned anything.

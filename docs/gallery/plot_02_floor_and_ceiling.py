@@ -2,12 +2,13 @@
 Is 80 % a good accuracy for a layer?
 ====================================
 
-Freeze a network up to a layer, retrain everything downstream on all tasks, and test: the partial
-retrain accuracy (PRA) of Murata et al. (2020). A number such as 80 % sounds like a layer that kept
-most of what it had learned. It says nothing by itself. Two controls give it meaning:
+Freeze a network up to a layer, retrain everything downstream on all tasks, and test:
+the partial retrain accuracy (PRA) of Murata et al. (2020). A number such as 80 % sounds
+like a layer that kept most of what it had learned. It says nothing by itself. Two
+controls give it meaning:
 
-- the **floor**: the same measurement on the untrained network. Random features and a retrained
-  output already separate most digits;
+- the **floor**: the same measurement on the untrained network. Random features and a
+  retrained output already separate most digits;
 - the **ceiling**: the same measurement on a network trained on all tasks at once.
 """
 
@@ -31,7 +32,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -44,8 +47,9 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# Three seeds of fine-tuning, task after task. The untrained networks come from ``build``, and
-# ``offline="train"`` trains the network of the ceiling with the recipe of the retraining.
+# Three seeds of fine-tuning, task after task. The untrained networks come from
+# ``build``, and ``offline="train"`` trains the network of the ceiling with the recipe
+# of the retraining.
 
 recipe = probe.Recipe(epochs=40, batch_size=32, learning_rate=5e-3)
 with TemporaryDirectory() as folder:
@@ -57,7 +61,13 @@ with TemporaryDirectory() as folder:
             torch.save(model.state_dict(), f"{folder}/seed{seed}-task{k}.pt")
     networks = probe.Model(f"{folder}/seed{{seed}}-task{{task}}.pt", fresh=build)
     result = probe.analyze(
-        networks, train, test, tasks, offline="train", readouts=["retrain"], recipe=recipe
+        networks,
+        train,
+        test,
+        tasks,
+        offline="train",
+        readouts=["retrain"],
+        recipe=recipe,
     )
 
 # %%
@@ -71,13 +81,17 @@ figures.depth(result, ax=ax)
 
 table = result.to_pandas("layers").query("task_position.isna()")
 for row in table[table.quantity.isin(["accuracy", "floor", "ceiling"])].itertuples():
-    print(f"{row.feature:8}{row.quantity:10}{row.value:6.1%}  [{row.low:.1%}, {row.high:.1%}]")
+    print(
+        f"{row.feature:8}{row.quantity:10}{row.value:6.1%}  [{row.low:.1%}, "
+        f"{row.high:.1%}]"
+    )
 print()
 for note in result.notes:
     print("note:", note)
 
 # %%
-# By its PRA alone, the first layer looks as if it had kept nearly everything. Weights that were
-# never trained do no worse. A PRA is meaningless without floor and ceiling, and where the two meet:
-# a layer without room cannot show what it kept. And it holds for its epochs alone, as do floor and
-# ceiling: a note names each training that has not converged.
+# By its PRA alone, the first layer looks as if it had kept nearly everything. Weights
+# that were never trained do no worse. A PRA is meaningless without floor and ceiling,
+# and where the two meet: a layer without room cannot show what it kept. And it holds
+# for its epochs alone, as do floor and ceiling: a note names each training that has not
+# converged.

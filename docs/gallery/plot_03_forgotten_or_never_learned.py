@@ -2,9 +2,10 @@
 Forgotten, or never learned?
 ============================
 
-At the end a layer is worse than the same layer of a network trained on all tasks at once. Either it
-knew a task and forgot it, or it never learned the task as well. Only the first is forgetting. The
-row of the accuracy matrix right after each task separates the two:
+At the end a layer is worse than the same layer of a network trained on all tasks at
+once. Either it knew a task and forgot it, or it never learned the task as well. Only
+the first is forgetting. The row of the accuracy matrix right after each task separates
+the two:
 
 - *never learned* = ceiling minus accuracy right after the task was learned,
 - *forgotten* = accuracy right after the task minus accuracy at the end.
@@ -31,7 +32,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -56,18 +59,26 @@ with TemporaryDirectory() as folder:
             torch.save(model.state_dict(), f"{folder}/seed{seed}-task{k}.pt")
     networks = probe.Model(f"{folder}/seed{{seed}}-task{{task}}.pt", fresh=build)
     result = probe.analyze(
-        networks, train, test, tasks, offline="train", readouts=["linear"], recipe=recipe
+        networks,
+        train,
+        test,
+        tasks,
+        offline="train",
+        readouts=["linear"],
+        recipe=recipe,
     )
 
 # %%
-# The last hidden layer and the output, task by task. Lines are 95 % intervals over the seeds.
+# The last hidden layer and the output, task by task. Lines are 95 % intervals over the
+# seeds.
 
 layers = result.to_pandas("layers")
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), sharey=True, layout="constrained")
 for ax, feature in zip(axes, ["layer2", "output"], strict=True):
     for shift, quantity in ((-0.2, "never_learned"), (0.2, "forgotten")):
         rows = layers.query(
-            f"feature == {feature!r} and quantity == {quantity!r} and task_position.notna()"
+            f"feature == {feature!r} and quantity == {quantity!r} and "
+            "task_position.notna()"
         )
         at = rows.task_position.astype(int) + shift
         low, high = 100 * (rows.value - rows.low), 100 * (rows.high - rows.value)
@@ -84,13 +95,16 @@ axes[0].legend(loc="upper left")
 for row in result.statements().itertuples():
     if row.statement in ("forgets", "learns_less"):
         ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
-        print(f"{row.feature:8}{row.statement:15}{row.verdict:6}{100 * row.value:6.1f} {ends}")
+        print(
+            f"{row.feature:8}{row.statement:15}{row.verdict:6}{100 * row.value:6.1f} "
+            f"{ends}"
+        )
 
 # %%
-# The output forgets, beyond doubt. The last hidden layer falls short, too, but it never had what is
-# missing: it learned the tasks less well than offline training did, and nothing shows that it
-# forgot.
+# The output forgets, beyond doubt. The last hidden layer falls short, too, but it never
+# had what is missing: it learned the tasks less well than offline training did, and
+# nothing shows that it forgot.
 #
-# The split would be meaningless with the last network alone, as nothing would show what it once
-# knew. And the ceiling must be a real one: a network trained offline for too short a time would
-# hide what was never learned.
+# The split would be meaningless with the last network alone, as nothing would show what
+# it once knew. And the ceiling must be a real one: a network trained offline for too
+# short a time would hide what was never learned.

@@ -2,9 +2,9 @@
 When in the sequence did it happen?
 ===================================
 
-Forgetting can come with one task or creep in with all of them. The network of each row of the
-accuracy matrix is read at every layer: accuracy on all ten digits against the number of tasks
-learned. A falling line is a layer that loses something at that task.
+Forgetting can come with one task or creep in with all of them. The network of each row
+of the accuracy matrix is read at every layer: accuracy on all ten digits against the
+number of tasks learned. A falling line is a layer that loses something at that task.
 """
 
 from collections import OrderedDict
@@ -27,7 +27,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -53,12 +55,18 @@ with TemporaryDirectory() as folder:
             torch.save(model.state_dict(), f"{folder}/seed{seed}-task{k}.pt")
     networks = probe.Model(f"{folder}/seed{{seed}}-task{{task}}.pt", fresh=build)
     result = probe.analyze(
-        networks, train, test, tasks, offline="train", readouts=["linear"], recipe=recipe
+        networks,
+        train,
+        test,
+        tasks,
+        offline="train",
+        readouts=["linear"],
+        recipe=recipe,
     )
 
 # %%
-# Position 0 is the floor; the dashed ends at the right are the ceiling. In the left panel bars are
-# one standard deviation over the seeds; the right panel shows means.
+# Position 0 is the floor; the dashed ends at the right are the ceiling. In the left
+# panel bars are one standard deviation over the seeds; the right panel shows means.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 figures.time(result, ax=axes[0])
@@ -72,15 +80,15 @@ axes[1].set(title="Task 1 alone", xlabel="Tasks learned so far (0: untrained)")
 axes[1].legend(loc="center")
 
 # %%
-# The accuracy matrix of the last hidden layer: a row for each number of tasks learned, a column
-# for each task, mean over the seeds.
+# The accuracy matrix of the last hidden layer: a row for each number of tasks learned,
+# a column for each task, mean over the seeds.
 
 print(result.matrix("layer2", "linear").values.round(2))
 print("ceiling", result.ceiling("layer2", "linear").round(2))
 
 # %%
-# The output loses task 1 with the very next task, and not little by little. The hidden layers do
-# not follow: they stay about where they were before any training.
+# The output loses task 1 with the very next task, and not little by little. The hidden
+# layers do not follow: they stay about where they were before any training.
 #
-# Such a curve is meaningless without row 0: a line that falls back to where it began shows a layer
-# no better than an untrained one, not a layer with nothing left.
+# Such a curve is meaningless without row 0: a line that falls back to where it began
+# shows a layer no better than an untrained one, not a layer with nothing left.

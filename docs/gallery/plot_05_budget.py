@@ -2,9 +2,9 @@
 Was the retraining long enough?
 ===============================
 
-Retraining the layers downstream of a frozen one takes epochs. With too few, a layer seems to have
-lost what merely was not read out yet. ``Measure(budget=...)`` tests the retrained network after
-multiples of the recipe's epochs: one training, several answers.
+Retraining the layers downstream of a frozen one takes epochs. With too few, a layer
+seems to have lost what merely was not read out yet. ``Measure(budget=...)`` tests the
+retrained network after multiples of the recipe's epochs: one training, several answers.
 """
 
 from collections import OrderedDict
@@ -27,7 +27,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -75,7 +77,8 @@ for row in result.statements().itertuples():
         print(f"{row.readout:10}{row.feature:8}{row.verdict}")
 
 # %%
-# More epochs raise every line. In ``layer2`` the floor rises most: after four epochs the untrained
-# layer looks as bad as the fine-tuned one, later its mean is ahead, within overlapping bars. Even
-# after 32 epochs the trainings have not converged: what is stated holds for these epochs. A
-# retrained accuracy is meaningless without its budget; a linear readout converges and has none.
+# More epochs raise every line. In ``layer2`` the floor rises most: after four epochs
+# the untrained layer looks as bad as the fine-tuned one, later its mean is ahead,
+# within overlapping bars. Even after 32 epochs the trainings have not converged: what
+# is stated holds for these epochs. A retrained accuracy is meaningless without its
+# budget; a linear readout converges and has none.

@@ -2,10 +2,11 @@
 Do the readouts agree?
 ======================
 
-A *readout* is a classifier trained downstream of a frozen layer. Retraining rebuilds the network's
-own layers; a linear classifier asks what is linearly separable; nearest class mean (``ncm``) and
-nearest neighbors (``knn``) ask how close examples of a class lie. They answer different questions,
-and a conclusion that holds for only one of them should name it.
+A *readout* is a classifier trained downstream of a frozen layer. Retraining rebuilds
+the network's own layers; a linear classifier asks what is linearly separable; nearest
+class mean (``ncm``) and nearest neighbors (``knn``) ask how close examples of a class
+lie. They answer different questions, and a conclusion that holds for only one of them
+should name it.
 """
 
 from collections import OrderedDict
@@ -27,7 +28,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -70,7 +73,14 @@ for ax, feature in zip(axes, ["layer1", "layer2"], strict=True):
         rows = layers.query(f"feature == {feature!r} and quantity == {quantity!r}")
         rows = rows.set_index("readout").loc[readouts]
         low, high = 100 * (rows.value - rows.low), 100 * (rows.high - rows.value)
-        ax.errorbar(readouts, 100 * rows.value, (low, high), fmt=marker, capsize=3, label=quantity)
+        ax.errorbar(
+            readouts,
+            100 * rows.value,
+            (low, high),
+            fmt=marker,
+            capsize=3,
+            label=quantity,
+        )
     ax.set(title=feature, xlabel="Readout")
     ax.margins(x=0.15)
 axes[0].set_ylabel("Accuracy (%), 95 % intervals")
@@ -82,13 +92,16 @@ axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 for row in result.statements().itertuples():
     if row.statement == "below_ceiling" and row.feature != "output":
         ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
-        print(f"{row.feature:8}{row.readout:9}{100 * row.value:6.1f} {ends:15}{row.verdict}")
+        print(
+            f"{row.feature:8}{row.readout:9}{100 * row.value:6.1f} "
+            f"{ends:15}{row.verdict}"
+        )
 
 # %%
-# All four find something missing in the last hidden layer, but differ on how much: most examples no
-# longer close to their own class can still be separated linearly. By ``ncm`` and ``knn`` the
-# fine-tuned layer lies below an untrained one; by ``linear`` the bars overlap. The retraining has
-# not converged: it states what its epochs reach.
+# All four find something missing in the last hidden layer, but differ on how much: most
+# examples no longer close to their own class can still be separated linearly. By
+# ``ncm`` and ``knn`` the fine-tuned layer lies below an untrained one; by ``linear``
+# the bars overlap. The retraining has not converged: it states what its epochs reach.
 #
-# Readouts cannot be compared if floor and ceiling come from another one: ``ncm`` on the trained
-# network has to be compared with ``ncm`` on the untrained one.
+# Readouts cannot be compared if floor and ceiling come from another one: ``ncm`` on the
+# trained network has to be compared with ``ncm`` on the untrained one.

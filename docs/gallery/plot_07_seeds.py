@@ -2,11 +2,11 @@
 How many seeds do I need?
 =========================
 
-With one or two trainings an interval is over test examples, and speaks of these networks alone.
-From three on it is over seeds, too, and speaks of the way of training. That of few seeds is wide,
-because the spread itself is known badly: Student's factor is 4.3 with three seeds, 2.4 with eight.
-Here one question is asked with more and more trainings: how far is the last hidden layer below the
-ceiling?
+With one or two trainings an interval is over test examples, and speaks of these
+networks alone. From three on it is over seeds, too, and speaks of the way of training.
+That of few seeds is wide, because the spread itself is known badly: Student's factor is
+4.3 with three seeds, 2.4 with eight. Here one question is asked with more and more
+trainings: how far is the last hidden layer below the ceiling?
 """
 
 from collections import OrderedDict
@@ -28,7 +28,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -66,11 +68,14 @@ with TemporaryDirectory() as folder:
             )
 
 # %%
-# Each statement has its scope; ``open`` would mean that the interval includes the margin, a point.
+# Each statement has its scope; ``open`` would mean that the interval includes the
+# margin, a point.
 
 answers = {}
 for seeds, result in found.items():
-    rows = result.statements().query("feature == 'layer2' and statement == 'below_ceiling'")
+    rows = result.statements().query(
+        "feature == 'layer2' and statement == 'below_ceiling'"
+    )
     [row] = rows.itertuples()
     answers[seeds] = row
     ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
@@ -81,14 +86,17 @@ for seeds, row in answers.items():
     ends = [[100 * (row.value - row.low)], [100 * (row.high - row.value)]]
     ax.errorbar(seeds, 100 * row.value, ends, fmt="o", color="C0", capsize=4)
 seed_values = found[8].to_pandas("statement_seeds")
-seed_values = seed_values.query("feature == 'layer2' and statement == 'below_ceiling'").value
+seed_values = seed_values.query(
+    "feature == 'layer2' and statement == 'below_ceiling'"
+).value
 ax.plot(range(1, 9), 100 * seed_values, "x", color="gray", label="each seed by itself")
 ax.axhline(0, color="black", lw=0.8)
 ax.set(xlabel="Seeds", ylabel="Points missing in layer2, 95 % interval")
 ax.legend()
 
 # %%
-# The first network is below the ceiling, and so are the first two together. From three on the same
-# is said of the way of training, and eight trainings say how much more closely. The crosses are the
-# single networks: with one, it might have been any of them. An interval is meaningless if the seeds
-# were chosen after a look at the results, or if only the retraining was repeated, on one network.
+# The first network is below the ceiling, and so are the first two together. From three
+# on the same is said of the way of training, and eight trainings say how much more
+# closely. The crosses are the single networks: with one, it might have been any of
+# them. An interval is meaningless if the seeds were chosen after a look at the results,
+# or if only the retraining was repeated, on one network.

@@ -2,8 +2,8 @@
 How do I probe checkpoints that are on disk?
 ============================================
 
-With one command, and no change to the code that wrote them. It needs a function that builds the
-network, one that loads the data, and the pattern of the file names.
+With one command, and no change to the code that wrote them. It needs a function that
+builds the network, one that loads the data, and the pattern of the file names.
 """
 
 import subprocess
@@ -17,8 +17,8 @@ import figures
 import probe
 
 # %%
-# ``mynet.py``: the network, the data, and a training that saves the weights after each task and
-# those of a network trained offline. It does not use forgetting-probe.
+# ``mynet.py``: the network, the data, and a training that saves the weights after each
+# task and those of a network trained offline. It does not use forgetting-probe.
 
 MYNET = """
 import torch
@@ -67,7 +67,11 @@ with TemporaryDirectory() as folder:
         "--readouts linear --features 1,3 --workers 1 --out run"
     )
     done = subprocess.run(
-        [sys.executable, *command.split()], cwd=folder, capture_output=True, text=True, check=True
+        [sys.executable, *command.split()],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     result = probe.load(Path(folder) / "run")
 print(done.stdout)
@@ -79,6 +83,7 @@ fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 figures.layers(result, ax=ax)
 
 # %%
-# Without ``--offline`` (or ``--train-offline``) there is no ceiling, and so no measure of what is
-# missing. Without checkpoints after the intermediate tasks, what was forgotten cannot be told from
-# what was never learned. The command names what it could not measure.
+# Without ``--offline`` (or ``--train-offline``) there is no ceiling, and so no measure
+# of what is missing. Without checkpoints after the intermediate tasks, what was
+# forgotten cannot be told from what was never learned. The command names what it could
+# not measure.

@@ -2,9 +2,9 @@
 The classes stay, the inputs drift. Which layer forgets?
 =========================================================
 
-Domain-incremental learning: the same ten digits in every task, first upright, then turned by 90,
-180 and 270 degrees. The classes do not identify the task, so data are given as a list with the
-examples of each task.
+Domain-incremental learning: the same ten digits in every task, first upright, then
+turned by 90, 180 and 270 degrees. The classes do not identify the task, so data are
+given as a list with the examples of each task.
 """
 
 from collections import OrderedDict
@@ -28,7 +28,9 @@ test = [probe.Examples(x[1400:], y[1400:]) for x in turned]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=8):
@@ -69,9 +71,11 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# The output forgets much of the earlier angles. The hidden layers have room between floor and
-# ceiling here, and neither is shown to forget: a readout of them finds what the output lost.
+# The output forgets much of the earlier angles. The hidden layers have room between
+# floor and ceiling here, and neither is shown to forget: a readout of them finds what
+# the output lost.
 #
-# The claim would be meaningless with ten outputs per angle: the copies of a class would compete,
-# and the network would be asked for the angle, too. And where floor and ceiling meet, as in most
-# other scripts of this gallery, "the layer still has it" says nothing.
+# The claim would be meaningless with ten outputs per angle: the copies of a class would
+# compete, and the network would be asked for the angle, too. And where floor and
+# ceiling meet, as in most other scripts of this gallery, "the layer still has it" says
+# nothing.

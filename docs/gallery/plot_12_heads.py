@@ -2,9 +2,9 @@
 My network has a head for each task. How do I probe it?
 =======================================================
 
-Task-incremental learning: the network is told the task and answers with that task's head. A
-``call`` with three arguments passes the number of the task, also when readouts are trained: the
-readout ``linear`` is then fitted for each task separately.
+Task-incremental learning: the network is told the task and answers with that task's
+head. A ``call`` with three arguments passes the number of the task, also when readouts
+are trained: the readout ``linear`` is then fitted for each task separately.
 """
 
 from tempfile import TemporaryDirectory
@@ -19,14 +19,18 @@ import probe
 
 images, labels = load_digits(return_X_y=True)
 x, y = torch.tensor(images / 16).float(), torch.tensor(labels)
-train = probe.Examples(x[:1400], y[:1400] % 2, y[:1400] // 2)  # task 0: digits 0, 1 as classes 0, 1
+train = probe.Examples(
+    x[:1400], y[:1400] % 2, y[:1400] // 2
+)  # task 0: digits 0, 1 as classes 0, 1
 test = probe.Examples(x[1400:], y[1400:] % 2, y[1400:] // 2)
 
 
 class MultiHead(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU())
+        self.body = nn.Sequential(
+            nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU()
+        )
         self.heads = nn.ModuleList(nn.Linear(32, 2) for _ in range(5))
 
     def forward(self, x, task):  # (N,), the number of the task of each example
@@ -42,7 +46,9 @@ def call(model, x, task):
 def learn(model, number, epochs=20):
     data = train.of_task(number)
     optimizer = torch.optim.Adam(model.parameters())
-    for rows in [rows for _ in range(epochs) for rows in torch.randperm(len(data)).split(32)]:
+    for rows in [
+        rows for _ in range(epochs) for rows in torch.randperm(len(data)).split(32)
+    ]:
         optimizer.zero_grad()
         logits = model(data.x[rows], torch.full((len(rows),), number))
         nn.functional.cross_entropy(logits, data.y[rows]).backward()
@@ -60,10 +66,19 @@ with TemporaryDirectory() as folder:
         for k in range(5):
             learn(model, k)
             torch.save(model.state_dict(), f"{folder}/seed{seed}-task{k + 1}.pt")
-    networks = probe.Model(f"{folder}/seed{{seed}}-task{{task}}.pt", fresh=MultiHead, call=call)
+    networks = probe.Model(
+        f"{folder}/seed{{seed}}-task{{task}}.pt", fresh=MultiHead, call=call
+    )
     features = ["body.1", "body.3"]
     result = probe.analyze(
-        networks, train, test, None, features, offline="train", readouts=["linear"], recipe=recipe
+        networks,
+        train,
+        test,
+        None,
+        features,
+        offline="train",
+        readouts=["linear"],
+        recipe=recipe,
     )
 
 # %%
@@ -76,8 +91,9 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# Told the task, a network has two classes to choose from: chance is 50 %, and so is the floor of
-# the output. With three seeds the interval of what the output forgot still includes 0: this is no
-# finding yet.
+# Told the task, a network has two classes to choose from: chance is 50 %, and so is the
+# floor of the output. With three seeds the interval of what the output forgot still
+# includes 0: this is no finding yet.
 #
-# These numbers must not be compared with those of a single head: the question is easier.
+# These numbers must not be compared with those of a single head: the question is
+# easier.

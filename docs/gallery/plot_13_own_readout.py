@@ -2,9 +2,9 @@
 Can I bring a readout of my own?
 ================================
 
-Yes: a class with ``predict`` and a decorator. Its fields are settings, checked against their
-annotations. Here are the nearest prototype by angle, and a control: a readout that ignores the
-layer must be at chance in every layer, whatever the network learned.
+Yes: a class with ``predict`` and a decorator. Its fields are settings, checked against
+their annotations. Here are the nearest prototype by angle, and a control: a readout
+that ignores the layer must be at chance in every layer, whatever the network learned.
 """
 
 from collections import OrderedDict
@@ -24,7 +24,9 @@ class Cosine:
 
     def predict(self, x, y, test, classes):  # (N, D), (N,), (M, D) -> (M,)
         center = x.mean(0) if self.centered else 0
-        means = torch.stack([(x - center)[y == label].mean(0) for label in range(classes)])
+        means = torch.stack(
+            [(x - center)[y == label].mean(0) for label in range(classes)]
+        )
         return (
             nn.functional.normalize(test - center)
             .matmul(nn.functional.normalize(means).T)
@@ -47,7 +49,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -88,7 +92,12 @@ for ax, feature in zip(axes, ["layer1", "layer2"], strict=True):
         rows = layers.query(f"feature == {feature!r} and quantity == {quantity!r}")
         low, high = 100 * (rows.value - rows.low), 100 * (rows.high - rows.value)
         ax.errorbar(
-            rows.readout, 100 * rows.value, (low, high), fmt=marker, capsize=3, label=quantity
+            rows.readout,
+            100 * rows.value,
+            (low, high),
+            fmt=marker,
+            capsize=3,
+            label=quantity,
         )
     ax.axhline(10, color="black", lw=0.8, ls=":", label="chance")
     ax.set(title=feature, xlabel="Readout", ylim=(0, 100))
@@ -97,7 +106,7 @@ axes[0].set_ylabel("Accuracy (%), 95 % intervals")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
-# The control is where it has to be. Prototypes lose more than the linear readout, and on the
-# fine-tuned ``layer2`` they fall below their own floor. A new readout means nothing without its own
-# floor and ceiling, which come with every analysis, and without a case in which its answer is known
-# beforehand.
+# The control is where it has to be. Prototypes lose more than the linear readout, and
+# on the fine-tuned ``layer2`` they fall below their own floor. A new readout means
+# nothing without its own floor and ceiling, which come with every analysis, and without
+# a case in which its answer is known beforehand.

@@ -2,8 +2,9 @@
 Can I add my learner, network and metric to a study?
 ====================================================
 
-Yes. A study runs learners over seeds and task orders, with floor and ceiling for each seed.
-Decorators in a Python file mark your parts, and a TOML file names them like built-in ones.
+Yes. A study runs learners over seeds and task orders, with floor and ceiling for each
+seed. Decorators in a Python file mark your parts, and a TOML file names them like
+built-in ones.
 """
 
 import subprocess
@@ -71,7 +72,11 @@ with TemporaryDirectory() as folder:
     (Path(folder) / "study.toml").write_text(STUDY)
     command = "-m probe run study.toml --load mine.py --workers 1 --out run"
     done = subprocess.run(
-        [sys.executable, *command.split()], cwd=folder, capture_output=True, text=True, check=True
+        [sys.executable, *command.split()],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     result = probe.load(Path(folder) / "run")
 
@@ -86,9 +91,13 @@ for panel, ax in enumerate(axes, 1):
 # The metric appears in ``metrics.csv`` beside those of the literature.
 
 metrics = result.to_pandas("metrics").query("feature == ''")
-print(metrics[metrics.metric.isin(["newest_task", "average_accuracy[5]"])].to_string(index=False))
+print(
+    metrics[metrics.metric.isin(["newest_task", "average_accuracy[5]"])].to_string(
+        index=False
+    )
+)
 
 # %%
-# Averaging forgets less at the output, but learns less: a note says that it is near chance on a
-# task that it has just learned. Comparing forgetting alone would be meaningless, as a learner that
-# learns nothing forgets nothing.
+# Averaging forgets less at the output, but learns less: a note says that it is near
+# chance on a task that it has just learned. Comparing forgetting alone would be
+# meaningless, as a learner that learns nothing forgets nothing.

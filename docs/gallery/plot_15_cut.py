@@ -3,8 +3,9 @@ Where can a model be cut?
 =========================
 
 At any module whose output reaches the logits, also in a network with skip connections.
-:func:`probe.split` gives a prefix and a tail with ``tail(prefix(x)) == model(x)``, without changing
-the model's code. The prefix is frozen; its outputs are data for the readout trained downstream.
+:func:`probe.split` gives a prefix and a tail with ``tail(prefix(x)) == model(x)``,
+without changing the model's code. The prefix is frozen; its outputs are data for the
+readout trained downstream.
 """
 
 import matplotlib.pyplot as plt
@@ -38,28 +39,35 @@ model = nn.Sequential(
 x = torch.randn(16, 3, 32, 32)
 
 # %%
-# Every module at which a cut is possible, with the bytes kept per example: a cut within a block has
-# to keep the skip connection, too, and takes twice as many; where only a pooling follows, the
-# pooled values are enough.
+# Every module at which a cut is possible, with the bytes kept per example: a cut within
+# a block has to keep the skip connection, too, and takes twice as many; where only a
+# pooling follows, the pooled values are enough.
 
 found = probe.candidates(model, x)
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-ax.barh([f"{each.feature} ({each.kind})" for each in found], [each.bytes for each in found])
+ax.barh(
+    [f"{each.feature} ({each.kind})" for each in found], [each.bytes for each in found]
+)
 ax.invert_yaxis()
 ax.set(xlabel="Bytes kept of each example", xscale="log")
 
 # %%
-# The identity, bit for bit, at each of them. The tail comes in training mode, ready to be trained.
+# The identity, bit for bit, at each of them. The tail comes in training mode, ready to
+# be trained.
 
 for each in found:
     if each.left:
         cut = probe.split(model, each.feature, x)
         with torch.no_grad():
             same = torch.equal(cut.tail.eval()(cut.prefix(x)), model(x))
-        print(f"{each.feature:9} {len(cut.frozen):2} tensors frozen, the same logits: {same}")
+        print(
+            f"{each.feature:9} {len(cut.frozen):2} tensors frozen, the same logits: "
+            f"{same}"
+        )
 
 # %%
-# The control: other weights downstream change the logits, but not the values of the prefix.
+# The control: other weights downstream change the logits, but not the values of the
+# prefix.
 
 cut = probe.split(model, "3.norm", x)
 with torch.no_grad():
@@ -71,5 +79,5 @@ with torch.no_grad():
     print("the same values of the prefix:", all(kept))
 
 # %%
-# ``split`` makes these checks itself, on the examples that it is given. They would mean little on
-# constant inputs or a single example: give it real ones.
+# ``split`` makes these checks itself, on the examples that it is given. They would mean
+# little on constant inputs or a single example: give it real ones.

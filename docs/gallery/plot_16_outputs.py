@@ -2,9 +2,10 @@
 Forgotten, or only outvoted?
 ============================
 
-The same network has three accuracy matrices: all ten outputs may compete, or those of the classes
-seen so far, or the two of the task. When all compete, a network can fail on an old task because a
-newer output is larger, and still tell the task's two classes apart.
+The same network has three accuracy matrices: all ten outputs may compete, or those of
+the classes seen so far, or the two of the task. When all compete, a network can fail on
+an old task because a newer output is larger, and still tell the task's two classes
+apart.
 """
 
 from collections import OrderedDict
@@ -28,7 +29,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -43,14 +46,20 @@ def learn(model, data, epochs=20):
 # %%
 # Three recorders watch each training, one for each choice of outputs; three seeds.
 
-heads = {"all outputs": None, "classes seen so far": "single", "classes of the task": "multi"}
+heads = {
+    "all outputs": None,
+    "classes seen so far": "single",
+    "classes of the task": "multi",
+}
 found = {name: [] for name in heads}
 with TemporaryDirectory() as folder:
     for seed in range(3):
         torch.manual_seed(seed)
         model = build()
         recorders = {
-            name: probe.Recorder(f"{folder}/{head}", model, test, tasks, seed=seed, head=head)
+            name: probe.Recorder(
+                f"{folder}/{head}", model, test, tasks, seed=seed, head=head
+            )
             for name, head in heads.items()
         }
         for k, classes in enumerate([[], *tasks]):
@@ -84,10 +93,10 @@ for name, matrices in found.items():
     print(f"{name:22}{values.mean():6.1f} +- {half:.1f}")
 
 # %%
-# Among all outputs the earlier tasks are at 0, and leaving out the outputs of later tasks makes no
-# difference. Between a task's own two classes the same network is above 50 % on average: part of
-# what R calls forgotten may only have been outvoted. The wide interval leaves it open: forgetting
-# down to chance would be 47 points.
+# Among all outputs the earlier tasks are at 0, and leaving out the outputs of later
+# tasks makes no difference. Between a task's own two classes the same network is above
+# 50 % on average: part of what R calls forgotten may only have been outvoted. The wide
+# interval leaves it open: forgetting down to chance would be 47 points.
 #
-# The third matrix would be meaningless without row 0: 50 % there is chance, not half of the
-# knowledge.
+# The third matrix would be meaningless without row 0: 50 % there is chance, not half of
+# the knowledge.

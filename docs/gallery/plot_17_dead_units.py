@@ -2,10 +2,11 @@
 Did the layer die?
 ==================
 
-A layer can lose a task because its units stop responding at all, or because they respond
-differently. Every analysis measures both on the test data: the share of units that give the same
-value for every example, and the similarity (debiased linear CKA) of the layer to its own past. Here
-one network is trained with Adam's usual learning rate and one with a rate twenty times as high.
+A layer can lose a task because its units stop responding at all, or because they
+respond differently. Every analysis measures both on the test data: the share of units
+that give the same value for every example, and the similarity (debiased linear CKA) of
+the layer to its own past. Here one network is trained with Adam's usual learning rate
+and one with a rate twenty times as high.
 """
 
 from collections import OrderedDict
@@ -27,7 +28,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, rate, epochs=20):
@@ -63,8 +66,9 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Each point is a seed. The untrained network is the control for dead units. Similarity to it shows
-# how much of the similarity to the past is due to the common initial weights.
+# Each point is a seed. The untrained network is the control for dead units. Similarity
+# to it shows how much of the similarity to the past is due to the common initial
+# weights.
 
 table = result.to_pandas("diagnostics")
 titles = {
@@ -87,12 +91,16 @@ axes[1].legend()
 for row in result.statements().itertuples():
     if row.statement == "below_ceiling":
         ends = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]"
-        print(f"{row.learner:12}{row.feature:8}{100 * row.value:6.1f} {ends:15} {row.verdict}")
+        print(
+            f"{row.learner:12}{row.feature:8}{100 * row.value:6.1f} {ends:15} "
+            f"{row.verdict}"
+        )
 
 # %%
-# At the high rate most units are dead, and no readout can recover what they no longer encode: the
-# layers have collapsed. At the usual rate the layers change, too, but a linear readout misses far
-# less: the intervals of the two rates do not overlap.
+# At the high rate most units are dead, and no readout can recover what they no longer
+# encode: the layers have collapsed. At the usual rate the layers change, too, but a
+# linear readout misses far less: the intervals of the two rates do not overlap.
 #
-# Neither number says by itself that a task was forgotten: a layer can change completely and still
-# tell the digits apart. And both depend on the examples: on other examples, other units are dead.
+# Neither number says by itself that a task was forgotten: a layer can change completely
+# and still tell the digits apart. And both depend on the examples: on other examples,
+# other units are dead.

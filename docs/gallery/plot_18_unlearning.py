@@ -2,15 +2,15 @@
 Has the network really unlearned the classes?
 =============================================
 
-A small audit. A network knows ten digits, and the owner of 8 and 9 wants them deleted. The cheapest
-deletion silences their two outputs. At the output that is perfect: 8 and 9 are never predicted
-again. Two controls show what the layers still hold:
+A small audit. A network knows ten digits, and the owner of 8 and 9 wants them deleted.
+The cheapest deletion silences their two outputs. At the output that is perfect: 8 and 9
+are never predicted again. Two controls show what the layers still hold:
 
 - the *floor* here is a network trained without 8 and 9, which cannot know them;
 - the *ceiling* is the original.
 
-A probe that finds the classes in the audited network is no evidence by itself: it has to find more
-than in the network that never saw them.
+A probe that finds the classes in the audited network is no evidence by itself: it has
+to find more than in the network that never saw them.
 """
 
 from collections import OrderedDict
@@ -32,7 +32,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -79,7 +81,14 @@ named = {"ceiling": "the original", "accuracy": "audited", "floor": "never saw 8
 for shift, (quantity, label) in zip((-0.12, 0, 0.12), named.items(), strict=True):
     rows = layers.query(f"quantity == {quantity!r}")
     low, high = 100 * (rows.value - rows.low), 100 * (rows.high - rows.value)
-    ax.errorbar(rows.depth + shift, 100 * rows.value, (low, high), fmt="o", capsize=4, label=label)
+    ax.errorbar(
+        rows.depth + shift,
+        100 * rows.value,
+        (low, high),
+        fmt="o",
+        capsize=4,
+        label=label,
+    )
 ax.set_xticks([1, 2, 3], ["layer1", "layer2", "output"])
 ax.set(ylabel="Accuracy on 8 and 9 (%), 95 % intervals", ylim=(-5, 105))
 ax.legend(loc="lower left")
@@ -97,7 +106,8 @@ for row in layers.query("quantity == 'above_floor'").itertuples():
     print(f"{row.feature:8}{100 * row.value:5.1f} points above the floor {ends}")
 
 # %%
-# At the output the deletion looks perfect. Downstream of every hidden layer a linear readout finds
-# 8 and 9 exactly as well as in the original: nothing was deleted there. But it finds most of them
-# in the network that never saw them, too. An audit that reports "the probe recovers 86 %" without
-# that floor is meaningless: only the difference counts, with its interval.
+# At the output the deletion looks perfect. Downstream of every hidden layer a linear
+# readout finds 8 and 9 exactly as well as in the original: nothing was deleted there.
+# But it finds most of them in the network that never saw them, too. An audit that
+# reports "the probe recovers 86 %" without that floor is meaningless: only the
+# difference counts, with its interval.

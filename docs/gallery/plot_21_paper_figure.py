@@ -2,8 +2,8 @@
 How do I make a figure for my paper?
 ====================================
 
-Give the figures your own axes: they are drawn with your matplotlib settings, in your fonts and
-sizes, beside whatever else your figure shows.
+Give the figures your own axes: they are drawn with your matplotlib settings, in your
+fonts and sizes, beside whatever else your figure shows.
 """
 
 from collections import OrderedDict
@@ -26,7 +26,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -39,8 +41,9 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# One training, in memory. ``seeds=3`` repeats the retraining: the intervals cover retrainings and
-# test examples, but not another training of the network. Say so in the caption.
+# One training, in memory. ``seeds=3`` repeats the retraining: the intervals cover
+# retrainings and test examples, but not another training of the network. Say so in the
+# caption.
 
 torch.manual_seed(0)
 model = build()
@@ -50,7 +53,9 @@ for k, classes in enumerate(tasks, 1):
     models[k] = deepcopy(model)
 recipe = probe.Recipe(epochs=16, batch_size=32, learning_rate=5e-3)
 measure = probe.Measure(seeds=3)
-result = probe.analyze(models, train, test, tasks, offline="train", readouts=measure, recipe=recipe)
+result = probe.analyze(
+    models, train, test, tasks, offline="train", readouts=measure, recipe=recipe
+)
 
 # %%
 # A two-column figure, 6.75 inches wide, in a 9-point serif font.
@@ -66,13 +71,16 @@ settings = {
 with plt.rc_context(settings):
     fig, axes = plt.subplots(1, 2, figsize=(6.75, 3.6), layout="constrained")
     figures.depth(result, ax=axes[0], labels={"model": "Fine-tuning"})
-    figures.layers(result, ax=axes[1], readouts=["linear"], labels={"model": "Fine-tuning"})
+    figures.layers(
+        result, ax=axes[1], readouts=["linear"], labels={"model": "Fine-tuning"}
+    )
     axes[0].set_title("(a) retrained")
     axes[1].set_title("(b) points missing, linear")
 
 # %%
-# ``fig.savefig("figure.pdf")`` writes text as text if ``pdf.fonttype`` is 42. Without your own
-# axes, ``figures.depth(result, width=3.25, font="serif")`` makes a one-column figure, and ``probe
-# figures DIR --only depth --format pdf`` draws it from the command line.
+# ``fig.savefig("figure.pdf")`` writes text as text if ``pdf.fonttype`` is 42. Without
+# your own axes, ``figures.depth(result, width=3.25, font="serif")`` makes a one-column
+# figure, and ``probe figures DIR --only depth --format pdf`` draws it from the command
+# line.
 #
 # Whatever you cut for lack of space, keep floor and ceiling.

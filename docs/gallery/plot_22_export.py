@@ -2,8 +2,8 @@
 How do I get the numbers out?
 =============================
 
-Every result gives its measurements as tidy tables: pandas for a table, xarray for a labeled array,
-LaTeX for a paper, and a folder without pickles to keep.
+Every result gives its measurements as tidy tables: pandas for a table, xarray for a
+labeled array, LaTeX for a paper, and a folder without pickles to keep.
 """
 
 from collections import OrderedDict
@@ -26,7 +26,9 @@ tasks = [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
 def build():
     layer1 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
     layer2 = nn.Sequential(nn.Linear(64, 64), nn.ReLU())
-    return nn.Sequential(OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10)))
+    return nn.Sequential(
+        OrderedDict(layer1=layer1, layer2=layer2, output=nn.Linear(64, 10))
+    )
 
 
 def learn(model, data, epochs=20):
@@ -72,15 +74,27 @@ print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
 
 data = result.to_xarray()
 print(data.sizes)
-course = data.accuracy.sel(learner="model", feature="layer2", order="0").isel(task=0).mean("seed")
-fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-floor = data.accuracy.sel(learner="untrained", order="", feature="layer2", tasks_seen=0).isel(
-    task=0
+course = (
+    data.accuracy.sel(learner="model", feature="layer2", order="0")
+    .isel(task=0)
+    .mean("seed")
 )
+fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+floor = data.accuracy.sel(
+    learner="untrained", order="", feature="layer2", tasks_seen=0
+).isel(task=0)
 for color, readout in zip(("C0", "C1"), result.readouts, strict=True):
-    ax.plot(course.tasks_seen, 100 * course.sel(readout=readout), "o-", color=color, label=readout)
+    ax.plot(
+        course.tasks_seen,
+        100 * course.sel(readout=readout),
+        "o-",
+        color=color,
+        label=readout,
+    )
     ax.axhline(100 * floor.sel(readout=readout).item(), color=color, ls=":")
-ax.set(xlabel="Tasks learned", ylabel="Accuracy on task 1 (%), layer2", xticks=range(1, 6))
+ax.set(
+    xlabel="Tasks learned", ylabel="Accuracy on task 1 (%), layer2", xticks=range(1, 6)
+)
 ax.legend()
 
 # %%
@@ -89,8 +103,11 @@ ax.legend()
 print(result.latex("linear"))
 with TemporaryDirectory() as folder:
     result.save(f"{folder}/mine")
-    print("read back:", probe.load(f"{folder}/mine").measurements().equals(result.measurements()))
+    print(
+        "read back:",
+        probe.load(f"{folder}/mine").measurements().equals(result.measurements()),
+    )
 
 # %%
-# There is only one training here, so intervals are over test examples, and speak of this network
-# alone: another training may differ.
+# There is only one training here, so intervals are over test examples, and speak of
+# this network alone: another training may differ.

@@ -2,8 +2,9 @@
 Which layer's change caused it?
 ===============================
 
-A network learns five tasks, in each with all digits so far, then ``conv2`` gets fresh weights. A
-readout says what a layer *holds*, :func:`probe.causes` *whose change* broke the network.
+A network learns five tasks, in each with all digits so far, then ``conv2`` gets fresh
+weights. A readout says what a layer *holds*, :func:`probe.causes` *whose change* broke
+the network.
 """
 
 from collections import OrderedDict
@@ -26,8 +27,12 @@ by_task = [(task.x, task.y) for task in map(test.of_classes, tasks)]
 
 def build():
     sizes = {"conv1": (1, 8), "conv2": (8, 16), "conv3": (16, 32)}
-    convs = {name: nn.Sequential(nn.Conv2d(*n, 3), nn.ReLU()) for name, n in sizes.items()}
-    return nn.Sequential(OrderedDict(**convs, flat=nn.Flatten(), output=nn.Linear(128, 10)))
+    convs = {
+        name: nn.Sequential(nn.Conv2d(*n, 3), nn.ReLU()) for name, n in sizes.items()
+    }
+    return nn.Sequential(
+        OrderedDict(**convs, flat=nn.Flatten(), output=nn.Linear(128, 10))
+    )
 
 
 layers, folder = ["conv1", "conv2", "conv3"], TemporaryDirectory()
@@ -36,8 +41,13 @@ for seed in range(3):
     torch.manual_seed(seed)
     model, networks = build(), {}
     for k in range(1, 6):
-        data, optimizer = train.of_classes(range(2 * k)), torch.optim.Adam(model.parameters(), 2e-3)
-        for rows in [rows for _ in range(6) for rows in torch.randperm(len(data)).split(32)]:
+        data, optimizer = (
+            train.of_classes(range(2 * k)),
+            torch.optim.Adam(model.parameters(), 2e-3),
+        )
+        for rows in [
+            rows for _ in range(6) for rows in torch.randperm(len(data)).split(32)
+        ]:
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(data.x[rows]), data.y[rows]).backward()
             optimizer.step()
@@ -62,6 +72,7 @@ shares["readout, with the fault"] = rows.set_index("feature")["value"]
 (100 * shares).plot.bar(xlabel="", ylabel="Points on tasks 1 to 4", rot=0)
 print(result)
 # %%
-# ``conv2`` reads out as well as ever, as an untrained one does; rewinding names it: its verdict is
-# ``costs``, its change breaks the earlier networks, and putting it back repairs the last one. This
-# would mean little without the control: as trained, no layer ``costs``.
+# ``conv2`` reads out as well as ever, as an untrained one does; rewinding names it: its
+# verdict is ``costs``, its change breaks the earlier networks, and putting it back
+# repairs the last one. This would mean little without the control: as trained, no layer
+# ``costs``.

@@ -2,9 +2,10 @@
 How many nats does each block account for?
 ==========================================
 
-A language model reads three texts, one after the other. Rewinding needs no classes and no readout,
-only a score for each example: here minus the nats per letter of a line. :func:`probe.causes` puts
-blocks of an earlier model back, and says whose change made the earlier texts less likely.
+A language model reads three texts, one after the other. Rewinding needs no classes and
+no readout, only a score for each example: here minus the nats per letter of a line.
+:func:`probe.causes` puts blocks of an earlier model back, and says whose change made
+the earlier texts less likely.
 """
 
 from copy import deepcopy
@@ -25,10 +26,14 @@ def text(seed, lines=400):
     """Return lines, (lines, LENGTH + 1), of 20 invented words of the text's own."""
     generator = torch.Generator().manual_seed(seed)
     lengths = [n % 4 + 3 for n in range(20)]
-    words = [torch.randint(1, len(ALPHABET), (n,), generator=generator) for n in lengths]
+    words = [
+        torch.randint(1, len(ALPHABET), (n,), generator=generator) for n in lengths
+    ]
     words = [nn.functional.pad(word, (1, 0)) for word in words]  # a space before each
     rows = torch.randint(20, (lines, LENGTH), generator=generator)
-    return torch.stack([torch.cat([words[n] for n in row])[: LENGTH + 1] for row in rows])
+    return torch.stack(
+        [torch.cat([words[n] for n in row])[: LENGTH + 1] for row in rows]
+    )
 
 
 class Block(nn.Module):
@@ -36,10 +41,15 @@ class Block(nn.Module):
         super().__init__()
         self.norms = nn.ModuleList([nn.LayerNorm(width), nn.LayerNorm(width)])
         self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
-        self.dense = nn.Sequential(nn.Linear(width, 64), nn.GELU(), nn.Linear(64, width))
+        self.dense = nn.Sequential(
+            nn.Linear(width, 64), nn.GELU(), nn.Linear(64, width)
+        )
 
     def forward(self, x):
-        later, z = torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1), self.norms[0](x)
+        later, z = (
+            torch.ones(LENGTH, LENGTH, dtype=torch.bool).triu(1),
+            self.norms[0](x),
+        )
         x = x + self.attention(z, z, z, attn_mask=later, need_weights=False)[0]
         return x + self.dense(self.norms[1](x))
 
@@ -65,9 +75,10 @@ for lines in texts:
     print("".join(ALPHABET[i] for i in lines[0]))
 
 # %%
-# Three models read 300 lines of each text; 100 more are for the test. From the second text on, all
-# weights are trained or, by LoRA, only a low-rank change of each matrix. Rewinding tests every set
-# of the four blocks of an earlier model in the last one; what LoRA trains belongs to its block.
+# Three models read 300 lines of each text; 100 more are for the test. From the second
+# text on, all weights are trained or, by LoRA, only a low-rank change of each matrix.
+# Rewinding tests every set of the four blocks of an earlier model in the last one; what
+# LoRA trains belongs to its block.
 
 
 class LowRank(nn.Module):
@@ -116,8 +127,8 @@ for seed in range(3):
         tables.append(table.assign(trained=trained, seed=seed))
 
 # %%
-# Nats per letter of the first text: the share of each block's change, by seed. In each seed the
-# shares add up to what was lost.
+# Nats per letter of the first text: the share of each block's change, by seed. In each
+# seed the shares add up to what was lost.
 
 first = pd.concat(tables).query("task_position == 1")
 of_model = first.query("feature == ''")
@@ -132,9 +143,10 @@ for ax, trained in zip(axes, ("all weights", "LoRA"), strict=True):
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5), reverse=True)
 
 # %%
-# LoRA loses less, and what it loses is shared alike: by the blocks and the output, in each seed,
-# with little for the embedding. No block put back without the others returns half of the loss: they
-# learned the later texts together.
+# LoRA loses less, and what it loses is shared alike: by the blocks and the output, in
+# each seed, with little for the embedding. No block put back without the others returns
+# half of the loss: they learned the later texts together.
 #
-# How the loss is shared would mean little where nothing was lost, or for one seed. And a hybrid is
-# a model that nobody trained: an earlier block beside later ones may fail for not fitting them.
+# How the loss is shared would mean little where nothing was lost, or for one seed. And
+# a hybrid is a model that nobody trained: an earlier block beside later ones may fail
+# for not fitting them.

@@ -1,12 +1,13 @@
 """Per-task F1 by task position: the bias of each feature toward tasks learned early or late.
 
-x: task position in the executed order, from 1, or for a single order the tasks by name; y: F1 of
-the task in %, from summary.csv; a panel for each feature, a line for each learner (Murata et al.
-2020, figures 2 and 3).
+x: task position in the executed order, from 1, or for a single order the tasks by name;
+y: F1 of the task in %, from summary.csv; a panel for each feature, a line for each
+learner (Murata et al. 2020, figures 2 and 3).
 
-A learner that forgets is good at the tasks learned last: its line rises. If it still rises where
-only the first layers were held fixed and the rest was retrained, these layers favor the last tasks,
-too. With a single order, a line may also rise because the last tasks are easier.
+A learner that forgets is good at the tasks learned last: its line rises. If it still
+rises where only the first layers were held fixed and the rest was retrained, these
+layers favor the last tasks, too. With a single order, a line may also rise because the
+last tasks are easier.
 """
 
 import math
@@ -29,11 +30,11 @@ TABLES = ("summary", "learners", "measurements")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw a panel per feature with a line per continual learner over T task positions.
 
-    The last panel is the deepest feature: the trained model, unchanged. In the other panels
-    everything downstream of the feature was retrained. Bars are 95 % intervals over seeds. A
-    rising line is a bias toward the tasks learned last (Murata 2020, figures 2 and
-    3). Each architecture has its own rows of panels. Offline training and the untrained network
-    have no order, and therefore no line.
+    The last panel is the deepest feature: the trained model, unchanged. In the other
+    panels everything downstream of the feature was retrained. Bars are 95 % intervals
+    over seeds. A rising line is a bias toward the tasks learned last (Murata 2020,
+    figures 2 and 3). Each architecture has its own rows of panels. Offline training and
+    the untrained network have no order, and therefore no line.
 
     Args:
         tables: The tables of the study.
@@ -51,7 +52,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     looks = page.appearances(learners)
     trained = architectures(f1)
     titles = [
-        [*list(features.values())[:-1], f"{features[max(features)]} (as\N{NO-BREAK SPACE}trained)"]
+        [
+            *list(features.values())[:-1],
+            f"{features[max(features)]} (as\N{NO-BREAK SPACE}trained)",
+        ]
         for features, _ in trained
     ]
     most = page.across(4 if len(learners) <= MANY else 2)
@@ -59,8 +63,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     blocks = page.blocks(titles, columns, wide=columns > 1)
     for (features, names), block in zip(trained, blocks, strict=True):
         for axes, depth in zip(block, features, strict=True):
-            # Learners of another architecture have features of other names at the same depths.
-            rows = where(f1, learner=names, depth=depth).sort_values("task_position", kind="stable")
+            # Learners of another architecture have features of other names at the same
+            # depths.
+            rows = where(f1, learner=names, depth=depth).sort_values(
+                "task_position", kind="stable"
+            )
             rows_of = {name: where(rows, learner=name) for name in names}
             lines.plot_dodged(axes, looks, rows_of, "task_position")
             lines.mark_steps(axes, max(rows["task_position"]))
@@ -71,15 +78,19 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.legend([looks[name] for name in learners], captions.over_seeds(f1))
     grid = [axes for block in blocks for axes in block]
     if task_names := tables.task_names:
-        page.name_ticks(grid, [{x: task_names[int(x)] for x in axes.get_xticks()} for axes in grid])
+        page.name_ticks(
+            grid, [{x: task_names[int(x)] for x in axes.get_xticks()} for axes in grid]
+        )
     page.describe(
         learners,
-        f"F1 of each task by its {'name' if task_names else 'position in the order'}, for "
-        f"each feature",
-        "F1 also counts false positives, examples of other tasks taken for this one (none if the "
-        "task is told): a network that always predicts the last task has a low F1 even there",
-        "The network that has learned all tasks is held fixed up to the feature, and everything "
-        "downstream is retrained on all tasks at once; the last panel is the network as trained",
+        f"F1 of each task by its {'name' if task_names else 'position in the order'}, "
+        "for each feature",
+        "F1 also counts false positives, examples of other tasks taken for this one "
+        "(none if the task is told): a network that always predicts the last task has "
+        "a low F1 even there",
+        "The network that has learned all tasks is held fixed up to the feature, and "
+        "everything downstream is retrained on all tasks at once; the last panel is "
+        "the network as trained",
         captions.points_are(f1),
         readouts=[RETRAIN],
     )

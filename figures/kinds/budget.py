@@ -1,10 +1,12 @@
 """Accuracy by retraining budget: whether more epochs would change what a layer shows.
 
-x: multiples of the retraining's epochs; y: accuracy on all tasks in %, from layers.csv; a panel for
-each feature, a line for each learner, for the ceiling (offline) and for the floor (untrained).
+x: multiples of the retraining's epochs; y: accuracy on all tasks in %, from layers.csv;
+a panel for each feature, a line for each learner, for the ceiling (offline) and for the
+floor (untrained).
 
-Lines that are level at the right have converged. If a line still rises, the layer may hold more
-than was read out; if the floor still rises, the share retained depends on the budget.
+Lines that are level at the right have converged. If a line still rises, the layer may
+hold more than was read out; if the floor still rises, the share retained depends on the
+budget.
 """
 
 import math
@@ -39,9 +41,13 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page,
         multiple_of,
         "Multiple of the retraining's epochs",
-        "Accuracy on all tasks after multiples of the retraining's epochs, for each feature",
-        "The network that has learned all tasks is held fixed up to the feature, and everything "
-        "downstream is retrained on all tasks at once; a line that still rises has not converged",
+        (
+            "Accuracy on all tasks after multiples of the retraining's epochs, for "
+            "each feature"
+        ),
+        "The network that has learned all tasks is held fixed up to the feature, and "
+        "everything downstream is retrained on all tasks at once; a line that still "
+        "rises has not converged",
     )
 
 
@@ -73,7 +79,9 @@ def draw_amounts(
     rows["x"] = rows["amount"].map(amounts.index)
     looks = page.appearances(rows["line"].unique())
     features = rows["feature"].unique()
-    grid = page.panels(captions.shortened(features), most=4 if len(learners) <= MANY else 2)
+    grid = page.panels(
+        captions.shortened(features), most=4 if len(learners) <= MANY else 2
+    )
     for axes, feature in zip(grid, features, strict=True):
         panel = where(rows, feature=feature)
         # Floor and ceiling come once for each learner.

@@ -1,12 +1,13 @@
 """Causes of forgetting: what the change of each layer accounts for, beside its readout.
 
-x: points of accuracy (of 100), from causes.csv, over all earlier tasks; y: the layer, from input to
-output; a row of panels for each learner. Left, a bar is the share of a layer, and two marks are its
-two ends; the verdict that they decide stands at the right edge. Bars add up to what was forgotten.
-Right, what a readout of the layer forgot, from layers.csv.
+x: points of accuracy (of 100), from causes.csv, over all earlier tasks; y: the layer,
+from input to output; a row of panels for each learner. Left, a bar is the share of a
+layer, and two marks are its two ends; the verdict that they decide stands at the right
+edge. Bars add up to what was forgotten. Right, what a readout of the layer forgot, from
+layers.csv.
 
-Where the two marks agree, the bar says what the change cost. A layer may have cost much, and its
-readout forgotten little: readouts learn their way around a changed layer.
+Where the two marks agree, the bar says what the change cost. A layer may have cost
+much, and its readout forgotten little: readouts learn their way around a changed layer.
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,9 @@ TABLES = ("causes", "layers", "measurements")
 
 _SHARE = Patch(color="0.75", label="share: what its change accounts for")
 _BROKEN = Appearance("what its change breaks by itself", "#1b1b1b", "^", "-")
-_RESTORED = Appearance("what putting only it back returns", "#1b1b1b", "o", "-", filled=False)
+_RESTORED = Appearance(
+    "what putting only it back returns", "#1b1b1b", "o", "-", filled=False
+)
 _READOUT = Appearance("what its readout forgot", "0.4", "D", "-")
 _KEYS: list[Entry] = [_SHARE, _BROKEN, _RESTORED, _READOUT]
 _OFFSET = 0.24  # of a mark from the middle of its row, in rows
@@ -61,7 +64,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     pieces = {k: _pieces(where(causes, learner=k)) for k in learners}
     contents = {k: _of_readout(where(tables.layers, learner=k)) for k in learners}
     titles = [
-        _titles(where(causes, learner=k), contents[k], page.display_name(k)) for k in learners
+        _titles(where(causes, learner=k), contents[k], page.display_name(k))
+        for k in learners
     ]
     has_readouts = any(map(len, contents.values()))
     columns = 2 if has_readouts and page.max_width >= style.NARROW else 1
@@ -106,21 +110,29 @@ def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
 
 def _of_readout(layers: pd.DataFrame) -> pd.DataFrame:
     """Return what a readout of each layer forgot of all earlier tasks; the linear one if any."""
-    rows = where(layers, quantity="forgotten", task_position=None).dropna(subset="value")
+    rows = where(layers, quantity="forgotten", task_position=None).dropna(
+        subset="value"
+    )
     readouts = list(rows["readout"].unique())
     return where(rows, readout=[FIRST] if FIRST in readouts else readouts[:1])
 
 
 def _titles(causes: pd.DataFrame, content: pd.DataFrame, name: str) -> list[str]:
     """Return the titles of a learner's panels."""
-    totals = where(causes, quantity=["forgotten", "lost"]).set_index("quantity")["value"]
+    totals = where(causes, quantity=["forgotten", "lost"]).set_index("quantity")[
+        "value"
+    ]
     verb = "forgotten" if "forgotten" in totals else "lost"
     titles = [f"{name}: {points(totals[verb])} points {verb}"]
-    titles += [f"Forgotten by readout {readout}" for readout in content["readout"].unique()]
+    titles += [
+        f"Forgotten by readout {readout}" for readout in content["readout"].unique()
+    ]
     return [captions.folded(title, _TITLE) for title in titles]
 
 
-def _draw_shares(axes: Axes, pieces: pd.DataFrame, causes: pd.DataFrame, color: str) -> None:
+def _draw_shares(
+    axes: Axes, pieces: pd.DataFrame, causes: pd.DataFrame, color: str
+) -> None:
     """Draw the bars and marks of a learner, input at the top, and the verdicts beside them."""
     y = np.arange(float(len(pieces)))
     axes.barh(
@@ -192,11 +204,11 @@ def _sentences(causes: pd.DataFrame, contents: pd.DataFrame) -> list[str]:
     right = f"Right: what a readout of the layer forgot ({readouts})"
     return [
         "Points of accuracy forgotten of the tasks before the last, over all of them",
-        "Bars: the share that the change of each layer accounts for, the Shapley value of putting "
-        "it back as it was after the task; with more classes that compete they add up to what was "
-        "forgotten",
-        "Triangles: what the change of the layer breaks by itself; circles: what putting only this "
-        "layer back returns",
+        "Bars: the share that the change of each layer accounts for, the Shapley "
+        "value of putting it back as it was after the task; with more classes that "
+        "compete they add up to what was forgotten",
+        "Triangles: what the change of the layer breaks by itself; circles: what "
+        "putting only this layer back returns",
         "; ".join(f"{word}: {CAUSE_VERDICTS[word]}" for word in words),
         right if readouts else "",
         captions.over_seeds(shares),

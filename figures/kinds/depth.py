@@ -1,15 +1,15 @@
 """PRA by feature: the accuracy on all tasks that retraining can still reach from each layer.
 
-x: the feature up to which the network was held fixed, by depth; y: Partial Retrain Accuracy in %,
-from summary.csv; a line for each learner, a dashed one for offline training (Murata et al. 2020,
-figure 1).
+x: the feature up to which the network was held fixed, by depth; y: Partial Retrain
+Accuracy in %, from summary.csv; a line for each learner, a dashed one for offline
+training (Murata et al. 2020, figure 1).
 
-At the left, little is held fixed and almost everything is retrained; at the right, the model is as
-it was trained. A learner lies between two controls, from layers.csv: the ceiling, the same accuracy
-from the features of the offline network, and the floor, that from the features of an untrained
-network; the band between them is what a layer can retain. A line below the ceiling shows layers
-that have lost information on the tasks, or never had it; where floor and ceiling meet, there is
-nothing to retain.
+At the left, little is held fixed and almost everything is retrained; at the right, the
+model is as it was trained. A learner lies between two controls, from layers.csv: the
+ceiling, the same accuracy from the features of the offline network, and the floor, that
+from the features of an untrained network; the band between them is what a layer can
+retain. A line below the ceiling shows layers that have lost information on the tasks,
+or never had it; where floor and ceiling meet, there is nothing to retain.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,10 @@ from probe.metrics.murata import RETRAIN
 from probe.tables.schemas import CONTROLS, OFFLINE, UNTRAINED
 from probe.tables.table_file import where
 
-_CONTROLS = {"ceiling": (OFFLINE, "Ceiling (offline)"), "floor": (UNTRAINED, "Floor (untrained)")}
+_CONTROLS = {
+    "ceiling": (OFFLINE, "Ceiling (offline)"),
+    "floor": (UNTRAINED, "Floor (untrained)"),
+}
 """Controls by their name in layers.csv: learner that lends its appearance, and name in print."""
 
 QUESTION = "What can retraining still reach from each layer?"
@@ -41,33 +44,42 @@ TABLES = ("summary", "learners", "layers")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one line per continual learner over L features, between floor and ceiling.
 
-    Bars are the 95 % intervals of layers.csv, or of the seeds only if some learner has none
-    there.
+    Bars are the 95 % intervals of layers.csv, or of the seeds only if some learner has
+    none there.
 
-    Without a ceiling, Offline is a dashed line at the same value for every feature, since the whole
-    network is trained on all tasks (Murata 2020, figure 1). Each architecture has a panel; the
-    dashed line is always that of the study's network.
+    Without a ceiling, Offline is a dashed line at the same value for every feature,
+    since the whole network is trained on all tasks (Murata 2020, figure 1). Each
+    architecture has a panel; the dashed line is always that of the study's network.
 
     Args:
         tables: The tables of the study.
         page: The page to draw on.
 
     Returns:
-        The figure, None if there is no continual learner, or no feature besides the output.
+        The figure, None if there is no continual learner, or no feature besides the
+        output.
     """
     pra = where(tables.summary, metric="pra")
-    drawn = [(features, names) for features, names in architectures(pra) if len(features) > 1]
-    learners = [name for name in continual(pra) if any(name in names for _, names in drawn)]
+    drawn = [
+        (features, names) for features, names in architectures(pra) if len(features) > 1
+    ]
+    learners = [
+        name for name in continual(pra) if any(name in names for _, names in drawn)
+    ]
     if tables.crowded or not drawn:
         return None
     shown = _shown(tables)
     bars = where(shown.layers, quantity="accuracy", learner=learners)
     # All bars of a figure are of the same kind, or none could be read.
-    bars = bars if set(bars["learner"][bars["low"].notna()]) == set(learners) else bars[:0]
+    bars = (
+        bars if set(bars["learner"][bars["low"].notna()]) == set(learners) else bars[:0]
+    )
     looks = page.appearances([*learners, *CONTROLS])
     wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY
     single = len(drawn) == 1
-    titles = [captions.listed(looks[name].label for name in names) for _, names in drawn]
+    titles = [
+        captions.listed(looks[name].label for name in names) for _, names in drawn
+    ]
     (grid,) = page.blocks(
         [[""] if single else titles],
         layout.balanced(len(titles), page.across(4)),
@@ -77,7 +89,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for axes, (features, names) in zip(grid, drawn, strict=True):
         axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
         keys |= _plot_controls(axes, looks, names, shown)
-        _plot_learners(axes, {name: looks[name] for name in names}, shown, bars=len(bars) > 0)
+        _plot_learners(
+            axes, {name: looks[name] for name in names}, shown, bars=len(bars) > 0
+        )
     page.legend(
         [*(looks[name] for name in learners), *keys.values()],
         captions.over_seeds(bars if len(bars) else pra),
@@ -87,9 +101,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.describe(
         learners,
         "Partial Retrain Accuracy by feature, in order of depth",
-        "The network that has learned all tasks is held fixed up to the feature, everything "
-        "downstream is retrained on all tasks at once, and the network is tested on all tasks; at "
-        "the last feature it is the network as trained",
+        "The network that has learned all tasks is held fixed up to the feature, "
+        "everything downstream is retrained on all tasks at once, and the network is "
+        "tested on all tasks; at the last feature it is the network as trained",
         captions.over_seeds(bars)
         if len(bars)
         else captions.points_are(where(pra, learner=learners)),
@@ -114,7 +128,10 @@ def _control_sentences(shown: StudyTables) -> Iterator[str]:
     """Yield sentences on the controls that are drawn."""
     quantities = set(shown.layers["quantity"])
     if "ceiling" in quantities:
-        yield "Ceiling (dashed): the same for an offline network, trained on all tasks at once"
+        yield (
+            "Ceiling (dashed): the same for an offline network, trained on all tasks "
+            "at once"
+        )
     elif OFFLINE in set(shown.summary["learner"]):
         yield "Dashed line: a network trained on all tasks at once"
     if "floor" in quantities:
@@ -125,9 +142,13 @@ def _control_sentences(shown: StudyTables) -> Iterator[str]:
         yield "Chance: accuracy of guessing"
 
 
-def _plot_learners(axes: Axes, looks: Appearances, shown: StudyTables, *, bars: bool) -> None:
+def _plot_learners(
+    axes: Axes, looks: Appearances, shown: StudyTables, *, bars: bool
+) -> None:
     """Draw a line for each learner; points without an interval are taken from the summary."""
-    for (name, look), offset in zip(looks.items(), lines.dodges(len(looks)), strict=True):
+    for (name, look), offset in zip(
+        looks.items(), lines.dodges(len(looks)), strict=True
+    ):
         rows = where(shown.summary, learner=name).sort_values("depth", kind="stable")
         if bars:
             layers = where(shown.layers, quantity="accuracy", learner=name)
@@ -144,8 +165,12 @@ def _plot_controls(
     """Draw the controls of an architecture; return their legend entries by name."""
 
     def of_any_learner(quantity: str) -> pd.DataFrame:
-        tables = (where(shown.layers, quantity=quantity, learner=name) for name in learners)
-        return next(filter(len, tables), shown.layers[:0]).sort_values("depth", kind="stable")
+        tables = (
+            where(shown.layers, quantity=quantity, learner=name) for name in learners
+        )
+        return next(filter(len, tables), shown.layers[:0]).sort_values(
+            "depth", kind="stable"
+        )
 
     keys = {}
     percent = {}
@@ -154,16 +179,23 @@ def _plot_controls(
         look = looks[name]
         if len(rows):
             heights = percent[quantity] = 100 * rows.set_index("depth")["value"]
-            (keys[label],) = axes.plot(heights, color=look.color, ls=look.line, lw=0.8, label=label)
+            (keys[label],) = axes.plot(
+                heights, color=look.color, ls=look.line, lw=0.8, label=label
+            )
     if len(percent) == 2:
         room = pd.DataFrame(percent).dropna()
-        axes.fill_between(room.index, room["floor"], room["ceiling"], color="0.93", lw=0, zorder=0)
-    # It has a row at the output at least; should there be others, the deepest is the model itself.
+        axes.fill_between(
+            room.index, room["floor"], room["ceiling"], color="0.93", lw=0, zorder=0
+        )
+    # It has a row at the output at least; should there be others, the deepest is the
+    # model itself.
     offline = where(shown.summary, learner=OFFLINE).sort_values("depth")[-1:]
     for row in offline.itertuples() if "ceiling" not in percent else ():
         look = looks[OFFLINE]
         mean = 100 * row.mean
-        keys[look.label] = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)
+        keys[look.label] = axes.axhline(
+            mean, color=look.color, ls=look.line, label=look.label
+        )
         if row.seeds > 1:
             half = 100 * half_width(row.std, row.seeds)
             axes.axhspan(

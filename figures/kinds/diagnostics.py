@@ -1,13 +1,13 @@
 """Dead units, effective rank and similarity of each layer, without any readout.
 
-x: the layer, by depth; y: for the network after all tasks, from diagnostics.csv: the share of units
-that never change, the effective rank as a share of the values examined, and the similarity
-(debiased linear CKA) to the same layer of the untrained and of the offline network; a line for each
-learner.
+x: the layer, by depth; y: for the network after all tasks, from diagnostics.csv: the
+share of units that never change, the effective rank as a share of the values examined,
+and the similarity (debiased linear CKA) to the same layer of the untrained and of the
+offline network; a line for each learner.
 
-The panels show the offline and the untrained network, too. A layer with more dead units or a lower
-rank than both has lost room for features. A layer has hardly learned if it is still similar to the
-untrained network while the offline network's layer is not.
+The panels show the offline and the untrained network, too. A layer with more dead units
+or a lower rank than both has lost room for features. A layer has hardly learned if it
+is still similar to the untrained network while the offline network's layer is not.
 """
 
 import pandas as pd
@@ -60,7 +60,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for axes, metric in zip(grid, metrics, strict=True):
         scale = _PANELS[metric][1]
         panel = where(means, metric=metric)
-        lines.plot_dodged(axes, looks, dict(list(panel.groupby("learner"))), "depth", scale=scale)
+        lines.plot_dodged(
+            axes, looks, dict(list(panel.groupby("learner"))), "depth", scale=scale
+        )
         # The full range, and all bars.
         low, high = axes.get_ylim()
         axes.set_ylim(min(low, -0.04 * scale), max(high, 1.04 * scale))
@@ -68,9 +70,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.name_layers(grid, [features] * len(grid))
     page.describe(
         learners,
-        "Diagnostics of each layer of the network that has learned all tasks, on the test data: "
-        "share of dead units, which never change; effective rank as a share of values; debiased "
-        "linear CKA to the same layer of the untrained and of the offline network",
+        "Diagnostics of each layer of the network that has learned all tasks, on the "
+        "test data: share of dead units, which never change; effective rank as a "
+        "share of values; debiased linear CKA to the same layer of the untrained and "
+        "of the offline network",
         captions.points_are(means),
     )
     return page.fit(grid, ("Layer, by depth", ""), height=1.4)
@@ -78,7 +81,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the means over seeds after the last task by metric, learner and depth."""
-    rows = rows[(rows["tasks_seen"] == rows["tasks_seen"].max()) | rows["learner"].isin(CONTROLS)]
+    rows = rows[
+        (rows["tasks_seen"] == rows["tasks_seen"].max())
+        | rows["learner"].isin(CONTROLS)
+    ]
     layer = ["learner", "depth", "order", "seed"]
     # Tables from before `width` examine as many numbers as they count units.
     width = "width" if "width" in set(rows["metric"]) else "units"

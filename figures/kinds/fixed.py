@@ -1,7 +1,7 @@
 """Accuracy on the fixed test set of all tasks, those to come among them, as the tasks are learned.
 
-x: tasks learned; y: accuracy in %; a line for each learner. After Diaz-Rodriguez et al. 2018,
-figure 1b.
+x: tasks learned; y: accuracy in %; a line for each learner. After Diaz-Rodriguez et al.
+2018, figure 1b.
 """
 
 from matplotlib.figure import Figure
@@ -27,5 +27,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None unless there are two learners and two tasks to compare.
     """
-    about = "Accuracy on the fixed test set of all tasks (Diaz-Rodriguez et al. 2018, figure 1b)"
-    return courses(tables, page, "diaz_rodriguez", {"fixed_accuracy": ""}, about, "Tasks learned")
+    about = (
+        "Accuracy on the fixed test set of all tasks (Diaz-Rodriguez et al. 2018, "
+        "figure 1b)"
+    )
+    return courses(
+        tables, page, "diaz_rodriguez", {"fixed_accuracy": ""}, about, "Tasks learned"
+    )

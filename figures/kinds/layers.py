@@ -1,11 +1,12 @@
 """Accuracy missing in each layer on each task, against the ceiling.
 
-x: the task position in the executed order, and all tasks; y: the layer, from input to output;
-number: ceiling minus accuracy, in points (of 100), from layers.csv; a panel for each learner and
-readout.
+x: the task position in the executed order, and all tasks; y: the layer, from input to
+    output;
+number: ceiling minus accuracy, in points (of 100), from layers.csv; a panel for each
+learner and readout.
 
-Read down a column to see in which layers a task is lost, and along a row to see which tasks a layer
-has lost: the first ones if it forgets.
+Read down a column to see in which layers a task is lost, and along a row to see which
+tasks a layer has lost: the first ones if it forgets.
 """
 
 from matplotlib.figure import Figure
@@ -39,7 +40,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         return None
     several = sum(map(bool, blocks)) > 1
     all_titled = [
-        [(page.display_name(m.learner) + f", {m.readout}" * several, m.view) for m in block]
+        [
+            (page.display_name(m.learner) + f", {m.readout}" * several, m.view)
+            for m in block
+        ]
         for block in blocks
         if block
     ]
@@ -47,17 +51,20 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     grid = heatmaps.draw_maps(page, titled, "Missing (points)")
     drawn = [m for block in blocks for m in block][: len(grid)]
     # In a user's axes there is one of them.
-    drawn = [m for axes, m in zip(grid, drawn, strict=True) if page.axes in (None, axes)]
+    drawn = [
+        m for axes, m in zip(grid, drawn, strict=True) if page.axes in (None, axes)
+    ]
     readouts = list(dict.fromkeys(m.readout for m in drawn))
     keys = tables.layers.set_index(["learner", "readout"]).index
     rows = tables.layers[keys.isin({(m.learner, m.readout) for m in drawn})]
     page.describe(
         dict.fromkeys(m.learner for m in drawn),
-        "Points of accuracy missing in each layer on each task: accuracy downstream of the same "
-        "layer of a network trained on all tasks at once (the ceiling) minus accuracy downstream "
-        "of the layer of the network that learned them one after another",
-        "Rows: layers from input to output; columns: tasks by position in the executed order, and "
-        "all tasks",
+        "Points of accuracy missing in each layer on each task: accuracy downstream "
+        "of the same layer of a network trained on all tasks at once (the ceiling) "
+        "minus accuracy downstream of the layer of the network that learned them one "
+        "after another",
+        "Rows: layers from input to output; columns: tasks by position in the "
+        "executed order, and all tasks",
         *heatmaps.MARKS,
         f"Trained downstream of the layer, on all tasks at once: the readout"
         f"{'s' * (len(readouts) > 1)} {captions.together(readouts)}",

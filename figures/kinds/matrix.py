@@ -1,11 +1,12 @@
 """Accuracy matrix R of each learner as a heat map.
 
-x: the evaluated task; y: the number of tasks learned, from none in the top row; number: accuracy in
-%, from measurements.csv; color: points lost since the task was learned, white for tasks to come,
-gray where accuracy is 0 by construction: a single head never predicts a class of a future task.
+x: the evaluated task; y: the number of tasks learned, from none in the top row; number:
+accuracy in %, from measurements.csv; color: points lost since the task was learned,
+white for tasks to come, gray where accuracy is 0 by construction: a single head never
+predicts a class of a future task.
 
-Read down a column to follow a task: it is learned at the steps, and forgotten below them.
-Read along a row to see all tasks at one time.
+Read down a column to follow a task: it is learned at the steps, and forgotten below
+them. Read along a row to see all tasks at one time.
 """
 
 import math
@@ -34,9 +35,10 @@ TABLES = ("measurements",)
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw each continual learner's R, averaged over orders and seeds, with one color bar.
 
-    A row is the number of tasks learned so far, from none ("before") to T; a column is the position
-    of the evaluated task in the executed order. The steps separate the tasks learned so far, below,
-    from future tasks. Cells that were not measured are hatched.
+    A row is the number of tasks learned so far, from none ("before") to T; a column is
+    the position of the evaluated task in the executed order. The steps separate the
+    tasks learned so far, below, from future tasks. Cells that were not measured are
+    hatched.
 
     Args:
         tables: The tables of the study.
@@ -48,8 +50,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     matrices = tables.matrices
     if not matrices:
         return None
-    columns, width, height = _sizes(page, len(matrices), max(R.tasks for R in matrices.values()))
-    grid = page.panels([page.display_name(name) for name in matrices], columns, wide=True)
+    columns, width, height = _sizes(
+        page, len(matrices), max(R.tasks for R in matrices.values())
+    )
+    grid = page.panels(
+        [page.display_name(name) for name in matrices], columns, wide=True
+    )
     impossible = [tables.impossible(R) for R in matrices.values()]
     for axes, R, gray in zip(grid, matrices.values(), impossible, strict=True):
         legible = R.tasks <= MOST_ANNOTATED and page.legible(R.tasks, R.tasks + 1)
@@ -63,11 +69,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.color_bar(mesh, label, (*BORDERS[::2], 100), grid, size)
     page.describe(
         matrices,
-        "Accuracy on each task (columns, by position in the executed order) before training and "
-        "after each task (rows), in percent",
+        "Accuracy on each task (columns, by position in the executed order) before "
+        "training and after each task (rows), in percent",
         "The steps separate the tasks learned so far, below, from those to come",
         "Color: points lost since the task was learned",
-        "Gray: 0 by construction, as a single head never predicts a class of a task to come"
+        (
+            "Gray: 0 by construction, as a single head never predicts a class of a "
+            "task to come"
+        )
         * any_gray,
         *captions.of_accuracies(tables, "Numbers"),
     )
@@ -85,7 +94,8 @@ def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
     height = max(1.2, 0.2 * scale * (across + 1))
     beside = 0.65
     gap = 0.06
-    # Cells as wide as is easily read or, if the page is then too short, as is just legible.
+    # Cells as wide as is easily read or, if the page is then too short, as is just
+    # legible.
     for cell in (0.255, 0.2):
         most = max(1, int((page.max_width - beside) / (across * scale * cell + gap)))
         columns = layout.balanced(learners, most)
@@ -94,7 +104,9 @@ def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
     return columns, max(across * scale * cell, 1.8 / columns), height
 
 
-def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible: bool) -> QuadMesh:
+def _heat_map(
+    axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible: bool
+) -> QuadMesh:
     """Draw R, (T+1, T), in percent, a cell for each element; return the colored mesh.
 
     If `legible`, the cells that are not gray show their numbers.
@@ -103,7 +115,9 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible
     shade = SHADES.with_extremes(under="0.82")
     tasks_seen, index = np.indices(R.values.shape)
     lost = np.where(tasks_seen <= index, 0, R.values[1:].diagonal() - R.values)
-    points = np.where(gray, -1, 100 * np.where(np.isnan(R.values), np.nan, lost.clip(0)))
+    points = np.where(
+        gray, -1, 100 * np.where(np.isnan(R.values), np.nan, lost.clip(0))
+    )
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
     corners = np.arange(T + 1) + 0.5
@@ -117,11 +131,19 @@ def _heat_map(axes: Axes, R: AccuracyMatrix, gray: NDArray[np.bool_], *, legible
         linewidth=0.4,
     )
     # Above every cell R[j, j]: from there down task j has been learned.
-    axes.step(corners, corners, where="post", color="0.2", linewidth=1.4 if legible else 0.8)
+    axes.step(
+        corners, corners, where="post", color="0.2", linewidth=1.4 if legible else 0.8
+    )
     axes.set_xticks(layout.ticks(1, T))
     axes.set_yticks(layout.ticks(0, T), ["before", *map(str, layout.ticks(0, T)[1:])])
     strip(axes)
     for (row, column), value in np.ndenumerate(R.values) if legible else ():
         if not np.isnan(value) and not gray[row, column]:
-            write(axes, column + 1, row, f"{100 * value:.0f}", shade(NORM(points[row, column])))
+            write(
+                axes,
+                column + 1,
+                row,
+                f"{100 * value:.0f}",
+                shade(NORM(points[row, column])),
+            )
     return mesh

@@ -1,11 +1,11 @@
 """Final accuracy against the number of stored samples.
 
-x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for each kind of
-learner and sampling strategy with at least two budgets. After Chaudhry et al. 2018, figure 4: what
-a learner gains from a larger memory.
+x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for
+each kind of learner and sampling strategy with at least two budgets. After Chaudhry et
+al. 2018, figure 4: what a learner gains from a larger memory.
 
-A steep rise shows that a learner relies on its stored samples; a high value at 0 samples shows that
-it prevents forgetting by other means.
+A steep rise shows that a learner relies on its stored samples; a high value at 0
+samples shows that it prevents forgetting by other means.
 """
 
 import math
@@ -38,10 +38,10 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
-    There is one line for each kind of learner and sampling strategy. Budgets per class and in total
-    are different numbers, so each has a panel. The x axis is logarithmic; a learner of the kind
-    that stores nothing is drawn at 0, to the left of the smallest budget. Bars are 95 %
-    intervals over seeds.
+    There is one line for each kind of learner and sampling strategy. Budgets per class
+    and in total are different numbers, so each has a panel. The x axis is logarithmic;
+    a learner of the kind that stores nothing is drawn at 0, to the left of the smallest
+    budget. Bars are 95 % intervals over seeds.
 
     Args:
         tables: The tables of the study.
@@ -55,16 +55,21 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if rows.empty:
         return None
     units = [unit for unit in UNITS.values() if unit in set(rows["unit"])]
-    looks = _appearances(page, dict.fromkeys(zip(rows["kind"], rows["sampling"], strict=True)))
+    looks = _appearances(
+        page, dict.fromkeys(zip(rows["kind"], rows["sampling"], strict=True))
+    )
     single = len(units) == 1
     grid = page.panels([unit.capitalize() * (not single) for unit in units], most=2)
     for axes, unit in zip(grid, units, strict=True):
         of_unit = where(rows, unit=unit)
         x = _positions(of_unit["budget"])
-        # Lines dodge by a share of the smallest step, so that no point comes near the next budget.
+        # Lines dodge by a share of the smallest step, so that no point comes near the
+        # next budget.
         closest = min(after - before for before, after in pairwise(x.values()))
         groups = list(of_unit.groupby(["kind", "sampling"], sort=False))
-        for (sweep, points), offset in zip(groups, lines.dodges(len(groups)), strict=True):
+        for (sweep, points), offset in zip(
+            groups, lines.dodges(len(groups)), strict=True
+        ):
             at = points["budget"].map(x) + closest * offset
             # Two points tell no course.
             lines.plot_means(axes, looks[sweep], at, points, joined=len(points) > 2)
@@ -72,8 +77,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.legend(looks.values(), captions.over_seeds(rows))
     page.describe(
         dict.fromkeys(kind for kind, _ in looks),
-        f"Average accuracy after {captions.counted(T, 'task')}, against the number of stored "
-        f"samples",
+        f"Average accuracy after {captions.counted(T, 'task')}, against the number of "
+        "stored samples",
         captions.points_are(rows),
         kinds=True,
     )
@@ -85,7 +90,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 def stored(learners: pd.DataFrame) -> pd.DataFrame:
     """Return the budgets of learners, in the columns learner, kind, sampling, unit and budget."""
     columns = ["learner", "kind", "sampling"]
-    # Three samples of each of ten classes are not thirty in all: classes come in over time.
+    # Three samples of each of ten classes are not thirty in all: classes come in over
+    # time.
     rows = learners.melt(columns, [*UNITS], "unit", "budget", ignore_index=False)
     rows = rows.dropna(subset="budget").sort_index(kind="stable")
     return rows.assign(unit=rows["unit"].map(UNITS), budget=rows["budget"].astype(int))
@@ -94,8 +100,8 @@ def stored(learners: pd.DataFrame) -> pd.DataFrame:
 def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Return the results of each kind and strategy with two budgets, by budget.
 
-    A learner of the kind that stores nothing has the budget 0. Among learners with the same kind,
-    strategy and budget, the first counts.
+    A learner of the kind that stores nothing has the budget 0. Among learners with the
+    same kind, strategy and budget, the first counts.
 
     Args:
         learners: The table of learners.
@@ -113,7 +119,9 @@ def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     zero["learner"] = zero["kind"].map(learner_of)
     rows = pd.concat([zero.dropna(subset="learner"), rows])
     order = rows.groupby(_SWEEP, sort=False).ngroup()
-    rows = rows.assign(order=order).sort_values(["order", "budget"]).drop(columns="order")
+    rows = (
+        rows.assign(order=order).sort_values(["order", "budget"]).drop(columns="order")
+    )
     return rows.merge(results, on="learner")
 
 
@@ -123,7 +131,10 @@ def _positions(budgets: Iterable[int]) -> dict[int, float]:
     >>> _positions([0, 1, 10, 100])
     {0: -1.0, 1: 0.0, 10: 1.0, 100: 2.0}
     """
-    x = {budget: math.log10(budget) if budget else -math.inf for budget in sorted(set(budgets))}
+    x = {
+        budget: math.log10(budget) if budget else -math.inf
+        for budget in sorted(set(budgets))
+    }
     if 0 in x:
         stored = [position for budget, position in x.items() if budget]
         # The median: one budget far from the others must not push 0 away.

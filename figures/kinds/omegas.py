@@ -1,11 +1,11 @@
 """Omega_base, Omega_new and Omega_all: retention, new learning and overall accuracy.
 
-x: learners; y: Omega, from metrics.csv; one shade of blue for each of the three (Kemker et al.
-2018, table 2). Omega_new is an accuracy. A high Omega_new beside a low Omega_base shows a learner
-that forgets; the reverse shows one that does not learn.
+x: learners; y: Omega, from metrics.csv; one shade of blue for each of the three (Kemker
+et al. 2018, table 2). Omega_new is an accuracy. A high Omega_new beside a low
+Omega_base shows a learner that forgets; the reverse shows one that does not learn.
 
-Omega_base and Omega_all are fractions of the offline learner's accuracy (Kemker 2018): at 1 a
-learner is as good as joint training, above 1 it is better.
+Omega_base and Omega_all are fractions of the offline learner's accuracy (Kemker 2018):
+at 1 a learner is as good as joint training, above 1 it is better.
 """
 
 from typing import Any
@@ -22,7 +22,11 @@ from figures.tables import StudyTables, differ, half_widths
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
 """The color of each Omega's bars: Brewer's blues, which print as three grays."""
 
-_BAR, _INK, _THIN = 0.26, "0.2", 0.6  # width of a bar along x; color and width of its edge
+_BAR, _INK, _THIN = (
+    0.26,
+    "0.2",
+    0.6,
+)  # width of a bar along x; color and width of its edge
 
 QUESTION = "How near to offline training does each learner come?"
 NEEDS = "two learners that differ, and the accuracy of Offline"
@@ -32,8 +36,9 @@ TABLES = ("metrics",)
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one group of bars per learner: its three Omegas (Kemker 2018, table 2).
 
-    The learners are in the order of their appearances, not in that of the study. Error bars are
-    95 % intervals over seeds; the line at 1 is the offline learner, or for Omega_new a perfect one.
+    The learners are in the order of their appearances, not in that of the study. Error
+    bars are 95 % intervals over seeds; the line at 1 is the offline learner, or for
+    Omega_new a perfect one.
 
     Args:
         tables: The tables of the study.
@@ -46,7 +51,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     # A group with a bar missing would look like an Omega of 0.
     learners = set.intersection(*(set(rows.index) for rows in omegas.values()))
     # One that all have in common tells nothing of them.
-    omegas = {k: rows for k, rows in omegas.items() if differ(rows["mean"][[*learners]])}
+    omegas = {
+        k: rows for k, rows in omegas.items() if differ(rows["mean"][[*learners]])
+    }
     if not omegas:
         return None
     looks = page.appearances(learners)
@@ -60,9 +67,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         errors = half_widths(rows.loc[[*looks]])
         edge: dict[str, Any] = {"edgecolor": _INK, "linewidth": _THIN}
         axes.bar(x, means, _BAR, color=SHADES[name], **edge)
-        # Of a single seed there is no interval: matplotlib would draw the caps all the same.
+        # Of a single seed there is no interval: matplotlib would draw the caps all the
+        # same.
         if errors.notna().any():
-            axes.errorbar(x, means, errors, fmt="none", ecolor="k", elinewidth=0.9, capthick=0.9)
+            axes.errorbar(
+                x, means, errors, fmt="none", ecolor="k", elinewidth=0.9, capthick=0.9
+            )
         sign = rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"
         # The others are shares of Offline's.
         sign += " (accuracy)" * (name == "omega_new")
@@ -73,10 +83,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.name_ticks([axes], [dict(enumerate(look.label for look in looks.values()))])
     page.describe(
         looks,
-        "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the base set, on "
-        "the newest session and on all sessions so far, means over the sessions from the second "
-        "on; the first and the last are shares of the accuracy of offline training, the dashed "
-        "line; one that is the same for all learners is left out",
+        "Omega_base, Omega_new and Omega_all (Kemker et al. 2018): accuracy on the "
+        "base set, on the newest session and on all sessions so far, means over the "
+        "sessions from the second on; the first and the last are shares of the "
+        "accuracy of offline training, the dashed line; one that is the same for all "
+        "learners is left out",
         captions.points_are(points, "Columns"),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)

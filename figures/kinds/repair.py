@@ -1,10 +1,11 @@
 """Repair: how many examples of each class a new head on each layer needs.
 
-x: examples of each class; y: accuracy on all tasks in %, from layers.csv; a panel for each feature,
-a line for each learner, for the ceiling (offline) and for the floor (untrained), each with the same
-number of examples.
+x: examples of each class; y: accuracy on all tasks in %, from layers.csv; a panel for
+each feature, a line for each learner, for the ceiling (offline) and for the floor
+(untrained), each with the same number of examples.
 
-A layer that needs as many examples as an untrained one has kept nothing that a new head could use.
+A layer that needs as many examples as an untrained one has kept nothing that a new head
+could use.
 """
 
 from matplotlib.figure import Figure
@@ -34,6 +35,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page,
         per_class_of,
         "Examples of each class",
-        "Accuracy on all tasks of a linear classifier on each feature of the network that has "
-        "learned all tasks, by the number of training examples of each class that it is fitted to",
+        "Accuracy on all tasks of a linear classifier on each feature of the network "
+        "that has learned all tasks, by the number of training examples of each class "
+        "that it is fitted to",
     )

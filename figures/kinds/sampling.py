@@ -1,9 +1,10 @@
 """Average accuracy by sampling strategy: the best choice of stored samples.
 
-x: kinds of learners, each at one budget; y: A_T in %, from metrics.csv; a mark for each strategy
-(Chaudhry et al. 2018, figure 5).
+x: kinds of learners, each at one budget; y: A_T in %, from metrics.csv; a mark for each
+strategy (Chaudhry et al. 2018, figure 5).
 
-Within a group only the strategy differs: kind of learner and number of samples are the same.
+Within a group only the strategy differs: kind of learner and number of samples are the
+same.
 """
 
 from collections.abc import Sequence
@@ -27,9 +28,9 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
 
-    Bars are 95 % intervals over seeds. If all groups share a budget, the x axis
-    names it; otherwise each group's name does. Among learners with the same kind, strategy and
-    budget, the first counts.
+    Bars are 95 % intervals over seeds. If all groups share a budget, the x axis names
+    it; otherwise each group's name does. Among learners with the same kind, strategy
+    and budget, the first counts.
 
     Args:
         tables: The tables of the study.
@@ -59,8 +60,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.name_ticks([axes], [dict(enumerate(names))])
     page.describe(
         rows["kind"].unique(),
-        f"Average accuracy after {captions.counted(T, 'task')} by the strategy that selects the "
-        f"stored samples",
+        f"Average accuracy after {captions.counted(T, 'task')} by the strategy that "
+        "selects the stored samples",
         "Within a group the kind of learner and the number of samples are the same",
         captions.points_are(rows),
         kinds=True,
@@ -69,7 +70,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit([axes], (x_label, y_label), height=2.0)
 
 
-def _group_names(groups: Sequence[tuple[str, int, str]], page: Page) -> tuple[str, list[str]]:
+def _group_names(
+    groups: Sequence[tuple[str, int, str]], page: Page
+) -> tuple[str, list[str]]:
     """Return the label of x and the names of the groups, with the budget if budgets differ.
 
     >>> _group_names([("er", 10, "per class"), ("ewc", 10, "per class")], Page())
@@ -82,4 +85,6 @@ def _group_names(groups: Sequence[tuple[str, int, str]], page: Page) -> tuple[st
     if len({group[1:] for group in groups}) == 1:
         return f"Learner, with {budget} stored samples {unit}", names
     pairs = zip(names, groups, strict=True)
-    return "Learner, with stored samples", [f"{name}, {n} {unit}" for name, (_, n, unit) in pairs]
+    return "Learner, with stored samples", [
+        f"{name}, {n} {unit}" for name, (_, n, unit) in pairs
+    ]

@@ -1,12 +1,12 @@
 """Accuracy over the sessions: on all sessions so far, on the base set and on the newest.
 
-x: the session; y: accuracy in % on the test data that the panel's title names, from metrics.csv; a
-line for each learner. After Kemker et al. 2018, figures 2, S2 and S3: Omega_all, Omega_base and
-Omega_new are the means of these lines from the second session on, the first two as shares of the
-offline learner's accuracy.
+x: the session; y: accuracy in % on the test data that the panel's title names, from
+metrics.csv; a line for each learner. After Kemker et al. 2018, figures 2, S2 and S3:
+Omega_all, Omega_base and Omega_new are the means of these lines from the second session
+on, the first two as shares of the offline learner's accuracy.
 
-The base set, which is learned first, shows retention; the newest session shows new learning. A
-learner may be good at one at the expense of the other.
+The base set, which is learned first, shows retention; the newest session shows new
+learning. A learner may be good at one at the expense of the other.
 """
 
 from collections.abc import Mapping
@@ -34,9 +34,9 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
 
-    There is one line per continual learner (Kemker 2018, figures 2, S2 and S3), a mean over orders
-    and seeds. The panels share their y axis. If the base falls and the newest stays high, a learner
-    gives up old tasks for new ones.
+    There is one line per continual learner (Kemker 2018, figures 2, S2 and S3), a mean
+    over orders and seeds. The panels share their y axis. If the base falls and the
+    newest stays high, a learner gives up old tasks for new ones.
 
     Args:
         tables: The tables of the study.
@@ -50,14 +50,19 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         page,
         "kemker",
         PANELS,
-        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on the base "
-        "set, which is learned first, and on the newest session",
+        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on "
+        "the base set, which is learned first, and on the newest session",
         "Session $i$",
     )
 
 
 def courses(
-    tables: StudyTables, page: Page, paper: str, panels: Mapping[str, str], about: str, across: str
+    tables: StudyTables,
+    page: Page,
+    paper: str,
+    panels: Mapping[str, str],
+    about: str,
+    across: str,
 ) -> Figure | None:
     """Draw metrics that are measured after each task, a panel each and a line for each learner.
 
@@ -88,4 +93,6 @@ def courses(
     # No bars: under them the lines of many tasks could not be told apart.
     page.legend([looks[name] for name in learners], captions.mean_over(points))
     page.describe(learners, about, captions.means_are(points))
-    return page.fit(grid, (across, captions.with_head("Accuracy (%)", points)), height=1.7)
+    return page.fit(
+        grid, (across, captions.with_head("Accuracy (%)", points)), height=1.7
+    )

@@ -1,13 +1,13 @@
 """Criteria of Diaz-Rodriguez 2018 as a spider chart.
 
-There is a spoke for each of the seven criteria in which learners differ, from 0 in the middle to 1
-at the rim, larger is better, from metrics.csv, and a closed line for each learner. The small panels
-show each learner with plain fine-tuning and training on everything so far: its gain over the one,
-and its saving against the other.
+There is a spoke for each of the seven criteria in which learners differ, from 0 in the
+middle to 1 at the rim, larger is better, from metrics.csv, and a closed line for each
+learner. The small panels show each learner with plain fine-tuning and training on
+everything so far: its gain over the one, and its saving against the other.
 
-A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency; REM:
-remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a learner's polygon
-the better; a dent is a weakness.
+A: accuracy; MS: model size; SSS: samples storage size; CE: computational efficiency;
+REM: remembering; BWT+ and FWT: positive backward, and forward transfer. The wider a
+learner's polygon the better; a dent is a weakness.
 """
 
 import math
@@ -41,13 +41,13 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw all learners in one large panel, and each with its bounds in a small one.
 
-    A spoke is a criterion in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a); its values
-    are means over orders and seeds. A criterion on which all learners agree, as on the model size
-    of equal networks, has no spoke.
+    A spoke is a criterion in [0, 1], larger is better (Diaz-Rodriguez 2018, figure 1a);
+    its values are means over orders and seeds. A criterion on which all learners agree,
+    as on the model size of equal networks, has no spoke.
 
-    The lower bound is the learner of kind `finetune` without stored samples, the upper bound the
-    learner of kind `cumulative` (figure 2); without one of them there are no small panels. Learners
-    that lack a criterion are left out.
+    The lower bound is the learner of kind `finetune` without stored samples, the upper
+    bound the learner of kind `cumulative` (figure 2); without one of them there are no
+    small panels. Learners that lack a criterion are left out.
 
     Args:
         tables: The tables of the study.
@@ -66,7 +66,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     looks = page.appearances(learners)
     values = {name: criteria.loc[name, varying].to_numpy() for name in learners}
     bounds = [name for name in _bounds(tables.learners) if name in learners]
-    # Small panels compare with a bound; on axes of a user's own there is room for the large one.
+    # Small panels compare with a bound; on axes of a user's own there is room for the
+    # large one.
     compared = bounds and page.axes is None
     between = [name for name in learners if name not in bounds] if compared else []
     large, small = _grid(page, varying, [looks[name].label for name in between])
@@ -76,20 +77,29 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for axes, name in zip(small, between, strict=True):
         for other in (*bounds, name):
             _polygon(axes, looks[other], values[other])
-        axes.fill(_angles(len(varying)), values[name], color=looks[name].color, alpha=0.25, lw=0)
+        axes.fill(
+            _angles(len(varying)),
+            values[name],
+            color=looks[name].color,
+            alpha=0.25,
+            lw=0,
+        )
     points = where(scores, metric=[NAMES[name] for name in varying], learner=learners)
     note = captions.with_head(captions.mean_over(points), points)
     page.legend([looks[name] for name in learners], note)
     page.describe(
         learners,
-        "Criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the middle "
-        "to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: samples storage "
-        "size; CE: computational efficiency; REM: remembering; BWT+: positive backward transfer; "
-        "FWT: forward transfer",
+        "Criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the "
+        "middle to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: "
+        "samples storage size; CE: computational efficiency; REM: remembering; BWT+: "
+        "positive backward transfer; FWT: forward transfer",
         f"Left out, as the same for all learners: {captions.together(constant)}"
         if constant
         else "",
-        f"Small panels: one learner each, with {captions.together(map(page.display_name, bounds))}"
+        (
+            "Small panels: one learner each, with "
+            f"{captions.together(map(page.display_name, bounds))}"
+        )
         if between
         else "",
         captions.means_are(points),
@@ -102,7 +112,9 @@ def _criteria(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the criteria of each learner that has all of them."""
     criteria = scores.pivot(index="learner", columns="metric", values="mean")
     # With a spoke missing the line would run straight past it, and look like a value.
-    criteria = criteria.reindex(scores["learner"].unique(), columns=NAMES.values()).dropna()
+    criteria = criteria.reindex(
+        scores["learner"].unique(), columns=NAMES.values()
+    ).dropna()
     return criteria.set_axis([*NAMES], axis=1)
 
 
@@ -118,10 +130,13 @@ def _angles(spokes: int) -> NDArray[np.float64]:
     return np.linspace(0, 2 * math.pi, spokes, endpoint=False)
 
 
-def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axes, list[Axes]]:
+def _grid(
+    page: Page, spokes: Sequence[str], titles: Sequence[str]
+) -> tuple[Axes, list[Axes]]:
     """Return the large panel, and the small ones around it with these titles.
 
-    The large panel takes two by two cells at the top left; without small panels there is one cell.
+    The large panel takes two by two cells at the top left; without small panels there
+    is one cell.
     """
     if page.axes is not None:
         if page.axes.name != "polar":
@@ -139,9 +154,15 @@ def _grid(page: Page, spokes: Sequence[str], titles: Sequence[str]) -> tuple[Axe
         rows = max(2, math.ceil((small + 4) / columns))
     figure = page.blank(rows, wide=small > 0)
     spec = figure.add_gridspec(rows, columns)
-    cells = [(row, k) for row in range(rows) for k in range(columns) if row > 1 or k > 1]
-    large = _web(figure.add_subplot(spec[:2, :2], projection="polar"), spokes, scale=True)
-    panels = [figure.add_subplot(spec[cell], projection="polar") for cell in cells[:small]]
+    cells = [
+        (row, k) for row in range(rows) for k in range(columns) if row > 1 or k > 1
+    ]
+    large = _web(
+        figure.add_subplot(spec[:2, :2], projection="polar"), spokes, scale=True
+    )
+    panels = [
+        figure.add_subplot(spec[cell], projection="polar") for cell in cells[:small]
+    ]
     for axes, title in zip(panels, titles, strict=True):
         axes.set_title(page.fold_title(title, columns), pad=_ABOVE)
     if small:
@@ -156,7 +177,9 @@ def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
     """
     angles = _angles(len(spokes))
     half = math.pi / len(spokes)
-    axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1), xticks=[], yticks=[])
+    axes.set(
+        theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1), xticks=[], yticks=[]
+    )
     axes.set_anchor("N")
     axes.spines["polar"].set_visible(False)
     axes.grid(visible=False)
@@ -167,7 +190,9 @@ def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
         if scale and number:
             ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
             middle = (-3 * half, ring * math.cos(half))  # of the rim between two spokes
-            axes.text(*middle, number, color="0.4", ha="center", va="center", bbox=ground)
+            axes.text(
+                *middle, number, color="0.4", ha="center", va="center", bbox=ground
+            )
     axes.vlines(angles, 0, 1, color="0.85", **thin)
     for angle, name in zip(angles, spokes, strict=True):
         right = math.sin(angle)

@@ -1,12 +1,12 @@
 """Accuracy by layer as tasks are learned: when each layer forgets.
 
-x: the number of tasks learned; y: accuracy on the tasks learned so far in %, from measurements.csv,
-by a readout trained downstream of the layer; a panel for each learner, a line for each layer, dark
-for the first by depth and lighter toward the last.
+x: the number of tasks learned; y: accuracy on the tasks learned so far in %, from
+measurements.csv, by a readout trained downstream of the layer; a panel for each
+learner, a line for each layer, dark for the first by depth and lighter toward the last.
 
-A falling line shows a layer that forgets, or that the tasks become harder to tell apart: the dashed
-segments at the right are the ceiling, the same layers of the offline network after all tasks. Lines
-of deeper layers are thinner, so that none hides another.
+A falling line shows a layer that forgets, or that the tasks become harder to tell
+apart: the dashed segments at the right are the ceiling, the same layers of the offline
+network after all tasks. Lines of deeper layers are thinner, so that none hides another.
 """
 
 import math
@@ -38,27 +38,32 @@ _DASHES = (0, (2, 0.8))
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw a panel per continual learner with a line per layer over 1 to T tasks learned.
 
-    It shows the readout that was measured most often, `linear` if there are several. Bars are
-    95 % intervals over seeds; they are left out if there are many layers.
+    It shows the readout that was measured most often, `linear` if there are several.
+    Bars are 95 % intervals over seeds; they are left out if there are many layers.
 
     Args:
         tables: The tables of the study.
         page: The page to draw on.
 
     Returns:
-        The figure, None if no layer besides the output was measured after two tasks or more.
+        The figure, None if no layer besides the output was measured after two tasks or
+        more.
     """
     readout = _readout(tables)
     if not readout:
         return None
     courses, offline = _courses(tables.measurements, readout)
     learners = courses["learner"].unique()
-    looks = lines.layer_appearances(zip(courses["depth"], courses["feature"], strict=True))
+    looks = lines.layer_appearances(
+        zip(courses["depth"], courses["feature"], strict=True)
+    )
     if max(len(looks), courses.groupby(_LAYER).size().max()) > lines.MOST_NAMED + 1:
         # Under their bars so many lines, or points, could not be told apart.
         courses = courses.assign(std=math.nan)
     many = len(learners) > MANY
-    grid = page.panels([page.display_name(name) for name in learners], most=4 if many else 3)
+    grid = page.panels(
+        [page.display_name(name) for name in learners], most=4 if many else 3
+    )
     for axes, learner in zip(grid, learners, strict=True):
         _plot_learner(axes, looks, where(courses, learner=learner), offline)
     ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
@@ -66,8 +71,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.layer_legend(grid, looks, note, *[ceiling] * (not offline.empty))
     page.describe(
         learners,
-        "Accuracy on the tasks learned so far downstream of each layer, by their number",
-        f"Readout: {readout}, trained downstream on all tasks at once; the output is as trained",
+        (
+            "Accuracy on the tasks learned so far downstream of each layer, by their "
+            "number"
+        ),
+        (
+            f"Readout: {readout}, trained downstream on all tasks at once; the output "
+            "is as trained"
+        ),
         captions.points_are(courses),
         "Dashed: the same for the layers of a network trained on all tasks at once"
         * (not offline.empty),
@@ -77,7 +88,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit(grid, axis_labels, height=1.3 if many else 1.6)
 
 
-def _courses(measurements: pd.DataFrame, readout: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _courses(
+    measurements: pd.DataFrame, readout: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return accuracies of layers on the tasks learned so far, and PRA of the offline network."""
     rows = where(measurements, metric="accuracy", learner=continual(measurements))
     rows = rows[(rows["task_position"] <= rows["tasks_seen"]).fillna(False)]
@@ -95,7 +108,9 @@ def _courses(measurements: pd.DataFrame, readout: str) -> tuple[pd.DataFrame, pd
 
 def _readout(tables: StudyTables) -> str:
     """Return the readout that was measured at most steps, "" if none was at two or more."""
-    rows = where(tables.measurements, metric="pra", learner=continual(tables.measurements))
+    rows = where(
+        tables.measurements, metric="pra", learner=continual(tables.measurements)
+    )
     rows = rows[(rows["readout"] != "") & (rows["tasks_seen"] > 0)]
     steps = rows.groupby("readout", sort=False)["tasks_seen"].nunique()
     readouts = list(steps.index[(steps == steps.max()) & (steps > 1)])
@@ -103,14 +118,21 @@ def _readout(tables: StudyTables) -> str:
 
 
 def _plot_learner(
-    axes: Axes, looks: Mapping[int, Appearance], courses: pd.DataFrame, offline: pd.DataFrame
+    axes: Axes,
+    looks: Mapping[int, Appearance],
+    courses: pd.DataFrame,
+    offline: pd.DataFrame,
 ) -> None:
     """Draw the layers of one learner, slightly shifted along x, and their ceilings."""
     last = courses["tasks_seen"].max()
-    part = max(1, last / 8)  # of the axis, so that ceilings are seen beside many tasks, too
+    part = max(
+        1, last / 8
+    )  # of the axis, so that ceilings are seen beside many tasks, too
     layers = dict(list(courses.groupby("depth")))
     drawn = lines.plot_dodged(axes, looks, layers, "tasks_seen", most=0.1)
-    for line, rows, width in zip(drawn, layers.values(), lines.widths(len(drawn)), strict=True):
+    for line, rows, width in zip(
+        drawn, layers.values(), lines.widths(len(drawn)), strict=True
+    ):
         line.set_linewidth(width)
         ceiling = offline.merge(rows[["depth", "feature"]].drop_duplicates())
         # After all tasks; it may have a row for each step.

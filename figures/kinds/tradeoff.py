@@ -1,11 +1,13 @@
 """Forgetting against intransigence: the trade-off of each learner.
 
-x: F_T, the accuracy lost on earlier tasks; y: I_T, the accuracy missing on the last task compared
-to training on everything so far; both are differences of fractions, from metrics.csv.
-A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure 3).
+x: F_T, the accuracy lost on earlier tasks; y: I_T, the accuracy missing on the last
+task compared to training on everything so far; both are differences of fractions, from
+metrics.csv. A marker for each learner, bars for the seeds (Chaudhry et al. 2018, figure
+3).
 
-A learner that retains old tasks may fail to learn new ones. The best learners are at the bottom
-left: they forget little, and learn each task as well as a model trained on all data so far.
+A learner that retains old tasks may fail to learn new ones. The best learners are at
+the bottom left: they forget little, and learn each task as well as a model trained on
+all data so far.
 """
 
 import pandas as pd
@@ -24,7 +26,10 @@ QUADRANTS = {
 }
 """The name of each quadrant by its corner: positive or negative, backward and forward transfer."""
 
-_NAME_WIDE, _NAME_HIGH = 0.25, 0.11  # shares of the panel that a quadrant's name needs, with room
+_NAME_WIDE, _NAME_HIGH = (
+    0.25,
+    0.11,
+)  # shares of the panel that a quadrant's name needs, with room
 
 QUESTION = "Does a learner forget, or fail to learn?"
 NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
@@ -34,8 +39,8 @@ TABLES = ("metrics", "learners")
 def draw(tables: StudyTables, page: Page) -> Figure | None:
     """Draw one marker per learner at (F_T, I_T), with 95 % intervals over seeds.
 
-    Lower is better for both. The lines at 0 separate positive from negative transfer: backward
-    (PBT, NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3).
+    Lower is better for both. The lines at 0 separate positive from negative transfer:
+    backward (PBT, NBT) along x, forward (PFT, NFT) along y (Chaudhry 2018, figure 3).
 
     Args:
         tables: The tables of the study.
@@ -69,7 +74,13 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         x = F.loc[[name]]
         y = I_T.loc[[name]]
         lines.plot_means(
-            axes, looks[name], x["mean"], y, x_bars=half_widths(x), scale=1, joined=False
+            axes,
+            looks[name],
+            x["mean"],
+            y,
+            x_bars=half_widths(x),
+            scale=1,
+            joined=False,
         )
     points = pd.concat([F, I_T])
     note = captions.with_head(captions.over_seeds(points), F)
@@ -80,10 +91,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     )
     page.describe(
         both,
-        f"Forgetting against intransigence after {captions.counted(T, 'task')} (Chaudhry et al. "
-        f"2018): how much accuracy on earlier tasks is lost, and how far the last one is below "
-        f"training on all tasks so far; lower is better in both",
-        "PBT and NBT: positive and negative backward transfer; PFT and NFT: the same forward",
+        f"Forgetting against intransigence after {captions.counted(T, 'task')} "
+        "(Chaudhry et al. 2018): how much accuracy on earlier tasks is lost, and how "
+        "far the last one is below training on all tasks so far; lower is better in "
+        "both",
+        (
+            "PBT and NBT: positive and negative backward transfer; PFT and NFT: the "
+            "same forward"
+        ),
         captions.points_are(points),
     )
     return page.fit([axes], axis_labels, height=2.5)
@@ -92,8 +107,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 def _limits(rows: pd.DataFrame, margin: float, least: float) -> tuple[float, float]:
     """Return the limits of an axis that holds 0 and all bars of the rows.
 
-    `margin` is the share of the axis that stays free at either end, `least` the least share on
-    either side of 0.
+    `margin` is the share of the axis that stays free at either end, `least` the least
+    share on either side of 0.
     """
     means = rows["mean"]
     reach = half_widths(rows).fillna(0)

@@ -1,9 +1,10 @@
 """The answer of a run in words, and what limits it, by fixed rules from the tables.
 
-There is one answer for each learner that learns task by task, from one readout: `linear` if there
-are statements on it, else the first readout. A layer forgot if its statement `forgets` says yes; it
-gained if the interval lies below minus the margin; of what is open nothing can be told. The answer
-speaks of the way of training where there are enough seeds, else of these networks.
+There is one answer for each learner that learns task by task, from one readout:
+`linear` if there are statements on it, else the first readout. A layer forgot if its
+statement `forgets` says yes; it gained if the interval lies below minus the margin; of
+what is open nothing can be told. The answer speaks of the way of training where there
+are enough seeds, else of these networks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,7 +60,9 @@ def answers(tables: Tables) -> list[Answer]:
         of_learner = where(shortened, learner=learner, readout=readout)
         causes = {**tables, "causes": tables["causes"].replace(short_names)}
         text = cause_sentences(causes).get(learner, [])
-        stated = (text for name in readouts for text in sentences_of.get((learner, name), ()))
+        stated = (
+            text for name in readouts for text in sentences_of.get((learner, name), ())
+        )
         more = list(dict.fromkeys(stated))
         caveats = list(_caveats(learner, rows, of_learner, tables))
         lines = (
@@ -68,10 +71,14 @@ def answers(tables: Tables) -> list[Answer]:
             repair_sentences(shortened, learner),
         )
         content = ["; ".join(parts) for parts in lines if parts]
-        content = content or [_NOTHING if tasks < 2 else "what its layers forgot was not measured"]
+        content = content or [
+            _NOTHING if tasks < 2 else "what its layers forgot was not measured"
+        ]
         if (rows["scope"] == NETWORK).all():
             content[0] = f"{named_networks(tables, learner)}: {content[0]}"
-        result.append(Answer(learner, readout, _causes(text, rows), content, more, caveats))
+        result.append(
+            Answer(learner, readout, _causes(text, rows), content, more, caveats)
+        )
     return result
 
 
@@ -100,7 +107,9 @@ def _forgot(rows: pd.DataFrame, tasks: int) -> list[str]:
             words = " forgot less than 1 point"
         names_of.setdefault(words, []).append(row.feature)
     parts += [f"{listed(names)}{words}" for words, names in names_of.items()]
-    return parts + [f"cannot tell: {text}" for text in _verdict("", unclear, f"forgotten {on}")]
+    return parts + [
+        f"cannot tell: {text}" for text in _verdict("", unclear, f"forgotten {on}")
+    ]
 
 
 def _never_learned(rows: pd.DataFrame, layers: pd.DataFrame) -> list[str]:
@@ -123,7 +132,11 @@ def _verdict(verb: str, rows: pd.DataFrame, on: str, sign: int = 1) -> list[str]
     for row in rows.itertuples():
         low, high = sorted((sign * row.low, sign * row.high))
         value = f"{points(sign * row.value)}{'' if cells else ' points'}"
-        words = row.feature, verb * (not cells), f"{value} [{points(low)}, {points(high)}]"
+        words = (
+            row.feature,
+            verb * (not cells),
+            f"{value} [{points(low)}, {points(high)}]",
+        )
         cells.append(" ".join(filter(None, words)))
     return [f"{listed(cells)} {on}"] if cells else []
 
@@ -140,20 +153,32 @@ def _caveats(
         room = (ceiling - floor).reindex(floor.index)
         if small := list(room.index[room < _LITTLE_ROOM]):
             yield (
-                f"little room at {listed(small)}: there an untrained network comes within 2 points "
-                f"of the ceiling, so a high accuracy is no evidence of what was retained"
+                f"little room at {listed(small)}: there an untrained network comes "
+                "within 2 points of the ceiling, so a high accuracy is no evidence of "
+                "what was retained"
             )
     if floor is None:
-        yield "no floor was measured: how accurate an untrained network would be is not known"
+        yield (
+            "no floor was measured: how accurate an untrained network would be is not "
+            "known"
+        )
     if ceiling is None:
-        yield "no ceiling was measured: what is missing, or was never learned, is not known"
+        yield (
+            "no ceiling was measured: what is missing, or was never learned, is not "
+            "known"
+        )
     if unfinished := set(where(rows, verdict="not converged")["feature"]):
-        yield f"some trainings downstream of {listed(sorted(unfinished))} have not converged"
+        yield (
+            f"some trainings downstream of {listed(sorted(unfinished))} have not "
+            "converged"
+        )
     measured = where(tables["measurements"], learner=learner)
     trained = measured.loc[measured["tasks_seen"] > 0, ["order", "seed", "tasks_seen"]]
     networks = len(trained.drop_duplicates())
     if measured["order"].nunique() == 1 < count_tasks(layers):
-        yield "one task order: effects of a task and of its position cannot be told apart"
+        yield (
+            "one task order: effects of a task and of its position cannot be told apart"
+        )
     if (rows["scope"] == NETWORK).all():
         yield "intervals are over test examples: another training may differ"
     notes = where(tables["notes"], learner=learner, feature="")
@@ -165,6 +190,9 @@ def _notes(notes: pd.DataFrame, networks: int) -> Iterator[str]:
     is_constant = notes["note"].str.contains("for every test example", regex=False)
     if constant := int(is_constant.sum()):
         verb = "predicts" if constant == 1 else "predict"
-        yield f"{constant} of {counted(networks, 'network')} {verb} one class for every example"
+        yield (
+            f"{constant} of {counted(networks, 'network')} {verb} one class for every "
+            "example"
+        )
     notes = notes[~is_constant]
     yield from note_sentences(notes.assign(learner=notes["learner"].map(label)))

@@ -24,7 +24,9 @@ def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
             series = {}
             for feature in matrices.features:
                 R = matrices.matrix(learner, feature, readout).values
-                means = ((t, float(R[t, :t].mean())) for t in range(1, matrices.tasks + 1))
+                means = (
+                    (t, float(R[t, :t].mean())) for t in range(1, matrices.tasks + 1)
+                )
                 if points := _points(means):
                     series[feature] = points
             if sum(len(points) > 2 for points in series.values()) > 1:
@@ -49,9 +51,13 @@ def _each_task(
             f"task {j}": _points((t, float(R[t, j - 1])) for t in range(j, T + 1))
             for j in spread_over(range(1, T), _MOST)
         }
-        view = Chart(series=series, across="tasks learned", up="accuracy on each task, in %")
+        view = Chart(
+            series=series, across="tasks learned", up="accuracy on each task, in %"
+        )
         if any(len(points) > 1 for points in series.values()):
-            yield ReportFigure(learner=learner, readout=readout, title=layer, view=view, more=True)
+            yield ReportFigure(
+                learner=learner, readout=readout, title=layer, view=view, more=True
+            )
 
 
 def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
@@ -67,11 +73,15 @@ def budget(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
     by_budget = curves(tables["layers"], multiple_of)
-    for (learner, feature), curve in by_budget.groupby(["learner", "feature"], sort=False):
+    for (learner, feature), curve in by_budget.groupby(
+        ["learner", "feature"], sort=False
+    ):
         series = {}
         for name in MEASURED:
             if len(rows := where(curve, quantity=name)):
-                series[name] = [ChartPoint.of_layer(row.amount, row) for row in rows.itertuples()]
+                series[name] = [
+                    ChartPoint.of_layer(row.amount, row) for row in rows.itertuples()
+                ]
         view = Chart(
             series=series,
             across="multiple of the epochs",
@@ -89,7 +99,11 @@ def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
         for feature, losses in rows.groupby("feature", sort=False):
             mean = losses.groupby("epoch", sort=False)["loss"].agg(fmean)
             finite = mean[np.isfinite(mean)]
-            series[feature] = [ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()]
-        view = Chart(series=series, across="epoch", up="training loss, in nats", among=among)
+            series[feature] = [
+                ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()
+            ]
+        view = Chart(
+            series=series, across="epoch", up="training loss, in nats", among=among
+        )
         if view.drawn:
             yield ReportFigure(learner=learner, readout=readout, view=view)

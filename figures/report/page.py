@@ -1,8 +1,8 @@
 """The report of runs as one HTML file, and its first screen for notebooks.
 
-The file needs no network access and works without its script. Notebooks drop style sheets, so all
-style is in the elements there; texts have the notebook's color, and numbers a color that is legible
-on their cell, so that light and dark themes both work.
+The file needs no network access and works without its script. Notebooks drop style
+sheets, so all style is in the elements there; texts have the notebook's color, and
+numbers a color that is legible on their cell, so that light and dark themes both work.
 """
 
 import base64
@@ -41,8 +41,9 @@ PAGE = "report.html"
 
 _MAPS = ("missing", "parted")  # sections with maps whose cells have intervals
 _DECIDED = (
-    "A layer forgot, or never learned, where its interval lies above 1 point. A change cost points "
-    "where its share, what it breaks by itself and what putting it back returns all lie above 0."
+    "A layer forgot, or never learned, where its interval lies above 1 point. A "
+    "change cost points where its share, what it breaks by itself and what putting it "
+    "back returns all lie above 0."
 )
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
@@ -55,8 +56,8 @@ def write_report(
     """Write the report of run directories, or of saved results, to a file; return its path.
 
     Args:
-        directories: The directories; several are shown side by side, with the differences of each
-            from the first.
+        directories: The directories; several are shown side by side, with the
+            differences of each from the first.
         path: The path of the file.
         learners: The learners to show, None = the first twelve.
 
@@ -64,11 +65,19 @@ def write_report(
         InputError: Tables are missing or cannot be read, or a learner is unknown.
         NotWritten: The file cannot be written.
     """
-    runs = {directory.resolve().name: read_tables(directory) for directory in directories}
+    runs = {
+        directory.resolve().name: read_tables(directory) for directory in directories
+    }
     if len(runs) < len(directories):
-        raise InputError("two of the directories have the same name: rename one of them")
-    settings = {name: _settings(folder) for name, folder in zip(runs, directories, strict=True)}
-    page = report(runs, {name: sheet for name, sheet in settings.items() if sheet}, learners)
+        raise InputError(
+            "two of the directories have the same name: rename one of them"
+        )
+    settings = {
+        name: _settings(folder) for name, folder in zip(runs, directories, strict=True)
+    }
+    page = report(
+        runs, {name: sheet for name, sheet in settings.items() if sheet}, learners
+    )
     write_text(path, page)
     return path
 
@@ -97,13 +106,21 @@ def report(
             raise unknown("learner", name, continual, "in these tables")
     shown = {*(learners or continual[:_MOST])}
     runs = {
-        run: {name: where(table, learner=[*shown, *CONTROLS]) for name, table in tables.items()}
+        run: {
+            name: where(table, learner=[*shown, *CONTROLS])
+            for name, table in tables.items()
+        }
         for run, tables in runs.items()
     }
     all_sections = sections(runs)
-    figures = [figure for section in all_sections for figure in (*section.more, *section.figures)]
+    figures = [
+        figure
+        for section in all_sections
+        for figure in (*section.more, *section.figures)
+    ]
     choices = {
-        k: list(filter(None, dict.fromkeys(getattr(f, k) for f in figures))) for k in _CHOICES
+        k: list(filter(None, dict.fromkeys(getattr(f, k) for f in figures)))
+        for k in _CHOICES
     }
     answered = {name: answers(tables) for name, tables in runs.items()}
     caveats_of = [answer.caveats for of_run in answered.values() for answer in of_run]
@@ -118,13 +135,18 @@ def report(
         left_out=[name for name in continual if name not in shown],
         answers=answered,
         shared=[*caveats],
-        compared=[compared_sheet(first_run, first_tables, name, tables) for name, tables in others],
+        compared=[
+            compared_sheet(first_run, first_tables, name, tables)
+            for name, tables in others
+        ],
         sections=all_sections,
         choices=choices,
         label=label,
         borders=BORDERS,
         made=settings,
-        believe=_believe([*runs.values()], all_sections) if any(answered.values()) else "",
+        believe=_believe([*runs.values()], all_sections)
+        if any(answered.values())
+        else "",
         verdicts=CAUSE_VERDICTS,
         version=installed_version(),
         data=_json(runs),
@@ -141,16 +163,25 @@ def _believe(runs: Sequence[Tables], shown: Iterable[Section]) -> str:
     withheld = len(where(statements, verdict=WITHHELD))
     causes = pd.concat(widest_scope(tables["causes"]) for tables in runs)
     changes = where(causes, score="accuracy", quantity="attributed", task_position=None)
-    figures = [figure for section in shown if section.name in _MAPS for figure in section.figures]
+    figures = [
+        figure
+        for section in shown
+        if section.name in _MAPS
+        for figure in section.figures
+    ]
     maps = [figure.view for figure in figures if isinstance(figure.view, HeatMap)]
     cells = sum(bool(cell.text) for view in maps for row in view.cells for cell in row)
     stated = len(statements) - withheld + len(changes)
     text = (
-        f"The page shows {counted(stated, 'statement')} and {counted(cells, 'map cell')} with 95 % "
-        f"intervals: at most 2.5 % a side would lie beyond 0 where nothing is there. "
+        f"The page shows {counted(stated, 'statement')} and "
+        f"{counted(cells, 'map cell')} with 95 % intervals: at most 2.5 % a side "
+        "would lie beyond 0 where nothing is there. "
     )
     if withheld:
-        text += f"{counted(withheld, 'more statement')} cannot be judged, for the reason named. "
+        text += (
+            f"{counted(withheld, 'more statement')} cannot be judged, for the reason "
+            "named. "
+        )
     return text + _DECIDED + _unfinished(runs)
 
 
@@ -160,13 +191,17 @@ def _unfinished(runs: Sequence[Tables]) -> str:
         [t[name][t[name]["readout"].str.startswith(RETRAIN)] for t in runs]
         for name in ("notes", "measurements")
     )
-    count = sum(int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes)
+    count = sum(
+        int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes
+    )
     if not count:
         return ""
-    retrainings = counted(sum(len(where(m, metric="pra")) for m in measured), "retraining")
+    retrainings = counted(
+        sum(len(where(m, metric="pra")) for m in measured), "retraining"
+    )
     return (
-        f" {count} of {retrainings} had not converged: more epochs might change what is said "
-        f"of the readout {RETRAIN}."
+        f" {count} of {retrainings} had not converged: more epochs might change what "
+        f"is said of the readout {RETRAIN}."
     )
 
 
@@ -192,7 +227,12 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     page = template("notebook.html").render(
         answers=answered,
         maps=maps,
-        withheld=any(cell.withheld for figure in maps for row in figure.view.cells for cell in row),
+        withheld=any(
+            cell.withheld
+            for figure in maps
+            for row in figure.view.cells
+            for cell in row
+        ),
         colors=["#fff", *re.findall(r"--p\d:(#\w+)", light)],
         label=label,
         notes=notes,
@@ -223,7 +263,9 @@ def _policy(style: str, script: str) -> str:
     """Return a Content-Security-Policy that allows only this style and this script."""
     digests = (hashlib.sha256(text.encode()).digest() for text in (style, script))
     hashes = (base64.b64encode(digest).decode() for digest in digests)
-    return "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'".format(*hashes)
+    return "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'".format(
+        *hashes
+    )
 
 
 def _json(runs: Mapping[str, Tables]) -> Markup:
@@ -234,7 +276,9 @@ def _json(runs: Mapping[str, Tables]) -> Markup:
     names = ("layers", "statements", "statement_seeds", "first_layer", "causes")
     data = {run: {name: _values(t[name]) for name in names} for run, t in runs.items()}
     text = json.dumps(data, separators=(",", ":"))
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+    return Markup(
+        text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    )
 
 
 def _values(table: pd.DataFrame) -> dict[str, list[Any]]:
@@ -258,7 +302,9 @@ def _settings(directory: Path) -> Sheet | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(f"{directory / 'study.json'} is damaged: run the study again") from None
+        raise InputError(
+            f"{directory / 'study.json'} is damaged: run the study again"
+        ) from None
     return Sheet(columns=["setting", "value"], lines=[*_named_settings("", plan)])
 
 

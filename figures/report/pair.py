@@ -1,6 +1,7 @@
 """The page of a comparison of two networks: the answer, a picture of the remedies, the tables.
 
-Like the page of a run, it needs no network access. It has no script, and nothing may run in it.
+Like the page of a run, it needs no network access. It has no script, and nothing may
+run in it.
 """
 
 from io import StringIO

@@ -46,8 +46,16 @@ _RATIOS = (
     "ce",
 )
 _UNITS = dict.fromkeys(_RATIOS, "ratio") | {"model_size_mb": "MB"}
-_REACHED = {"accuracy": "accuracy", "floor": "floor: untrained", "ceiling": "ceiling: offline"}
-_LACKING = {"missing": "missing", "never_learned": "never learned", "forgotten": "forgotten"}
+_REACHED = {
+    "accuracy": "accuracy",
+    "floor": "floor: untrained",
+    "ceiling": "ceiling: offline",
+}
+_LACKING = {
+    "missing": "missing",
+    "never_learned": "never learned",
+    "forgotten": "forgotten",
+}
 _CAUSES = {
     "attributed": "accounts for",
     "broken": "breaks by itself",
@@ -64,11 +72,15 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     answered = []
     on_layers = (causes, missing, readable, parted, repaired, retrained)
     for ask in (*on_layers, course, budget, output, diagnostics):
-        asked = _together({run: ask(tables, matrices[run]) for run, tables in runs.items()})
+        asked = _together(
+            {run: ask(tables, matrices[run]) for run, tables in runs.items()}
+        )
         more = [figure for figure in asked if figure.more]
         figures = [figure for figure in asked if not figure.more]
         # That a repair was not measured is an answer, too.
-        if figures or (ask is repaired and any(len(t["layers"]) for t in runs.values())):
+        if figures or (
+            ask is repaired and any(len(t["layers"]) for t in runs.values())
+        ):
             answered.append(Section(ask.__name__, figures, more))
     return answered
 
@@ -76,10 +88,14 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
 def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigure]:
     """Return the figures of all runs, ordered by readout, then by learner."""
     several = len(figures) > 1
-    of_runs = [replace(f, run=run * several) for run, of_run in figures.items() for f in of_run]
+    of_runs = [
+        replace(f, run=run * several) for run, of_run in figures.items() for f in of_run
+    ]
     readouts = ["", maps.FIRST, *(figure.readout for figure in of_runs)]
     learners = [figure.learner for figure in of_runs]
-    return sorted(of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner)))
+    return sorted(
+        of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner))
+    )
 
 
 def readable(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -95,14 +111,20 @@ def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     yield from _reached(tables["layers"][examples < math.inf], _REACHED)
 
 
-def _reached(layers: pd.DataFrame, title_of: Mapping[str, str]) -> Iterator[ReportFigure]:
+def _reached(
+    layers: pd.DataFrame, title_of: Mapping[str, str]
+) -> Iterator[ReportFigure]:
     """Yield quantities of layers over all tasks, a table for each learner and readout."""
     for (learner, readout), rows in maps.of_layers(where(layers, task_position=None)):
         layers = rows.groupby("feature", sort=False)
-        by_quantity = [{row.quantity: row for row in layer.itertuples()} for _, layer in layers]
+        by_quantity = [
+            {row.quantity: row for row in layer.itertuples()} for _, layer in layers
+        ]
         lines = [
             (name, *(interval(layer.get(q)) for q in title_of), retained(layer))
-            for name, layer in zip(views.short([*layers.groups]), by_quantity, strict=True)
+            for name, layer in zip(
+                views.short([*layers.groups]), by_quantity, strict=True
+            )
         ]
         view = Sheet(columns=["layer", *title_of.values(), "retained"], lines=lines)
         # It stays, whatever readout a reader chooses for the maps.
@@ -111,14 +133,18 @@ def _reached(layers: pd.DataFrame, title_of: Mapping[str, str]) -> Iterator[Repo
 
 def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what is missing in each layer after all tasks."""
-    for learner, readout, view in maps.missing_maps(tables["layers"], tables["statements"]):
+    for learner, readout, view in maps.missing_maps(
+        tables["layers"], tables["statements"]
+    ):
         yield ReportFigure(learner=learner, readout=readout, title="missing", view=view)
 
 
 def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the change of each layer accounts for, and what its two ends say of it."""
     rows = where(widest_scope(tables["causes"]), score="accuracy", task_position=None)
-    for learner, of_learner in rows[rows["feature"] != ""].groupby("learner", sort=False):
+    for learner, of_learner in rows[rows["feature"] != ""].groupby(
+        "learner", sort=False
+    ):
         yield ReportFigure(learner=learner, view=_ends(of_learner))
 
 
@@ -140,13 +166,19 @@ def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     tasks = count_tasks(tables["layers"])
     doubts = {
         quantity: unjudged(where(tables["statements"], statement=statement))
-        for quantity, statement in (("never_learned", "learns_less"), ("forgotten", "forgets"))
+        for quantity, statement in (
+            ("never_learned", "learns_less"),
+            ("forgotten", "forgets"),
+        )
     }
     for (learner, readout), layers in maps.of_layers(tables["layers"]):
         for quantity, in_doubt in doubts.items():
-            withheld = [feature for *key, feature in in_doubt if key == [learner, readout]]
+            withheld = [
+                feature for *key, feature in in_doubt if key == [learner, readout]
+            ]
             rows = where(layers, quantity=quantity).dropna(subset="value")
-            # Where it was measured on all tasks together alone, or at few steps, there is no map.
+            # Where it was measured on all tasks together alone, or at few steps, there
+            # is no map.
             if len(rows) > layers["feature"].nunique() * tasks / 2:
                 view = maps.layer_map(rows, [quantity], withheld)
                 yield ReportFigure(
@@ -163,7 +195,10 @@ def _then_and_now(matrices: Matrices) -> Sheet:
     shown = spread_over(range(matrices.tasks), _MOST_TASKS)
     for learner in matrices.learners:
         R = matrices.R(learner).values
-        for when, row in (("right after the task", np.diag(R[1:])), ("after all tasks", R[-1])):
+        for when, row in (
+            ("right after the task", np.diag(R[1:])),
+            ("after all tasks", R[-1]),
+        ):
             texts = ("-" if np.isnan(row[k]) else f"{100 * row[k]:.1f}" for k in shown)
             lines.append((f"{views.label(learner)}, {when}", *texts))
     return Sheet(
@@ -178,41 +213,61 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     features = list(pra["feature"].unique())
     if len(features) < 2:
         return
-    rows = where(tables["layers"], readout=RETRAIN, task_position=None, quantity="accuracy")
+    rows = where(
+        tables["layers"], readout=RETRAIN, task_position=None, quantity="accuracy"
+    )
     intervals = {(row.learner, row.feature): interval(row) for row in rows.itertuples()}
     lines = []
     for learner, of_learner in pra.groupby("learner", sort=False):
-        means = {row.feature: f"{100 * row.mean:.1f}" for row in of_learner.itertuples()}
+        means = {
+            row.feature: f"{100 * row.mean:.1f}" for row in of_learner.itertuples()
+        }
         cells = (intervals.get((learner, f), means.get(f, "-")) for f in features)
         lines.append((views.label(learner), *cells))
-    yield ReportFigure(view=Sheet(columns=["PRA in %", *views.short(features)], lines=lines))
+    yield ReportFigure(
+        view=Sheet(columns=["PRA in %", *views.short(features)], lines=lines)
+    )
 
 
 def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what the metrics of the output say."""
     learners = matrices.learners if matrices.tasks else ()
-    yield from (ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners)
+    yield from (
+        ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners
+    )
     rows = where(tables["metrics"], feature="")
     lines = []
     heads = rows["head"][rows["head"] != ""].nunique()
     # Of metrics that are defined after each task, those after the last.
-    name, after = (rows["metric"].str.extract(r"^(.*?)(?:\[(\d+)\])?$")[k] for k in (0, 1))
-    is_end = (after.isna() | (after == str(matrices.tasks))) & ~name.str.contains("[", regex=False)
+    name, after = (
+        rows["metric"].str.extract(r"^(.*?)(?:\[(\d+)\])?$")[k] for k in (0, 1)
+    )
+    is_end = (after.isna() | (after == str(matrices.tasks))) & ~name.str.contains(
+        "[", regex=False
+    )
     of_end = rows.assign(name=name)[is_end]
     scored = of_end["learner"][np.isfinite(of_end["mean"])].unique()
     public = {(metric.paper, metric.name): metric.public for metric in registered()}
-    for (paper, metric, head), of_metric in of_end.groupby(["paper", "name", "head"], sort=False):
+    for (paper, metric, head), of_metric in of_end.groupby(
+        ["paper", "name", "head"], sort=False
+    ):
         row_of = {row.learner: row for row in of_metric.itertuples()}
         unit = _UNITS.get(metric, "points" if (paper, metric) in public else "")
         named = [paper, unit, f"{head}-head" * (head != "" and heads > 1)]
-        title = f"{public.get((paper, metric), metric)} ({', '.join(filter(None, named))})"
+        title = (
+            f"{public.get((paper, metric), metric)} ({', '.join(filter(None, named))})"
+        )
         style = (100, ".1f") if unit == "points" else (1, ".3g")
-        lines.append((title, *(mean_and_interval(row_of.get(name), *style) for name in scored)))
+        lines.append(
+            (title, *(mean_and_interval(row_of.get(name), *style) for name in scored))
+        )
     if lines:
         seconds = training_seconds(tables["times"])
         texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
         lines.append(("seconds of training, all tasks", *texts))
-        yield ReportFigure(view=Sheet(columns=["metric", *map(views.label, scored)], lines=lines))
+        yield ReportFigure(
+            view=Sheet(columns=["metric", *map(views.label, scored)], lines=lines)
+        )
 
 
 def _matrix(R: Any) -> HeatMap:
@@ -223,7 +278,9 @@ def _matrix(R: Any) -> HeatMap:
     steps = range(len(R))
     positions = range(1, len(R))
     titles = ["tasks learned / task position", *map(str, positions)]
-    lines = [(str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps]
+    lines = [
+        (str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps
+    ]
     rows = spread_over(steps, _MOST_TASKS)
     columns = spread_over(positions, _MOST_TASKS)
     return HeatMap(
@@ -251,8 +308,14 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
         rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
         metrics = list(rows["metric"].unique())
-        means = rows.dropna(subset="value").groupby(["feature", "metric"])["value"].agg(fmean)
+        means = (
+            rows.dropna(subset="value")
+            .groupby(["feature", "metric"])["value"]
+            .agg(fmean)
+        )
         texts = means.map("{:.3g}".format).unstack()
         texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
-        yield ReportFigure(learner=learner, view=Sheet(columns=["layer", *metrics], lines=lines))
+        yield ReportFigure(
+            learner=learner, view=Sheet(columns=["layer", *metrics], lines=lines)
+        )

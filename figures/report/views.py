@@ -53,8 +53,9 @@ class ChartAxis(NamedTuple):
 class Chart:
     """A chart: series of points by name over a common axis, joined by lines.
 
-    `across` and `up` are the titles of the axes; with `zero`, the axis of values includes 0. Series
-    have the colors of their places `among` all names, by default their own.
+    `across` and `up` are the titles of the axes; with `zero`, the axis of values
+    includes 0. Series have the colors of their places `among` all names, by default
+    their own.
     """
 
     kind: ClassVar[str] = "chart"
@@ -71,7 +72,9 @@ class Chart:
             name: [point for point in points if math.isfinite(point.value)]
             for name, points in self.series.items()
         }
-        return dict(spread_over([line for line in finite.items() if line[1]], len(SHADES)))
+        return dict(
+            spread_over([line for line in finite.items() if line[1]], len(SHADES))
+        )
 
     @property
     def shades(self) -> list[int]:
@@ -105,7 +108,9 @@ class Chart:
     def y(self) -> ChartAxis:
         """The axis of values, which includes all intervals."""
         drawn = (point for points in self.drawn.values() for point in points)
-        values = [end for point in drawn for end in (point.value, point.low, point.high)]
+        values = [
+            end for point in drawn for end in (point.value, point.low, point.high)
+        ]
         return value_axis([*values, *([0.0] if self.zero else [])])
 
     @property
@@ -123,8 +128,9 @@ class Chart:
 class ReportFigure:
     """A view with the learner and the readout that it is about; "" = all of them.
 
-    `run` is "" if the report is about one run; `title` names what else the view is about. If there
-    is `more` than the answer in it, it is hidden until the reader opens it.
+    `run` is "" if the report is about one run; `title` names what else the view is
+    about. If there is `more` than the answer in it, it is hidden until the reader opens
+    it.
     """
 
     run: str = ""

@@ -1,9 +1,9 @@
 """Means over seeds, and intervals of means and of ratios over seeds and test examples.
 
-The unit of replication is the seed: values of several orders are averaged within a seed first. The
-second source of error is the finite test set, which all models share; see
-`probe.analysis.variance`. Of the networks at hand, rather than of a way of training, an interval
-speaks over test examples alone: see `mean_over_examples`.
+The unit of replication is the seed: values of several orders are averaged within a seed
+first. The second source of error is the finite test set, which all models share; see
+`probe.analysis.variance`. Of the networks at hand, rather than of a way of training, an
+interval speaks over test examples alone: see `mean_over_examples`.
 """
 
 import math
@@ -58,8 +58,8 @@ class SeedMean:
 def mean_over_seeds(scores: Iterable[tuple[int, float]]) -> SeedMean | None:
     """Average (seed, score) pairs over the orders within each seed first, then over the seeds.
 
-    Source: Murata 2020, section 4. NaN means "not measured" and is ignored; the result is None if
-    nothing was measured. The order of the pairs does not matter.
+    Source: Murata 2020, section 4. NaN means "not measured" and is ignored; the result
+    is None if nothing was measured. The order of the pairs does not matter.
 
     >>> mean_over_seeds([(0, 0.25), (0, 0.75), (1, 1.0)])
     SeedMean(mean=0.75, std=0.3535533905932738, seeds=2)
@@ -70,8 +70,9 @@ def mean_over_seeds(scores: Iterable[tuple[int, float]]) -> SeedMean | None:
             runs[seed].append(score)
     if not runs:
         return None
-    # The unit of replication is the seed: its orders are no samples of their own. fmean and stdev
-    # sum exactly, so that the last bit does not depend on the order in which runs finish.
+    # The unit of replication is the seed: its orders are no samples of their own. fmean
+    # and stdev sum exactly, so that the last bit does not depend on the order in which
+    # runs finish.
     means = list(map(fmean, runs.values()))
     std = stdev(means) if len(means) > 1 else math.nan
     return SeedMean(mean=fmean(means), std=std, seeds=len(means))
@@ -95,13 +96,13 @@ def half_width(std: float, seeds: int) -> float:
 def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
     """Return the mean over seeds of sum_i w_i e_si, with its t interval.
 
-    95 % intervals cover 94 to 97 % from 3 seeds on, with 2 seeds 93 to 97 %. The interval of a
-    single seed is over test examples.
+    95 % intervals cover 94 to 97 % from 3 seeds on, with 2 seeds 93 to 97 %. The
+    interval of a single seed is over test examples.
 
     Args:
         design: The weights w_i and the strata of the n test examples.
-        e: Values (S, n) by seed and test example, such as one model's correctness (1 or 0) minus
-            another's. If all are 0, the interval is [0, 0].
+        e: Values (S, n) by seed and test example, such as one model's correctness (1 or
+            0) minus another's. If all are 0, the interval is [0, 0].
         level: The level of the interval, in (0, 1).
 
     Returns:
@@ -145,21 +146,25 @@ def mean_over_examples(design: Design, e: Floats, level: float = LEVEL) -> Estim
     return replace(of_networks, seeds=len(e), seed_values=seed_values)
 
 
-def at_least_binomial(estimate: Estimate, weights: Floats, level: float = LEVEL) -> Estimate:
+def at_least_binomial(
+    estimate: Estimate, weights: Floats, level: float = LEVEL
+) -> Estimate:
     """Widen the interval of an accuracy, or of a difference of two, to that of a share.
 
-    A t interval trusts a few examples that happen to agree: of 30 without a change it is [0, 0].
-    The result also holds Clopper and Pearson's interval of |value| n of n examples, with the
-    value's sign, and for a value of 0 the changes that n examples would miss in 5 % of cases,
-    about 3 / n in either direction.
+    A t interval trusts a few examples that happen to agree: of 30 without a change it
+    is [0, 0]. The result also holds Clopper and Pearson's interval of |value| n of n
+    examples, with the value's sign, and for a value of 0 the changes that n examples
+    would miss in 5 % of cases, about 3 / n in either direction.
 
     Args:
-        estimate: The mean with its interval, of values from -1 to 1 that are not the same by
-            construction.
-        weights: The weights of the test examples, (n,), with sum 1; n is 1 / sum of squares.
+        estimate: The mean with its interval, of values from -1 to 1 that are not the
+            same by construction.
+        weights: The weights of the test examples, (n,), with sum 1; n is 1 / sum of
+            squares.
         level: The level of the interval, in (0, 1).
 
-    Source: Clopper & Pearson, Biometrika 1934; Hanley & Lippman-Hand, JAMA 1983 (3 / n).
+    Source: Clopper & Pearson, Biometrika 1934; Hanley & Lippman-Hand, JAMA 1983 (3 /
+        n).
 
     >>> none = Estimate(value=0.0, low=0.0, high=0.0, seeds=1)
     >>> round(at_least_binomial(none, np.full(30, 1 / 30)).high, 3)
@@ -184,9 +189,9 @@ def at_least_binomial(estimate: Estimate, weights: Floats, level: float = LEVEL)
 def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     """Return the ratio of two means that are paired by seed and example, with Fieller's interval.
 
-    The interval holds every r for which num - r den does not differ significantly from 0. The ratio
-    is identifiable where the interval of den lies above 0. The interval of a single seed is over
-    test examples.
+    The interval holds every r for which num - r den does not differ significantly from
+    0. The ratio is identifiable where the interval of den lies above 0. The interval of
+    a single seed is over test examples.
 
     Args:
         design: The weights and strata of the test examples.
@@ -194,8 +199,9 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
         den: Values of the denominator, (S, n), such as C - b.
 
     Returns:
-        The ratio; value and ends are NaN where it is not identifiable. If num is all zeros the
-        ratio is 0, and if num equals den it is exactly 1; the interval then has no width.
+        The ratio; value and ends are NaN where it is not identifiable. If num is all
+        zeros the ratio is 0, and if num equals den it is exactly 1; the interval then
+        has no width.
 
     Source: Fieller, Some Problems in Interval Estimation, JRSS B 1954.
     """
@@ -208,7 +214,9 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     product = (of_above + of_below - design.components(top - bottom)) / 2
 
     def half_width(r: float) -> float:
-        return design.half_width(of_above - 2 * r * product + r * r * of_below, S, LEVEL)
+        return design.half_width(
+            of_above - 2 * r * product + r * r * of_below, S, LEVEL
+        )
 
     def outside(r: float) -> float:
         return abs(above - r * below) - half_width(r)

@@ -1,8 +1,9 @@
 """Debiased linear CKA between two features: the similarity of their values over the test set.
 
-Source: Kornblith et al., ICML 2019 (CKA); Song et al., ICML 2007, eq. 5 (the unbiased HSIC);
-Nguyen et al., ICLR 2021 (CKA with it). The plain estimator is far too high where examples are few
-against the width: .94 for independent Gaussians, 32 examples of width 512.
+Source: Kornblith et al., ICML 2019 (CKA); Song et al., ICML 2007, eq. 5 (the unbiased
+HSIC); Nguyen et al., ICLR 2021 (CKA with it). The plain estimator is far too high where
+examples are few against the width: .94 for independent Gaussians, 32 examples of width
+512.
 """
 
 import math
@@ -15,7 +16,9 @@ from torch import Tensor
 from probe.errors import InputError
 
 _ROWS = 1024  # examples that are in float64 at a time
-_TOLERANCE = 1e-12  # of a feature's own scale, below which nothing is left of it but rounding
+_TOLERANCE = (
+    1e-12  # of a feature's own scale, below which nothing is left of it but rounding
+)
 
 
 class Compared:
@@ -24,15 +27,19 @@ class Compared:
     One comparison takes n D1 D2 operations, or n^2 (D1 + D2) if these are fewer.
 
     Args:
-        x: The feature, (n, ...), n >= 4, of any type and device, flattened to (n, D); not copied.
+        x: The feature, (n, ...), n >= 4, of any type and device, flattened to (n, D);
+            not copied.
     """
 
     def __init__(self, x: Tensor) -> None:
         if x.ndim < 2 or len(x) < 4:
-            raise InputError(f"got a feature of shape {tuple(x.shape)}: give 4 examples or more")
+            raise InputError(
+                f"got a feature of shape {tuple(x.shape)}: give 4 examples or more"
+            )
         self._x = x.flatten(1)
         self._n, self._width = self._x.shape
-        # Of the differences to the first example: the mean of a large constant would round.
+        # Of the differences to the first example: the mean of a large constant would
+        # round.
         self._mean = torch.zeros(self._width, dtype=torch.float64, device=x.device)
         self._mean = sum((part.sum(0) for part in self._parts()), self._mean) / self._n
         # The diagonal of the Gram matrix.
@@ -41,9 +48,9 @@ class Compared:
     def cka(self, other: Tensor) -> float:
         """Return the debiased linear CKA with another feature of the same n examples, at most 1.
 
-        The value is 1 for a feature and a rotated, scaled or shifted copy of it. For independent
-        features it averages 0, so it can be negative. It is NaN where a feature is constant or
-        differs in one example only. Computed in float64.
+        The value is 1 for a feature and a rotated, scaled or shifted copy of it. For
+        independent features it averages 0, so it can be negative. It is NaN where a
+        feature is constant or differs in one example only. Computed in float64.
 
         >>> x = torch.tensor([[0.0, 1], [2, 1], [1, 5], [3, 0], [2, 2]])
         >>> round(Compared(x).cka(3 * x.flip(1) + 1), 12)
@@ -61,8 +68,9 @@ class Compared:
     def _hsic(self, y: "Compared") -> float:
         """Return n (n - 3) times the unbiased HSIC of eq. 5, K and L being Gram matrices.
 
-        Of centred features, as here, K 1 = 0. With k, l the diagonals that eq. 5 takes out:
-        tr(K~ L~) = tr(K L) - k.l, 1'K~1 = -sum(k), 1'K~L~1 = k.l, and no n x n matrix is needed.
+        Of centred features, as here, K 1 = 0. With k, l the diagonals that eq. 5 takes
+        out: tr(K~ L~) = tr(K L) - k.l, 1'K~1 = -sum(k), 1'K~L~1 = k.l, and no n x n
+        matrix is needed.
         """
         n = self._n
         both = float(self._norms @ y._norms)
@@ -72,7 +80,9 @@ class Compared:
     def _product(self, y: "Compared") -> float:
         """Return tr(K L), the squared norm of X'Y."""
         if self._n * (self._width + y._width) >= self._width * y._width:
-            joint = torch.zeros(self._width, y._width, dtype=torch.float64, device=self._x.device)
+            joint = torch.zeros(
+                self._width, y._width, dtype=torch.float64, device=self._x.device
+            )
             for mine, theirs in zip(self._parts(), y._parts(), strict=True):
                 joint.addmm_(mine.T, theirs)
             return float(joint.square().sum())

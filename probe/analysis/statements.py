@@ -1,8 +1,8 @@
 """Statements on layers, each decided by the interval printed with it, and the first layer.
 
-A layer's difference, such as `forgotten`, is above the margin where the low end of its 95 %
-interval is, and below it where the high end is; else the question is open. The margin is one point
-of accuracy, whatever the room between floor and ceiling.
+A layer's difference, such as `forgotten`, is above the margin where the low end of its
+95 % interval is, and below it where the high end is; else the question is open. The
+margin is one point of accuracy, whatever the room between floor and ceiling.
 """
 
 from collections.abc import Sequence
@@ -79,12 +79,12 @@ def verdict(
         estimate: The difference with its interval.
         margin: The margin, less for a slope over several positions.
         converged: Whether all trainings that it rests on have converged.
-        drift: By how much a retraining's difference moved in the second half of its epochs, None
-            if that is not known.
+        drift: By how much a retraining's difference moved in the second half of its
+            epochs, None if that is not known.
 
     Returns:
-        `yes`, `no`, or `open` in between; `not converged` and `still moving` where nothing can be
-        stated. `probe.results.training_checks` has further reasons.
+        `yes`, `no`, or `open` in between; `not converged` and `still moving` where
+        nothing can be stated. `probe.results.training_checks` has further reasons.
 
     >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5))
     'yes'
@@ -101,10 +101,10 @@ def verdict(
 def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     """Return the range (earliest, latest) of the first layer beyond the margin, from 0.
 
-    Two series of ordered tests, each at 2.5 %: from the input on, layers are excluded until one is
-    not, the earliest; from the output back, layers are confirmed until one is not, the latest being
-    the last confirmed. The chance that the range misses the first layer is at most 5 % whatever the
-    number of layers.
+    Two series of ordered tests, each at 2.5 %: from the input on, layers are excluded
+    until one is not, the earliest; from the output back, layers are confirmed until one
+    is not, the latest being the last confirmed. The chance that the range misses the
+    first layer is at most 5 % whatever the number of layers.
 
     Args:
         verdicts: The verdicts by depth, see `verdict`.
@@ -112,7 +112,8 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     Returns:
         The range; None where all layers are excluded, or none is confirmed.
 
-    Source: Maurer, Hothorn & Lehmacher 1995 (tests in a fixed order need no correction).
+    Source: Maurer, Hothorn & Lehmacher 1995 (tests in a fixed order need no
+        correction).
 
     >>> first_layer(["no", "open", "yes", "yes"]), first_layer(["no", "yes", "open"])
     ((1, 2), (1, None))
@@ -126,8 +127,8 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
 def seeds_needed(estimate: Estimate, margin: float) -> int | None:
     """Return about how many seeds it takes to tell a difference from the margin.
 
-    It assumes that the estimated value is the true one, and that only more seeds narrow the
-    interval.
+    It assumes that the estimated value is the true one, and that only more seeds narrow
+    the interval.
 
     Args:
         estimate: The difference, with its interval and number of seeds.
@@ -145,11 +146,15 @@ def seeds_needed(estimate: Estimate, margin: float) -> int | None:
         return None
     share = abs(estimate.value - margin) / room
     needed = (
-        n for n in range(seeds + 1, _MOST) if half_width(1, n) <= share * half_width(1, seeds)
+        n
+        for n in range(seeds + 1, _MOST)
+        if half_width(1, n) <= share * half_width(1, seeds)
     )
     return next(needed, None)
 
 
 def _leading(verdicts: Sequence[str], kind: str) -> int:
     """Count the leading verdicts of a kind."""
-    return next((k for k, verdict in enumerate(verdicts) if verdict != kind), len(verdicts))
+    return next(
+        (k for k, verdict in enumerate(verdicts) if verdict != kind), len(verdicts)
+    )

@@ -20,7 +20,8 @@ class TaskPosition:
         position: The task position, 1 to T; None = all tasks.
         examples: The indices of the m examples at the position, (m,), among n.
         weights: The weights of these examples in the mean, (m,), which sum to 1.
-        used: Whether each order has each example at this position, (O, m); None if all orders do.
+        used: Whether each order has each example at this position, (O, m); None if all
+            orders do.
     """
 
     position: int | None

@@ -23,16 +23,21 @@ class Activity:
         values = [value.double() for value in values]
         self._first = self._first or [value[:1] for value in values]
         pairs = zip(values, self._first, strict=True)
-        self._apart = self._apart + torch.cat([(v - w).abs().sum((0, 2)) for v, w in pairs])
-        self._magnitude = self._magnitude + torch.cat([v.abs().mean(2).sum(0) for v in values])
+        self._apart = self._apart + torch.cat(
+            [(v - w).abs().sum((0, 2)) for v, w in pairs]
+        )
+        self._magnitude = self._magnitude + torch.cat(
+            [v.abs().mean(2).sum(0) for v in values]
+        )
 
     def shares(self) -> dict[str, float]:
         """Return the number of `units`, and the shares of `dead` and `dormant` ones.
 
-        A unit is dead if it has the same value for every example, at each of its positions, so that
-        no later layer can use it to tell examples apart. After a ReLU, this is a unit that never
-        fires. It is dormant if its score, its mean magnitude over that of all units of the layer,
-        is at most TAU. Units of GELU or SiLU are never quite constant: they can only be dormant.
+        A unit is dead if it has the same value for every example, at each of its
+        positions, so that no later layer can use it to tell examples apart. After a
+        ReLU, this is a unit that never fires. It is dormant if its score, its mean
+        magnitude over that of all units of the layer, is at most TAU. Units of GELU or
+        SiLU are never quite constant: they can only be dormant.
 
         Source: Sokar et al., ICML 2023, definition 3.1 (tau-dormant neurons).
 
@@ -57,8 +62,8 @@ def effective_rank(x: Tensor) -> float:
         x: The feature, (N, ...), N >= 2, flattened to (N, D).
 
     Returns:
-        The effective rank, from 1 to min(N - 1, D): k for k equal singular values, and 0 for a
-        constant feature.
+        The effective rank, from 1 to min(N - 1, D): k for k equal singular values, and
+        0 for a constant feature.
 
     Raises:
         InputError: There are fewer than 2 examples.
@@ -69,9 +74,12 @@ def effective_rank(x: Tensor) -> float:
     2.0
     """
     if x.ndim < 2 or len(x) < 2 or not x[0].numel():
-        raise InputError(f"got a feature of shape {tuple(x.shape)}: give 2 examples or more")
+        raise InputError(
+            f"got a feature of shape {tuple(x.shape)}: give 2 examples or more"
+        )
     flat = x.flatten(1)
-    # Of the differences to the first example: what is constant becomes 0 without rounding.
+    # Of the differences to the first example: what is constant becomes 0 without
+    # rounding.
     apart = flat.to(torch.float64) - flat[:1].to(torch.float64)
     if not apart.any():
         return 0.0

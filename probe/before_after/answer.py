@@ -138,7 +138,9 @@ class Answer:
         unit = " %" if self.is_accuracy else f" ({self.score})"
         for name, score in (("old", self.old), ("new", self.new)):
             if score is not None:
-                ends = f"{self.number(score.before)} -> {self.number(score.after)}{unit}"
+                ends = (
+                    f"{self.number(score.before)} -> {self.number(score.after)}{unit}"
+                )
                 yield f"{name}  {ends}   {self.difference(score.change)}"
         yield from _wrapped("changed", [self.changed])
         yield from self._table(self.blocks, "block")
@@ -153,8 +155,13 @@ class Answer:
         if not blocks:
             return
         new = f"{'new':>8}" if self.new else ""
-        width = max(len(_cut(name, _NAME)) for name in (title, *(line.block for line in blocks)))
-        yield f"{_cut(title, width):<{width}} {'accounts for':<26}{'put back: old':>14}{new}"
+        width = max(
+            len(_cut(name, _NAME)) for name in (title, *(line.block for line in blocks))
+        )
+        yield (
+            f"{_cut(title, width):<{width}} "
+            f"{'accounts for':<26}{'put back: old':>14}{new}"
+        )
         largest = max((abs(line.share.value) for line in blocks), default=0.0) or 1.0
         for line in blocks[:_LINES]:
             bar = "█" * round(_BAR * max(0.0, line.share.value) / largest)
@@ -173,13 +180,19 @@ class Answer:
 
     def number(self, value: float) -> str:
         """Return a score as text: accuracies in percent, others as they are."""
-        return f"{100 * value:.1f}" if self.is_accuracy else f"{value:.{self._decimals}f}"
+        return (
+            f"{100 * value:.1f}" if self.is_accuracy else f"{value:.{self._decimals}f}"
+        )
 
     def change(self, value: float) -> str:
         """Return a difference of scores as text, with its sign."""
         if not math.isfinite(value):
             return "-"
-        return f"{100 * value:+.1f}" if self.is_accuracy else f"{value:+.{self._decimals}f}"
+        return (
+            f"{100 * value:+.1f}"
+            if self.is_accuracy
+            else f"{value:+.{self._decimals}f}"
+        )
 
     def difference(self, change: Interval) -> str:
         """Return a change of a score as text: gained or lost."""
@@ -191,12 +204,17 @@ class Answer:
         """Return a value and the ends of its interval as text."""
         if not math.isfinite(interval.value):
             return "-"
-        value, low, high = map(self.number, (interval.value, interval.low, interval.high))
+        value, low, high = map(
+            self.number, (interval.value, interval.low, interval.high)
+        )
         return f"{value} [{low}, {high}]"
 
     def remedy(self, line: RemedyLine) -> str:
         """Return a remedy with its measured pair as text."""
-        text = f"{line.remedy}: old {self.number(line.old)} ({self.change(line.old_change)})"
+        text = (
+            f"{line.remedy}: old {self.number(line.old)} "
+            f"({self.change(line.old_change)})"
+        )
         if line.new is None or line.new_change is None:
             return text
         return f"{text}, new {self.number(line.new)} ({self.change(line.new_change)})"

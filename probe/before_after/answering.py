@@ -112,19 +112,27 @@ class Evidence:
             examples=len(after),
         )
 
-    def _lines(self, put_back: PutBack, labels: Mapping[str, str]) -> tuple[BlockLine, ...]:
+    def _lines(
+        self, put_back: PutBack, labels: Mapping[str, str]
+    ) -> tuple[BlockLine, ...]:
         """Return a line for each block that has changed, the largest share first."""
         lines = []
         by_share = put_back.causes.sort_values("share", ascending=False, kind="stable")
         for row in by_share.itertuples():
             block = row.feature
             is_part = put_back is self.inside and block == REST
-            if is_part or block not in put_back.two.changed or not math.isfinite(row.share):
+            if (
+                is_part
+                or block not in put_back.two.changed
+                or not math.isfinite(row.share)
+            ):
                 continue
             lines.append(
                 BlockLine(
                     block=labels.get(block, block),
-                    share=Interval(value=row.share, low=row.share_low, high=row.share_high),
+                    share=Interval(
+                        value=row.share, low=row.share_low, high=row.share_high
+                    ),
                     old=row.restored,
                     new=row.new if self.setting.has_new else None,
                     verdict=row.verdict,
@@ -141,20 +149,27 @@ class Evidence:
             before = 100 * content.before.value
             after = 100 * content.after.value
             block = _labels(self.put_back.parts).get(content.block, content.block)
-            yield f"A readout of {block} tells old: {before:.1f} % before, {after:.1f} % after."
+            yield (
+                f"A readout of {block} tells old: {before:.1f} % before, {after:.1f} % "
+                "after."
+            )
 
     def _next(self, kind: str) -> tuple[RemedyLine, ...]:
         """Return the recommended remedies, the best ranks first.
 
-        Without new examples none is: the remedy of the kind of change, the guilty block put back,
-        and the average of both networks.
+        Without new examples none is: the remedy of the kind of change, the guilty block
+        put back, and the average of both networks.
         """
         if self.setting.has_new:
             recommended = [remedy for remedy in self.measured if remedy.is_recommended]
             chosen = sorted(recommended, key=lambda remedy: remedy.rank or 0)[:_BEST]
         else:
             by_name = {remedy.name: remedy for remedy in self.measured}
-            names = (_REMEDY_OF.get(kind, ""), put_back_name((self.put_back.guilty,)), HALF)
+            names = (
+                _REMEDY_OF.get(kind, ""),
+                put_back_name((self.put_back.guilty,)),
+                HALF,
+            )
             chosen = [by_name[name] for name in names if name in by_name]
             chosen = [remedy for remedy in chosen if remedy.old_change.value > 0]
         return tuple(map(self._line, chosen))
@@ -171,7 +186,10 @@ class Evidence:
     def _belief(self) -> Iterator[str]:
         """Yield what the answer rests on, and what is in doubt."""
         sizes = [f"{len(y):,}" for y in self.setting.labels]
-        examples = f"{' old and '.join(sizes)} {'new' if self.setting.has_new else 'old'} examples"
+        examples = (
+            f"{' old and '.join(sizes)} {'new' if self.setting.has_new else 'old'} "
+            "examples"
+        )
         yield f"this network, {examples}; another training may differ"
         two = self.put_back.two
         if two.position.withheld:
@@ -197,6 +215,8 @@ def _labels(parts: Parts) -> dict[str, str]:
     labels = {}
     for block, names in parts.blocks.items():
         module = common_path(names)
-        is_same = f"{module}.".startswith(f"{block}.") or f"{block}.".startswith(f"{module}.")
+        is_same = f"{module}.".startswith(f"{block}.") or f"{block}.".startswith(
+            f"{module}."
+        )
         labels[block] = block if is_same or not parts.facts else f"{block} ({module})"
     return labels

@@ -26,8 +26,8 @@ class BlockChange:
         tensors: The number of its tensors.
         changed: The number of those that differ, or are new.
         kinds: The kinds of what differs.
-        relative: The norm of the change over the norm before, of all that differs; NaN if there is
-            nothing to compare with.
+        relative: The norm of the change over the norm before, of all that differs; NaN
+            if there is nothing to compare with.
         attributes: The names of attributes that differ.
     """
 
@@ -58,7 +58,8 @@ def block_changes(
         differing = [
             name
             for name in names
-            if name not in before.state or not torch.equal(before.state[name], state[name])
+            if name not in before.state
+            or not torch.equal(before.state[name], state[name])
         ]
         keys = changed[block].attributes if block in changed else ()
         kinds = [kind_of[name] for name in differing] + [ATTRIBUTES] * len(keys)
@@ -77,9 +78,13 @@ def block_changes(
 
 def tensor_kinds(network: nn.Module) -> dict[str, str]:
     """Return the kind of each tensor by name."""
-    kind_of = {id(t): STATISTICS for norm in running_norms(network) for t in norm.buffers()}
+    kind_of = {
+        id(t): STATISTICS for norm in running_norms(network) for t in norm.buffers()
+    }
     kind_of |= {id(parameter): WEIGHTS for parameter in network.parameters()}
-    return {name: kind_of.get(id(t), BUFFERS) for name, t in named_state(network).items()}
+    return {
+        name: kind_of.get(id(t), BUFFERS) for name, t in named_state(network).items()
+    }
 
 
 def _relative(

@@ -44,9 +44,9 @@ def diff(
 ) -> Diff:
     """Compare a network before with one after: which block lost the old, and what brings it back.
 
-    Blocks of the network before are put back into that after, alone and together, and tested, as by
-    `probe.causes`. Remedies are carried out on copies, and measured on examples that did not choose
-    them. No network is changed.
+    Blocks of the network before are put back into that after, alone and together, and
+    tested, as by `probe.causes`. Remedies are carried out on copies, and measured on
+    examples that did not choose them. No network is changed.
 
     >>> import probe, torch
     >>> before = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
@@ -58,26 +58,29 @@ def diff(
     'unchanged'
 
     Args:
-        before: The network before; the file of its weights, with `after=Model(path, fresh=build)`;
-            None = that after without its adapters (PEFT).
-        after: The network after, or its file as `Model(path, fresh=build)`. A `Model` says how to
-            call both; its head may have more outputs.
-        old: Test examples of what it could do: a pair (x, y), a mapping of tensors with a label, a
-            Dataset, or a DataLoader.
-        new: Test examples of what it was trained for, in the same form; None = remedies are not
-            ranked, as undoing everything would win.
-        train: Stored training examples, none of them in `old` or `new`: remedies that train, and
-            what blocks still hold. Old and new ones apart as `{"old": ..., "new": ...}`.
-        blocks: Dotted module names at which the network is parted; or patterns of names of
-            parameters by block, `{"lstm 1": "lstm.*_l0"}`; `auto` = a suggested set.
-        score: `accuracy`; `loss`, minus the cross-entropy in nats (of labels (N, L) by position);
-            `squared_error`; or `score(model, x, y)`, a number for each example, higher is better.
-        call: `call(model, x)` runs a network on a batch; None = `model(x)`, `model(*x)` or
-            `model(**x)`.
+        before: The network before; the file of its weights, with `after=Model(path,
+            fresh=build)`; None = that after without its adapters (PEFT).
+        after: The network after, or its file as `Model(path, fresh=build)`. A `Model`
+            says how to call both; its head may have more outputs.
+        old: Test examples of what it could do: a pair (x, y), a mapping of tensors with
+            a label, a Dataset, or a DataLoader.
+        new: Test examples of what it was trained for, in the same form; None = remedies
+            are not ranked, as undoing everything would win.
+        train: Stored training examples, none of them in `old` or `new`: remedies that
+            train, and what blocks still hold. Old and new ones apart as `{"old": ...,
+            "new": ...}`.
+        blocks: Dotted module names at which the network is parted; or patterns of names
+            of parameters by block, `{"lstm 1": "lstm.*_l0"}`; `auto` = a suggested set.
+        score: `accuracy`; `loss`, minus the cross-entropy in nats (of labels (N, L) by
+            position); `squared_error`; or `score(model, x, y)`, a number for each
+            example, higher is better.
+        call: `call(model, x)` runs a network on a batch; None = `model(x)`, `model(*x)`
+            or `model(**x)`.
         remedies: Further remedies by name, `remedy(before, after)` returns a network.
-        margin: The amount of the score that matters; None = one point of accuracy, and every amount
-            of another score.
-        hybrids: Up to so many sets of blocks all are tested; beyond, those of random orders.
+        margin: The amount of the score that matters; None = one point of accuracy, and
+            every amount of another score.
+        hybrids: Up to so many sets of blocks all are tested; beyond, those of random
+            orders.
         batch_size: Examples at a time; None = a size that is fast on the device.
         seed: The seed of halves, draws of stored examples, and trainings.
 
@@ -85,8 +88,8 @@ def diff(
         The answer and its tables.
 
     Raises:
-        InputError: Networks, examples and blocks do not fit each other, or a score is not a finite
-            number for each example.
+        InputError: Networks, examples and blocks do not fit each other, or a score is
+            not a finite number for each example.
     """
     check_rules(score, hybrids, margin)
     models = TwoModels.open(before, after, call)
@@ -102,7 +105,9 @@ def diff(
     )
     x = on_device_of(models.after, varied(pairs[0][0], _SAMPLE))
     if isinstance(blocks, str) and blocks != "auto":
-        raise InputError(f"blocks must be 'auto', a list of modules or patterns, got {blocks!r}")
+        raise InputError(
+            f"blocks must be 'auto', a list of modules or patterns, got {blocks!r}"
+        )
     choice = None if isinstance(blocks, str) else blocks
     call_of_both = models.model.model_call
     parts = Parts.of(models.after, x, call_of_both, choice)

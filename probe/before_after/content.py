@@ -63,7 +63,9 @@ def contents(
     classes = 1 + int(torch.cat(labels).max())
     right = []
     for network in (before, after):
-        cuts = cut_each(network, features, varied(x, SAMPLE), model.output, model.call, tails=False)
+        cuts = cut_each(
+            network, features, varied(x, SAMPLE), model.output, model.call, tails=False
+        )
         right.append(_right_answers(cuts, x, y, tests, classes))
     right_before, right_after = right
     for feature in features:

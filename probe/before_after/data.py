@@ -51,7 +51,11 @@ class Stored:
         parts = []
         for number, (x, y) in enumerate(self.sets):
             order = permutation(len(y), stream(seed, "stored", number))
-            rows = _few_of_each_class(y[order], k) if self.has_classes else slice(PER_TARGET * k)
+            rows = (
+                _few_of_each_class(y[order], k)
+                if self.has_classes
+                else slice(PER_TARGET * k)
+            )
             indices = order[rows]
             parts.append((gather(x, indices), y[indices]))
         return joined(parts)
@@ -78,7 +82,8 @@ def as_pair(data: Any, name: str) -> Pair:
     """Read examples.
 
     Args:
-        data: A pair (x, y), a mapping of tensors with a label, a Dataset, or a DataLoader.
+        data: A pair (x, y), a mapping of tensors with a label, a Dataset, or a
+            DataLoader.
         name: The name of the examples in messages.
 
     Raises:
@@ -104,7 +109,9 @@ def as_pair(data: Any, name: str) -> Pair:
     if not all(tensor.isfinite().all() for tensor in (*tensors(x), y)):
         raise InputError(f"{name} has NaN or Inf: leave these examples out")
     if has_classes(y) and int(y.min()) < 0:
-        raise InputError(f"{name} has the label {int(y.min())}, expected classes from 0 on")
+        raise InputError(
+            f"{name} has the label {int(y.min())}, expected classes from 0 on"
+        )
     return x, y
 
 
@@ -113,15 +120,20 @@ def _pair_in(columns: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], 
     labels = [column for column in columns if column in LABELS]
     if len(labels) != 1:
         got = ", ".join(map(str, columns)) or "nothing"
-        raise InputError(f"{name} is a mapping of {got}: name one of them {' or '.join(LABELS)}")
-    return {key: value for key, value in columns.items() if key != labels[0]}, columns[labels[0]]
+        raise InputError(
+            f"{name} is a mapping of {got}: name one of them {' or '.join(LABELS)}"
+        )
+    return {key: value for key, value in columns.items() if key != labels[0]}, columns[
+        labels[0]
+    ]
 
 
 def stored(data: Any, tests: Sequence[Pair]) -> Stored:
     """Read stored examples, old and new ones apart if they are given so.
 
     Args:
-        data: Examples; or those of old and new, as a tuple of two or a mapping of `old` and `new`.
+        data: Examples; or those of old and new, as a tuple of two or a mapping of `old`
+            and `new`.
         tests: The test examples, of which none may be stored.
 
     Raises:
@@ -140,14 +152,21 @@ def stored(data: Any, tests: Sequence[Pair]) -> Stored:
     tested = np.concatenate([_rows(x) for x, _ in tests])
     shared = sum(int(np.isin(_rows(x), tested).sum()) for x, _ in sets)
     if shared:
-        raise InputError(f"{shared} examples of train are test examples: leave them out")
+        raise InputError(
+            f"{shared} examples of train are test examples: leave them out"
+        )
     return Stored(sets=tuple(sets))
 
 
 def _rows(x: Value) -> NDArray[Any]:
     """Return the examples as rows of bytes, (N,), which numpy can compare."""
-    columns = [tensor.detach().cpu().flatten(1).contiguous() for tensor in map(_matrix, tensors(x))]
-    content = [np.ascontiguousarray(column.numpy()).view(np.uint8) for column in columns]
+    columns = [
+        tensor.detach().cpu().flatten(1).contiguous()
+        for tensor in map(_matrix, tensors(x))
+    ]
+    content = [
+        np.ascontiguousarray(column.numpy()).view(np.uint8) for column in columns
+    ]
     rows = np.ascontiguousarray(np.concatenate(content, axis=1))
     return rows.view(np.dtype((np.void, rows.shape[1])))[:, 0]
 

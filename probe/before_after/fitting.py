@@ -25,7 +25,10 @@ BATCH = 32
 
 
 def averaged(
-    before: nn.Module, after: nn.Module, share: float, names: Collection[str] | None = None
+    before: nn.Module,
+    after: nn.Module,
+    share: float,
+    names: Collection[str] | None = None,
 ) -> nn.Module:
     """Return the average of two networks (Wortsman et al., CVPR 2022).
 
@@ -60,7 +63,9 @@ def with_new_statistics(after: nn.Module, x: Value, call: ModelCall) -> nn.Modul
     return network
 
 
-def with_fresh_values(network: nn.Module, names: Collection[str], seed: int) -> nn.Module:
+def with_fresh_values(
+    network: nn.Module, names: Collection[str], seed: int
+) -> nn.Module:
     """Return a copy in which some parameters are drawn anew.
 
     Args:

@@ -20,15 +20,17 @@ def children_of(block: str, blocks: Blocks) -> Blocks:
         blocks: All blocks.
 
     Returns:
-        The parts by the prefix of their names, and the tensors of all other blocks as `rest`; only
-        the block itself if it has a single tensor.
+        The parts by the prefix of their names, and the tensors of all other blocks as
+        `rest`; only the block itself if it has a single tensor.
 
     Raises:
         InputError: There is no such block.
     """
     if block not in blocks:
         raise unknown("block", block, blocks)
-    rest = tuple(name for other, names in blocks.items() if other != block for name in names)
+    rest = tuple(
+        name for other, names in blocks.items() if other != block for name in names
+    )
     children = _by_component(blocks[block])
     return {**children, **({REST: rest} if rest else {})}
 
@@ -37,12 +39,16 @@ def _by_component(names: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
     """Return names by the shortest prefix that differs among them."""
     paths = [name.split(".") for name in names]
     depth = 1
-    while len({tuple(path[:depth]) for path in paths}) == 1 and depth < max(map(len, paths)):
+    while len({tuple(path[:depth]) for path in paths}) == 1 and depth < max(
+        map(len, paths)
+    ):
         depth += 1
     children: dict[str, list[str]] = {}
     for name, path in zip(names, paths, strict=True):
         children.setdefault(".".join(path[:depth]), []).append(name)
-    return {common_path(child) or prefix: tuple(child) for prefix, child in children.items()}
+    return {
+        common_path(child) or prefix: tuple(child) for prefix, child in children.items()
+    }
 
 
 def common_path(names: Sequence[str]) -> str:

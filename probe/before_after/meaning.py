@@ -53,12 +53,14 @@ class Findings:
         shares_classes: Whether old and new examples have a class in common.
         others: The names of what differs and cannot be put back.
         is_lawful: Whether the network after, with all put back, is the network before.
-        covers_outputs: Whether old examples have most of the classes that outputs stand for.
+        covers_outputs: Whether old examples have most of the classes that outputs stand
+            for.
         is_adapted: Whether what differs is that adapters are on.
         is_accuracy: Whether the score is an accuracy.
         margin: The loss that matters.
         guilty: The block with the largest share, empty if there is none.
-        traded: The block that, put back, is shown to raise old and to lower new examples.
+        traded: The block that, put back, is shown to raise old and to lower new
+            examples.
     """
 
     changes: Sequence[BlockChange]
@@ -78,7 +80,9 @@ class Findings:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of tensors and attributes that differ."""
-        return tuple(dict.fromkeys(kind for change in self.changes for kind in change.kinds))
+        return tuple(
+            dict.fromkeys(kind for change in self.changes for kind in change.kinds)
+        )
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -90,7 +94,10 @@ class Findings:
         remedy = self.remedies.get(name)
         if remedy is None or remedy.new_change.low <= -_PRICE * remedy.old_change.value:
             return False
-        return remedy.old_change.low > 0 and remedy.old_change.value > share * self.lost.value
+        return (
+            remedy.old_change.low > 0
+            and remedy.old_change.value > share * self.lost.value
+        )
 
     @property
     def kind(self) -> str:
@@ -125,8 +132,8 @@ class Findings:
     def _repairing(self) -> list[Measured]:
         """The remedies that put back what returns most of the old, and nothing new is undone.
 
-        Where the new was learned, only the guilty block can be at fault: among all sets of blocks
-        one may raise both by chance.
+        Where the new was learned, only the guilty block can be at fault: among all sets
+        of blocks one may raise both by chance.
         """
         of_guilty = put_back_name((self.guilty,))
         is_learned = self.gained is not None and self.gained.low > 0
@@ -143,7 +150,12 @@ class Findings:
         if self.kind == ATTRIBUTE:
             return [f"Plain attributes did it: {listed(self.attributes)}."]
         if self.kind == FAULT:
-            return [f"A fault: with {self._repair}, old examples come back and new ones stay."]
+            return [
+                (
+                    f"A fault: with {self._repair}, old examples come back and new "
+                    "ones stay."
+                )
+            ]
         if self.kind == OTHER:
             return [f"Not only tensors and attributes differ: {self._other}."]
         if self.kind == STATISTICS_ONLY and set(self.kinds) != {STATISTICS}:
@@ -158,7 +170,9 @@ class Findings:
         if self.kind in _SENTENCES:
             return [_SENTENCES[self.kind]]
         if self.gained is None:
-            return ["A fault and a trade look the same without new examples: give new=."]
+            return [
+                "A fault and a trade look the same without new examples: give new=."
+            ]
         return ["The measurements do not tell a fault from a trade."]
 
     @property
@@ -179,7 +193,10 @@ class Findings:
         if self.is_adapted:
             blocks = sum(bool(change.kinds) for change in self.changes)
             total = len(self.changes)
-            return f"adapters in {blocks} of {total} blocks, which the network before has off"
+            return (
+                f"adapters in {blocks} of {total} blocks, which the network before has "
+                "off"
+            )
         tensors = sum(change.tensors for change in self.changes)
         changed = sum(change.changed for change in self.changes)
         if self.others:

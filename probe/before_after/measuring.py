@@ -42,7 +42,9 @@ def compare(
     two = put_back.two
     highest = max(int(y.max()) for y in setting.labels)
     if setting.tests.score == "accuracy" and highest >= two.outputs:
-        raise InputError(f"got the label {highest}, but the network has {two.outputs} outputs")
+        raise InputError(
+            f"got the label {highest}, but the network has {two.outputs} outputs"
+        )
     is_fitted = halves([len(y) for y in setting.labels], seed)
     workshop = Workshop(
         before=models.before,
@@ -89,12 +91,18 @@ def _head(setting: Setting, parts: Parts) -> tuple[str, ...]:
     return tuple(head) if any(parameters[name].ndim > 1 for name in head) else ()
 
 
-def _readouts(setting: Setting, parts: Parts, examples: Stored | None) -> Sequence[Content]:
+def _readouts(
+    setting: Setting, parts: Parts, examples: Stored | None
+) -> Sequence[Content]:
     """Read out the features of both networks, if there are stored examples with classes."""
     features = [name for name, facts in parts.facts.items() if facts.value]
-    if examples is None or not (setting.has_classes and examples.has_classes and features):
+    if examples is None or not (
+        setting.has_classes and examples.has_classes and features
+    ):
         return []
     pairs = cast("Sequence[Pair]", setting.tests.data)
     tests = dict(zip(("old", "new"), pairs, strict=False))
     models = setting.models
-    return list(contents(models.before, models.after, models.model, features, examples, tests))
+    return list(
+        contents(models.before, models.after, models.model, features, examples, tests)
+    )

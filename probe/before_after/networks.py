@@ -41,7 +41,9 @@ class TwoModels:
     is_adapted: bool = False
 
     @classmethod
-    def open(cls, before: Source | None, after: Source, call: Call | None = None) -> "TwoModels":
+    def open(
+        cls, before: Source | None, after: Source, call: Call | None = None
+    ) -> "TwoModels":
         """Open two networks.
 
         Args:
@@ -52,11 +54,15 @@ class TwoModels:
         Raises:
             InputError: A file cannot be loaded, or the networks do not fit each other.
         """
-        model = next((side for side in (after, before) if isinstance(side, Model)), Model(None))
+        model = next(
+            (side for side in (after, before) if isinstance(side, Model)), Model(None)
+        )
         if call is not None:
             model = replace(model, call=call)
         if model.task_aware:
-            raise InputError("diff has no task ids: give call=lambda model, x: ..., without a task")
+            raise InputError(
+                "diff has no task ids: give call=lambda model, x: ..., without a task"
+            )
         last, notes = _network(after, model, "after")
         if before is None:
             first = without_adapters(last)
@@ -68,12 +74,14 @@ class TwoModels:
             check_values(network)
             for name, tensor in named_state(network).items():
                 if not tensor.isfinite().all():
-                    raise InputError(f"{name!r} of a network has NaN or Inf: its training diverged")
+                    raise InputError(
+                        f"{name!r} of a network has NaN or Inf: its training diverged"
+                    )
         missing = sorted(named_state(first).keys() - named_state(last).keys())
         if missing:
             raise InputError(
-                f"the network before has {missing[0]!r}, which that after lacks: give networks of "
-                f"one architecture"
+                f"the network before has {missing[0]!r}, which that after lacks: give "
+                "networks of one architecture"
             )
         return cls(
             before=first,
@@ -100,7 +108,9 @@ def _network(source: Any, model: Model, name: str) -> tuple[nn.Module, list[str]
     if model.load is not None:
         return model.load(path).eval(), []
     if model.build is None:
-        raise InputError(f"{path} holds weights only: give Model({str(path)!r}, fresh=build)")
+        raise InputError(
+            f"{path} holds weights only: give Model({str(path)!r}, fresh=build)"
+        )
     network = built_network(model.build, stream(0, "build"))
     fit = fit_state(network, load_state(path, model.weights), str(path))
     return network.eval(), [f"{path}: {note}" for note in fit.notes]
@@ -122,4 +132,6 @@ def without_adapters(model: nn.Module) -> nn.Module:
             if callable(switch):
                 switch()
                 return copy.eval()
-    raise InputError("before=None compares adapters with none, and the network has no adapters")
+    raise InputError(
+        "before=None compares adapters with none, and the network has no adapters"
+    )

@@ -1,6 +1,7 @@
 """The ranking of remedies: chosen on one half of the examples, reported on the other.
 
-The best of many is too good on the examples that it was chosen on, also where all are equal.
+The best of many is too good on the examples that it was chosen on, also where all are
+equal.
 """
 
 import math
@@ -10,7 +11,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis.intervals import LEVEL, Estimate, at_least_binomial, mean_over_examples
+from probe.analysis.intervals import (
+    LEVEL,
+    Estimate,
+    at_least_binomial,
+    mean_over_examples,
+)
 from probe.analysis.variance import Design, Floats
 from probe.before_after.remedies import AS_IT_IS, Remedy
 from probe.immutable import immutable
@@ -32,9 +38,11 @@ class Measured:
         new: The score on new examples, NaN without any.
         new_change: The same difference on new examples.
         rank: The rank on the other half, from 1; None without new examples.
-        is_recommended: Whether it is shown there to be better on old and new together than the
-            network as it is, and is the best of its kind, or the simplest that is as good.
-        front: Whether no other remedy is better on old or on new examples and as good on the other.
+        is_recommended: Whether it is shown there to be better on old and new together
+            than the network as it is, and is the best of its kind, or the simplest that
+            is as good.
+        front: Whether no other remedy is better on old or on new examples and as good
+            on the other.
     """
 
     name: str
@@ -56,13 +64,15 @@ def interval(
     Args:
         values: The value of each example, (n,).
         least: The least value of an accuracy, or of a difference of two.
-        is_accuracy: Whether values are right or wrong, or a difference of these: bounds are at
-            least as wide as those of a share.
+        is_accuracy: Whether values are right or wrong, or a difference of these: bounds
+            are at least as wide as those of a share.
         level: The level of the interval.
     """
     n = len(values)
     weights = np.full(n, 1 / n)
-    estimate = mean_over_examples(Design(weights, np.zeros(n, int)), values[None], level)
+    estimate = mean_over_examples(
+        Design(weights, np.zeros(n, int)), values[None], level
+    )
     # Exactly the share of right answers.
     estimate = replace(estimate, value=float(values.mean()))
     if not is_accuracy:
@@ -123,7 +133,9 @@ def measure(
         return results
     new_rows = ~is_old & ~is_chosen_on
     order = ranks(scores[:, is_old & is_chosen_on], scores[:, ~is_old & is_chosen_on])
-    recommended = _recommended(remedies, scores[:, is_chosen_on], is_old[is_chosen_on], is_accuracy)
+    recommended = _recommended(
+        remedies, scores[:, is_chosen_on], is_old[is_chosen_on], is_accuracy
+    )
     on_front = front(scores[:, old_rows].mean(axis=1), scores[:, new_rows].mean(axis=1))
     ranked = []
     for index, result in enumerate(results):
@@ -142,7 +154,10 @@ def measure(
 
 
 def _recommended(
-    remedies: Sequence[Remedy], scores: Floats, is_old: NDArray[np.bool_], is_accuracy: bool
+    remedies: Sequence[Remedy],
+    scores: Floats,
+    is_old: NDArray[np.bool_],
+    is_accuracy: bool,
 ) -> set[int]:
     """Return the simplest remedy of each kind that is as good as the best, if that is better.
 

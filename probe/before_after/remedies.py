@@ -80,7 +80,8 @@ class Remedy:
     Attributes:
         name: The remedy in words.
         kind: Its kind.
-        size: The blocks that are put back, or stored examples of each class: fewer are simpler.
+        size: The blocks that are put back, or stored examples of each class: fewer are
+            simpler.
         scores: The score of each test example, old ones first, (N,).
     """
 
@@ -99,7 +100,8 @@ class Workshop:
         after: The network after.
         tests: The old test examples, and the new ones if there are any.
         compared: The scores with blocks put back.
-        is_fitted: Whether a test example belongs to the half that may be fitted to, (N,).
+        is_fitted: Whether a test example belongs to the half that may be fitted to,
+            (N,).
         guilty: The block with the largest share, empty if there is none.
         head: The parameters of the last block.
         stored: Stored examples, None if there are none.
@@ -127,7 +129,9 @@ class Workshop:
         yield from self.averages()
         yield from self.statistics()
         score = self.tests.score
-        if score in ("accuracy", "loss") and all(has_classes(y) for _, y in self.tests.data):
+        if score in ("accuracy", "loss") and all(
+            has_classes(y) for _, y in self.tests.data
+        ):
             yield from self.outputs()
         if self.stored is not None and not callable(score):
             yield from self.trained(self.stored, score)
@@ -135,7 +139,8 @@ class Workshop:
             network = remedy(copied(self.before), copied(self.after))
             if not isinstance(network, nn.Module):
                 raise InputError(
-                    f"remedy {name!r} returned {type(network).__name__}, expected a network"
+                    f"remedy {name!r} returned {type(network).__name__}, expected a "
+                    "network"
                 )
             yield self._tested(name, USER, network)
 
@@ -199,9 +204,13 @@ class Workshop:
         x, y = self._fitted
         logits = outputs_on(self.after, x, self.class_call)
         order = best_renaming(logits, y)
-        yield self._with_outputs(OUTPUTS_RENAMED, RENAMED, lambda z: z[:, order.to(z.device)])
+        yield self._with_outputs(
+            OUTPUTS_RENAMED, RENAMED, lambda z: z[:, order.to(z.device)]
+        )
         bias = best_bias(logits, y, self._weights)
-        yield self._with_outputs("a bias for each class", BIAS, lambda z: z + bias.to(z))
+        yield self._with_outputs(
+            "a bias for each class", BIAS, lambda z: z + bias.to(z)
+        )
 
     def trained(self, stored: Stored, score: ScoreName) -> Iterator[Remedy]:
         """Yield networks that are trained on few stored examples, the mean over draws.
@@ -213,7 +222,11 @@ class Workshop:
         everything = tuple(name for name, _ in self.after.named_parameters())
         n_before = 0
         for k in PER_CLASS:
-            stock = f"{k} stored a class" if stored.has_classes else f"{PER_TARGET * k} stored"
+            stock = (
+                f"{k} stored a class"
+                if stored.has_classes
+                else f"{PER_TARGET * k} stored"
+            )
             examples = [stored.draw(k, self.seed + draw) for draw in range(DRAWS)]
             if len(examples[0][1]) == n_before:
                 continue  # no class has more than the first k
@@ -221,7 +234,9 @@ class Workshop:
             trainings = {f"all fine-tuned on {stock}": (EVERYTHING, everything)}
             if self.head:
                 trainings[f"the head fine-tuned on {stock}"] = (HEAD, self.head)
-            if self.head and not set(without_rule(self.after, "torch")) & set(self.head):
+            if self.head and not set(without_rule(self.after, "torch")) & set(
+                self.head
+            ):
                 trainings[f"a new head on {stock}"] = (NEW_HEAD, self.head)
             for name, (kind, names) in trainings.items():
                 scores = self._trained(kind, names, examples, score)
@@ -255,7 +270,9 @@ class Workshop:
                 steps=STEPS,
                 rate=HEAD_RATE if is_new else RATE,
             )
-            if not all(parameter.isfinite().all() for parameter in network.parameters()):
+            if not all(
+                parameter.isfinite().all() for parameter in network.parameters()
+            ):
                 return None
             scores.append(self.tests.scores(network, 1, everywhere=True))
         return np.asarray(np.mean(scores, axis=0))
@@ -268,7 +285,9 @@ class Workshop:
             scores=self.tests.scores(network, 1, everywhere=True),
         )
 
-    def _with_outputs(self, name: str, kind: str, change: Callable[[Tensor], Tensor]) -> Remedy:
+    def _with_outputs(
+        self, name: str, kind: str, change: Callable[[Tensor], Tensor]
+    ) -> Remedy:
         """Return the network with its outputs changed."""
         call = self.class_call
         model = Model(self.after, call=lambda network, x: change(call(network, x)))

@@ -33,8 +33,9 @@ class Diff:
 
     Attributes:
         answer: The answer, a record.
-        causes: A row for each block, with the columns of `probe.causes`, and what putting only it
-            back changes on new examples: `new`, `new_low` and `new_high`, NaN without any.
+        causes: A row for each block, with the columns of `probe.causes`, and what
+            putting only it back changes on new examples: `new`, `new_low` and
+            `new_high`, NaN without any.
     """
 
     answer: Answer
@@ -53,13 +54,20 @@ class Diff:
     def changes(self) -> "pd.DataFrame":
         """What changed: `block`, its `tensors`, how many `changed`, their `kinds`, and how far.
 
-        `relative` is the norm of the change over the norm before, of all tensors that differ.
+        `relative` is the norm of the change over the norm before, of all tensors that
+        differ.
         """
         import pandas as pd
 
         columns = ["block", "tensors", "changed", "kinds", "relative"]
         rows = [
-            (change.block, change.tensors, change.changed, ", ".join(change.kinds), change.relative)
+            (
+                change.block,
+                change.tensors,
+                change.changed,
+                ", ".join(change.kinds),
+                change.relative,
+            )
             for change in self.block_changes
         ]
         return pd.DataFrame(rows, columns=columns)
@@ -68,9 +76,10 @@ class Diff:
     def remedies(self) -> "pd.DataFrame":
         """The remedies, a row each, measured on the half of the examples that chose nothing.
 
-        `old` and `new` are scores, `old_change` and `new_change` their differences from the network
-        as it is, each with the ends of its interval (`_low`, `_high`). `rank` is that on the other
-        half, by the mean of old and new. On the `front`, no remedy is better on both.
+        `old` and `new` are scores, `old_change` and `new_change` their differences from
+        the network as it is, each with the ends of its interval (`_low`, `_high`).
+        `rank` is that on the other half, by the mean of old and new. On the `front`, no
+        remedy is better on both.
         """
         import pandas as pd
 
@@ -93,9 +102,17 @@ class Diff:
 
         names = ["before", "after", "change"]
         ends = ("", "_low", "_high")
-        columns = ["block", "examples", *(f"{name}{end}" for name in names for end in ends)]
+        columns = [
+            "block",
+            "examples",
+            *(f"{name}{end}" for name in names for end in ends),
+        ]
         rows = [
-            {"block": content.block, "examples": content.examples, **_estimates(content, names)}
+            {
+                "block": content.block,
+                "examples": content.examples,
+                **_estimates(content, names),
+            }
             for content in self.readouts
         ]
         return pd.DataFrame(rows, columns=columns)
@@ -131,7 +148,9 @@ class Diff:
 
         answer = self.answer
         unit = score_unit(answer.score)
-        return draw_remedies(self.remedies, ax, unit=unit, is_accuracy=answer.is_accuracy)
+        return draw_remedies(
+            self.remedies, ax, unit=unit, is_accuracy=answer.is_accuracy
+        )
 
     def report(self, path: str | Path) -> None:
         """Write one HTML page with the answer, the picture and the tables.

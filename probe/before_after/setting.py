@@ -141,7 +141,9 @@ class Setting:
             trainings=1,
         )
         rows = study.rows({1: Position.stacked([two.position], (1, 1))})
-        causes = by_block(pd.DataFrame(rows, columns=COLUMNS), tuple(parts.blocks), NETWORK)
+        causes = by_block(
+            pd.DataFrame(rows, columns=COLUMNS), tuple(parts.blocks), NETWORK
+        )
         reason = two.position.withheld
         causes.attrs["withheld"] = {1: reason} if reason else {}
         as_it_is = two.put_back()
@@ -168,5 +170,8 @@ class Setting:
             names = [name for of_block in blocks.values() for name in of_block]
             inside = tuple(n for n in names if n == block or n.startswith(f"{block}."))
             if inside:
-                blocks = {block: inside, REST: tuple(n for n in names if n not in inside)}
+                blocks = {
+                    block: inside,
+                    REST: tuple(n for n in names if n not in inside),
+                }
         return self.put_back(Parts(blocks=children_of(block, blocks)))

@@ -43,12 +43,15 @@ class TooMuchLost(Exception):
     Attributes:
         step: The number of steps.
         diff: The comparison with the network at the start.
-        last_good: The file of the last good network, None if only that at the start was good.
+        last_good: The file of the last good network, None if only that at the start was
+            good.
     """
 
     def __init__(self, step: int, comparison: Diff, last_good: Path | None) -> None:
         answer = comparison.answer
-        block = f", the largest share by {answer.blocks[0].block}" if answer.blocks else ""
+        block = (
+            f", the largest share by {answer.blocks[0].block}" if answer.blocks else ""
+        )
         super().__init__(
             f"after {step} steps the score on old examples has fallen by "
             f"{answer.interval(answer.lost)}{block}; the last good network is "
@@ -63,10 +66,11 @@ class TooMuchLost(Exception):
 class Watch:
     """A watch over a training, for `Recorder(diff=Watch(old=..., tolerate=0.05))`.
 
-    After every so many calls of `after_step`, or steps of a plugin, the network is tested on old
-    examples and compared with the network at the start: that which the recorder was made with, or
-    which `after_task(0)` saved. While no more is lost than is tolerated, the network is saved as
-    the last good one. The training does not notice.
+    After every so many calls of `after_step`, or steps of a plugin, the network is
+    tested on old examples and compared with the network at the start: that which the
+    recorder was made with, or which `after_task(0)` saved. While no more is lost than
+    is tolerated, the network is saved as the last good one. The training does not
+    notice.
 
     >>> import probe, torch
     >>> from tempfile import TemporaryDirectory
@@ -82,8 +86,8 @@ class Watch:
     Args:
         old: Test examples of what the network must not lose, as for `probe.diff`.
         new: Test examples of what it is trained for, whose score stands beside.
-        tolerate: The amount of the score that may be lost, such as 0.05 of accuracy; it is compared
-            with the lower end of the 95 % interval.
+        tolerate: The amount of the score that may be lost, such as 0.05 of accuracy; it
+            is compared with the lower end of the 95 % interval.
         every: The steps between two tests.
         score: The score, as for `probe.diff`.
         stop: Whether `TooMuchLost` stops the training; else `table` only tells.
@@ -102,9 +106,16 @@ class Watch:
     def __post_init__(self) -> None:
         check_score(self.score)
         if type(self.every) is not int or self.every < 1:
-            raise InputError(f"every must be a whole number, 1 or more, got {self.every!r:.40}")
-        if not isinstance(self.tolerate, int | float) or not 0 <= self.tolerate < math.inf:
-            raise InputError(f"tolerate must be a number, 0 or more, got {self.tolerate!r:.40}")
+            raise InputError(
+                f"every must be a whole number, 1 or more, got {self.every!r:.40}"
+            )
+        if (
+            not isinstance(self.tolerate, int | float)
+            or not 0 <= self.tolerate < math.inf
+        ):
+            raise InputError(
+                f"tolerate must be a number, 0 or more, got {self.tolerate!r:.40}"
+            )
         self._step = 0
         self._rows: list[tuple[float, ...]] = []
         self._last_good: Path | None = None
@@ -128,12 +139,17 @@ class Watch:
             folder: The folder of the run.
 
         Raises:
-            InputError: It has no shapes yet, receives the task, or fails on the examples.
+            InputError: It has no shapes yet, receives the task, or fails on the
+                examples.
         """
         if model.task_aware:
-            raise InputError("diff= has no task ids: record without it, or with another call=")
+            raise InputError(
+                "diff= has no task ids: record without it, or with another call="
+            )
         if any(map(is_lazy, model.network.parameters())):
-            raise InputError("the network has no shapes yet: call it on a batch before it is given")
+            raise InputError(
+                "the network has no shapes yet: call it on a batch before it is given"
+            )
         self._model = model
         self._folder = folder
         self._tests = Tests(model=model, score=self.score, data=self._pairs)
@@ -146,7 +162,10 @@ class Watch:
         self._take(start)
         if tensor_hash(plain_state(start)) != tensor_hash(plain_state(model.network)):
             warnings.warn(
-                f"the network at the start is that in {path}: after_task(0) begins anew",
+                (
+                    f"the network at the start is that in {path}: after_task(0) begins "
+                    "anew"
+                ),
                 stacklevel=4,
             )
 

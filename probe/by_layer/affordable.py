@@ -21,17 +21,24 @@ _STEP = 5e6  # which take as long as the set-up of a training step
 
 
 def with_steps(
-    probing: ProbingSpec, recipe: Recipe, build: Build, x: Value, examples: int, tails: int
+    probing: ProbingSpec,
+    recipe: Recipe,
+    build: Build,
+    x: Value,
+    examples: int,
+    tails: int,
 ) -> ProbingSpec:
     """Return the settings with what `affordable` stands for: `all` or `ends`.
 
-    Each tail counts as the whole network, a backward pass as two forward passes, and a network of
-    which torch counts too little, such as an LSTM, as one multiply-add for each parameter.
+    Each tail counts as the whole network, a backward pass as two forward passes, and a
+    network of which torch counts too little, such as an LSTM, as one multiply-add for
+    each parameter.
 
     Args:
         probing: The settings.
         recipe: The recipe of the retraining.
-        build: A function that returns the network, which is called on x; unused if nothing is open.
+        build: A function that returns the network, which is called on x; unused if
+            nothing is open.
         x: The inputs of `probe.retrain.SAMPLE` examples.
         examples: The number of training examples.
         tails: The retrainings that `all` asks for.
@@ -39,7 +46,11 @@ def with_steps(
     Returns:
         The settings.
     """
-    if not (unsettled := {n: r for n, r in probing.readouts.items() if r.steps == "affordable"}):
+    if not (
+        unsettled := {
+            n: r for n, r in probing.readouts.items() if r.steps == "affordable"
+        }
+    ):
         return probing
     network = build()
     counter, counting = ops_counter()

@@ -1,15 +1,16 @@
 """A hash of the code that made a job's results, so that results of other code can be named.
 
-Every stored result names the code that made it. If the code has changed since, `probe status` and
-`probe run` say so, and `probe run --recompute changed` repeats those jobs. Nothing is computed
-again unless asked for, as most changes of the code change no result.
+Every stored result names the code that made it. If the code has changed since, `probe
+status` and `probe run` say so, and `probe run --recompute changed` repeats those jobs.
+Nothing is computed again unless asked for, as most changes of the code change no
+result.
 
-The hash covers the syntax tree of every module that a job imports, directly or indirectly, starting
-from the engine and the module of its learner, as the files were when this process began
-(`probe.by_layer.sources`). A change in one learner therefore leaves the results of the others
-valid; so does a new learner, as the registry itself is left out. The hash does not enter a job's
-fingerprint: a change that is known to change results raises `RESULTS_VERSION` instead. Libraries
-are not hashed.
+The hash covers the syntax tree of every module that a job imports, directly or
+indirectly, starting from the engine and the module of its learner, as the files were
+when this process began (`probe.by_layer.sources`). A change in one learner therefore
+leaves the results of the others valid; so does a new learner, as the registry itself is
+left out. The hash does not enter a job's fingerprint: a change that is known to change
+results raises `RESULTS_VERSION` instead. Libraries are not hashed.
 """
 
 import ast
@@ -26,12 +27,12 @@ _ENGINE, _REGISTRY = "probe.by_layer.engine", "scenarios.learners.catalog"
 def code_hash(modules: tuple[str, ...]) -> str:
     """Return a hash of the code that a job needs: the engine and some modules of this package.
 
-    Comments, docstrings and layout do not count. A file that is edited while this process runs
-    counts from the next run on.
+    Comments, docstrings and layout do not count. A file that is edited while this
+    process runs counts from the next run on.
 
     Args:
-        modules: Dotted names of these modules, such as the learner's; none if the learner is
-            user-defined.
+        modules: Dotted names of these modules, such as the learner's; none if the
+            learner is user-defined.
 
     Returns:
         64 hexadecimal digits.
@@ -40,7 +41,8 @@ def code_hash(modules: tuple[str, ...]) -> str:
     # The source of a user-defined learner is part of the fingerprint instead.
     needed_modules = frozenset.union(*map(modules_of, (_ENGINE, *modules)))
     for module in sorted(needed_modules - {_REGISTRY}):
-        # In sorted order with its name, so that a module that moves changes the hash, too.
+        # In sorted order with its name, so that a module that moves changes the hash,
+        # too.
         digest.update(f"{module} {_syntax(module)[0]};".encode())
     return digest.hexdigest()
 
@@ -49,8 +51,8 @@ def code_hash(modules: tuple[str, ...]) -> str:
 def modules_of(module: str) -> frozenset[str]:
     """Return a module of this package and all modules that it imports, directly or indirectly.
 
-    Imports inside functions count, and so does a folder's `__init__` if something is imported from
-    it. The files are parsed, not imported.
+    Imports inside functions count, and so does a folder's `__init__` if something is
+    imported from it. The files are parsed, not imported.
 
     Args:
         module: The dotted name of the module.

@@ -1,13 +1,14 @@
 """The engine: networks of one run go in, stored predictions come out.
 
-`measure` takes the networks of a job after each number of tasks learned (`Source`: learned now,
-read from files, or in memory), tests them, trains the readouts downstream of their features
-(`LayerProbe`), and stores each measurement as soon as it is made (`Results`: a run directory or
-memory). It is independent of processes, locks, learners and files.
+`measure` takes the networks of a job after each number of tasks learned (`Source`:
+learned now, read from files, or in memory), tests them, trains the readouts downstream
+of their features (`LayerProbe`), and stores each measurement as soon as it is made
+(`Results`: a run directory or memory). It is independent of processes, locks, learners
+and files.
 
-All networks share the cuts of the first. All features of a network share one pass over the data for
-readouts, diagnostics and similarity, and one for the values that tails are retrained on; R comes
-from a pass of the network as it is over the test data.
+All networks share the cuts of the first. All features of a network share one pass over
+the data for readouts, diagnostics and similarity, and one for the values that tails are
+retrained on; R comes from a pass of the network as it is over the test data.
 """
 
 import math
@@ -67,25 +68,31 @@ OfflineNetwork = Callable[[], nn.Module]
 _Measured = Iterator[tuple[Key, Measurement]]
 
 _COMPARED = 256  # examples on which the units of two networks are compared
-_SHARE = 8  # of the bytes of the data: earlier networks' matrices are kept within one part
+_SHARE = (
+    8  # of the bytes of the data: earlier networks' matrices are kept within one part
+)
 
 
 def measure(
-    source: Source, job: Job, results: Results, cache: CacheSettings, offline: OfflineNetwork
+    source: Source,
+    job: Job,
+    results: Results,
+    cache: CacheSettings,
+    offline: OfflineNetwork,
 ) -> Iterator[Key]:
     """Make a job's missing measurements, and yield the key of each as it is stored.
 
-    All randomness comes from named streams of the job's seed, and torch runs on one thread. The
-    results are therefore bit for bit the same on any number of cores, and however often the job is
-    interrupted.
+    All randomness comes from named streams of the job's seed, and torch runs on one
+    thread. The results are therefore bit for bit the same on any number of cores, and
+    however often the job is interrupted.
 
     Args:
         source: The networks, and the plan of their measurements.
         job: One job of the plan; `jobs.keys_of` lists its keys.
         results: The store of the measurements, and of the networks that are trained.
         cache: Memory and disk for features' values.
-        offline: A function that returns the offline network of the same seed, to compare the job's
-            last network with.
+        offline: A function that returns the offline network of the same seed, to
+            compare the job's last network with.
 
     Yields:
         The key of each measurement, once it is stored.
@@ -96,12 +103,16 @@ def measure(
     networks = source.networks(job, results)
     with located(str(job)), one_thread():
         plan = source.plan
-        probe = LayerProbe(plan=plan, job=job, networks=networks, cache=cache, offline=offline)
+        probe = LayerProbe(
+            plan=plan, job=job, networks=networks, cache=cache, offline=offline
+        )
         keys = keys_of(plan, job)
         finished = set(results.measurements())
         start = time.perf_counter()
         for tasks_seen in job.steps:
-            missing = [k for k in keys if k.tasks_seen == tasks_seen and k not in finished]
+            missing = [
+                k for k in keys if k.tasks_seen == tasks_seen and k not in finished
+            ]
             if not missing:
                 continue
             network = networks.after(tasks_seen)
@@ -147,7 +158,10 @@ def _last_task(scenario: Scenario, job: Job, tasks_seen: int) -> str:
         return "no task"
     if job.offline or job.without:
         return "all tasks"
-    return f"task {scenario.tasks[tasks_seen - 1].name} ({tasks_seen} of {len(scenario.tasks)})"
+    return (
+        f"task {scenario.tasks[tasks_seen - 1].name} ({tasks_seen} of "
+        f"{len(scenario.tasks)})"
+    )
 
 
 @dataclass(kw_only=True)
@@ -174,22 +188,30 @@ class LayerProbe:
             Each key with its measurement.
         """
         heads: dict[str, Head | None] = {"": None, self._features[-1]: "multi"}
-        hybrids = [key for key in keys if key.readout.startswith((REWOUND, UPSTREAM, BLOCK))]
+        hybrids = [
+            key for key in keys if key.readout.startswith((REWOUND, UPSTREAM, BLOCK))
+        ]
         trained = [key for key in keys if key not in hybrids]
         outputs = [key for key in trained if key.feature in heads]
         inner = [key for key in trained if key.feature not in heads]
         # The first and the last network show what is wrong with all.
         check = keys[0].tasks_seen in (self.job.steps[0], self.job.last)
-        yield from ((key, network.evaluate(heads[key.feature], check)) for key in outputs)
+        yield from (
+            (key, network.evaluate(heads[key.feature], check)) for key in outputs
+        )
         yield from self._measure_hybrids(network, hybrids)
         peer = f"step-{keys[0].tasks_seen}"
-        yield from self._measure(network.model, [k for k in inner if not k.reestimates], peer)
+        yield from self._measure(
+            network.model, [k for k in inner if not k.reestimates], peer
+        )
         if mixed := [key for key in inner if key.reestimates]:
             model = copied(network.model)
             reestimate(model, self.networks.scenario.merged.train.x, self.networks.call)
             yield from self._measure(model, mixed)
 
-    def _measure_hybrids(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
+    def _measure_hybrids(
+        self, network: TrainedNetwork, keys: Sequence[Key]
+    ) -> _Measured:
         """Yield measurements of the network with blocks of each earlier one put back."""
         if not keys:
             return
@@ -209,22 +231,35 @@ class LayerProbe:
                     seed = self.job.seed
                     if self.plan.blocks:
                         patterns = matched_blocks(model, self.plan.blocks)
-                        yield key, network.rewound(before, patterns, {}, run, j, limit, seed)
+                        yield (
+                            key,
+                            network.rewound(before, patterns, {}, run, j, limit, seed),
+                        )
                     else:
-                        yield key, network.rewound(before, blocks, facts, run, j, limit, seed)
+                        yield (
+                            key,
+                            network.rewound(before, blocks, facts, run, j, limit, seed),
+                        )
                     continue
                 contents = self._put_back(key, changed, blocks)
                 name = key.readout_name.partition(":")[2]
                 with rewound(model, contents, earlier):
-                    [(_, measurement)] = self._measure(network.model, [Key(0, key.feature, name)])
+                    [(_, measurement)] = self._measure(
+                        network.model, [Key(0, key.feature, name)]
+                    )
                 yield key, measurement
 
-    def _put_back(self, key: Key, changed: Mapping[str, Changed], blocks: Blocks) -> list[Changed]:
+    def _put_back(
+        self, key: Key, changed: Mapping[str, Changed], blocks: Blocks
+    ) -> list[Changed]:
         """Return the blocks that a readout reads of the earlier network: upstream, or its own."""
         if not key.readout_name.startswith(UPSTREAM):
             return [changed[key.feature]] if key.feature in changed else []
         # Attributes that belong to no block act from the input on.
-        upstream = {*self._features[: self._features.index(key.feature)], *changed.keys() - blocks}
+        upstream = {
+            *self._features[: self._features.index(key.feature)],
+            *changed.keys() - blocks,
+        }
         return [content for name, content in changed.items() if name in upstream]
 
     def _facts(self, model: nn.Module) -> dict[str, CutFacts]:
@@ -238,7 +273,9 @@ class LayerProbe:
     def _features(self) -> tuple[str, ...]:
         return self.plan.learners[self.job.learner].features
 
-    def _measure(self, model: nn.Module, keys: Sequence[Key], peer: str = "") -> _Measured:
+    def _measure(
+        self, model: nn.Module, keys: Sequence[Key], peer: str = ""
+    ) -> _Measured:
         if not keys:
             return
         retrained = [key for key in keys if key.readout_name == RETRAIN]
@@ -253,16 +290,25 @@ class LayerProbe:
                 yield key, nothing
             elif key.readout_name != RETRAIN:
                 groups.setdefault(self._pooling(key), []).append(key)
-        # The diagnostics come last, and share the matrices of the readouts without a pooling.
-        for pooling, group in sorted(groups.items(), key=lambda item: item[0] == Pooling()):
-            yield from self._read_out(cuts.at({key.feature for key in group}), pooling, group, peer)
+        # The diagnostics come last, and share the matrices of the readouts without a
+        # pooling.
+        for pooling, group in sorted(
+            groups.items(), key=lambda item: item[0] == Pooling()
+        ):
+            yield from self._read_out(
+                cuts.at({key.feature for key in group}), pooling, group, peer
+            )
 
-    def _read_out(self, cuts: Cuts, pooling: Pooling, group: Sequence[Key], peer: str) -> _Measured:
+    def _read_out(
+        self, cuts: Cuts, pooling: Pooling, group: Sequence[Key], peer: str
+    ) -> _Measured:
         """Yield the readouts and diagnostics that share a rule for wide values."""
         test = self.networks.scenario.test
         activities = dict[str, Activity]()
         diagnoses = any(key.readout_name == DIAGNOSTICS for key in group)
-        matrices = self._matrices(cuts, test.x, pooling, activities if diagnoses else None)
+        matrices = self._matrices(
+            cuts, test.x, pooling, activities if diagnoses else None
+        )
         if peer in peers_of(self.plan, self.job) and pooling == Pooling():
             self._keep(peer, matrices)
         if peer == f"step-{self.job.last}":
@@ -281,9 +327,14 @@ class LayerProbe:
 
     def _keep(self, peer: str, test: Matrices) -> None:
         """Keep a network's matrices to compare the last one with, if they are small."""
-        kept = [x.nbytes for one in (test, *self._earlier.values()) for x, _ in one.values()]
+        kept = [
+            x.nbytes for one in (test, *self._earlier.values()) for x, _ in one.values()
+        ]
         parts = self.networks.scenario.merged.train.x, self.networks.scenario.test.x
-        if sum(kept) <= sum(x.nbytes for part in parts for x in tensors(part)) // _SHARE:
+        if (
+            sum(kept)
+            <= sum(x.nbytes for part in parts for x in tensors(part)) // _SHARE
+        ):
             self._earlier[peer] = test
 
     def _pooling(self, key: Key) -> Pooling:
@@ -345,10 +396,16 @@ class LayerProbe:
             features, how = train[key.feature]
             task_aware = self.plan.readouts[key.readout_name].task_aware
             tasks = scenario.tasks if task_aware else [scenario.merged]
-            result = read_each(readout, features, test[key.feature][0], tasks, self.job.seed)
+            result = read_each(
+                readout, features, test[key.feature][0], tasks, self.job.seed
+            )
             notes = [
                 *self._class_notes,
-                *([] if how.startswith("flattened") else [f"{key.readout_name} reads {how}"]),
+                *(
+                    []
+                    if how.startswith("flattened")
+                    else [f"{key.readout_name} reads {how}"]
+                ),
                 *result.notes,
                 *of_predictions(result.predicted, scenario.test.y.cpu()),
             ]
@@ -357,11 +414,15 @@ class LayerProbe:
             if permutes_labels(self.plan, self.job, key):
                 measurement = replace(
                     measurement,
-                    values={"control": self._permuted_accuracy(readout, features, tasks)},
+                    values={
+                        "control": self._permuted_accuracy(readout, features, tasks)
+                    },
                 )
             yield key, measurement
 
-    def _permuted_accuracy(self, readout: Readout, train: Tensor, tasks: Sequence[Task]) -> float:
+    def _permuted_accuracy(
+        self, readout: Readout, train: Tensor, tasks: Sequence[Task]
+    ) -> float:
         """Return the accuracy of a readout that is fitted to, and tested on, permuted labels.
 
         Source: Hewitt & Liang, EMNLP 2019, each example being a type of its own.
@@ -391,7 +452,11 @@ class LayerProbe:
         for peer in peers_of(self.plan, self.job):
             peer_matrices = self._earlier.pop(peer, {})
             if not diagnostics.keys() <= peer_matrices.keys():
-                model = self.offline() if peer == OFFLINE else self.networks.compared_with(peer)
+                model = (
+                    self.offline()
+                    if peer == OFFLINE
+                    else self.networks.compared_with(peer)
+                )
                 peer_matrices = self._matrices(
                     self._cuts(model, diagnostics.keys()), scenario.test.x
                 )
@@ -399,9 +464,16 @@ class LayerProbe:
                 peer_values = peer_matrices[feature][0]
                 cka = min(compared[feature].cka(peer_values), math.nextafter(1, 0))
                 # Exactly 1 only of the same values, as of a frozen layer.
-                numbers[f"cka.{peer}"] = 1.0 if torch.equal(values[feature], peer_values) else cka
+                numbers[f"cka.{peer}"] = (
+                    1.0 if torch.equal(values[feature], peer_values) else cka
+                )
         for key in keys:
-            yield key, Measurement(test=scenario.test_examples, values=diagnostics[key.feature])
+            yield (
+                key,
+                Measurement(
+                    test=scenario.test_examples, values=diagnostics[key.feature]
+                ),
+            )
 
     def _matrices(
         self,
@@ -411,9 +483,13 @@ class LayerProbe:
         activities: dict[str, Activity] | None = None,
     ) -> Matrices:
         """Return the matrix of each feature for inputs x (N, ...); cuts: of the network itself."""
-        return feature_matrices(cuts.each, x, None, self.cache.budget, pooling, activities)
+        return feature_matrices(
+            cuts.each, x, None, self.cache.budget, pooling, activities
+        )
 
-    def _cuts(self, model: nn.Module, wanted: Collection[str], tails: bool = False) -> Cuts:
+    def _cuts(
+        self, model: nn.Module, wanted: Collection[str], tails: bool = False
+    ) -> Cuts:
         """Return a network's cuts at the requested features, in the order of the plan."""
         return replace(self._shared(model).at(wanted).of(model, tails), current=True)
 
@@ -423,7 +499,11 @@ class LayerProbe:
         return self.networks.cuts(model, self._features[:-1], sample)
 
     def _measurement(
-        self, head: str, predicted: Tensor, notes: Sequence[str], history: History | None = None
+        self,
+        head: str,
+        predicted: Tensor,
+        notes: Sequence[str],
+        history: History | None = None,
     ) -> Measurement:
         scenario = self.networks.scenario
         return Measurement(

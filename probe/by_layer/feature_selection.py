@@ -16,7 +16,11 @@ OUTPUT = "output"
 
 
 def features_of(
-    model: nn.Module, call: ModelCall, x: Value, classes: int, chosen: Sequence[str] | None
+    model: nn.Module,
+    call: ModelCall,
+    x: Value,
+    classes: int,
+    chosen: Sequence[str] | None,
 ) -> tuple[str, ...]:
     """Return a network's features by depth, the output last.
 
@@ -28,8 +32,8 @@ def features_of(
         chosen: Names of features, None = the suggested ones (`probe.cut.candidates`).
 
     Raises:
-        InputError: The network cannot be called on the data, has the wrong number of outputs, or
-            lacks a chosen feature.
+        InputError: The network cannot be called on the data, has the wrong number of
+            outputs, or lacks a chosen feature.
     """
     with torch.no_grad(), explained(x):
         try:
@@ -39,8 +43,9 @@ def features_of(
     expected = (len(tensors(x)[0]), classes)
     if tuple(outputs) != expected:
         raise InputError(
-            f"its output has shape {tuple(outputs)}, expected {expected}, a logit for each class: "
-            f"build it with one each, name the output that holds them, or Model(..., classes=[...])"
+            f"its output has shape {tuple(outputs)}, expected {expected}, a logit for "
+            "each class: build it with one each, name the output that holds them, or "
+            "Model(..., classes=[...])"
         )
     if chosen is None:
         names = suggestions(model, x, call)
@@ -48,14 +53,22 @@ def features_of(
         facts = [cut.facts for cut in find_each(model, chosen, x, call, "tail")]
         facts.sort(key=lambda cut: cut.position)
         names = {cut.name: bool(cut.trained) for cut in facts}
-    if broken := [name for name in names if name != name.encode(errors="replace").decode()]:
+    if broken := [
+        name for name in names if name != name.encode(errors="replace").decode()
+    ]:
         raise InputError(f"{broken[0]!a} is not valid Unicode: rename the module")
     earlier = [name for name, downstream in names.items() if downstream]
     ends = [name for name, downstream in names.items() if not downstream]
     if not earlier:
-        raise InputError("no feature has parameters downstream of it to retrain: name earlier ones")
+        raise InputError(
+            "no feature has parameters downstream of it to retrain: name earlier ones"
+        )
     if chosen is not None and len(ends) > 1:
-        raise InputError(f"{' and '.join(ends)} all stand for the output: name only one of them")
+        raise InputError(
+            f"{' and '.join(ends)} all stand for the output: name only one of them"
+        )
     # A module named "output" that is not the output must not be mistaken for it.
-    free = next(name for name in (OUTPUT, "logits", "the output") if name not in earlier)
+    free = next(
+        name for name in (OUTPUT, "logits", "the output") if name not in earlier
+    )
     return (*earlier, (ends or [free])[-1])

@@ -1,12 +1,12 @@
 """Fingerprints: hashes of everything that can change a job's results.
 
-A job's results lie in a folder named after its fingerprint (`probe.by_layer.store`). So a study can
-grow: with one more seed, learner or order the other jobs keep their fingerprints, and with them
-their results. If anything that counts changes, the fingerprint changes, the job is repeated in
-another folder, and the older results are kept but not shown. `differences` names the values that
-differ, from the records that both folders keep. `Plan.record` lists everything that counts. The
-code is not in it, or almost every commit would make a study start again (see
-`probe.by_layer.code`).
+A job's results lie in a folder named after its fingerprint (`probe.by_layer.store`). So
+a study can grow: with one more seed, learner or order the other jobs keep their
+fingerprints, and with them their results. If anything that counts changes, the
+fingerprint changes, the job is repeated in another folder, and the older results are
+kept but not shown. `differences` names the values that differ, from the records that
+both folders keep. `Plan.record` lists everything that counts. The code is not in it, or
+almost every commit would make a study start again (see `probe.by_layer.code`).
 """
 
 import json
@@ -23,8 +23,8 @@ RESULTS_VERSION = 7
 """The version of results: raise it with every change of the code that changes a measurement.
 
 The golden counts of every learner show such changes
-(`tests/scenarios/study/test_results_version.py`). A new version changes all fingerprints, so that
-every study repeats all of its jobs.
+(`tests/scenarios/study/test_results_version.py`). A new version changes all
+fingerprints, so that every study repeats all of its jobs.
 """
 
 Record = Mapping[str, Any]
@@ -45,8 +45,8 @@ def fingerprint(record: Record) -> str:
 def data_hash(scenario: Scenario) -> str:
     """Return a hash of all examples of a scenario, task by task: inputs and labels, train and test.
 
-    The order of the examples counts, as mini-batches are drawn by their index; the names of the
-    tasks do not.
+    The order of the examples counts, as mini-batches are drawn by their index; the
+    names of the tasks do not.
 
     Returns:
         64 hexadecimal digits.
@@ -70,8 +70,8 @@ def _tensors_by_name(x: Value) -> dict[str, Tensor]:
 def differences(there: Any, here: Any, path: str = "") -> Iterator[str]:
     """Yield `path is A there and B here` for every value of two records that differs.
 
-    Mappings are compared key by key in sorted order, any other value as a whole. A missing key
-    counts as null.
+    Mappings are compared key by key in sorted order, any other value as a whole. A
+    missing key counts as null.
 
     Args:
         there: A tree of JSON values.

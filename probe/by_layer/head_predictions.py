@@ -28,16 +28,18 @@ def predictions_by_head(
 
     Args:
         logits: Function that maps a batch (B, ...) to (B, K).
-        scenario: The tasks as the learner sees them, perhaps with tasks not yet learned.
-        classes_seen: The classes learned so far; if there are none, all outputs compete under
-            the head `single`.
-        task_aware: Whether the learner receives the task id; then `multi` is the only head.
+        scenario: The tasks as the learner sees them, perhaps with tasks not yet
+            learned.
+        classes_seen: The classes learned so far; if there are none, all outputs compete
+            under the head `single`.
+        task_aware: Whether the learner receives the task id; then `multi` is the only
+            head.
         position: The position of the task whose data are tested, None for all tasks.
         any_layout: See `probe.training.evaluation.predict_each`.
 
     Returns:
-        The predictions (N,) by head, and the loss of each example under the main head, (N,) float32
-        in nats; K and NaN for examples that are not tested.
+        The predictions (N,) by head, and the loss of each example under the main head,
+        (N,) float32 in nats; K and NaN for examples that are not tested.
     """
     test = scenario.test
     classes = scenario.classes
@@ -62,7 +64,9 @@ def predictions_by_head(
     )
     if position is None:
         return by_head, losses
-    every = torch.full_like(of_task, torch.nan, dtype=losses.dtype).masked_scatter(of_task, losses)
+    every = torch.full_like(of_task, torch.nan, dtype=losses.dtype).masked_scatter(
+        of_task, losses
+    )
     return {
         head: torch.full_like(test.y, classes).masked_scatter(of_task, predicted)
         for head, predicted in by_head.items()
@@ -73,7 +77,8 @@ def own_task(tasks: Sequence[Sequence[int]], classes: int) -> list[Sequence[int]
     """Return for each of the K classes all classes of its task; none for a class in no task.
 
     Args:
-        tasks: The classes of each task; a class of several tasks belongs to the last of them.
+        tasks: The classes of each task; a class of several tasks belongs to the last of
+            them.
         classes: Number of classes K.
 
     >>> own_task([[0, 1], [2]], classes=4)

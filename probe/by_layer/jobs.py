@@ -1,8 +1,9 @@
 """The jobs of a plan, by learner, order, seed and task left out, and the measurements of a job.
 
-A job is the unit of work: one process does it from beginning to end, and its results lie in one
-folder. A measurement, identified by its key, is the unit of results: the predictions of one
-readout. Jobs and keys follow from the plan, so every process of a cluster derives the same ones.
+A job is the unit of work: one process does it from beginning to end, and its results
+lie in one folder. A measurement, identified by its key, is the unit of results: the
+predictions of one readout. Jobs and keys follow from the plan, so every process of a
+cluster derives the same ones.
 """
 
 from itertools import product
@@ -36,11 +37,13 @@ class Job:
         tasks: The T tasks in executed order, by index in the base order, from 0.
         seed: The seed, from 0.
         steps: The numbers of tasks seen after which its networks are measured.
-        weights: Hashes of networks that were trained elsewhere; empty if they are trained here.
+        weights: Hashes of networks that were trained elsewhere; empty if they are
+            trained here.
         offline: Whether the learner learns all tasks at once, or none.
         task_aware: Whether the learner receives the task id.
         own_network: Whether its architecture has layers that differ from the controls'.
-        without: Position, from 1, of a task that is tested but never learned; 0 for none.
+        without: Position, from 1, of a task that is tested but never learned; 0 for
+            none.
     """
 
     learner: str
@@ -90,12 +93,13 @@ class Job:
 def jobs_of(plan: Plan) -> list[Job]:
     """Return the plan's jobs: every learner, order and seed; floor and ceiling once per seed.
 
-    If the plan asks for networks that never saw a task, each run has one more job per task
-    position. Jobs are sorted by seed, so that a study that is stopped early has all learners for
-    its first seeds.
+    If the plan asks for networks that never saw a task, each run has one more job per
+    task position. Jobs are sorted by seed, so that a study that is stopped early has
+    all learners for its first seeds.
 
     Raises:
-        InputError: There are more than MOST_JOBS jobs, or a step is above the number of tasks.
+        InputError: There are more than MOST_JOBS jobs, or a step is above the number of
+            tasks.
     """
     for readout in plan.readouts:
         plan.steps_of(readout)
@@ -109,10 +113,16 @@ def jobs_of(plan: Plan) -> list[Job]:
         for name, learner in learners.items()
     }
     # Counted before they are made: a million jobs would exhaust the memory.
-    count = len(plan.seeds) * sum(len(orders) * left_out for orders, left_out in runs.values())
+    count = len(plan.seeds) * sum(
+        len(orders) * left_out for orders, left_out in runs.values()
+    )
     if count > MOST_JOBS:
-        raise InputError(f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: lower seeds")
-    fields = {name: x.model_dump(include=_LEARNER_FIELDS) for name, x in learners.items()}
+        raise InputError(
+            f"{plan.name} has {count} jobs, expected {MOST_JOBS} at most: lower seeds"
+        )
+    fields = {
+        name: x.model_dump(include=_LEARNER_FIELDS) for name, x in learners.items()
+    }
     return [
         Job(
             learner=name,
@@ -133,8 +143,8 @@ def jobs_of(plan: Plan) -> list[Job]:
 def keys_of(plan: Plan, job: Job) -> list[Key]:
     """List the keys of a job's measurements, in the order in which they are made.
 
-    The output of each network comes first, then its readouts; see `readout_keys`. The rewound
-    networks come last.
+    The output of each network comes first, then its readouts; see `readout_keys`. The
+    rewound networks come last.
 
     Args:
         plan: The plan.
@@ -160,10 +170,11 @@ def is_retraining(key: Key) -> bool:
 def readout_keys(plan: Plan, job: Job) -> list[Key]:
     """List the keys of the measurements downstream of a job's features, except the output.
 
-    Nothing is left to train downstream of the output: its accuracy is the evaluation itself. To
-    compare it with task-aware readouts, it is also evaluated multi-head, as a separate measurement.
-    Floor and ceiling are measured in the jobs of `untrained` and `offline`; a learner whose network
-    has another architecture has its floor in its own job, and no ceiling.
+    Nothing is left to train downstream of the output: its accuracy is the evaluation
+    itself. To compare it with task-aware readouts, it is also evaluated multi-head, as
+    a separate measurement. Floor and ceiling are measured in the jobs of `untrained`
+    and `offline`; a learner whose network has another architecture has its floor in its
+    own job, and no ceiling.
 
     Args:
         plan: The plan.
@@ -175,7 +186,9 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
     *features, output = plan.learners[job.learner].features
     keys = []
     for name, readout in plan.readouts.items():
-        steps = tuple(tasks_seen for tasks_seen in plan.steps_of(name) if tasks_seen in job.steps)
+        steps = tuple(
+            tasks_seen for tasks_seen in plan.steps_of(name) if tasks_seen in job.steps
+        )
         if readout.steps == "spread":
             steps = spread_over(steps)
         if job.offline:
@@ -211,7 +224,9 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
         "units": "compared",
     }
     digest = fingerprint(record)[:8]
-    return [Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(job.earlier)]
+    return [
+        Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(job.earlier)
+    ]
 
 
 def inherited_keys(plan: Plan, job: Job) -> list[Key]:
@@ -227,7 +242,12 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
         The keys, two for each readout without epochs, feature and earlier network.
     """
     features = plan.learners[job.learner].features[1:-1]
-    if job.offline or job.without or job.last < len(plan.tasks) or plan.inherited is False:
+    if (
+        job.offline
+        or job.without
+        or job.last < len(plan.tasks)
+        or plan.inherited is False
+    ):
         return []
     earlier = spread_over(job.earlier)
     if plan.inherited is None and 2 * len(earlier) * len(features) > len(job.steps) * (
@@ -266,7 +286,8 @@ def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
 def peers_of(plan: Plan, job: Job) -> list[str]:
     """Return the names of the networks that a job's last network is compared with.
 
-    They are the job's earlier networks and the controls; before any task, only `untrained`.
+    They are the job's earlier networks and the controls; before any task, only
+    `untrained`.
 
     Args:
         plan: The plan.

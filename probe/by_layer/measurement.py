@@ -1,8 +1,9 @@
 """Measurements: the predictions of one readout of one layer of one network.
 
-Only predictions are kept, never a score: confusion counts, R, A[l, t, j], PRA, F1 and intervals are
-functions of predictions and labels, so a new metric needs no new run. `probe.by_layer.store` keeps
-the measurements of a job in files that NumPy can read without this package.
+Only predictions are kept, never a score: confusion counts, R, A[l, t, j], PRA, F1 and
+intervals are functions of predictions and labels, so a new metric needs no new run.
+`probe.by_layer.store` keeps the measurements of a job in files that NumPy can read
+without this package.
 """
 
 import json
@@ -32,8 +33,9 @@ REWOUND = "rewound"
 """The name of the last network with blocks of an earlier one put back, `rewound@j` of theta_j."""
 
 UPSTREAM, BLOCK = "upstream:", "block:"
-"""Before the name of a readout: it reads the last network with all blocks upstream of the feature's
-own put back to theta_j, or only the feature's own block: `upstream:linear@j`, `block:linear@j`."""
+"""Before the name of a readout: it reads the last network with all blocks upstream of
+the feature's own put back to theta_j, or only the feature's own block:
+`upstream:linear@j`, `block:linear@j`."""
 
 HALF = "half"
 """The name of a retraining's predictions after half of its epochs, beside those of its head."""
@@ -55,7 +57,11 @@ def blocks_put_back(name: str) -> list[str]:
     return name.split(_JOIN) if name else []
 
 
-_COST, _SECONDS, _STUCK = "cost", "seconds", "stuck"  # in a checkpoint, beside the learner's state
+_COST, _SECONDS, _STUCK = (
+    "cost",
+    "seconds",
+    "stuck",
+)  # in a checkpoint, beside the learner's state
 
 
 class Key(NamedTuple):
@@ -64,9 +70,10 @@ class Key(NamedTuple):
     Attributes:
         tasks_seen: The number of tasks learned.
         feature: Name of the feature; empty for the output of the network itself.
-        readout: The readout with its variant, such as `retrain@2+bn`; empty for the output.
-        settings: A digest of the settings that determine the result, empty if the job's fingerprint
-            covers them all.
+        readout: The readout with its variant, such as `retrain@2+bn`; empty for the
+            output.
+        settings: A digest of the settings that determine the result, empty if the job's
+            fingerprint covers them all.
     """
 
     tasks_seen: int
@@ -90,7 +97,11 @@ class Key(NamedTuple):
         return self.readout.endswith(REESTIMATED)
 
     def __str__(self) -> str:
-        readout = f"{self.readout} of {self.feature}" if self.feature else self.readout or "output"
+        readout = (
+            f"{self.readout} of {self.feature}"
+            if self.feature
+            else self.readout or "output"
+        )
         return f"{readout} after {self.tasks_seen}"
 
 
@@ -100,8 +111,10 @@ class TrainingCost:
 
     Attributes:
         cost: Bytes kept and operations counted, see `probe.training.costs.Cost`.
-        seconds: Processor time or, on a GPU, wall-clock time, see `probe.tables.schemas`.
-        stuck: Whether the loss never left its first value, see `probe.training.history.never_left`.
+        seconds: Processor time or, on a GPU, wall-clock time, see
+            `probe.tables.schemas`.
+        stuck: Whether the loss never left its first value, see
+            `probe.training.history.never_left`.
     """
 
     cost: Cost
@@ -112,7 +125,11 @@ class TrainingCost:
         """Return the cost as tensors for a checkpoint; `of_state` is the inverse."""
         seconds = torch.tensor(self.seconds, dtype=torch.float64, device="cpu")
         stuck = {_STUCK: torch.tensor(self.stuck, device="cpu")} if self.stuck else {}
-        return {_COST: torch.tensor(astuple(self.cost), device="cpu"), _SECONDS: seconds, **stuck}
+        return {
+            _COST: torch.tensor(astuple(self.cost), device="cpu"),
+            _SECONDS: seconds,
+            **stuck,
+        }
 
     @classmethod
     def of_state(cls, state: dict[str, Tensor]) -> "TrainingCost":
@@ -130,20 +147,22 @@ class Measurement:
 
     Attributes:
         test: The test examples.
-        predicted: The class predicted for each test example, (N,), by head. A readout over all
-            classes has only the head `single`, a readout within each task only `multi`. The output
-            of a task-aware learner has only `multi`, the output of others all three heads.
-            Diagnostics have no predictions. A retraining has `half`, too, after half of its epochs.
-            Rewound networks are named by the blocks put back, see `put_back`, and have K for
-            examples that were not tested.
-        loss: The cross-entropy of each test example in nats, (N,) float16, by head: of a network's
-            own output under its main head, and of rewound networks; infinite for a label that does
-            not compete.
-        cost: The cost of the last task, None where no task was learned for the measurement.
+        predicted: The class predicted for each test example, (N,), by head. A readout
+            over all classes has only the head `single`, a readout within each task only
+            `multi`. The output of a task-aware learner has only `multi`, the output of
+            others all three heads. Diagnostics have no predictions. A retraining has
+            `half`, too, after half of its epochs. Rewound networks are named by the
+            blocks put back, see `put_back`, and have K for examples that were not
+            tested.
+        loss: The cross-entropy of each test example in nats, (N,) float16, by head: of
+            a network's own output under its main head, and of rewound networks;
+            infinite for a label that does not compete.
+        cost: The cost of the last task, None where no task was learned for the
+            measurement.
         history: The history of the retraining, None where nothing was retrained.
         values: Diagnostics by name; of rewound networks the relations of units, see
-            `probe.rewinding.correspondence`; `control` is a readout's accuracy on permuted training
-            labels, if it was also fitted to them.
+            `probe.rewinding.correspondence`; `control` is a readout's accuracy on
+            permuted training labels, if it was also fitted to them.
         notes: Sentences that a reader of the predictions must know.
         seconds: The time that the measurement took, used to estimate the time left.
         code: A hash of the code that made it.
@@ -169,14 +188,17 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
 
     Returns:
         `label` and `task` (N,) describe the test examples, tasks in base order from 0.
-        `tasks_seen`, `feature`, `readout`, `settings`, `code` and `details` (M,) describe the
-        measurements, `details` as JSON. `predicted` (P, N) holds predictions in the smallest
-        unsigned integers, and `measurement` and `head` (P,) identify its rows. `loss` (Q, N)
-        float16 holds losses, and `loss_of` and `loss_head` (Q,) identify its rows.
+        `tasks_seen`, `feature`, `readout`, `settings`, `code` and `details` (M,)
+        describe the measurements, `details` as JSON. `predicted` (P, N) holds
+        predictions in the smallest unsigned integers, and `measurement` and `head` (P,)
+        identify its rows. `loss` (Q, N) float16 holds losses, and `loss_of` and
+        `loss_head` (Q,) identify its rows.
     """
     values = list(measurements.values())
     test = values[0].test
-    predicted = [(i, head, p) for i, m in enumerate(values) for head, p in m.predicted.items()]
+    predicted = [
+        (i, head, p) for i, m in enumerate(values) for head, p in m.predicted.items()
+    ]
     losses = [(i, head, x) for i, m in enumerate(values) for head, x in m.loss.items()]
     most = max((int(p.max(initial=0)) for *_, p in predicted), default=0)
     tasks_seen, *texts = zip(*measurements, strict=True)
@@ -190,7 +212,9 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
         "details": np.array([_details(m) for m in values]),
         "measurement": np.array([i for i, *_ in predicted], dtype=np.int32),
         "head": np.array([head for _, head, _ in predicted], dtype=np.str_),
-        "predicted": _by_example([p for *_, p in predicted], np.min_scalar_type(most), N),
+        "predicted": _by_example(
+            [p for *_, p in predicted], np.min_scalar_type(most), N
+        ),
         "loss_of": np.array([i for i, *_ in losses], dtype=np.int32),
         "loss_head": np.array([head for _, head, _ in losses], dtype=np.str_),
         "loss": _by_example([loss for *_, loss in losses], np.dtype(np.float16), N),
@@ -207,7 +231,8 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
     """Return the measurements in the arrays of `to_arrays`.
 
     Raises:
-        KeyError, ValueError, TypeError, IndexError: The arrays are not from `to_arrays`.
+        KeyError, ValueError, TypeError, IndexError: The arrays are not from
+            `to_arrays`.
     """
     labels, tasks = (arrays[name].astype(np.int64) for name in ("label", "task"))
     test = TestExamples(labels=labels, tasks=tasks)
@@ -217,14 +242,18 @@ def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:
         raise ValueError("predictions and labels belong to different test examples")
     columns = arrays["code"].tolist(), arrays["details"].tolist()
     return {
-        key: Measurement(test=test, predicted=p, loss=loss, code=code, **_from_details(details))
+        key: Measurement(
+            test=test, predicted=p, loss=loss, code=code, **_from_details(details)
+        )
         for key, p, loss, code, details in zip(
             keys_of(arrays), predicted, losses, *columns, strict=True
         )
     }
 
 
-def _by_head(arrays: Arrays, of: str, head: str, rows: str) -> list[dict[str, NDArray[Any]]]:
+def _by_head(
+    arrays: Arrays, of: str, head: str, rows: str
+) -> list[dict[str, NDArray[Any]]]:
     """Return the rows of each measurement by head."""
     by_head: list[dict[str, NDArray[Any]]] = [{} for _ in arrays["code"]]
     values = np.ascontiguousarray(arrays[rows])
@@ -233,7 +262,9 @@ def _by_head(arrays: Arrays, of: str, head: str, rows: str) -> list[dict[str, ND
     return by_head
 
 
-def _by_example(rows: Sequence[NDArray[Any]], dtype: np.dtype[Any], N: int) -> NDArray[Any]:
+def _by_example(
+    rows: Sequence[NDArray[Any]], dtype: np.dtype[Any], N: int
+) -> NDArray[Any]:
     """Return rows (M, N) in Fortran order: an example's values recur, and compress well."""
     return np.asfortranarray(np.array(rows, dtype).reshape(-1, N))
 
@@ -251,7 +282,9 @@ def _details(measurement: Measurement) -> str:
         "cost": cost and asdict(cost),
         "history": history and asdict(history),
         # JSON has no NaN.
-        "values": {n: None if math.isnan(x) else x for n, x in measurement.values.items()},
+        "values": {
+            n: None if math.isnan(x) else x for n, x in measurement.values.items()
+        },
         "notes": list(measurement.notes),
         "seconds": measurement.seconds,
     }
@@ -267,13 +300,19 @@ def _from_details(text: str) -> dict[str, Any]:
     numbers += [record.get("seconds", 0), cost["seconds"] if cost else 0]
     amounts = cost["cost"].values() if cost else ()
     shares = (values.get(name, 0) for name in ("dead", "dormant", "control"))
-    numbers_fit = all(0 <= x <= LARGEST for x in numbers) and all(x <= 1 for x in shares)
+    numbers_fit = all(0 <= x <= LARGEST for x in numbers) and all(
+        x <= 1 for x in shares
+    )
     if not numbers_fit or not all(0 <= x < 2**63 for x in amounts):
         raise ValueError("a number is out of the range of its table")
     return {
         "cost": TrainingCost(**cost | {"cost": Cost(**cost["cost"])}) if cost else None,
-        "history": History(**{k: tuple(v) for k, v in history.items()}) if history else None,
-        "values": {n: math.nan if x is None else x for n, x in record.get("values", {}).items()},
+        "history": History(**{k: tuple(v) for k, v in history.items()})
+        if history
+        else None,
+        "values": {
+            n: math.nan if x is None else x for n, x in record.get("values", {}).items()
+        },
         "notes": tuple(record.get("notes", ())),
         "seconds": float(record.get("seconds", 0)),
     }

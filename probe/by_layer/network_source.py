@@ -37,7 +37,13 @@ from probe.errors import InputError, located, unknown
 from probe.files import sha256
 from probe.metrics.murata import RETRAIN
 from probe.model import Model
-from probe.modules import architecture, architecture_difference, mode, restore, unwrapped
+from probe.modules import (
+    architecture,
+    architecture_difference,
+    mode,
+    restore,
+    unwrapped,
+)
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import global_stream, stream
@@ -72,8 +78,8 @@ class NetworkSource:
         weights: The networks, by run and tasks learned.
         model: The user's description of the networks, such as how to call them.
         scenario: The data as T tasks, in base order, on the device.
-        orders: A rule for the orders of the tasks, or the tasks from 1 by the order's name; None =
-            only the base order.
+        orders: A rule for the orders of the tasks, or the tasks from 1 by the order's
+            name; None = only the base order.
         features: The names of the features; None = a suggested set.
         probing: The readouts and their steps.
         recipe: The recipe of the retraining and of the offline training.
@@ -98,7 +104,9 @@ class NetworkSource:
     readout_sources: Mapping[str, str] = field(default_factory=dict)
     others: "dict[str, NetworkSource]" = field(default_factory=dict, init=False)
     _cuts: Cuts | None = field(default=None, init=False)
-    _statistics: dict[object, list[dict[str, Tensor]]] = field(default_factory=dict, init=False)
+    _statistics: dict[object, list[dict[str, Tensor]]] = field(
+        default_factory=dict, init=False
+    )
 
     def __post_init__(self) -> None:
         weights = self.weights
@@ -120,7 +128,8 @@ class NetworkSource:
         """The plan of the measurements; making it reads every network.
 
         Raises:
-            InputError: Tasks, orders or features do not fit the networks, or a file cannot be read.
+            InputError: Tasks, orders or features do not fit the networks, or a file
+                cannot be read.
         """
         T = len(self.scenario.tasks)
         runs = self.weights.runs
@@ -128,11 +137,15 @@ class NetworkSource:
         _check_names(learned)
         steps = {tasks_seen for run in learned for tasks_seen in runs[run]}
         _check_steps(max(steps), T)
-        orders = _orders(list(dict.fromkeys(run.order for run in learned)), self.orders, T)
+        orders = _orders(
+            list(dict.fromkeys(run.order for run in learned)), self.orders, T
+        )
         self._check_fresh()
         has_offline = any(run.learner == OFFLINE for run in runs)
         if self.train_offline and has_offline:
-            raise InputError("got offline networks and a request to train them: choose one")
+            raise InputError(
+                "got offline networks and a request to train them: choose one"
+            )
         steps_of_learner = dict.fromkeys([run.learner for run in learned], steps)
         floor = not self._without_rule or 0 in steps
         if floor:
@@ -151,13 +164,16 @@ class NetworkSource:
             lambda: Called(self._blank, self.model.class_call),
             self._sample,
             sum(len(task.train) for task in self.scenario.tasks),
-            len(self._features[:-1]) * sum(len(runs[run].keys() - {0}) for run in learned),
+            len(self._features[:-1])
+            * sum(len(runs[run].keys() - {0}) for run in learned),
         )
         return Plan(
             name=self.name,
             scenario=self.scenario.name,
             network=self.network_name,
-            tasks=tuple(PlannedTask(name=t.name, classes=t.classes) for t in self.scenario.tasks),
+            tasks=tuple(
+                PlannedTask(name=t.name, classes=t.classes) for t in self.scenario.tasks
+            ),
             learners=learners,
             orders=orders,
             seeds=tuple(sorted({run.seed for run in learned})),
@@ -207,7 +223,9 @@ class NetworkSource:
                 restore(model, fresh_state(fresh, generator))
         return model.to(self.device)
 
-    def shared_cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
+    def shared_cuts(
+        self, model: nn.Module, features: Sequence[str], sample: Value
+    ) -> Cuts:
         """Return the cuts of the first network, which serve the networks of all jobs.
 
         Args:
@@ -246,16 +264,21 @@ class NetworkSource:
             InputError: It is another layer.
         """
         logits = self._logits(model, self.model.class_call)
-        if logits.shape[1] <= outputs or logits[:, outputs:].max() >= logits[:, :outputs].min():
+        if (
+            logits.shape[1] <= outputs
+            or logits[:, outputs:].max() >= logits[:, :outputs].min()
+        ):
             raise InputError(
-                f"its file has a layer with {outputs} outputs that does not give the classes: "
-                "build the network that was saved"
+                f"its file has a layer with {outputs} outputs that does not give the "
+                "classes: build the network that was saved"
             )
 
     @cached_property
     def _without_rule(self) -> list[str]:
         """The parameters for which no fresh weights can be drawn."""
-        return without_rule(self._blank, self.fresh) if isinstance(self.fresh, str) else []
+        return (
+            without_rule(self._blank, self.fresh) if isinstance(self.fresh, str) else []
+        )
 
     def _check_fresh(self) -> None:
         """Raise InputError if fresh weights that are needed cannot be drawn."""
@@ -270,14 +293,20 @@ class NetworkSource:
                 self.model.class_call,
                 self.model.trainable,
             )
-            refuse_what_no_rule_writes(self._blank, [cut.facts for cut in cuts], self.fresh)
+            refuse_what_no_rule_writes(
+                self._blank, [cut.facts for cut in cuts], self.fresh
+            )
 
     def _of_other(self, name: str) -> PlannedLearner:
         other = self.others[name]
-        where = architecture_difference(architecture(self._blank), architecture(other._blank))
+        where = architecture_difference(
+            architecture(self._blank), architecture(other._blank)
+        )
         return other.plan.learners[name].model_copy(update={"own_network": bool(where)})
 
-    def _learner(self, name: str, hashes: Hashes, steps: Collection[int]) -> PlannedLearner:
+    def _learner(
+        self, name: str, hashes: Hashes, steps: Collection[int]
+    ) -> PlannedLearner:
         kind = name if name in CONTROLS else KIND
         weight_hashes = {
             f"{run.order}/{run.seed}": by_tasks_seen
@@ -331,15 +360,23 @@ class NetworkSource:
     def _identity(self) -> str:
         """A hash of the network's code, its architecture, and the ranks of its outputs.
 
-        Code does not show the values in a closure or a partial function. Logits themselves would
-        not do, as machines round them differently.
+        Code does not show the values in a closure or a partial function. Logits
+        themselves would not do, as machines round them differently.
         """
-        ranks = self._logits(self._blank, self.model.class_call).argsort(dim=1, stable=True)
+        ranks = self._logits(self._blank, self.model.class_call).argsort(
+            dim=1, stable=True
+        )
         ranks_hash = tensor_hash({"ranks": ranks})
         fresh = cast(object, self.fresh)
         if not isinstance(self.fresh, str):
             fresh = tensor_hash(dict(fresh_state(self.fresh, stream(0, "build"))))
-        identity = (self.code, str(self._blank), fresh, self.model.trainable, ranks_hash)
+        identity = (
+            self.code,
+            str(self._blank),
+            fresh,
+            self.model.trainable,
+            ranks_hash,
+        )
         return sha256(repr(identity))
 
 
@@ -379,7 +416,10 @@ class JobNetworks:
         recorded = None
         if record and tasks_seen in record.rows:
             # Of other outputs, it cannot be compared.
-            comparable = source.model.task_aware in (record.head == "multi", record.called)
+            comparable = source.model.task_aware in (
+                record.head == "multi",
+                record.called,
+            )
             recorded = record.predictions(tasks_seen) if comparable else None
         return TrainedNetwork(
             model=model,
@@ -434,29 +474,44 @@ class JobNetworks:
             model.load_state_dict(checkpoint.model)
             return TrainingCost.of_state(dict(checkpoint.learner))
         with located("all tasks"):
-            cost = train_offline(model, self.call, self.scenario, self.source.recipe, self.job.seed)
+            cost = train_offline(
+                model, self.call, self.scenario, self.source.recipe, self.job.seed
+            )
         self.results.save_checkpoint(self.job.last, model.state_dict(), cost.to_state())
         return cost
 
 
 def _check_names(runs: Sequence[Run]) -> None:
     """Raise InputError if a learner's or order's name cannot name a folder or job."""
-    for name in dict.fromkeys(name for run in runs for name in (run.learner, run.order)):
+    for name in dict.fromkeys(
+        name for run in runs for name in (run.learner, run.order)
+    ):
         if name in CONTROLS:
-            raise InputError(f"the learner {name!r} has the name of a control: rename it")
+            raise InputError(
+                f"the learner {name!r} has the name of a control: rename it"
+            )
         if not re.fullmatch(FOLDER_NAME, name):
-            raise InputError(f"{name[:20]!r} is not a name: use up to 80 letters, digits, _ and -")
+            raise InputError(
+                f"{name[:20]!r} is not a name: use up to 80 letters, digits, _ and -"
+            )
 
 
 def _check_steps(last: int, tasks: int) -> None:
     """Raise InputError unless the last networks are those after all tasks."""
     if last > tasks:
-        raise InputError(f"a network has learned {last} tasks, but {tasks} are given: add the rest")
-    if last < tasks:
-        present = f"the last is after task {last}" if last else "there is only an untrained one"
         raise InputError(
-            f"there is no network after all {tasks} tasks, which is needed; {present}: add it, "
-            f"name fewer tasks, or write {{index}} for {{task}} if files count tasks from 0"
+            f"a network has learned {last} tasks, but {tasks} are given: add the rest"
+        )
+    if last < tasks:
+        present = (
+            f"the last is after task {last}"
+            if last
+            else "there is only an untrained one"
+        )
+        raise InputError(
+            f"there is no network after all {tasks} tasks, which is needed; "
+            f"{present}: add it, name fewer tasks, or write {{index}} for {{task}} if "
+            "files count tasks from 0"
         )
 
 
@@ -465,7 +520,9 @@ def _orders(
 ) -> dict[str, tuple[int, ...]]:
     """Return the orders of the networks by name, tasks from 0."""
     if listed is None and len(names) > 1:
-        raise InputError(f"orders {', '.join(names)} have no tasks: use --orders or Model(orders=)")
+        raise InputError(
+            f"orders {', '.join(names)} have no tasks: use --orders or Model(orders=)"
+        )
     if listed is None:
         return {names[0]: tuple(range(tasks))}
     with located("orders"):

@@ -1,7 +1,7 @@
 """The interfaces of networks to the engine: `Source` gives the `Networks` of each job.
 
-Both have two implementations: networks learned by a study (`scenarios.study.training`), and
-networks trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
+Both have two implementations: networks learned by a study (`scenarios.study.training`),
+and networks trained elsewhere, in files or in memory (`probe.by_layer.network_source`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,8 +47,8 @@ class TrainedNetwork:
         classes_seen: The classes learned so far.
         task_aware: Whether the learner receives the task id.
         cost: Cost of the last task learned.
-        recorded: Predictions of an earlier evaluation with the head `all`, or `multi` where the
-            learner is task-aware.
+        recorded: Predictions of an earlier evaluation with the head `all`, or `multi`
+            where the learner is task-aware.
         notes: Notes on its file.
     """
 
@@ -65,8 +65,10 @@ class TrainedNetwork:
         """Test the network on all tasks under every head, or under one head only.
 
         Args:
-            head: The only head, None for all; one head leaves out loss and recorded accuracies.
-            check: Whether to check that an output does not depend on the others of its batch.
+            head: The only head, None for all; one head leaves out loss and recorded
+                accuracies.
+            check: Whether to check that an output does not depend on the others of its
+                batch.
         """
         scenario, notes = self.scenario, set(self.notes)
 
@@ -86,9 +88,13 @@ class TrainedNetwork:
         heads = [head] if head else list(by_head)
         predicted = {name: scenario.in_callers_order(by_head[name]) for name in heads}
         if self.recorded and not head:
-            order, classes = zip(*((t.index - 1, t.classes) for t in scenario.tasks), strict=True)
+            order, classes = zip(
+                *((t.index - 1, t.classes) for t in scenario.tasks), strict=True
+            )
             again = predicted["multi" if self.task_aware else "all"]
-            notes.update(of_recorded(self.recorded, test.with_predictions(again, order, classes)))
+            notes.update(
+                of_recorded(self.recorded, test.with_predictions(again, order, classes))
+            )
         return Measurement(
             test=test,
             predicted=predicted,
@@ -114,14 +120,16 @@ class TrainedNetwork:
             blocks: The blocks of the network.
             facts: The facts on the cut at each hidden feature, by depth.
             run: Function that calls a network on examples of the earlier task.
-            position: The position; the test data of the other tasks are used only where one block
-                is put back, or none.
-            limit: The number of sets up to which all are tested, see `probe.rewinding.shapley`.
+            position: The position; the test data of the other tasks are used only where
+                one block is put back, or none.
+            limit: The number of sets up to which all are tested, see
+                `probe.rewinding.shapley`.
             seed: The seed of random orders.
 
         Returns:
-            The predictions and losses under the main head, by set; the relations of units as
-            values; and, as notes, what differs between the networks and cannot be put back.
+            The predictions and losses under the main head, by set; the relations of
+            units as values; and, as notes, what differs between the networks and cannot
+            be put back.
         """
         model = unwrapped(self.model)
         earlier = Earlier.of(before, model)
@@ -147,7 +155,9 @@ class TrainedNetwork:
                 relations = comparison.relations()
         return Measurement(
             test=self.scenario.test_examples,
-            predicted={put_back(names): predicted for names, (predicted, _) in tested.items()},
+            predicted={
+                put_back(names): predicted for names, (predicted, _) in tested.items()
+            },
             loss={put_back(names): loss for names, (_, loss) in tested.items()},
             values=relation_values(relations),
             notes=earlier.others,
@@ -224,5 +234,6 @@ class Source(Protocol):
 
         Args:
             job: A job of the plan.
-            results: The store of the job's results, which also keeps the networks trained for it.
+            results: The store of the job's results, which also keeps the networks
+                trained for it.
         """

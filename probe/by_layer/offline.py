@@ -59,10 +59,13 @@ def train_offline(
         ops=meter.total,
         kept_bytes=bytes_of([*parameters, *model.buffers()]),
     )
-    return TrainingCost(cost=cost, seconds=clock() - start, stuck=never_left(objective.losses))
+    return TrainingCost(
+        cost=cost, seconds=clock() - start, stuck=never_left(objective.losses)
+    )
 
 
 def clock_on(device: torch.device) -> Callable[[], float]:
     """Return a clock, in seconds, that times one thread's work on a device."""
-    # What else a machine does is not its time; of a GPU's work the processor knows nothing.
+    # What else a machine does is not its time; of a GPU's work the processor knows
+    # nothing.
     return time.process_time if device.type == "cpu" else time.perf_counter

@@ -1,8 +1,9 @@
 """The plan: networks by learner, order, seed and tasks learned, and the measurements made of them.
 
-It is plain data: a run directory describes itself by its plan, so that status, tables and figures
-need neither the data nor the user's code. Studies (`scenarios.study`) and trained networks
-(`probe.by_layer.network_source`) both become a plan, and one engine carries it out.
+It is plain data: a run directory describes itself by its plan, so that status, tables
+and figures need neither the data nor the user's code. Studies (`scenarios.study`) and
+trained networks (`probe.by_layer.network_source`) both become a plan, and one engine
+carries it out.
 """
 
 from collections.abc import Mapping
@@ -16,12 +17,18 @@ from probe.by_layer.probing import ProbingSpec, Readouts, StrictModel, recipe_re
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
-from probe.tables.schemas import CONTROLS as CONTROLS, OFFLINE as OFFLINE, UNTRAINED as UNTRAINED
+from probe.tables.schemas import (
+    CONTROLS as CONTROLS,
+    OFFLINE as OFFLINE,
+    UNTRAINED as UNTRAINED,
+)
 from probe.training.recipe import Recipe
 from probe.values.allocation import Storage
 
 # Part of a folder's name: that of an edited study.json must not lead elsewhere.
-_Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*$", max_length=80)]
+_Name = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*$", max_length=80)
+]
 
 
 class PlannedTask(StrictModel):
@@ -49,8 +56,8 @@ class PlannedLearner(StrictModel):
         per_class: The budget in exemplars per class.
         total: The budget in exemplars in total.
         sampling: The sampling strategy, empty for a learner that stores no exemplars.
-        weight_hashes: Hashes of networks that were trained elsewhere, by `ORDER/SEED` and number of
-            tasks learned; empty where they are trained here.
+        weight_hashes: Hashes of networks that were trained elsewhere, by `ORDER/SEED`
+            and number of tasks learned; empty where they are trained here.
     """
 
     kind: str
@@ -92,7 +99,8 @@ class Plan(ProbingSpec):
         network: The name of the network.
         tasks: The T tasks in base order.
         learners: The learners by name.
-        orders: The T tasks in the order of learning, numbered from 0, by the order's name.
+        orders: The T tasks in the order of learning, numbered from 0, by the order's
+            name.
         seeds: The seeds.
         retraining: The recipe of the retrained tails.
         storage: The type in which features' values are stored.
@@ -123,12 +131,12 @@ class Plan(ProbingSpec):
         """Return the numbers of tasks, from 1, after which a readout is measured.
 
         Args:
-            readout: The name of the readout. For the rule `spread`, which measures only some
-                steps, all candidate steps are returned.
+            readout: The name of the readout. For the rule `spread`, which measures only
+                some steps, all candidate steps are returned.
 
         Raises:
-            InputError: A step is above the number of tasks, or a readout that tells a task's
-                classes apart has a task of one class.
+            InputError: A step is above the number of tasks, or a readout that tells a
+                task's classes apart has a task of one class.
         """
         planned = self.readouts[readout]
         T = len(self.tasks)
@@ -136,13 +144,17 @@ class Plan(ProbingSpec):
         if planned.task_aware and small_tasks:
             raise InputError(
                 f"probing.readouts.{readout} tells a task's classes apart, and task "
-                f"{small_tasks[0]} has only one: leave it out, or give each task two classes"
+                f"{small_tasks[0]} has only one: leave it out, or give each task two "
+                "classes"
             )
         if isinstance(planned.steps, str):
-            return tuple(range(1, T + 1)) if planned.steps in ("all", "spread") else (T,)
+            return (
+                tuple(range(1, T + 1)) if planned.steps in ("all", "spread") else (T,)
+            )
         if planned.steps[-1] > T:
             raise InputError(
-                f"probing.readouts.{readout}.steps must be 0 to {T} tasks, got {planned.steps[-1]}"
+                f"probing.readouts.{readout}.steps must be 0 to {T} tasks, got "
+                f"{planned.steps[-1]}"
             )
         return tuple(tasks_seen for tasks_seen in planned.steps if tasks_seen)
 
@@ -155,14 +167,20 @@ class Plan(ProbingSpec):
         return tuple(names)
 
     def record(
-        self, learner: str, order: str, tasks: tuple[int, ...], seed: int, without: int = 0
+        self,
+        learner: str,
+        order: str,
+        tasks: tuple[int, ...],
+        seed: int,
+        without: int = 0,
     ) -> dict[str, Any]:
         """Return everything that can change the results of a job, see `probe.by_layer.jobs.Job`.
 
-        The record leaves out the names of the study, its learners, orders and features, its other
-        jobs and features, and the location of the data. Unused settings count all the same. The
-        processor does not count, so that machines can share a study, although two kinds of CPU may
-        round differently. Of this package's code only RESULTS_VERSION counts.
+        The record leaves out the names of the study, its learners, orders and features,
+        its other jobs and features, and the location of the data. Unused settings count
+        all the same. The processor does not count, so that machines can share a study,
+        although two kinds of CPU may round differently. Of this package's code only
+        RESULTS_VERSION counts.
 
         Args:
             learner: The name of the learner.
@@ -186,7 +204,8 @@ class Plan(ProbingSpec):
             "torch": self.torch,
         }
         if not planned.offline:
-            # Nothing is retrained offline: its results stay valid when only the retraining changes.
+            # Nothing is retrained offline: its results stay valid when only the
+            # retraining changes.
             record["retraining"] = recipe_record(self.retraining)
             record["storage"] = self.storage
         return record | ({"without": tasks[without - 1]} if without else {})
@@ -200,7 +219,8 @@ def probing_fields(
     Args:
         probing: The measurements.
         sources: Hashes of the code of user-defined readouts, by name.
-        task_aware: Whether the networks receive the task id: readouts are then fitted by task.
+        task_aware: Whether the networks receive the task id: readouts are then fitted
+            by task.
     """
     readouts = {}
     for name, readout in probing.readouts.items():

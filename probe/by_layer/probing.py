@@ -1,7 +1,8 @@
 """The settings of measurements downstream of features: the readouts and their steps.
 
-The accuracies downstream of a feature are an accuracy matrix, A[feature, tasks seen, task]. Row 0
-is the floor, measured on an untrained network; the offline network's features give the ceiling.
+The accuracies downstream of a feature are an accuracy matrix, A[feature, tasks seen,
+task]. Row 0 is the floor, measured on an untrained network; the offline network's
+features give the ceiling.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,7 +40,9 @@ DIAGNOSTICS = "diagnostics"
 """Diagnostics without a readout: a feature's dead units, rank, and similarity across networks."""
 
 
-def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str | tuple[int, ...]:
+def _check_steps(
+    steps: object, to_tuple: ValidatorFunctionWrapHandler
+) -> str | tuple[int, ...]:
     """Return the name of a rule as it is, and a list as a tuple."""
     if isinstance(steps, str):
         if steps not in get_args(NamedSteps):
@@ -47,11 +50,15 @@ def _check_steps(steps: object, to_tuple: ValidatorFunctionWrapHandler) -> str |
         return steps
     numbers: tuple[int, ...] = to_tuple(steps)
     if sorted(set(numbers)) != list(numbers) or numbers[0] < 0:
-        raise InputError(f"steps must ascend from 0, such as [0, 2, 5], got {list(numbers)}")
+        raise InputError(
+            f"steps must ascend from 0, such as [0, 2, 5], got {list(numbers)}"
+        )
     return numbers
 
 
-Steps = Annotated[tuple[StrictInt, ...], Field(min_length=1), WrapValidator(_check_steps)]
+Steps = Annotated[
+    tuple[StrictInt, ...], Field(min_length=1), WrapValidator(_check_steps)
+]
 """Numbers of tasks after which a readout is measured, or a rule; 0 means floor and ceiling."""
 
 
@@ -68,7 +75,8 @@ class PlannedReadout(StrictModel):
         steps: The numbers of tasks learned after which it is measured.
         settings: The settings of the readout by name.
         source: A hash of the code of a user-defined readout.
-        task_aware: Whether it is fitted to each task separately and predicts only its classes.
+        task_aware: Whether it is fitted to each task separately and predicts only its
+            classes.
     """
 
     steps: str | tuple[int, ...]
@@ -92,13 +100,20 @@ def readouts_model(names: Iterable[str] = ()) -> type[BaseModel]:
     for name in dict.fromkeys([*READOUTS, *names]):
         if entry := entry_of(name):
             settings = entry.readout.__pydantic_fields__.items()
-            columns: dict[str, Any] = {key: (info.annotation, info) for key, info in settings}
+            columns: dict[str, Any] = {
+                key: (info.annotation, info) for key, info in settings
+            }
             if "per_class" in columns:
                 per_class = int(name.partition(":")[2] or 0) or None
                 columns["per_class"] = (Literal[per_class], per_class)
             steps = (Steps, entry.steps)
-            table = create_model("Readout", __base__=StrictModel, steps=steps, **columns)
-            tables[name] = (Annotated[table | None, BeforeValidator(_table_of_steps)], None)
+            table = create_model(
+                "Readout", __base__=StrictModel, steps=steps, **columns
+            )
+            tables[name] = (
+                Annotated[table | None, BeforeValidator(_table_of_steps)],
+                None,
+            )
     return create_model("Readouts", __base__=StrictModel, **tables)
 
 
@@ -126,7 +141,8 @@ def _check_readouts(tables: object) -> Readouts:
 def _readout_tables(readouts: Readouts) -> dict[str, Any]:
     """Return readouts as tables; those of this package that are left out are None."""
     return dict.fromkeys(OURS) | {
-        name: {"steps": readout.steps, **readout.settings} for name, readout in readouts.items()
+        name: {"steps": readout.steps, **readout.settings}
+        for name, readout in readouts.items()
     }
 
 
@@ -138,25 +154,32 @@ class ProbingSpec(StrictModel):
 
     Attributes:
         readouts: The readouts by name, with their steps.
-        budget: Multiples of the retraining's epochs after which a retrained model is tested.
-        batch_norm: The batch-norm statistics; `reestimated` also measures with statistics estimated
-            on all tasks' training inputs, which shows how much accuracy is lost only by them.
-        checkpoints: The checkpoints to keep; `needed` deletes all checkpoints of a job but the last
-            once it is measured.
+        budget: Multiples of the retraining's epochs after which a retrained model is
+            tested.
+        batch_norm: The batch-norm statistics; `reestimated` also measures with
+            statistics estimated on all tasks' training inputs, which shows how much
+            accuracy is lost only by them.
+        checkpoints: The checkpoints to keep; `needed` deletes all checkpoints of a job
+            but the last once it is measured.
         diagnostics: Whether to measure dead units, rank and similarity.
-        hybrids: The number of sets of blocks up to which all are put back for each earlier task, to
-            measure causes; beyond, those of random orders, see `probe.rewinding.shapley`. 0 = none.
-        inherited: Whether to part what a readout shows as forgotten into the layer's own change and
-            inherited change; None = where that takes no more readouts than all rows.
+        hybrids: The number of sets of blocks up to which all are put back for each
+            earlier task, to measure causes; beyond, those of random orders, see
+            `probe.rewinding.shapley`. 0 = none.
+        inherited: Whether to part what a readout shows as forgotten into the layer's
+            own change and inherited change; None = where that takes no more readouts
+            than all rows.
         blocks: Patterns of names of parameters by block that is put back, such as
             `{"lstm 1": ["lstm.*_l0"]}`; None = a block for each feature.
-        controls: The controls to measure; `exclusion` trains networks that never saw a task,
-            `labels` also fits each readout to permuted labels; see `probe.results.controls`.
+        controls: The controls to measure; `exclusion` trains networks that never saw a
+            task, `labels` also fits each readout to permuted labels; see
+            `probe.results.controls`.
     """
 
     readouts: Annotated[
         Readouts, PlainValidator(_check_readouts), PlainSerializer(_readout_tables)
-    ] = Field(default={RETRAIN: "affordable", "linear": "spread"}, validate_default=True)
+    ] = Field(
+        default={RETRAIN: "affordable", "linear": "spread"}, validate_default=True
+    )
     budget: Annotated[tuple[_Multiple, ...], Field(max_length=8)] = (1,)
     batch_norm: Literal["kept", "reestimated"] = "kept"
     checkpoints: Literal["needed", "all"] = "needed"
@@ -172,18 +195,27 @@ class ProbingSpec(StrictModel):
         return any(readout.has_controls for readout in self.readouts.values())
 
 
-_FIRST_FIELDS = {"epochs", "batch_size", "optimizer", "learning_rate", "init", "precision"}
+_FIRST_FIELDS = {
+    "epochs",
+    "batch_size",
+    "optimizer",
+    "learning_rate",
+    "init",
+    "precision",
+}
 
 
 def recipe_record(recipe: Recipe) -> dict[str, Any]:
     """Return a recipe by its fields, without later additions that are at their defaults.
 
-    Results from before a field was added keep their fingerprints, as its default changes nothing.
+    Results from before a field was added keep their fingerprints, as its default
+    changes nothing.
     """
     return {
         entry.name: value
         for entry in fields(recipe)
-        if (value := getattr(recipe, entry.name)) != entry.default or entry.name in _FIRST_FIELDS
+        if (value := getattr(recipe, entry.name)) != entry.default
+        or entry.name in _FIRST_FIELDS
     }
 
 
@@ -196,21 +228,24 @@ class Measure:
 
     Args:
         readouts: Names of readouts, or settings such as `Linear(C=0.1)`.
-        steps: The numbers of tasks learned after which each readout is measured, such as [0, 2,
-            5], or `ends` (before any task and after all), `all`, `spread`, `last` or `affordable`.
-            By default retraining is measured after every task where that is affordable
-            (`probe.by_layer.affordable`), else at the ends, and every other readout after every
-            task, or after ten tasks if there are more.
-        seeds: The number of retrainings of each feature of networks in memory. Several give
-            intervals, over retrainings and test examples only.
-        budget: Multiples of the recipe's epochs after which a retrained network is tested,
-            ascending.
-        controls: The controls to measure; `labels` also fits each readout to permuted labels, after
-            all tasks.
-        hybrids: The number of sets of blocks up to which all are put back for each earlier task, to
-            measure whose change cost what; beyond, those of random orders. 0 = none.
-        inherited: Whether to part what a readout shows as forgotten into the layer's own change and
-            inherited change; None = where that takes no more readouts than all rows.
+        steps: The numbers of tasks learned after which each readout is measured, such
+            as [0, 2, 5], or `ends` (before any task and after all), `all`, `spread`,
+            `last` or `affordable`. By default retraining is measured after every task
+            where that is affordable (`probe.by_layer.affordable`), else at the ends,
+            and every other readout after every task, or after ten tasks if there are
+            more.
+        seeds: The number of retrainings of each feature of networks in memory. Several
+            give intervals, over retrainings and test examples only.
+        budget: Multiples of the recipe's epochs after which a retrained network is
+            tested, ascending.
+        controls: The controls to measure; `labels` also fits each readout to permuted
+            labels, after all tasks.
+        hybrids: The number of sets of blocks up to which all are put back for each
+            earlier task, to measure whose change cost what; beyond, those of random
+            orders. 0 = none.
+        inherited: Whether to part what a readout shows as forgotten into the layer's
+            own change and inherited change; None = where that takes no more readouts
+            than all rows.
         blocks: Patterns of names of parameters by block that is put back, such as
             `{"lstm 1": "lstm.*_l0"}`; None = a block for each feature.
         cache: Memory and disk for features' values.
@@ -235,13 +270,17 @@ class Measure:
     def probing(self) -> ProbingSpec:
         """The settings of `[probing]`; raises InputError for invalid values."""
         if type(self.seeds) is not int or not 1 <= self.seeds <= MOST:
-            raise InputError(f"seeds must be a whole number of 1 to {MOST}, got {self.seeds!r:.60}")
+            raise InputError(
+                f"seeds must be a whole number of 1 to {MOST}, got {self.seeds!r:.60}"
+            )
         tables: dict[str, dict[str, Any]] = {
             name: {} if readout is None else asdict(cast(Any, readout))
             for name, readout in self._readouts.items()
         }
         if not isinstance(self.steps, Mapping):
-            raise InputError(f"steps must be a dict like {{'linear': 'all'}}, got {self.steps!r}")
+            raise InputError(
+                f"steps must be a dict like {{'linear': 'all'}}, got {self.steps!r}"
+            )
         for name, steps in self.steps.items():
             if name not in tables:
                 raise unknown("readout", name, tables, "in this measure")
@@ -259,28 +298,38 @@ class Measure:
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
         if "exclusion" in probing.controls:
-            raise InputError("controls: exclusion needs networks of a study: leave it out")
+            raise InputError(
+                "controls: exclusion needs networks of a study: leave it out"
+            )
         return probing
 
     @property
     def user_defined(self) -> dict[str, ReadoutEntry]:
         """The readouts that were given as settings and are not registered by name."""
         settings = self._readouts.values()
-        entries = [entry for readout in settings for entry in marks_of(type(readout), ReadoutEntry)]
+        entries = [
+            entry
+            for readout in settings
+            for entry in marks_of(type(readout), ReadoutEntry)
+        ]
         return {entry.name: entry for entry in entries if entry.name not in OURS}
 
     @property
     def _readouts(self) -> dict[str, Readout | None]:
         """The readouts by name, with their settings where they were given.
 
-        Raises InputError for an unknown readout, an empty list, and two readouts of the same name.
+        Raises InputError for an unknown readout, an empty list, and two readouts of the
+        same name.
         """
         if isinstance(self.readouts, str) or not isinstance(self.readouts, Sequence):
             raise InputError(
-                f"readouts must be a list such as ['retrain', 'linear'], got {self.readouts!r:.80}"
+                "readouts must be a list such as ['retrain', 'linear'], got "
+                f"{self.readouts!r:.80}"
             )
         if not self.readouts:
-            raise InputError(f"there are no readouts: name one or more of {', '.join(READOUTS)}")
+            raise InputError(
+                f"there are no readouts: name one or more of {', '.join(READOUTS)}"
+            )
         readouts: dict[str, Readout | None] = {}
         for readout in self.readouts:
             name = name_of(readout)

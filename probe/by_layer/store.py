@@ -1,18 +1,20 @@
 """The results of a job: files of predictions, each replaced atomically, and checkpoints.
 
-    jobs/JOB/FINGERPRINT16/predictions.npz                the measurements of a finished job
-    jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   measurements of a running job
-    jobs/JOB/FINGERPRINT16/after-T.pt                     a network after T tasks and its learner
-    quarantine/                                           corrupt files, each with a note
+    jobs/JOB/FINGERPRINT16/predictions.npz                the measurements of a finished
+    job jobs/JOB/FINGERPRINT16/predictions.COUNT-DIGEST.npz   measurements of a running
+    job jobs/JOB/FINGERPRINT16/after-T.pt                     a network after T tasks
+    and its learner quarantine/                                           corrupt files,
+    each with a note
 
-`np.load` reads the predictions without this package; `probe.by_layer.measurement.to_arrays` lists
-the arrays. The file also holds the job's `record` and its hash, the `fingerprint`. NPZ is a zip
-file: its checksums show damage, and one file holds many arrays, which suits network file systems.
-A measurement is finished when it is in an intact file; there is no other list. While a job
-runs, eight files of similar size are merged, so that it has few at any time and each measurement is
-rewritten a few times only. Files are renamed into place when complete, and named after their
-content: a process can be killed, and two can do the same job, without harm. A corrupt file is
-neither used nor deleted, but set aside, and its content computed again.
+`np.load` reads the predictions without this package;
+`probe.by_layer.measurement.to_arrays` lists the arrays. The file also holds the job's
+`record` and its hash, the `fingerprint`. NPZ is a zip file: its checksums show damage,
+and one file holds many arrays, which suits network file systems. A measurement is
+finished when it is in an intact file; there is no other list. While a job runs, eight
+files of similar size are merged, so that it has few at any time and each measurement is
+rewritten a few times only. Files are renamed into place when complete, and named after
+their content: a process can be killed, and two can do the same job, without harm. A
+corrupt file is neither used nor deleted, but set aside, and its content computed again.
 """
 
 import copy
@@ -41,7 +43,15 @@ from probe.by_layer.measurement import (
     to_arrays,
 )
 from probe.by_layer.quarantine import set_aside
-from probe.files import content_of, discard, make_folder, not_written, replacing, sha256, sweep
+from probe.files import (
+    content_of,
+    discard,
+    make_folder,
+    not_written,
+    replacing,
+    sha256,
+    sweep,
+)
 
 T = TypeVar("T")
 
@@ -110,8 +120,8 @@ class Store:
             checkpoints: Whether to read checkpoints as well, which may be large.
 
         Returns:
-            The finished measurements, the names of corrupt files, and hashes of the code that made
-            the others.
+            The finished measurements, the names of corrupt files, and hashes of the
+            code that made the others.
         """
         finished = dict[Key, Measurement]()
         corrupt = set[str]()
@@ -143,7 +153,9 @@ class Store:
         new = {key: replace(measurement, code=self._written)}
         merged = list[Path]()
         paths = list(self.folder.glob("predictions.*-*.npz"))
-        while len(similar := [p for p in paths if _count(p) <= len(new)]) >= _TOGETHER - 1:
+        while (
+            len(similar := [p for p in paths if _count(p) <= len(new)]) >= _TOGETHER - 1
+        ):
             new = self.measurements(similar) | new
             merged += similar
             paths = [path for path in paths if path not in similar]
@@ -227,7 +239,9 @@ class Store:
         """
         if model:
             discard(self._path(tasks_seen))
-        elif (checkpoint := self.load_checkpoint(tasks_seen)) and checkpoint.learner is not None:
+        elif (
+            checkpoint := self.load_checkpoint(tasks_seen)
+        ) and checkpoint.learner is not None:
             self.save_checkpoint(tasks_seen, checkpoint.model, None, checkpoint.code)
 
     def drop_checkpoints(self, last: int) -> None:
@@ -259,16 +273,24 @@ class Store:
         files = (*job.glob(f"*/{_PREDICTIONS}"), *job.glob("*/step-*.json"))
         for folder in sorted({path.parent for path in files}):
             if folder != self.folder:
-                records = _read_each(folder, lambda arrays: json.loads(str(arrays["record"])))
-                there = next((r for r in records if fingerprint(r)[:16] == folder.name), None)
+                records = _read_each(
+                    folder, lambda arrays: json.loads(str(arrays["record"]))
+                )
+                there = next(
+                    (r for r in records if fingerprint(r)[:16] == folder.name), None
+                )
                 unknown = "their files are corrupt, or from an earlier version"
-                sentences |= dict.fromkeys(differences(there, here) if there else [unknown])
+                sentences |= dict.fromkeys(
+                    differences(there, here) if there else [unknown]
+                )
         return list(sentences)
 
     def _paths(self) -> list[Path]:
         return sorted(self.folder.glob(_PREDICTIONS), key=_count)
 
-    def _files(self, paths: Sequence[Path] = ()) -> list[tuple[Path, Measurements | str]]:
+    def _files(
+        self, paths: Sequence[Path] = ()
+    ) -> list[tuple[Path, Measurements | str]]:
         """Return files, all by default, each with its measurements or the reason it is corrupt."""
         for _ in range(_TRIES):
             files = [(path, self._read(path)) for path in paths or self._paths()]
@@ -284,7 +306,9 @@ class Store:
                 # An intact file can still be in the wrong folder, copied there by hand.
                 if str(arrays["fingerprint"]) != self._fingerprint:
                     return "it is a result of another job or setting"
-                classes = [label for task in self._record.get("classes", ()) for label in task]
+                classes = [
+                    label for task in self._record.get("classes", ()) for label in task
+                ]
                 # K stands for an example that was not tested.
                 if classes and arrays["predicted"].max(initial=0) > max(classes) + 1:
                     return "it predicts classes that do not exist"
@@ -329,7 +353,10 @@ class Store:
             return f"{path.name} cannot be read ({error.strerror})"
         except Exception:  # zipfile and torch raise almost anything
             return f"{path.name} does not match its checksums"
-        if not isinstance(record, dict) or record.get("fingerprint") != self._fingerprint:
+        if (
+            not isinstance(record, dict)
+            or record.get("fingerprint") != self._fingerprint
+        ):
             return f"{path.name} is a result of another job or setting"
         return Checkpoint(record["state_dict"], record["learner"], record["code"])
 
@@ -371,7 +398,10 @@ class InMemory:
         return self.checkpoints.get(tasks_seen)
 
     def save_checkpoint(
-        self, tasks_seen: int, model: Mapping[str, Tensor], learner: Mapping[str, Tensor]
+        self,
+        tasks_seen: int,
+        model: Mapping[str, Tensor],
+        learner: Mapping[str, Tensor],
     ) -> None:
         """Keep a copy of the state of a network and of its learner.
 
@@ -397,13 +427,18 @@ def _npz(arrays: Arrays) -> bytes:
             np.lib.format.write_array(member, array, allow_pickle=False)
             # Without the time: the same measurements give the same bytes.
             entry = zipfile.ZipInfo(f"{name}.npy")
-            file.writestr(entry, member.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=1)
+            file.writestr(
+                entry, member.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=1
+            )
     return content.getvalue()
 
 
 def _count(path: Path) -> int:
     """Return the number of measurements in a file's name, 0 for the file of a finished job."""
-    return int("0" + path.name.removeprefix("predictions.").partition("-")[0].removesuffix("npz"))
+    return int(
+        "0"
+        + path.name.removeprefix("predictions.").partition("-")[0].removesuffix("npz")
+    )
 
 
 def _read_each(folder: Path, read: Callable[[Arrays], T]) -> list[T]:
@@ -412,5 +447,7 @@ def _read_each(folder: Path, read: Callable[[Arrays], T]) -> list[T]:
     for path in sorted(folder.glob(_PREDICTIONS)):
         # zipfile and NumPy raise almost anything for a corrupt file.
         with suppress(Exception):
-            contents.append(read(np.load(io.BytesIO(content_of(path)), allow_pickle=False)))
+            contents.append(
+                read(np.load(io.BytesIO(content_of(path)), allow_pickle=False))
+            )
     return contents

@@ -54,11 +54,13 @@ class TrainedNetworks:
 
     Attributes:
         runs: The networks of each run.
-        build: Function that makes a network of the same architecture, None for networks in memory.
+        build: Function that makes a network of the same architecture, None for networks
+            in memory.
         progress: Function that wraps an iteration over the networks, as `tqdm` does.
         records: The records that a recorder has kept of their runs.
         read: Function that reads the tensors in a file, by name.
-        repeated: Whether all seeds have the same networks, which are only retrained again.
+        repeated: Whether all seeds have the same networks, which are only retrained
+            again.
     """
 
     runs: Mapping[Run, Mapping[int, Network]]
@@ -70,55 +72,71 @@ class TrainedNetworks:
 
     def blank(self) -> nn.Module:
         """Return a new network with weights from a fixed seed, or a copy of one in memory."""
-        network = next(network for networks in self.runs.values() for network in networks.values())
+        network = next(
+            network for networks in self.runs.values() for network in networks.values()
+        )
         if isinstance(network, nn.Module):
             return copied(network)
         return built_network(cast(Factory, self.build), stream(0, "build"))
 
     def of_learners(self, is_wanted: Callable[[str], bool]) -> "TrainedNetworks":
         """Return the networks of some learners, which is asked of each name."""
-        return replace(self, runs={r: n for r, n in self.runs.items() if is_wanted(r.learner)})
+        return replace(
+            self, runs={r: n for r, n in self.runs.items() if is_wanted(r.learner)}
+        )
 
     def weight_hashes(self) -> Hashes:
         """Hash the weights of every network.
 
         Raises:
-            InputError: A network contains NaN or quantized weights, its file does not fit the
-                others, it is not the network that was recorded, or two seeds have the same.
+            InputError: A network contains NaN or quantized weights, its file does not
+                fit the others, it is not the network that was recorded, or two seeds
+                have the same.
         """
         names = {
-            network: display_name(run, tasks_seen) if self.build is None else str(network)
+            network: display_name(run, tasks_seen)
+            if self.build is None
+            else str(network)
             for run, networks in self.runs.items()
             for tasks_seen, network in networks.items()
         }
         hash_of_network = dict[Network, str]()
         model = unwrapped(self.blank())
-        for network in self.progress(list(names) if self.build is None else sorted(names, key=str)):
+        for network in self.progress(
+            list(names) if self.build is None else sorted(names, key=str)
+        ):
             if isinstance(network, nn.Module):
                 state = network.state_dict()
             else:
                 state = self.read(network)
                 fit_state(model, state, str(network))
-            if packed := [key for key, values in state.items() if not isinstance(values, Tensor)]:
+            if packed := [
+                key for key, values in state.items() if not isinstance(values, Tensor)
+            ]:
                 raise InputError(
-                    f"{names[network]} is quantized ({packed[0]!r} is no tensor): give it in floats"
+                    f"{names[network]} is quantized ({packed[0]!r} is no tensor): "
+                    "give it in floats"
                 )
             if broken := [key for key, values in state.items() if values.isnan().any()]:
                 raise InputError(
-                    f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an earlier one"
+                    f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an "
+                    "earlier one"
                 )
             hash_of_network[network] = tensor_hash(state)
         hash_of_network = _with_attributes(hash_of_network)
         hashes = {
-            run: {tasks_seen: hash_of_network[network] for tasks_seen, network in networks.items()}
+            run: {
+                tasks_seen: hash_of_network[network]
+                for tasks_seen, network in networks.items()
+            }
             for run, networks in self.runs.items()
         }
         for run in self.records.keys() & self.runs.keys():
             for tasks_seen, recorded in self.records[run].hashes.items():
                 if hashes[run][tasks_seen] != recorded:
                     raise InputError(
-                        f"{self.runs[run][tasks_seen]} is not the network that was recorded: put "
-                        f"that back, or record the run again"
+                        f"{self.runs[run][tasks_seen]} is not the network that was "
+                        "recorded: put that back, or record the run again"
                     )
         if not self.repeated:
             _check_seeds(hashes)
@@ -141,7 +159,9 @@ class TrainedNetworks:
         model = self.blank()
         state = self.read(network)
         if tensor_hash(state) != expected:
-            raise InputError(f"{network} has changed since the run started: run it again")
+            raise InputError(
+                f"{network} has changed since the run started: run it again"
+            )
         return model, fit_state(unwrapped(model), state, str(network))
 
 
@@ -154,7 +174,10 @@ def _with_attributes(hash_of_network: dict[Network, str]) -> dict[Network, str]:
     }
     if len(set(digests.values())) < 2:
         return hash_of_network
-    texts = {network: f"{hash_of_network[network]} {digest}" for network, digest in digests.items()}
+    texts = {
+        network: f"{hash_of_network[network]} {digest}"
+        for network, digest in digests.items()
+    }
     return {network: sha256(text) for network, text in texts.items()}
 
 
@@ -162,7 +185,9 @@ def _warn_of_shared(models: Iterable[nn.Module]) -> None:
     """Warn if two networks have a parameter in the same memory."""
     owners: dict[int, dict[int, str]] = {}
     for model in models:
-        for name, parameter in ((n, p) for n, p in model.named_parameters() if p.numel()):
+        for name, parameter in (
+            (n, p) for n, p in model.named_parameters() if p.numel()
+        ):
             owners.setdefault(parameter.data_ptr(), {})[id(model)] = name
     if shared := {next(iter(of.values())) for of in owners.values() if len(of) > 1}:
         warnings.warn(
@@ -178,10 +203,15 @@ def _check_seeds(hashes: Hashes) -> None:
     for run, hash_of_step in hashes.items():
         last = max(hash_of_step)
         key = (run.learner, run.order, last, hash_of_step[last])
-        if last and run.learner != OFFLINE and seed_of.setdefault(key, run.seed) != run.seed:
+        if (
+            last
+            and run.learner != OFFLINE
+            and seed_of.setdefault(key, run.seed) != run.seed
+        ):
             raise InputError(
-                f"seeds {seed_of[key]} and {run.seed} of {run.learner} are the same network, bit "
-                f"for bit, after {last} tasks: one training counts once, so leave out the others"
+                f"seeds {seed_of[key]} and {run.seed} of {run.learner} are the same "
+                f"network, bit for bit, after {last} tasks: one training counts once, "
+                "so leave out the others"
             )
 
 
@@ -208,18 +238,30 @@ def trained_networks(
     """
     networks = model.network
     values = networks.values() if isinstance(networks, Mapping) else ()
-    if not isinstance(networks, str | Path) and not any(isinstance(v, str | Path) for v in values):
+    if not isinstance(networks, str | Path) and not any(
+        isinstance(v, str | Path) for v in values
+    ):
         return _in_memory(networks, untrained, offline, tasks, seeds)
     if seeds != 1:
-        raise InputError(f"files have their own seeds, got seeds={seeds}: give more files")
+        raise InputError(
+            f"files have their own seeds, got seeds={seeds}: give more files"
+        )
     if model.build is None and model.load is None:
-        raise InputError("files need a function that builds the network: Model(files, fresh=build)")
+        raise InputError(
+            "files need a function that builds the network: Model(files, fresh=build)"
+        )
     if untrained is not None or isinstance(offline, nn.Module):
         raise _MIXED
     if offline is not None and recording:
-        raise InputError("offline= must be 'train' with a recording: use rec.offline(model)")
-    files = recording.checkpoints if recording else _checkpoints(networks, offline, tasks)
-    path = next(path for by_tasks_seen in files.runs.values() for path in by_tasks_seen.values())
+        raise InputError(
+            "offline= must be 'train' with a recording: use rec.offline(model)"
+        )
+    files = (
+        recording.checkpoints if recording else _checkpoints(networks, offline, tasks)
+    )
+    path = next(
+        path for by_tasks_seen in files.runs.values() for path in by_tasks_seen.values()
+    )
     build = model.build or partial(cast(Callable[[Path], nn.Module], model.load), path)
     built_network(build, stream(0, "check"), "fresh" if model.build else "load")
     return in_checkpoints(files, build, recording.records if recording else {}, model)
@@ -261,7 +303,9 @@ def _read(model: Model, path: Path) -> dict[str, Tensor]:
     """Return the tensors in a file, by the user's function if there is one."""
     if model.load is None:
         return load_state(path, model.weights)
-    loaded = built_network(partial(model.load, path), stream(0, "build"), f"load of {path}")
+    loaded = built_network(
+        partial(model.load, path), stream(0, "build"), f"load of {path}"
+    )
     return plain_state(unwrapped(loaded))
 
 
@@ -285,7 +329,9 @@ def display_name(run: Run, tasks_seen: int) -> str:
     return f"the model after {tasks_seen} task{'' if tasks_seen == 1 else 's'}"
 
 
-_MIXED = InputError("got both files and models: save all with torch.save, untrained as task 0")
+_MIXED = InputError(
+    "got both files and models: save all with torch.save, untrained as task 0"
+)
 
 
 def _checkpoints(
@@ -298,7 +344,9 @@ def _checkpoints(
         if not isinstance(path, str | Path):
             raise _MIXED
         if not isinstance(tasks_seen, int) or tasks_seen < 0:
-            raise InputError(f"files must be a dict {{{tasks}: 'task.pt'}}, got key {tasks_seen!r}")
+            raise InputError(
+                f"files must be a dict {{{tasks}: 'task.pt'}}, got key {tasks_seen!r}"
+            )
     return Checkpoints(
         runs={Run(LEARNER, ORDER, 0): {t: Path(path) for t, path in files.items()}},
         offline={} if offline is None else {0: Path(offline)},
@@ -310,17 +358,25 @@ def _in_memory(
 ) -> TrainedNetworks:
     """Return networks in memory, by seed or the same for each seed.
 
-    Raises InputError for networks on other devices or of another architecture than the last.
+    Raises InputError for networks on other devices or of another architecture than the
+    last.
     """
     by_seed, ceilings = _of_seeds(models, offline, seeds)
-    if by_seed.keys() != ceilings.keys() or not all(isinstance(s, int) and s >= 0 for s in by_seed):
+    if by_seed.keys() != ceilings.keys() or not all(
+        isinstance(s, int) and s >= 0 for s in by_seed
+    ):
         raise InputError(
             f"got networks of seeds {listed(by_seed)}, offline of {listed(ceilings)}: "
             f"give {{seed: {{{tasks}: model}}}} with seeds from 0"
         )
-    runs = {Run(LEARNER, ORDER, s): _rows(own, untrained, tasks) for s, own in by_seed.items()}
+    runs = {
+        Run(LEARNER, ORDER, s): _rows(own, untrained, tasks)
+        for s, own in by_seed.items()
+    }
     every: dict[Run, Any] = _with_controls(runs, {} if offline is None else ceilings)
-    named = [(display_name(run, t), m) for run, own in every.items() for t, m in own.items()]
+    named = [
+        (display_name(run, t), m) for run, own in every.items() for t, m in own.items()
+    ]
     for name, model in named:
         with located(name):
             check_model(model)
@@ -331,7 +387,8 @@ def _in_memory(
     for name, model in named:
         if device_of(model) != device:
             raise InputError(
-                f"{name} is on {device_of(model)}, the last network on {device}: move it there"
+                f"{name} is on {device_of(model)}, the last network on {device}: move "
+                "it there"
             )
         check_values(model)
         if where := architecture_difference(expected, architecture(model)):
@@ -342,38 +399,51 @@ def _in_memory(
     return TrainedNetworks(runs=every, repeated=seeds > 1)
 
 
-def _of_seeds(models: Any, offline: Any, seeds: int) -> tuple[dict[Any, Any], dict[Any, Any]]:
+def _of_seeds(
+    models: Any, offline: Any, seeds: int
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """Return the networks and the offline networks of each seed, or the same for each seed."""
     values = list(models.values()) if isinstance(models, Mapping) else []
     is_by_seed = bool(values) and all(isinstance(rows, Mapping) for rows in values)
     if is_by_seed and seeds == 1:
-        by_seed = offline if isinstance(offline, Mapping) else dict.fromkeys(models, offline)
+        by_seed = (
+            offline if isinstance(offline, Mapping) else dict.fromkeys(models, offline)
+        )
         return dict(models), dict(by_seed)
     if is_by_seed and len(values) == 1:
         # One training: its retrainings have seeds of their own.
         models = values[0]
-        offline = next(iter(offline.values())) if isinstance(offline, Mapping) else offline
+        offline = (
+            next(iter(offline.values())) if isinstance(offline, Mapping) else offline
+        )
     return dict.fromkeys(range(seeds), models), dict.fromkeys(range(seeds), offline)
 
 
 def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:
     """Return the networks of a seed by tasks learned.
 
-    Raises InputError for anything but a mapping to models, for a row outside 0 to T, for a missing
-    last row, and for two untrained networks.
+    Raises InputError for anything but a mapping to models, for a row outside 0 to T,
+    for a missing last row, and for two untrained networks.
     """
     if not isinstance(models, Mapping):
-        raise InputError(f"`models` must be a dict {{{tasks}: model}}, got {type(models).__name__}")
+        raise InputError(
+            f"`models` must be a dict {{{tasks}: model}}, got {type(models).__name__}"
+        )
     for key in models:
         if not hasattr(key, "__index__") or not 0 <= key <= tasks:
-            raise InputError(f"`models` has a row {key!r}, expected tasks learned, 0 to {tasks}")
+            raise InputError(
+                f"`models` has a row {key!r}, expected tasks learned, 0 to {tasks}"
+            )
     rows: dict[int, nn.Module] = {index(key): model for key, model in models.items()}
     if tasks not in rows:
-        raise InputError(f"`models` has no row {tasks}, the model after all tasks: add it")
+        raise InputError(
+            f"`models` has no row {tasks}, the model after all tasks: add it"
+        )
     if untrained is not None:
         if 0 in rows:
             raise InputError(
-                "got `untrained` and row 0 of `models`, which are the same: give only one"
+                "got `untrained` and row 0 of `models`, which are the same: give only "
+                "one"
             )
         rows[0] = untrained
     return dict(sorted(rows.items()))
@@ -388,4 +458,6 @@ def _with_controls(
         if 0 in networks:
             every.setdefault(Run(UNTRAINED, "", run.seed), {0: networks[0]})
     last = max(tasks_seen for networks in runs.values() for tasks_seen in networks)
-    return every | {Run(OFFLINE, "", seed): {last: network} for seed, network in offline.items()}
+    return every | {
+        Run(OFFLINE, "", seed): {last: network} for seed, network in offline.items()
+    }

@@ -10,8 +10,9 @@ from torch import Tensor
 from probe.modules import innermost
 
 Axis = Literal["first", "last"]
-"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as of linear
-layers. The dimension of the examples B may be another one, see `TensorFacts.dim`."""
+"""`first`: (B, C, positions ...), as of convolutions; `last`: (B, positions ..., C), as
+of linear layers. The dimension of the examples B may be another one, see
+`TensorFacts.dim`."""
 
 
 def unusual(tensor: Tensor) -> str:
@@ -32,11 +33,14 @@ class TensorFacts:
         stride: The strides, in elements.
         dtype: The data type.
         unusual: The reason why the value cannot be cached, empty if it may be.
-        per: The factor k of each dimension whose size is k times B, 0 if it does not depend on B.
+        per: The factor k of each dimension whose size is k times B, 0 if it does not
+            depend on B.
         axis: The axis of the channels, None if no layer determines it.
-        input_index: The index of the model's input that this tensor is, None if it is no input.
-        read: The positions of a sequence (L, C) that the network's head reads, or "last" for one
-            that differs between examples; empty if it reads all, or this is no sequence.
+        input_index: The index of the model's input that this tensor is, None if it is
+            no input.
+        read: The positions of a sequence (L, C) that the network's head reads, or
+            "last" for one that differs between examples; empty if it reads all, or this
+            is no sequence.
 
     >>> large, small = (TensorFacts.of(torch.empty(5, 2 * b, 3)) for b in (4, 2))
     >>> shape = large.compared(small, 4)  # 2 entries of dimension 1 per example
@@ -98,7 +102,8 @@ class TensorFacts:
         """Return the dimension of the channels in a single example.
 
         Args:
-            axis: The channels' axis in the whole tensor, `first` or `last`, None if it is unknown.
+            axis: The channels' axis in the whole tensor, `first` or `last`, None if it
+                is unknown.
 
         Returns:
             The dimension, None if it is unknown.
@@ -106,14 +111,15 @@ class TensorFacts:
         dim = 1 if axis == "first" else len(self.shape) - 1
         if axis is None or self.dim is None or dim == self.dim:
             return None
-        # Without the examples; but the k entries of an example in (k B, ...) come first.
+        # Without the examples; but the k entries of an example in (k B, ...) come
+        # first.
         return dim - (dim > self.dim) + (self.per[self.dim] > 1)
 
     def at(self, batch: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the shape and strides of a dense tensor for a batch of this size.
 
-        The dimensions keep their order in memory, so that channels-last stays channels-last: the
-        model's code may check this.
+        The dimensions keep their order in memory, so that channels-last stays
+        channels-last: the model's code may check this.
         """
         sizes = zip(self.per, self.shape, strict=True)
         shape = tuple(per * batch if per else size for per, size in sizes)

@@ -26,8 +26,10 @@ class Candidate:
         feature: Name of the feature, as `split` takes it.
         kind: The module's class.
         shape: The shape of one example's value, the first of its `tensors` tensors.
-        tensors: The number of tensors of its value, of a tuple those with a row for each example.
-        bytes: Bytes per example of the values to keep, in fp32, without the model's own input.
+        tensors: The number of tensors of its value, of a tuple those with a row for
+            each example.
+        bytes: Bytes per example of the values to keep, in fp32, without the model's own
+            input.
         frozen: The number of parameters (elements) that the feature depends on.
         left: The number of the other parameters (elements) that the logits depend on.
         slow: The reason why nothing can be cached there, empty if something can.
@@ -54,10 +56,10 @@ def candidates(
 ) -> list[Candidate]:
     """List every run of a module that can be a feature, in execution order.
 
-    Modules whose output does not depend on the input, or is random in eval mode, are left out. One
-    without a row for each example is listed and never suggested. The checks that `split` makes on
-    real examples are not made here: `split` may still run the whole model for a candidate, or
-    refuse it.
+    Modules whose output does not depend on the input, or is random in eval mode, are
+    left out. One without a row for each example is listed and never suggested. The
+    checks that `split` makes on real examples are not made here: `split` may still run
+    the whole model for a candidate, or refuse it.
 
     Args:
         model: The model, which is not changed.
@@ -80,8 +82,12 @@ def candidates(
     traced = trace(model, sample, ModelCall(call=call, output=output))
     plans = plan_each(_features(traced), progress)
     narrow = _narrow(plans)
-    chosen = suggested(traced, [feature for feature, _ in plans], lambda features: narrow)
-    return [_candidate(feature, plan, feature.name in chosen) for feature, plan in plans]
+    chosen = suggested(
+        traced, [feature for feature, _ in plans], lambda features: narrow
+    )
+    return [
+        _candidate(feature, plan, feature.name in chosen) for feature, plan in plans
+    ]
 
 
 def suggestions(model: nn.Module, sample: Value, call: ModelCall) -> dict[str, bool]:
@@ -97,9 +103,14 @@ def suggestions(model: nn.Module, sample: Value, call: ModelCall) -> dict[str, b
     """
     traced = trace(model, sample, call)
     features = {feature.name: feature for feature in _features(traced)}
-    names = suggested(traced, list(features.values()), lambda some: _narrow(plan_each(some)))
+    names = suggested(
+        traced, list(features.values()), lambda some: _narrow(plan_each(some))
+    )
     behind = traced.behind_logits
-    return {name: bool(_parameters(traced, behind - features[name].frozen)) for name in names}
+    return {
+        name: bool(_parameters(traced, behind - features[name].frozen))
+        for name in names
+    }
 
 
 def _narrow(plans: Plans) -> set[str]:
@@ -109,7 +120,10 @@ def _narrow(plans: Plans) -> set[str]:
         values = plan.kept if isinstance(plan, CutPlan) else ()
         trace = feature.trace
         # Values that were computed with weights; masks do not count.
-        if sum(bool(trace.large.upstream([n]) & trace.state.keys()) for n in values) == 1:
+        if (
+            sum(bool(trace.large.upstream([n]) & trace.state.keys()) for n in values)
+            == 1
+        ):
             narrow.add(feature.name)
     return narrow
 
@@ -131,7 +145,11 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
     traced = feature.trace
     visit = feature.visit
     names = feature.readable or visit.names
-    stored = [] if isinstance(plan, str) else [name for name in plan.kept if not of_input(name)]
+    stored = (
+        []
+        if isinstance(plan, str)
+        else [name for name in plan.kept if not of_input(name)]
+    )
     return Candidate(
         feature=feature.name,
         kind=type(traced.model.get_submodule(feature.module)).__name__,
@@ -149,7 +167,9 @@ def _parameters(traced: Trace, names: frozenset[str]) -> int:
     """Count the elements of the parameters among the names, shared ones once."""
     parameters = dict(traced.model.named_parameters(remove_duplicate=False))
     groups = [group for group in traced.state.values() if names.intersection(group)]
-    return sum(parameters[group[0]].numel() for group in groups if group[0] in parameters)
+    return sum(
+        parameters[group[0]].numel() for group in groups if group[0] in parameters
+    )
 
 
 def suggested(
@@ -159,18 +179,18 @@ def suggested(
 ) -> list[str]:
     """Suggest the features to study first, in execution order.
 
-    The model is opened into the modules that it runs. While that gives fewer than four features,
-    the module that holds at least half of all weights (arrays of two or more dimensions) is opened
-    too, if there are more features inside. A feature must add a weight, and the rest of the model
-    must need no other value: so a block is cut at its end, and a bare layer after the norm,
-    activation and pooling that follow it. If there are more than 20 features, only every n-th is
-    kept, counted from the output.
+    The model is opened into the modules that it runs. While that gives fewer than four
+    features, the module that holds at least half of all weights (arrays of two or more
+    dimensions) is opened too, if there are more features inside. A feature must add a
+    weight, and the rest of the model must need no other value: so a block is cut at its
+    end, and a bare layer after the norm, activation and pooling that follow it. If
+    there are more than 20 features, only every n-th is kept, counted from the output.
 
     Args:
         trace: The traced model.
         features: Features of the model in execution order.
-        narrow: Function that returns the names of those, among some features, that are the only
-            value the rest of the model needs.
+        narrow: Function that returns the names of those, among some features, that are
+            the only value the rest of the model needs.
 
     Returns:
         The names; the last is the model's logits, if a module returns them.
@@ -180,7 +200,11 @@ def suggested(
     parameters = trace.model.named_parameters(remove_duplicate=False)
     weights = {name for name, parameter in parameters if parameter.dim() > 1}
     # In a fixed order: of two modules with as many weights it is always the same.
-    around = [module for name in sorted(weights & trace.behind_logits) for module in _around(name)]
+    around = [
+        module
+        for name in sorted(weights & trace.behind_logits)
+        for module in _around(name)
+    ]
     half = len(weights & trace.behind_logits) / 2
     # Modules that compute something; dropout in eval mode and reshapes do not.
     owners = {s.owner for s in trace.large.steps.values() if {*s.names} - {*s.views}}
@@ -202,9 +226,13 @@ def suggested(
             end = feature.name in ends or _gives_logits(feature)
             if end and parent[feature.module] in opened:
                 distinct.setdefault(feature.visit.names, feature)
-        blocks = groupby(distinct.values(), key=lambda feature: feature.frozen & weights)
+        blocks = groupby(
+            distinct.values(), key=lambda feature: feature.frozen & weights
+        )
         levels.append([list(block) for _, block in blocks])
-        closed = {name for name in {*parent.values()} - opened if parent[name] in opened}
+        closed = {
+            name for name in {*parent.values()} - opened if parent[name] in opened
+        }
         within = Counter(module for module in around if module in closed)
         largest = next((name for name, n in within.most_common(1) if n >= half), "")
     # A level deeper may have fewer: a block that a skip crosses offers nothing inside.
@@ -217,7 +245,11 @@ def _end(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:
     """Return the last feature after a block that adds no further weights."""
     last = [feature for feature in block if _gives_logits(feature)]
     blocks = [feature for feature in block if feature.module in parent.values()]
-    siblings = [feature for feature in block if parent[feature.module] == parent[block[0].module]]
+    siblings = [
+        feature
+        for feature in block
+        if parent[feature.module] == parent[block[0].module]
+    ]
     return (last or blocks or siblings[-1:])[0]
 
 

@@ -1,6 +1,7 @@
 """The axis of a value's channels, derived from the calls that made the value.
 
-It is never guessed from a shape: (B, 40, 100) may be 40 channels at 100 times or the reverse.
+It is never guessed from a shape: (B, 40, 100) may be 40 channels at 100 times or the
+reverse.
 """
 
 import re
@@ -11,10 +12,11 @@ from probe.cut.batch_dimension import Axis
 from probe.cut.names import Name, words
 from probe.cut.trace import Step, Trace
 
-# Functions, without the underscores around them and the number of dimensions: conv for conv2d.
+# Functions, without the underscores around them and the number of dimensions: conv for
+# conv2d.
 _FIRST = words(
-    "conv conv_transpose batch_norm instance_norm group_norm local_response_norm pixel_shuffle"
-    " pixel_unshuffle"
+    "conv conv_transpose batch_norm instance_norm group_norm local_response_norm "
+    "pixel_shuffle pixel_unshuffle"
 )
 _LAST = words(
     "linear bilinear embedding lstm gru rnn_tanh rnn_relu multi_head_attention_forward"
@@ -22,26 +24,27 @@ _LAST = words(
 )
 # These take channels first, but what made their input tells better.
 _POOLS = words(
-    "interpolate boolean_dispatch max_pool avg_pool adaptive_max_pool adaptive_avg_pool lp_pool"
-    " max_unpool fractional_max_pool"
+    "interpolate boolean_dispatch max_pool avg_pool adaptive_max_pool "
+    "adaptive_avg_pool lp_pool max_unpool fractional_max_pool"
 )
 _NORMS = words("layer_norm rms_norm")
 # These leave each dimension where it is.
 _KEEPING = words(
-    "relu relu6 leaky_relu rrelu prelu elu selu celu gelu silu mish glu hardtanh hardswish"
-    " hardsigmoid hardshrink softshrink tanhshrink threshold softplus softsign logsigmoid sigmoid"
-    " tanh softmax log_softmax softmin normalize dropout alpha_dropout feature_alpha_dropout pad"
-    " cat concat add iadd radd sub isub rsub mul imul rmul div idiv truediv rtruediv itruediv pow"
-    " ipow rpow neg abs exp log sqrt rsqrt square erf sin cos clamp where masked_fill lerp"
-    " contiguous clone detach to type type_as float double half bfloat16"
+    "relu relu6 leaky_relu rrelu prelu elu selu celu gelu silu mish glu hardtanh "
+    "hardswish hardsigmoid hardshrink softshrink tanhshrink threshold softplus "
+    "softsign logsigmoid sigmoid tanh softmax log_softmax softmin normalize dropout "
+    "alpha_dropout feature_alpha_dropout pad cat concat add iadd radd sub isub rsub "
+    "mul imul rmul div idiv truediv rtruediv itruediv pow ipow rpow neg abs exp log "
+    "sqrt rsqrt square erf sin cos clamp where masked_fill lerp contiguous clone "
+    "detach to type type_as float double half bfloat16"
 ) | {"seen through a view", *_NORMS, *_POOLS}
 
 
 def channels_of(trace: Trace, name: Name) -> Axis | None:
     """Find the axis of a value's channels.
 
-    The layer that made the value determines it, also through calls that keep each dimension in
-    place, such as activations and sums.
+    The layer that made the value determines it, also through calls that keep each
+    dimension in place, such as activations and sums.
 
     Args:
         trace: The traced model.
@@ -81,5 +84,7 @@ def _axis_after(trace: Trace, step: Step, function: str) -> Axis | None:
     attention = isinstance(trace.model.get_submodule(step.owner), nn.MultiheadAttention)
     # Of a norm over several dimensions, (C, H, W) among them, the weights say nothing.
     names = [trace.state[call][0] for call, _ in step.parents if call in trace.state]
-    over_last = function in _NORMS and any(trace.model.get_parameter(n).dim() == 1 for n in names)
+    over_last = function in _NORMS and any(
+        trace.model.get_parameter(n).dim() == 1 for n in names
+    )
     return "last" if function in _LAST or attention or over_last else None

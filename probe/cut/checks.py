@@ -1,17 +1,19 @@
 """Checks of a cut on real examples, before it is used.
 
-The plan of a cut follows from the torch functions that the model calls. These checks catch effects
-that the functions do not show: numpy, numbers taken out of tensors, state outside of modules. Each
-check rules out one error:
+The plan of a cut follows from the torch functions that the model calls. These checks
+catch effects that the functions do not show: numpy, numbers taken out of tensors, state
+outside of modules. Each check rules out one error:
 
 - `plan`: a cached row depends on the other examples of its batch;
 - `ReferenceValues.stays`: training changes the feature or a cached value;
-- `ReferenceValues.is_same`: prefix and tail compute something else than the model's output;
+- `ReferenceValues.is_same`: prefix and tail compute something else than the model's
+  output;
 - `ReferenceValues.same_training`: the tail gets other gradients, or cannot be trained;
-- `stays_fixed`: the feature changes although the whole model is run, with nothing cached.
+- `stays_fixed`: the feature changes although the whole model is run, with nothing
+  cached.
 
-A model that fails `stays_fixed` is refused; one that fails another check is run in full. The
-features share their forward passes.
+A model that fails `stays_fixed` is refused; one that fails another check is run in
+full. The features share their forward passes.
 """
 
 from collections.abc import Callable
@@ -31,7 +33,16 @@ from probe.cut.plan import CutPlan, Plans
 from probe.cut.replay import Prefix
 from probe.cut.trace import Trace, collect
 from probe.errors import Failed, InputError, described
-from probe.modules import copied, forget, innermost, kept_buffers, mode, named_state, reals_in, tap
+from probe.modules import (
+    copied,
+    forget,
+    innermost,
+    kept_buffers,
+    mode,
+    named_state,
+    reals_in,
+    tap,
+)
 from probe.seeding import global_stream, stream
 
 _SOME, _FEW = 8, 4  # examples, and
@@ -46,13 +57,16 @@ class ReferenceValues:
 
     Args:
         trace: The traced model.
-        plans: The features of the cuts, each with its plan or the reason why it has none.
+        plans: The features of the cuts, each with its plan or the reason why it has
+            none.
     """
 
     def __init__(self, trace: Trace, plans: Plans) -> None:
         self._trace = trace
         names = (plan.kept for _, plan in plans if isinstance(plan, CutPlan))
-        self._names = set[Name]().union(*names, *(feature.visit.names for feature, _ in plans))
+        self._names = set[Name]().union(
+            *names, *(feature.visit.names for feature, _ in plans)
+        )
         sample = first(trace.sample, _SOME)
         self._rows = sample, first(sample, len(tensors(sample)[0]) // 2)
 
@@ -91,11 +105,14 @@ class ReferenceValues:
         Returns:
             Whether they are equal.
         """
-        # Other examples in between: the tail may not read what is left behind elsewhere.
+        # Other examples in between: the tail may not read what is left behind
+        # elsewhere.
         Prefix(self._trace, plan)(flipped(self._rows[1]))
         with mode(tail, training=False):
             for values, expected in zip(self._values, self._logits, strict=True):
-                value = mapped(plan.rows(values), torch.clone)  # the tail may write into it
+                value = mapped(
+                    plan.rows(values), torch.clone
+                )  # the tail may write into it
                 with _chance():
                     if not identical(tail(value), expected):
                         return False
@@ -104,8 +121,8 @@ class ReferenceValues:
     def same_training(self, feature: Feature, plan: CutPlan, tail: PartlyEval) -> None:
         """Check that the tail can be trained, with the gradients of the whole model.
 
-        Gradients are compared in eval mode, up to rounding; in training mode, a forward and a
-        backward pass must succeed.
+        Gradients are compared in eval mode, up to rounding; in training mode, a forward
+        and a backward pass must succeed.
 
         Args:
             feature: The feature.
@@ -122,8 +139,12 @@ class ReferenceValues:
             gradients = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
         pairs = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
         trained = [(a, b) for parameter, a, b in pairs if parameter.requires_grad]
-        if not all(a is b if a is None or b is None else close(a, b) for a, b in trained):
-            raise Failed("the gradients of its second part differ from those of the whole model")
+        if not all(
+            a is b if a is None or b is None else close(a, b) for a, b in trained
+        ):
+            raise Failed(
+                "the gradients of its second part differ from those of the whole model"
+            )
         if len(tensors(value)[0]) > 1:  # batch norm cannot be trained on one example
             with kept_buffers(tail), _chance():
                 _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
@@ -132,7 +153,8 @@ class ReferenceValues:
     def stays(self, feature: Feature, plan: CutPlan) -> bool:
         """Return whether the feature and all cached values stay the same while the rest changes.
 
-        Everything that is not frozen is changed twice; the values must stay the same bit for bit.
+        Everything that is not frozen is changed twice; the values must stay the same
+        bit for bit.
 
         Args:
             feature: The feature.
@@ -147,14 +169,17 @@ class ReferenceValues:
         names, before = {*plan.kept, *feature.visit.names}, self._values[1]
 
         def same(trial: nn.Module, far: float) -> bool:
-            # A weight that is read by way of numpy or of a Python number is no part of a value's
-            # name. All ask for gradients, as in the traced model: torch picks kernels by that.
+            # A weight that is read by way of numpy or of a Python number is no part of
+            # a value's name. All ask for gradients, as in the traced model: torch picks
+            # kernels by that.
             trace = replace(self._trace, model=trial)
             for draw in range(_DRAWS):
                 _perturb(trial, feature.frozen, draw, far)
                 after = collect(trace, names, self._rows[1])
                 met = before.keys() & after.keys()
-                if not names <= met or not all(identical(before[n], after[n]) for n in names):
+                if not names <= met or not all(
+                    identical(before[n], after[n]) for n in names
+                ):
                     return False
             return True
 
@@ -169,7 +194,9 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
             # A plain sum may hide a difference.
             weights = torch.linspace(-1, 1, output.numel(), device="cpu").to(output)
             (output * weights.view_as(output)).sum().backward()
-    gradients = [None if p.grad is None else p.grad.to_dense() for p in model.parameters()]
+    gradients = [
+        None if p.grad is None else p.grad.to_dense() for p in model.parameters()
+    ]
     model.zero_grad()
     return gradients
 
@@ -177,8 +204,8 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
 def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
     """Check that the feature has the same value every time, whatever is trained.
 
-    It must not change with parameters that are not frozen, in training mode, or with buffers that
-    forward passes in training mode update. A copy of the model is used.
+    It must not change with parameters that are not frozen, in training mode, or with
+    buffers that forward passes in training mode update. A copy of the model is used.
 
     Args:
         feature: The feature.
@@ -188,17 +215,23 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
     Raises:
         InputError: The feature changes.
     """
-    sample, refusal = first(feature.trace.sample, _FEW), f"cannot cut at {feature.name!r}: {slow}"
+    sample, refusal = (
+        first(feature.trace.sample, _FEW),
+        f"cannot cut at {feature.name!r}: {slow}",
+    )
     values = []
     for rows in (sample, flipped(sample), sample):
         with _chance():
             values.append(_value(feature, model, rows, training=False))
     model.train()
     if not _same(values[0], before := values[2]):
-        raise InputError(f"{refusal}; and its value differs for the same input: choose another")
+        raise InputError(
+            f"{refusal}; and its value differs for the same input: choose another"
+        )
 
     def stays(trial: PartlyEval, far: float) -> bool:
-        # What the first passes do to the copy may show in the next: so one copy for all of them.
+        # What the first passes do to the copy may show in the next: so one copy for all
+        # of them.
         with _chance():
             after = []
             for draw in range(_DRAWS):
@@ -214,9 +247,10 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
         raise InputError(f"{refusal}; and {failure}") from failure
     if not fixed:
         raise InputError(
-            f"{refusal}; and in the whole model its value does not stay fixed (it changes in "
-            f"training mode, or through code outside torch's functions): move the dropout, batch "
-            f"norm or branch that changes it into a module of its own"
+            f"{refusal}; and in the whole model its value does not stay fixed (it "
+            "changes in training mode, or through code outside torch's functions): "
+            "move the dropout, batch norm or branch that changes it into a module of "
+            "its own"
         )
 
 
@@ -227,7 +261,8 @@ def _same(values: list[Tensor], others: list[Tensor]) -> bool:
 def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -> bool:
     """Return what `holds` says of a copy of the model and a distance to move its weights by.
 
-    Raises Failed if `holds` raises both for weights moved far and for weights hardly moved.
+    Raises Failed if `holds` raises both for weights moved far and for weights hardly
+    moved.
     """
     raised = ""
     for far in (1.0, 0.01):
@@ -249,7 +284,10 @@ def _perturb(model: nn.Module, held: frozenset[str], draw: int, far: float) -> N
         if (moved := reals_in(tensor)).is_floating_point():
             # By columns: other numbers for each element would take most of the time.
             noise = torch.randn(
-                2, *moved.shape[-1:], generator=stream(draw, "perturb", name), device="cpu"
+                2,
+                *moved.shape[-1:],
+                generator=stream(draw, "perturb", name),
+                device="cpu",
             )
             factor = 1 + far * (0.5 + noise[0])
             shift = far * (0.5 + noise[1]).abs()
@@ -259,7 +297,9 @@ def _perturb(model: nn.Module, held: frozenset[str], draw: int, far: float) -> N
 
 
 @torch.no_grad()
-def _value(feature: Feature, model: PartlyEval, sample: Value, training: bool) -> list[Tensor]:
+def _value(
+    feature: Feature, model: PartlyEval, sample: Value, training: bool
+) -> list[Tensor]:
     """Return the feature's value in the whole model, in eval or training mode of the tail."""
     visits: list[list[Tensor]] = []
 

@@ -12,11 +12,24 @@ from probe.batch import Value, first
 from probe.cut.checks import ReferenceValues
 from probe.cut.feature import find
 from probe.cut.interface import Cut, Split, Trainable, check_trainable
-from probe.cut.model_call import Call, ModelCall, Output, comparing, explained, undisturbed
+from probe.cut.model_call import (
+    Call,
+    ModelCall,
+    Output,
+    comparing,
+    explained,
+    undisturbed,
+)
 from probe.cut.planned_cut import PlannedCut, links_of, planned
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
-from probe.modules import architecture, architecture_difference, copied, frozen_in, unwrapped
+from probe.modules import (
+    architecture,
+    architecture_difference,
+    copied,
+    frozen_in,
+    unwrapped,
+)
 from probe.training.memory_format import channels_last
 
 _FEW = 2  # examples that show whether a model computes its features as another does
@@ -30,7 +43,9 @@ class Cuts:
     """
 
     each: tuple[Cut, ...]
-    current: bool = False  # whether the model is as it was copied: `of` has nothing to do then
+    current: bool = (
+        False  # whether the model is as it was copied: `of` has nothing to do then
+    )
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -49,13 +64,13 @@ class Cuts:
     def of(self, model: nn.Module, tails: bool = True) -> "Cuts":
         """Return the same cuts of another model of this architecture: other weights, same code.
 
-        The only check is that the parts give the new model's output bit for bit on a few examples;
-        if they do not, the model is cut anew.
+        The only check is that the parts give the new model's output bit for bit on a
+        few examples; if they do not, the model is cut anew.
 
         Args:
             model: The other model.
-            tails: Whether tails are used. If only features are read, it is enough that the model
-                computes them.
+            tails: Whether tails are used. If only features are read, it is enough that
+                the model computes them.
 
         Raises:
             InputError: The model has a different architecture.
@@ -65,21 +80,37 @@ class Cuts:
         traced = self._planned[0].feature.trace
         model = unwrapped(model)
         if where := architecture_difference(traced.architecture, architecture(model)):
-            raise InputError(f"the cuts fit a different architecture (see {where!r}): cut anew")
+            raise InputError(
+                f"the cuts fit a different architecture (see {where!r}): cut anew"
+            )
         with comparing(traced.sample):
             copy = copied(model).requires_grad_(True).eval()
-            traced = replace(traced, model=copy, given_frozen=frozenset(frozen_in(model)))
-            cuts = [replace(c, feature=replace(c.feature, trace=traced)) for c in self._planned]
+            traced = replace(
+                traced, model=copy, given_frozen=frozenset(frozen_in(model))
+            )
+            cuts = [
+                replace(c, feature=replace(c.feature, trace=traced))
+                for c in self._planned
+            ]
             names = {name for cut in cuts for name in cut.feature.readable}
-            if not tails and names <= collect(traced, names, first(traced.sample, _FEW)).keys():
+            if (
+                not tails
+                and names <= collect(traced, names, first(traced.sample, _FEW)).keys()
+            ):
                 return Cuts(tuple(cuts))
-            reference = ReferenceValues(traced, [(c.feature, c.plan or c.slow) for c in cuts])
+            reference = ReferenceValues(
+                traced, [(c.feature, c.plan or c.slow) for c in cuts]
+            )
             # The full checks explain what the user's code raises here.
             with suppress(Exception):
-                if all(reference.is_same(c.plan, c.split().tail) for c in cuts if c.plan):
+                if all(
+                    reference.is_same(c.plan, c.split().tail) for c in cuts if c.plan
+                ):
                     return Cuts(tuple(cuts))
         trainable = self._planned[0].trainable
-        return cut_found(find_each(model, self.features, traced.sample, traced.call, trainable))
+        return cut_found(
+            find_each(model, self.features, traced.sample, traced.call, trainable)
+        )
 
     def logits(self, x: Value) -> Tensor:
         """Return the model's logits (B, K) for a batch x (B, ...), in eval mode."""
@@ -102,8 +133,8 @@ class Cuts:
             batches: Inputs, each one or more tensors (B, ...).
 
         Yields:
-            The batch's number, the feature, and its value, one tensor (B, ...) or several. The next
-            step may overwrite it.
+            The batch's number, the feature, and its value, one tensor (B, ...) or
+            several. The next step may overwrite it.
 
         Raises:
             NotKept: A batch takes another path through the model.
@@ -112,7 +143,11 @@ class Cuts:
             return
         if any(cut.plan for cut in self._planned) and self._trace.is_faster_pixelwise:
             batches = map(channels_last, batches)
-        ends = {cut.feature.name: cut.chain for cut in self._planned if cut.chain is not None}
+        ends = {
+            cut.feature.name: cut.chain
+            for cut in self._planned
+            if cut.chain is not None
+        }
         if len(ends) == len(self.each):
             links = links_of(self._trace.model)
             for number, batch in enumerate(batches):
@@ -123,7 +158,11 @@ class Cuts:
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
             for cut in self._planned:
-                yield number, cut.feature.name, cut.plan.rows(tensor_of_name) if cut.plan else batch
+                yield (
+                    number,
+                    cut.feature.name,
+                    cut.plan.rows(tensor_of_name) if cut.plan else batch,
+                )
 
     @torch.no_grad()
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
@@ -135,8 +174,8 @@ class Cuts:
             batches: Inputs, each one or more tensors (B, ...).
 
         Yields:
-            The batch's number, the feature, and its tensors (B, ...). The next step may overwrite
-            them.
+            The batch's number, the feature, and its tensors (B, ...). The next step may
+            overwrite them.
 
         Raises:
             InputError: A batch takes another path through the model.
@@ -147,26 +186,38 @@ class Cuts:
             for feature in (cut.feature for cut in self._planned):
                 if not tensor_of_name.keys() >= {*feature.readable}:
                     raise InputError(
-                        f"the model takes another path to {feature.name!r} in some batches: "
-                        "read out another feature, or only retrain"
+                        f"the model takes another path to {feature.name!r} in some "
+                        "batches: read out another feature, or only retrain"
                     )
                 shapes = feature.trace.shapes
-                rows = (shapes[name].to_rows(tensor_of_name[name]) for name in feature.readable)
+                rows = (
+                    shapes[name].to_rows(tensor_of_name[name])
+                    for name in feature.readable
+                )
                 yield number, feature.name, tuple(rows)
 
     def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:
         """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""
         for _, feature, value in self.feature([x]):
-            yield from ((f"{feature!r} [{k}]", tensor.clone()) for k, tensor in enumerate(value))
+            yield from (
+                (f"{feature!r} [{k}]", tensor.clone()) for k, tensor in enumerate(value)
+            )
 
     @property
     def _trace(self) -> Trace:
-        # A cut that was made again on more examples has values of other names, and keeps none.
-        return next((cut for cut in self._planned if cut.plan), self._planned[0]).feature.trace
+        # A cut that was made again on more examples has values of other names, and
+        # keeps none.
+        return next(
+            (cut for cut in self._planned if cut.plan), self._planned[0]
+        ).feature.trace
 
 
 def split(
-    model: nn.Module, feature: str, sample: Value, output: Output = None, call: Call | None = None
+    model: nn.Module,
+    feature: str,
+    sample: Value,
+    output: Output = None,
+    call: Call | None = None,
 ) -> Split:
     """Cut a copy of `model` at the layer `feature` so that tail(prefix(x)) equals model(x).
 
@@ -175,15 +226,16 @@ def split(
     >>> cut.frozen, cut.cached
     (('0.bias', '0.weight'), True)
 
-    `frozen` is W_F of Murata 2020 (section 2): the parameters, and here also the buffers, that the
-    feature's value depends on, whatever the order of the layers. If a check fails, the model is
-    run whole with the frozen parameters held fixed, which is slower but correct.
+    `frozen` is W_F of Murata 2020 (section 2): the parameters, and here also the
+    buffers, that the feature's value depends on, whatever the order of the layers. If a
+    check fails, the model is run whole with the frozen parameters held fixed, which is
+    slower but correct.
 
     Args:
         model: The model, which is not changed.
         feature: Dotted module name; `name#2` for the second time that the module runs.
-        sample: Real inputs, one or more tensors (B, ...), B from 3. The cut is checked on them bit
-            for bit.
+        sample: Real inputs, one or more tensors (B, ...), B from 3. The cut is checked
+            on them bit for bit.
         output: Key or index of the logits, if the model returns more than the logits.
         call: Function that calls the model on a batch, see `ModelCall`.
 
@@ -191,8 +243,8 @@ def split(
         The prefix and the tail.
 
     Raises:
-        InputError: The feature does not exist, does not run, or does not stay fixed while the tail
-            trains.
+        InputError: The feature does not exist, does not run, or does not stay fixed
+            while the tail trains.
     """
     return cut_each(model, [feature], sample, output, call).each[0].split()
 
@@ -221,23 +273,31 @@ def cut_each(
         sample: Real inputs, one or more tensors (B, ...), B from 3.
         output: Key or index of the logits, if the model returns more than the logits.
         call: Function that calls the model on a batch, see `ModelCall`.
-        trainable: The parameters to train downstream of each feature, see `probe.Model`.
-        tails: Whether to plan and check prefixes and tails, which reading features does not need.
+        trainable: The parameters to train downstream of each feature, see
+            `probe.Model`.
+        tails: Whether to plan and check prefixes and tails, which reading features does
+            not need.
 
     Returns:
         The cuts, in the order of the features.
 
     Raises:
-        InputError: A feature does not exist, does not run, or does not stay fixed while its tail
-            trains.
+        InputError: A feature does not exist, does not run, or does not stay fixed while
+            its tail trains.
     """
     check_trainable(trainable)
     call_of_model = ModelCall(call=call, output=output)
-    return cut_found(find_each(model, features, sample, call_of_model, trainable), tails)
+    return cut_found(
+        find_each(model, features, sample, call_of_model, trainable), tails
+    )
 
 
 def find_each(
-    model: nn.Module, features: Sequence[str], sample: Value, call: ModelCall, trainable: Trainable
+    model: nn.Module,
+    features: Sequence[str],
+    sample: Value,
+    call: ModelCall,
+    trainable: Trainable,
 ) -> list[Cut]:
     """Find features in a copy of `model` with two forward passes on a few examples.
 
@@ -246,25 +306,35 @@ def find_each(
         features: Names of layers; see `split`.
         sample: Real inputs, one or more tensors (B, ...), B from 3.
         call: The call that gives the model's logits.
-        trainable: The parameters to train downstream of each feature, see `probe.Model`.
+        trainable: The parameters to train downstream of each feature, see
+            `probe.Model`.
 
     Returns:
-        Cuts whose facts are known but which are not planned yet; `cut_found` plans them.
+        Cuts whose facts are known but which are not planned yet; `cut_found` plans
+        them.
 
     Raises:
         InputError: The model cannot be followed, or a feature is unknown.
     """
     if isinstance(features, str) or not isinstance(features, Iterable):
-        raise InputError(f"features must be a list of names of layers, got {features!r:.60}")
+        raise InputError(
+            f"features must be a list of names of layers, got {features!r:.60}"
+        )
     features = list(features)
     if not features:
         raise InputError("no features to cut at: name at least one layer")
-    if strange := [type(name).__name__ for name in features if not isinstance(name, str)]:
-        raise InputError(f"features must be names of layers, got {strange[0]} among them")
+    if strange := [
+        type(name).__name__ for name in features if not isinstance(name, str)
+    ]:
+        raise InputError(
+            f"features must be names of layers, got {strange[0]} among them"
+        )
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {features}: name each once")
     traced = trace(model, sample, call)
-    return [PlannedCut(feature=find(traced, name), trainable=trainable) for name in features]
+    return [
+        PlannedCut(feature=find(traced, name), trainable=trainable) for name in features
+    ]
 
 
 def cut_found(cuts_found: Sequence[Cut], tails: bool = True) -> Cuts:
@@ -275,13 +345,13 @@ def cut_found(cuts_found: Sequence[Cut], tails: bool = True) -> Cuts:
         tails: Whether to do so; else features can be read, and nothing retrained.
 
     Raises:
-        InputError: A feature is random, or does not stay fixed while the rest is trained.
+        InputError: A feature is random, or does not stay fixed while the rest is
+            trained.
     """
     cuts = cast(Sequence[PlannedCut], cuts_found)
     if names := [cut.feature.name for cut in cuts if cut.feature.random]:
         raise InputError(
-            f"cannot cut at {names[0]!r}: "
-            "its value is drawn at random in eval mode too, or another thread draws meanwhile: "
-            "choose another layer, or wait"
+            f"cannot cut at {names[0]!r}: its value is drawn at random in eval mode "
+            "too, or another thread draws meanwhile: choose another layer, or wait"
         )
     return Cuts(planned(cuts) if tails else tuple(cuts))

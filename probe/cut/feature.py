@@ -24,8 +24,8 @@ class Feature:
         trace: The traced model.
         position: The visit's position among all visits, from 0.
         call: The visit's number among the visits of this module, from 0.
-        around: The reason why the code of the modules around it stays in eval mode too, empty if it
-            does not.
+        around: The reason why the code of the modules around it stays in eval mode too,
+            empty if it does not.
     """
 
     name: str
@@ -58,8 +58,9 @@ class Feature:
     def readable(self) -> tuple[Name, ...]:
         """The names of the value's tensors of real numbers that have a row for each example.
 
-        Whole numbers, such as positions or ids, are no values that a layer computes.
-        An LSTM of packed sequences has h and c: its outputs are sorted by the batch's lengths.
+        Whole numbers, such as positions or ids, are no values that a layer computes. An
+        LSTM of packed sequences has h and c: its outputs are sorted by the batch's
+        lengths.
         """
         trace = self.trace
         visit = self.visit
@@ -73,43 +74,54 @@ class Feature:
     def eval_calls(self) -> Mapping[str, Sequence[bool]]:
         """Whether each call of a module in a forward pass is in eval mode, by its dotted name.
 
-        Calls that end before the feature and serve nothing else are in eval mode. If a layer has
-        state and any of its calls serves the feature, all of its calls are in eval mode, so that
-        its statistics stay.
+        Calls that end before the feature and serve nothing else are in eval mode. If a
+        layer has state and any of its calls serves the feature, all of its calls are in
+        eval mode, so that its statistics stay.
         """
         visits = self.trace.large.visits
         steps = self.trace.large.steps
         serving = self.upstream | {INPUT[0]}
         enough = any if self.around else all
-        # The modules whose own code, not that of their children, computes for the feature.
-        workers = {step.owner for number, step in steps.items() if number in self.upstream}
+        # The modules whose own code, not that of their children, computes for the
+        # feature.
+        workers = {
+            step.owner for number, step in steps.items() if number in self.upstream
+        }
         calls: dict[str, list[bool]] = {}
         for position, visit in enumerate(visits):
             module = self.trace.model.get_submodule(visit.module)
             works = visit.module in workers and not list(module.children())
-            # A batch norm on both sides of the cut has one set of statistics, which must stay.
+            # A batch norm on both sides of the cut has one set of statistics, which
+            # must stay.
             keeps = works and bool(module.state_dict(keep_vars=True))
-            # What has served nothing but the feature is never run again when the tail is trained.
-            feeds = bool(visit.names) and enough(name[0] in serving for name in visit.names)
+            # What has served nothing but the feature is never run again when the tail
+            # is trained.
+            feeds = bool(visit.names) and enough(
+                name[0] in serving for name in visit.names
+            )
             early = position <= self.position and feeds
             outer = not visit.module or self.module.startswith(f"{visit.module}.")
             off = keeps or early or (outer and bool(self.around))
             calls.setdefault(visit.module, []).append(off)
         if not self.around:
-            calls.pop("", None)  # the model itself is over only when nothing is left to train
+            calls.pop(
+                "", None
+            )  # the model itself is over only when nothing is left to train
         return {name: off for name, off in calls.items() if any(off)}
 
     @cached_property
     def eval_buffers(self) -> frozenset[str]:
         """Names of all buffers of the modules that are always in eval mode, including unread ones.
 
-        Batch norm's count of batches is such an unread buffer: no value depends on it, and yet
-        training must not change it.
+        Batch norm's count of batches is such an unread buffer: no value depends on it,
+        and yet training must not change it.
         """
         return frozenset(
             f"{name}.{buffer}"
             for name, off in self.eval_calls.items()
-            for buffer, _ in self.trace.model.get_submodule(name).named_buffers(recurse=False)
+            for buffer, _ in self.trace.model.get_submodule(name).named_buffers(
+                recurse=False
+            )
             if all(off)
         )
 
@@ -131,18 +143,24 @@ def find(trace: Trace, name: str) -> Feature:
         The feature.
 
     Raises:
-        InputError: The module does not exist, does not run, returns no tensor, or runs more than
-            once and the name has no number.
+        InputError: The module does not exist, does not run, returns no tensor, or runs
+            more than once and the name has no number.
     """
     modules = dict(trace.model.named_modules(remove_duplicate=False))
     dotted, _, number = (name, "", "") if name in modules else name.partition("#")
     module = layer(trace.model, dotted)
     # A module with two names is visited under its first.
-    first_name = next(name for name, other in trace.model.named_modules() if other is module)
-    positions = [i for i, visit in enumerate(trace.large.visits) if visit.module == first_name]
+    first_name = next(
+        name for name, other in trace.model.named_modules() if other is module
+    )
+    positions = [
+        i for i, visit in enumerate(trace.large.visits) if visit.module == first_name
+    ]
     calls = [str(call + 1) for call in range(len(positions))]
     if not calls:
-        raise InputError(f"feature {name!r} does not run in the forward pass: choose another one")
+        raise InputError(
+            f"feature {name!r} does not run in the forward pass: choose another one"
+        )
     if not number and len(calls) > 1:
         raise InputError(
             f"feature {dotted!r} runs {len(calls)} times: choose one of "
@@ -160,8 +178,8 @@ def find(trace: Trace, name: str) -> Feature:
 class PartlyEval(nn.Module):
     """The whole model, with a part of it in eval mode at all times.
 
-    `requires_grad_(False)` keeps parameters from being trained, but it neither stops a batch norm's
-    statistics from moving nor turns off dropout: only eval mode does.
+    `requires_grad_(False)` keeps parameters from being trained, but it neither stops a
+    batch norm's statistics from moving nor turns off dropout: only eval mode does.
 
     >>> import torch
     >>> from probe.cut.model_call import ModelCall
@@ -178,12 +196,16 @@ class PartlyEval(nn.Module):
         self.model = model
         self.ask = feature.trace.call
         calls = feature.eval_calls
-        self._off = [model.get_submodule(name) for name, off in calls.items() if all(off)]
+        self._off = [
+            model.get_submodule(name) for name, off in calls.items() if all(off)
+        ]
         self._calls = Counter[str]()  # of each module in this forward pass
         for name, off in calls.items():
             if not all(off):
                 switch = partial(self._switch, name, off)
-                model.get_submodule(name).register_forward_pre_hook(switch, prepend=True)
+                model.get_submodule(name).register_forward_pre_hook(
+                    switch, prepend=True
+                )
                 model.register_forward_pre_hook(self._restart, prepend=True)
 
     def train(self, mode: bool = True) -> Self:
@@ -201,7 +223,9 @@ class PartlyEval(nn.Module):
     def _restart(self, model: nn.Module, inputs: object) -> None:
         self._calls.clear()
 
-    def _switch(self, name: str, off: Sequence[bool], module: nn.Module, inputs: object) -> None:
+    def _switch(
+        self, name: str, off: Sequence[bool], module: nn.Module, inputs: object
+    ) -> None:
         """Set a module's mode before each of its calls.
 
         Calls beyond those seen when the model was traced use the model's mode.

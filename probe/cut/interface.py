@@ -1,7 +1,8 @@
 """The interface of a cut: everything that the rest of the package uses.
 
-A `Cut` has facts and two parts, and can be made again for other data. `probe.cut.cuts` makes all
-cuts of one network, `Cuts`, which compute their values and features in one pass.
+A `Cut` has facts and two parts, and can be made again for other data. `probe.cut.cuts`
+makes all cuts of one network, `Cuts`, which compute their values and features in one
+pass.
 """
 
 from collections.abc import Mapping
@@ -33,19 +34,22 @@ class Split:
 
     Attributes:
         feature: Name of the feature.
-        prefix: The module that maps inputs x (B, ...) to the tail's input, one tensor (B, ...) or
-            several; always in eval mode and without gradients.
-        tail: The module that maps the prefix's output to the logits (B, K); it is re-initialized
-            and trained.
-        frozen: Names, in the model, of the parameters and buffers that the feature's value depends
-            on, which no training of the tail changes.
-        trainable: Whether the output depends on any parameter that is trained in the tail; False
-            for a cut at the model's own output.
-        slow: The reason why the model could not be cut, empty if it was. Without a cut, the prefix
-            is the identity, and the tail is the whole model with the frozen part held fixed.
-        around: Whether the code of the modules around the feature stays in eval mode too, as in
-            training mode it would change the feature or the way in which it is computed.
-        fresh_values: The tensors to re-initialize, of any shape, by their names in the model.
+        prefix: The module that maps inputs x (B, ...) to the tail's input, one tensor
+            (B, ...) or several; always in eval mode and without gradients.
+        tail: The module that maps the prefix's output to the logits (B, K); it is
+            re-initialized and trained.
+        frozen: Names, in the model, of the parameters and buffers that the feature's
+            value depends on, which no training of the tail changes.
+        trainable: Whether the output depends on any parameter that is trained in the
+            tail; False for a cut at the model's own output.
+        slow: The reason why the model could not be cut, empty if it was. Without a cut,
+            the prefix is the identity, and the tail is the whole model with the frozen
+            part held fixed.
+        around: Whether the code of the modules around the feature stays in eval mode
+            too, as in training mode it would change the feature or the way in which it
+            is computed.
+        fresh_values: The tensors to re-initialize, of any shape, by their names in the
+            model.
     """
 
     feature: str
@@ -69,21 +73,25 @@ class Split:
         """Give everything in the tail that is not frozen a fresh value.
 
         Args:
-            fresh: The source of the values. From a state, values are taken by their names in the
-                model, and tensors that it lacks stay unchanged. With a rule, parameters that the
-                model never reads stay unchanged if the rule does not write them.
+            fresh: The source of the values. From a state, values are taken by their
+                names in the model, and tensors that it lacks stay unchanged. With a
+                rule, parameters that the model never reads stay unchanged if the rule
+                does not write them.
             generator: The source of randomness.
 
         Raises:
             InputError: A rule does not write a parameter.
         """
         if isinstance(fresh, str):
-            initialize(self.tail, fresh, generator, keep=self._kept, unread=self._unread)
+            initialize(
+                self.tail, fresh, generator, keep=self._kept, unread=self._unread
+            )
             return
         state = fresh_state(fresh, generator)
         for name in self.fresh_values.keys() & state.keys():
             tensor = self.fresh_values[name]
-            # A buffer of another shape holds what the model has worked out for its inputs' size.
+            # A buffer of another shape holds what the model has worked out for its
+            # inputs' size.
             if tensor.shape == state[name].shape or isinstance(tensor, nn.Parameter):
                 tensor.copy_(state[name])
 
@@ -94,11 +102,15 @@ class CutFacts:
 
     Attributes:
         name: Name of the feature.
-        position: Position of the feature among all runs of modules, in the order in which they end.
+        position: Position of the feature among all runs of modules, in the order in
+            which they end.
         frozen: Names of the parameters and buffers that the feature's value depends on.
-        trained: Names of the parameters downstream that the logits depend on and that are trained.
-        slow: The reason why the whole model has to be run, empty if its prefix is cached.
-        around: The reason why the code around the feature stays in eval mode, empty if it does not.
+        trained: Names of the parameters downstream that the logits depend on and that
+            are trained.
+        slow: The reason why the whole model has to be run, empty if its prefix is
+            cached.
+        around: The reason why the code around the feature stays in eval mode, empty if
+            it does not.
         is_output: Whether the feature is the logits.
         random_downstream: Whether something downstream is random in eval mode too.
         work: Floating-point operations of one pass until the feature.
@@ -138,12 +150,13 @@ class Cut(Protocol):
     def again(self, x: Value, reason: str = "", whole: bool = False) -> "Cut":
         """Cut again, for data that this cut does not fit.
 
-        If the whole model has to be run, the feature is found again on examples from all x, as the
-        path through a model may depend on the data.
+        If the whole model has to be run, the feature is found again on examples from
+        all x, as the path through a model may depend on the data.
 
         Args:
             x: The training inputs, one or more tensors (N, ...).
-            reason: Why this cut does not fit, as the end of a sentence; empty if it fits.
+            reason: Why this cut does not fit, as the end of a sentence; empty if it
+                fits.
             whole: Whether to run the whole model without trying another cut first.
 
         Returns:

@@ -1,29 +1,33 @@
 """Minimum cuts: the fewest bytes of a frozen part from which the rest can be computed.
 
-The values of a forward pass form a graph: an edge leads from each value to those computed from it.
-Some frozen values are *wanted*: the trained part reads them. Keeping exactly these is not always
-cheapest: the input of an upsampling, a concatenation or a norm without parameters may have fewer
-bytes, and the wanted values can be computed again from it.
+The values of a forward pass form a graph: an edge leads from each value to those
+computed from it. Some frozen values are *wanted*: the trained part reads them. Keeping
+exactly these is not always cheapest: the input of an upsampling, a concatenation or a
+norm without parameters may have fewer bytes, and the wanted values can be computed
+again from it.
 
-Every value has a price, its bytes per example. An edge leads from the source of the graph to each
-value that must not be computed again: the input, and values that depend on parameters or chance or
-take much time. An edge leads from each wanted value to the sink. A set of values that every path
-from the source to the sink passes through is a *cut*. Keeping a cut is enough, and nothing less is:
+Every value has a price, its bytes per example. An edge leads from the source of the
+graph to each value that must not be computed again: the input, and values that depend
+on parameters or chance or take much time. An edge leads from each wanted value to the
+sink. A set of values that every path from the source to the sink passes through is a
+*cut*. Keeping a cut is enough, and nothing less is:
 
-- Enough. Call a value *behind* the cut if every path to it passes through a kept value, which may
-  be the value itself. Take such a value that is not kept. The source has no edge to it, so it can
-  be computed again from its parents. Each parent is behind the cut, as otherwise a path through it
-  would avoid all kept values. So everything behind the cut can be computed in the order of
-  execution, and the wanted values are behind it.
-- Needed. If a path to a wanted value passes through no kept value, the first value on it is
-  missing. A value is computed from all of its parents, so the next value on the path cannot be
-  computed either, and so on to the wanted one.
+- Enough. Call a value *behind* the cut if every path to it passes through a kept value,
+  which may be the value itself. Take such a value that is not kept. The source has no
+  edge to it, so it can be computed again from its parents. Each parent is behind the
+  cut, as otherwise a path through it would avoid all kept values. So everything behind
+  the cut can be computed in the order of execution, and the wanted values are behind
+  it.
+- Needed. If a path to a wanted value passes through no kept value, the first value on
+  it is missing. A value is computed from all of its parents, so the next value on the
+  path cannot be computed either, and so on to the wanted one.
 
-So the cheapest set is a minimum cut, and it is found as the maximum flow from source to sink (Ford
-and Fulkerson 1956: the two are equal). A flow has capacities on edges, not on values: each value
-is therefore a pair of nodes, `in` and `out`, with its price as the capacity from `in` to `out`. All
-other edges have more capacity than all prices together, so that no minimum cut uses one of them.
-Of several minimum cuts the last is used, as it leaves the fewest values to compute again.
+So the cheapest set is a minimum cut, and it is found as the maximum flow from source to
+sink (Ford and Fulkerson 1956: the two are equal). A flow has capacities on edges, not
+on values: each value is therefore a pair of nodes, `in` and `out`, with its price as
+the capacity from `in` to `out`. All other edges have more capacity than all prices
+together, so that no minimum cut uses one of them. Of several minimum cuts the last is
+used, as it leaves the fewest values to compute again.
 """
 
 from collections.abc import Set as AbstractSet
@@ -41,14 +45,18 @@ Sources = dict[Name, tuple[Name, ...]]
 
 
 def minimum_cut(
-    trained_pass: Pass, upstream: Calls, state: Calls, costs: dict[Name, int], steady: Calls
+    trained_pass: Pass,
+    upstream: Calls,
+    state: Calls,
+    costs: dict[Name, int],
+    steady: Calls,
 ) -> tuple[tuple[Name, ...], dict[int, bool]] | None:
     """Find the cheapest values from which the trained part of a forward pass can be computed.
 
     Only values that need no parameters and, if possible, little time are recomputed.
 
-    For a convolution (weight 8), an upsampling and a linear layer (weight 9), cut after the
-    upsampling, the 4 bytes before the upsampling are kept and not the 16 after it:
+    For a convolution (weight 8), an upsampling and a linear layer (weight 9), cut after
+    the upsampling, the 4 bytes before the upsampling are kept and not the 16 after it:
 
     >>> from probe.cut.trace import Step
     >>> weight, other = (8, 0), (9, 0)
@@ -65,22 +73,25 @@ def minimum_cut(
         upstream: The calls that the feature depends on, which are frozen.
         state: The calls that stand for parameters and buffers.
         costs: Bytes per example of each value that may be kept.
-        steady: The calls downstream of the feature that are deterministic: their results from
-            frozen values are frozen too.
+        steady: The calls downstream of the feature that are deterministic: their
+            results from frozen values are frozen too.
 
     Returns:
-        The values to keep, and for each call on frozen values, by its number, whether the tail
-        computes it again; None if there is nothing to keep, or nothing that may be kept.
+        The values to keep, and for each call on frozen values, by its number, whether
+        the tail computes it again; None if there is nothing to keep, or nothing that
+        may be kept.
     """
     frozen = _frozen(trained_pass, upstream, state, steady)
-    # What depends on parameters only is the same for every example: the tail computes it again.
+    # What depends on parameters only is the same for every example: the tail computes
+    # it again.
     varying = _depending(trained_pass, {INPUT[0]}) & frozen
     rest = [step for number, step in trained_pass.steps.items() if number not in frozen]
     read = {name for step in rest for name in step.parents} | {trained_pass.logits}
     wanted = {name for name in read if name[0] in varying}
     if not wanted:
         return None
-    # Parameters, buffers, and what comes only of them: to use one is not to be done again.
+    # Parameters, buffers, and what comes only of them: to use one is not to be done
+    # again.
     fixed = (_depending(trained_pass, state) - varying) | {*state}
     # What takes much time is only computed again where nothing else is left.
     for cheap in (True, False):
@@ -90,7 +101,8 @@ def minimum_cut(
     else:
         return None
     names, computed = cut
-    # A call is run only for what lies behind the cut; those before it are what caching saves.
+    # A call is run only for what lies behind the cut; those before it are what caching
+    # saves.
     again = dict.fromkeys(upstream, False)
     for number in frozen & trained_pass.steps.keys():
         step = trained_pass.steps[number]
@@ -98,12 +110,15 @@ def minimum_cut(
     return tuple(sorted(names)), again
 
 
-def _frozen(trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls) -> set[int]:
+def _frozen(
+    trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls
+) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
-    These are the calls upstream of the feature, and, of those that use frozen values only, steady
-    calls (a ReLU after the feature gives frozen values, which may take fewer bytes) and slices that
-    the logits do not depend on, such as those that fill a language model's cache.
+    These are the calls upstream of the feature, and, of those that use frozen values
+    only, steady calls (a ReLU after the feature gives frozen values, which may take
+    fewer bytes) and slices that the logits do not depend on, such as those that fill a
+    language model's cache.
     """
     frozen = {*upstream, INPUT[0], FOREIGN[0]}
     needed = trained_pass.upstream([trained_pass.logits])
@@ -133,9 +148,10 @@ def _depending(trained_pass: Pass, roots: Calls) -> set[int]:
 def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> Sources:
     """Return the values that each frozen value can be computed from again, empty if it cannot be.
 
-    Values that use the `fixed` calls, which are or come from parameters, are not computed again, as
-    the tail would then hardly be faster than the model. Neither are random values, which would
-    differ, nor, if `cheap`, values that take floating-point operations of matrices.
+    Values that use the `fixed` calls, which are or come from parameters, are not
+    computed again, as the tail would then hardly be faster than the model. Neither are
+    random values, which would differ, nor, if `cheap`, values that take floating-point
+    operations of matrices.
     """
     names = {name for step in trained_pass.steps.values() for name in step.parents}
     sources: Sources = dict.fromkeys(sorted({INPUT, *filter(of_input, names)}), ())
@@ -153,18 +169,20 @@ def _cheapest(
 ) -> tuple[set[Name], set[Name]] | None:
     """Return the values to keep and those to compute again, or None if no cut is possible.
 
-    sources: the values that each value can be computed from; a value without costs is never kept.
+    sources: the values that each value can be computed from; a value without costs is
+        never kept.
     """
     # Imported where a network is cut, as they take a tenth of a second.
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
     enter = {name: 2 + 2 * index for index, name in enumerate(sources)}
-    # scipy's flows are 32-bit numbers: beyond 2^29 bytes prices are rounded to one part in that.
+    # scipy's flows are 32-bit numbers: beyond 2^29 bytes prices are rounded to one part
+    # in that.
     unit = 1 + sum(costs.values()) // 2**29
     price = {name: max(1, size // unit) for name, size in costs.items()}
-    # More than all that may be kept together: a cut that costs this much would pass through an edge
-    # between two values, or through a value that must not be kept.
+    # More than all that may be kept together: a cut that costs this much would pass
+    # through an edge between two values, or through a value that must not be kept.
     never = 1 + sum(price.values())
     edges = [(enter[name] + 1, _SINK, never) for name in wanted]
     for name, parents in sources.items():
@@ -176,14 +194,18 @@ def _cheapest(
     result = maximum_flow(graph, _SOURCE, _SINK)
     if result.flow_value >= never:
         return None
-    # Once the flow is at its maximum, no more can flow from the source to the sink. The nodes from
-    # which more could still flow to the sink are the smallest part that any minimum cut leaves
-    # behind it, so that this cut is the last one.
+    # Once the flow is at its maximum, no more can flow from the source to the sink. The
+    # nodes from which more could still flow to the sink are the smallest part that any
+    # minimum cut leaves behind it, so that this cut is the last one.
     residual = csr_array((graph - result.flow > 0).T)
     behind = {*breadth_first_order(residual, _SINK, return_predecessors=False).tolist()}
-    # The cut runs through the values whose `in` is before it and whose `out` is behind it.
+    # The cut runs through the values whose `in` is before it and whose `out` is behind
+    # it.
     computed = {name for name in sources if enter[name] in behind}
     return {name for name in sources if enter[name] + 1 in behind} - computed, computed
 
 
-_SOURCE, _SINK = 0, 1  # the numbers of these nodes; a value's `in` is even, its `out` the next
+_SOURCE, _SINK = (
+    0,
+    1,
+)  # the numbers of these nodes; a value's `in` is even, its `out` the next

@@ -27,9 +27,11 @@ class ModelCall:
     """The call that gives the logits of a batch.
 
     Attributes:
-        call: Function that calls the model on a batch x and returns its output; None = `model(x)`
-            for a tensor, `model(*x)` for a tuple, `model(**x)` for a mapping.
-        output: Key, attribute or position of the logits in the output; None = the output itself.
+        call: Function that calls the model on a batch x and returns its output; None =
+            `model(x)` for a tensor, `model(*x)` for a tuple, `model(**x)` for a
+            mapping.
+        output: Key, attribute or position of the logits in the output; None = the
+            output itself.
 
     >>> import torch
     >>> ModelCall(call=lambda model, x: (model(x + 1), "more"), output=0)(nn.ReLU(), torch.zeros(1))
@@ -43,9 +45,13 @@ class ModelCall:
         call = type(self.call).__name__
         output = type(self.output).__name__
         if self.call is not None and not callable(self.call):
-            raise InputError(f"call= must be a function of the model and a batch x, got {call}")
+            raise InputError(
+                f"call= must be a function of the model and a batch x, got {call}"
+            )
         if not isinstance(self.output, str | int | None):
-            raise InputError(f"output= must be a name or a position in the output, got {output}")
+            raise InputError(
+                f"output= must be a name or a position in the output, got {output}"
+            )
 
     def __call__(self, model: nn.Module, x: Value) -> Tensor:
         """Return the logits (B, K) of a batch x (B, ...)."""
@@ -74,12 +80,15 @@ def _only_argument(model: nn.Module, x: Mapping[str, Tensor]) -> str | None:
     return required[0] if is_only else None
 
 
-def _not_by_name(argument: str, x: Mapping[str, Tensor], error: TypeError) -> ModelRaised:
+def _not_by_name(
+    argument: str, x: Mapping[str, Tensor], error: TypeError
+) -> ModelRaised:
     """Return the error for a mapping x whose entries were passed by name to a single argument."""
     return ModelRaised(
-        f"the model raised {described(error)} on a batch x of {kinds(x)}: if its argument "
-        f"{argument!r} is the whole mapping, give call=lambda model, x: model(x); if it is one of "
-        f"the tensors, give Examples.of(data, columns={next(iter(x))!r})"
+        f"the model raised {described(error)} on a batch x of {kinds(x)}: if its "
+        f"argument {argument!r} is the whole mapping, give call=lambda model, x: "
+        "model(x); if it is one of the tensors, give Examples.of(data, "
+        f"columns={next(iter(x))!r})"
     )
 
 
@@ -102,8 +111,8 @@ class Called(nn.Module):
 def logits_of(output: object, where: Output) -> Tensor:
     """Return the logits (B, K) from a model's return value.
 
-    A tensor is returned as it is, even if `where` is a name or the position 0 or -1: some models
-    return more than the logits in training mode only.
+    A tensor is returned as it is, even if `where` is a name or the position 0 or -1:
+    some models return more than the logits in training mode only.
 
     Args:
         output: The model's return value.
@@ -120,7 +129,9 @@ def logits_of(output: object, where: Output) -> Tensor:
     tensor([1., 1.])
     """
     parts = _parts(output)
-    is_logits = isinstance(output, Tensor) and (where in (0, -1) or isinstance(where, str))
+    is_logits = isinstance(output, Tensor) and (
+        where in (0, -1) or isinstance(where, str)
+    )
     if where is None or is_logits:
         logits = output
     elif isinstance(output, (tuple, list)) and isinstance(where, int):
@@ -130,11 +141,21 @@ def logits_of(output: object, where: Output) -> Tensor:
         logits = parts.get(where, getattr(output, str(where), None))
     if isinstance(logits, Tensor):
         return logits
-    choices = ", ".join(repr(key) for key, part in parts.items() if isinstance(part, Tensor))
-    remedy = f"name the logits with output= one of {choices}" if choices else "return a tensor"
+    choices = ", ".join(
+        repr(key) for key, part in parts.items() if isinstance(part, Tensor)
+    )
+    remedy = (
+        f"name the logits with output= one of {choices}"
+        if choices
+        else "return a tensor"
+    )
     remedy = "leave output= out" if isinstance(output, Tensor) else remedy
-    got = type(output).__name__ + ("" if where is None else f" and {where!r} in it is no tensor")
-    raise InputError(f"the model returns {got}, expected one tensor of logits: {remedy}")
+    got = type(output).__name__ + (
+        "" if where is None else f" and {where!r} in it is no tensor"
+    )
+    raise InputError(
+        f"the model returns {got}, expected one tensor of logits: {remedy}"
+    )
 
 
 def tensors_of(output: object) -> list[Tensor]:
@@ -149,7 +170,10 @@ def _parts(output: object) -> Mapping[str | int, object]:
     if isinstance(output, dict):
         return output
     if dataclasses.is_dataclass(output):
-        return {field.name: getattr(output, field.name) for field in dataclasses.fields(output)}
+        return {
+            field.name: getattr(output, field.name)
+            for field in dataclasses.fields(output)
+        }
     return dict(enumerate(output)) if isinstance(output, (tuple, list)) else {}
 
 
@@ -162,12 +186,21 @@ def explained(sample: Value) -> Iterator[None]:
         raise
     except Exception as error:
         types = {tensor.dtype for tensor in tensors(sample)}
-        remedy = next((text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY)
+        remedy = next(
+            (text for dtype, text in _REMEDIES.items() if dtype in types), _REMEDY
+        )
         if isinstance(error, TypeError) and isinstance(sample, Mapping):
-            remedy = f"for another x, give Examples.of(data, columns={next(iter(sample))!r})"
+            remedy = (
+                f"for another x, give Examples.of(data, columns={next(iter(sample))!r})"
+            )
         if lacks_memory(error):
-            remedy = "end other programs, as memory ran out (which is not the model's fault)"
-        message = f"the model raised {described(error)} on a batch x of {kinds(sample)}: {remedy}"
+            remedy = (
+                "end other programs, as memory ran out (which is not the model's fault)"
+            )
+        message = (
+            f"the model raised {described(error)} on a batch x of {kinds(sample)}: "
+            f"{remedy}"
+        )
         raise ModelRaised(message) from error
 
 
@@ -189,7 +222,8 @@ def undisturbed(x: Value) -> Iterator[None]:
 def comparing(x: Value) -> Iterator[None]:
     """Run models on inputs such as x (B, ...) so that equal values are equal bit for bit.
 
-    The fast path of attention in eval mode, which rounds differently, is off within the block.
+    The fast path of attention in eval mode, which rounds differently, is off within the
+    block.
     """
     mha = torch.backends.mha
     with ExitStack() as restored, undisturbed(x):
@@ -201,11 +235,16 @@ def comparing(x: Value) -> Iterator[None]:
 _REMEDIES = {
     torch.uint8: "if it expects floats, pass call=lambda model, x: model(x.float() / 255)",
     torch.float64: "if its weights are float32, pass x.float(), an array as x.astype('float32')",
-    **dict.fromkeys((torch.half, torch.bfloat16), "if its weights are float32, pass x.float()"),
+    **dict.fromkeys(
+        (torch.half, torch.bfloat16), "if its weights are float32, pass x.float()"
+    ),
     torch.int64: "check that every index is in range, or pass x.float()",
     torch.int32: "if it expects int64, pass x.long()",
 }
-_REMEDY = "check the shapes; if it takes arguments other than x, give call=lambda model, x: ..."
+_REMEDY = (
+    "check the shapes; if it takes arguments other than x, give call=lambda model, x: "
+    "..."
+)
 
 
 Positions = tuple[int, ...] | Literal["last"]
@@ -215,8 +254,8 @@ Positions = tuple[int, ...] | Literal["last"]
 def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Positions]:
     """Find the positions of sequences that the logits depend on at the end of a network.
 
-    Such as the class token of a vision transformer, or the last token of a language model: those of
-    the last value (B, L, C) of each length L that has a gradient.
+    Such as the class token of a vision transformer, or the last token of a language
+    model: those of the last value (B, L, C) of each length L that has a gradient.
 
     Args:
         model: A copy of the network, in eval mode.
@@ -229,7 +268,11 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
     values, count = list[Tensor](), len(tensors(x)[0])
 
     def note(module: nn.Module, inputs: object, output: object) -> object:
-        if not isinstance(output, Tensor) or output.ndim != 3 or not output.is_floating_point():
+        if (
+            not isinstance(output, Tensor)
+            or output.ndim != 3
+            or not output.is_floating_point()
+        ):
             return output
         values.append(output.detach().requires_grad_())
         # A clone: what follows may write into it.
@@ -241,10 +284,16 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
             module.register_forward_hook(note)
         logits = call(model.eval(), x)
         # Not the sum: after a norm it would be the same whatever the values are.
-        weights = torch.linspace(1, 2, logits.numel(), device=logits.device).view_as(logits)
-        gradients = torch.autograd.grad((logits * weights).sum(), values, allow_unused=True)
+        weights = torch.linspace(1, 2, logits.numel(), device=logits.device).view_as(
+            logits
+        )
+        gradients = torch.autograd.grad(
+            (logits * weights).sum(), values, allow_unused=True
+        )
     read: dict[int, Positions] = {}
-    for gradient in (g for g in gradients if g is not None and len(g) == count and g.any()):
+    for gradient in (
+        g for g in gradients if g is not None and len(g) == count and g.any()
+    ):
         reached = gradient.abs().sum(2) > 0
         read.pop(reached.shape[1], None)
         if (reached == reached[:1]).all() and not reached.all():
@@ -258,10 +307,13 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
 def redraw_zeros(model: nn.Module) -> None:
     """Draw the matrices of a network that are 0, through which no gradient passes.
 
-    Such as the head of an untrained vision transformer, which reads what it will when trained.
+    Such as the head of an untrained vision transformer, which reads what it will when
+    trained.
     """
     draw = stream(0, "zeros")
-    for matrix in (p for p in model.parameters() if p.ndim > 1 and p.is_floating_point()):
+    for matrix in (
+        p for p in model.parameters() if p.ndim > 1 and p.is_floating_point()
+    ):
         if not matrix.any():
             matrix.copy_(torch.randn(matrix.shape, generator=draw, device="cpu") / 10)
 

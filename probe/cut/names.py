@@ -1,14 +1,14 @@
 """Names for the values of a forward pass: the same name is the same value, in every run.
 
-A `Naming` follows a forward pass, sees every call of a torch function and gives each tensor that
-comes out a name. The name depends on the computation of the value, never on its time: so a value
-of one run can be used in another run under its name.
+A `Naming` follows a forward pass, sees every call of a torch function and gives each
+tensor that comes out a name. The name depends on the computation of the value, never on
+its time: so a value of one run can be used in another run under its name.
 
-Why the same name means the same value: the input, the parameters and the buffers have names of
-their own, and a call of a function on equal values in eval mode gives equal values. So by induction
-over the calls everything with the same name is equal, as long as the named parameters and buffers
-do not change. The induction does not cover numbers that a model passes to a function and that
-change over time; `checks` looks for these.
+Why the same name means the same value: the input, the parameters and the buffers have
+names of their own, and a call of a function on equal values in eval mode gives equal
+values. So by induction over the calls everything with the same name is equal, as long
+as the named parameters and buffers do not change. The induction does not cover numbers
+that a model passes to a function and that change over time; `checks` looks for these.
 """
 
 import sys
@@ -33,7 +33,10 @@ Name = tuple[int, int]
 OnValue = Callable[[Name, Tensor], object]
 """A function that is called with each new value, of any shape, and its name."""
 
-INPUT: Name = (-1, 0)  # the first tensor of the input; (-1, i) is the one after i others
+INPUT: Name = (
+    -1,
+    0,
+)  # the first tensor of the input; (-1, i) is the one after i others
 FOREIGN: Name = (-2, 0)  # a constant that the model holds without registering it
 LIVE: Name = (-3, 0)  # what depends on something that is trained, or on chance
 
@@ -46,10 +49,10 @@ def of_input(name: Name) -> bool:
 class Names:
     """Numbers of the calls met so far, over all runs of one model.
 
-    A call is identified by its function, the names of its input tensors, and how often the same
-    call has occurred before in the run. Its other arguments, which may hold the batch size, do not
-    count, nor do calls elsewhere. So a value keeps its name when other parts of the model change
-    their mode, their path or their weights.
+    A call is identified by its function, the names of its input tensors, and how often
+    the same call has occurred before in the run. Its other arguments, which may hold
+    the batch size, do not count, nor do calls elsewhere. So a value keeps its name when
+    other parts of the model change their mode, their path or their weights.
 
     >>> names = Names()
     >>> names.call("relu", INPUT, 1), names.call("relu", INPUT, 2), names.call("relu", INPUT, 1)
@@ -58,7 +61,9 @@ class Names:
 
     def __init__(self) -> None:
         self._calls: dict[Hashable, int] = {}
-        self.sized_by_data = set[Name]()  # values of which a replay does not know the size
+        self.sized_by_data = set[
+            Name
+        ]()  # values of which a replay does not know the size
 
     def __deepcopy__(self, memo: object) -> "Names":
         return self  # a copy of a model computes what the model does
@@ -75,9 +80,10 @@ class Tag:
     Attributes:
         run: The pass that gave the name, None for parameters and buffers.
         name: The name.
-        written: The names of all writes into the memory that the tensor shares with its views, in
-            one list for all of them.
-        seen: The number of these writes that the name includes; if there are more, it is outdated.
+        written: The names of all writes into the memory that the tensor shares with its
+            views, in one list for all of them.
+        seen: The number of these writes that the name includes; if there are more, it
+            is outdated.
     """
 
     run: "Naming | None"
@@ -127,12 +133,15 @@ class Naming(TorchFunctionMode):
         self.met = met
         self._state = state
         self._before: Counter[Hashable] = Counter()
-        self._transformed: dict[int, tuple[Tensor, Tag]] = {}  # within torch.func, by their memory
+        self._transformed: dict[
+            int, tuple[Tensor, Tag]
+        ] = {}  # within torch.func, by their memory
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        # Inside of this method torch calls functions without it: they are not followed again.
+        # Inside of this method torch calls functions without it: they are not followed
+        # again.
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
         if name == "__get__":  # of a property, which has the name
@@ -146,7 +155,8 @@ class Naming(TorchFunctionMode):
         parents = tuple(map(self.name_of, inputs))
         number = LIVE[0]
         if LIVE not in parents:
-            # The count tells two calls on the same values apart: each may draw its own numbers.
+            # The count tells two calls on the same values apart: each may draw its own
+            # numbers.
             self._before[func, parents] += 1
             number = self.names.call(func, parents, self._before[func, parents])
         return self.perform(TorchCall(func, args, kwargs, inputs, parents, number))
@@ -174,8 +184,9 @@ class Naming(TorchFunctionMode):
     def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
         """Name the new tensors in the return value of a call.
 
-        If a call returns its own input, as dropout does in eval mode, it is replaced by a new
-        object: in training mode it may have another value, so the two must not share a name.
+        If a call returns its own input, as dropout does in eval mode, it is replaced by
+        a new object: in training mode it may have another value, so the two must not
+        share a name.
 
         Args:
             number: The number of the call.
@@ -191,7 +202,8 @@ class Naming(TorchFunctionMode):
             # What is unusual has no other looks.
             if not is_input or self.name_of(tensor)[0] == number or unusual(tensor):
                 return tensor
-            # Not a view, which gives dimensions of size 1 other strides: kernels go by these.
+            # Not a view, which gives dimensions of size 1 other strides: kernels go by
+            # these.
             return cast(Tensor, torch.ops.aten.alias(tensor))
 
         result = tree_map_only(Tensor, apart, result)
@@ -199,15 +211,17 @@ class Naming(TorchFunctionMode):
             if not any(tensor is argument for argument in inputs):
                 # A view shares its memory, so that a write to either changes both.
                 shared = alias(tensor, inputs)
-                self.tag(tensor, (number, index), None if shared is None else inputs[shared])
+                self.tag(
+                    tensor, (number, index), None if shared is None else inputs[shared]
+                )
                 self.met((number, index), tensor)
         return result
 
     def name_of(self, tensor: Tensor) -> Name:
         """Return the name of the current content of a tensor of any shape.
 
-        If its memory was written through another view since it was named, it is a new value, which
-        is named after the old value and all of these writes.
+        If its memory was written through another view since it was named, it is a new
+        value, which is named after the old value and all of these writes.
         """
         if (tag := self._tag_of(tensor)) is None:
             return FOREIGN
@@ -265,7 +279,9 @@ class Naming(TorchFunctionMode):
         """
         inner = innermost(tensor)
         inner._probe_tag = tag  # type: ignore[attr-defined]
-        if inner is not tensor:  # the transform may hand out another look at this memory
+        if (
+            inner is not tensor
+        ):  # the transform may hand out another look at this memory
             self._transformed[_memory_of(inner)] = inner, tag
 
     def _known_tag(self, tensor: Tensor) -> Tag:
@@ -275,7 +291,8 @@ class Naming(TorchFunctionMode):
         return tag
 
     def _tag_of(self, tensor: Tensor) -> Tag | None:
-        # Parameters are found by their ids: a tag on them would stay there when the run is over.
+        # Parameters are found by their ids: a tag on them would stay there when the run
+        # is over.
         inner = innermost(tensor)
         tag = self._state.get(id(inner)) or getattr(inner, "_probe_tag", None)
         if tag is None and self._transformed:
@@ -310,7 +327,11 @@ def _content(tensor: Tensor) -> int | Tensor:
 
 def _holds(tensor: Tensor, content: int | Tensor) -> bool:
     inner = innermost(tensor)
-    return identical(inner, content) if isinstance(content, Tensor) else inner._version == content
+    return (
+        identical(inner, content)
+        if isinstance(content, Tensor)
+        else inner._version == content
+    )
 
 
 def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
@@ -329,7 +350,9 @@ def alias(tensor: Tensor, others: list[Tensor]) -> int | None:
     (1, None)
     """
     memory = _memory_of(tensor)
-    return next((at for at, other in enumerate(others) if _memory_of(other) == memory), None)
+    return next(
+        (at for at, other in enumerate(others) if _memory_of(other) == memory), None
+    )
 
 
 def _memory_of(tensor: Tensor) -> int:
@@ -349,14 +372,15 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Questions of a model's code to a tensor whose answers hold no value of it. They are no step of the
-# computation, are answered at once, also for a value that was not computed, and need no name.
+# Questions of a model's code to a tensor whose answers hold no value of it. They are no
+# step of the computation, are answered at once, also for a value that was not computed,
+# and need no name.
 _QUESTIONS = words(
-    "shape dtype device ndim layout requires_grad is_leaf grad_fn is_cuda is_cpu is_mps is_xpu"
-    " is_xla is_meta is_mkldnn is_sparse is_quantized is_nested itemsize nbytes names _version"
-    " size dim ndimension numel nelement stride storage_offset __len__ is_contiguous"
-    " is_floating_point is_complex is_signed is_inference is_conj is_neg element_size get_device"
-    " has_names"
+    "shape dtype device ndim layout requires_grad is_leaf grad_fn is_cuda is_cpu "
+    "is_mps is_xpu is_xla is_meta is_mkldnn is_sparse is_quantized is_nested itemsize "
+    "nbytes names _version size dim ndimension numel nelement stride storage_offset "
+    "__len__ is_contiguous is_floating_point is_complex is_signed is_inference "
+    "is_conj is_neg element_size get_device has_names"
 )
 # But to ask for a size that depends on the data is to read a value.
 _OF_SIZE = words("shape size numel nelement nbytes __len__")

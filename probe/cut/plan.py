@@ -1,8 +1,8 @@
 """Plans of cuts: the values to freeze and to keep, derived from the computation.
 
-For each feature, other modules are in eval mode while the rest is retrained. If the modes change
-only what modules do by themselves, the pass is combined from one in eval and one in training mode.
-No value is kept whose rows mix the examples of a batch.
+For each feature, other modules are in eval mode while the rest is retrained. If the
+modes change only what modules do by themselves, the pass is combined from one in eval
+and one in training mode. No value is kept whose rows mix the examples of a batch.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -72,7 +72,8 @@ Plans = list[tuple[Feature, CutPlan | str]]
 def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     """Plan a cut at each feature of one trace so that each cached row belongs to one example.
 
-    A feature that can only be cut with the code around it in eval mode is returned in that form.
+    A feature that can only be cut with the code around it in eval mode is returned in
+    that form.
 
     Args:
         features: The features of one trace.
@@ -86,17 +87,26 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     mixed = set[Name]()
     unmixed = set[Name]()
     for _ in range(_TRIES):
-        names = {name for _, plan in planned if isinstance(plan, CutPlan) for name in plan.kept}
+        names = {
+            name
+            for _, plan in planned
+            if isinstance(plan, CutPlan)
+            for name in plan.kept
+        }
         if names <= unmixed:
             break
         try:
             newly_mixed = _mixed_rows(features[0].trace, names - unmixed)
         except Exception as error:  # the user's code, on batches of other sizes
             failed = f"running it on other batches fails ({described(error)})"
-            return [(f, plan if isinstance(plan, str) else failed) for f, plan in planned]
+            return [
+                (f, plan if isinstance(plan, str) else failed) for f, plan in planned
+            ]
         unmixed |= names - newly_mixed
         mixed |= newly_mixed
-        planned = [(f, _plan(f, mixed) if _keeps(plan, mixed) else plan) for f, plan in planned]
+        planned = [
+            (f, _plan(f, mixed) if _keeps(plan, mixed) else plan) for f, plan in planned
+        ]
     depends = "the values of an example depend on the other examples of its batch"
     return [(f, depends if _keeps(plan, mixed) else plan) for f, plan in planned]
 
@@ -128,8 +138,8 @@ def _keeps(plan: CutPlan | str, names: set[Name]) -> bool:
 def _mixed_rows(trace: Trace, names: set[Name]) -> set[Name]:
     """Return the values that depend on the other examples of the batch, or on their number.
 
-    Some examples, their first half and all of them in reverse must give the same rows, up to
-    rounding.
+    Some examples, their first half and all of them in reverse must give the same rows,
+    up to rounding.
     """
     sample = first(trace.sample, _SOME)
     half = first(sample, len(tensors(sample)[0]) // 2 or 1)
@@ -137,7 +147,9 @@ def _mixed_rows(trace: Trace, names: set[Name]) -> set[Name]:
     mixed = {name for name in names if any(name not in batch for batch in batches)}
     for name in names - mixed:
         try:
-            rows, few, last = (trace.shapes[name].to_rows(batch[name]) for batch in batches)
+            rows, few, last = (
+                trace.shapes[name].to_rows(batch[name]) for batch in batches
+            )
         except RuntimeError:  # its size depends on the data
             mixed.add(name)
             continue
@@ -162,8 +174,9 @@ def _training_pass(feature: Feature) -> Pass:
 def _composed(feature: Feature) -> Pass | None:
     """Return the training pass of a feature, combined from a pass in eval mode and one in training.
 
-    Each module's calls come from the pass in its mode. The result is None if the modes change more
-    than the modules' own calls: the path through the model, or the values that other calls read.
+    Each module's calls come from the pass in its mode. The result is None if the modes
+    change more than the modules' own calls: the path through the model, or the values
+    that other calls read.
     """
     calls = feature.eval_calls
     large = feature.trace.large
@@ -172,7 +185,11 @@ def _composed(feature: Feature) -> Pass | None:
         return None
     same = [number for number in training.steps if number in large.steps]
     runs = [[(v.module, v.names) for v in run.visits] for run in (large, training)]
-    if same != list(large.steps) or runs[0] != runs[1] or training.logits != large.logits:
+    if (
+        same != list(large.steps)
+        or runs[0] != runs[1]
+        or training.logits != large.logits
+    ):
         return None
     steps = {
         number: large.steps.get(number, step) if step.owner in calls else step
@@ -186,36 +203,49 @@ def _composed(feature: Feature) -> Pass | None:
     return Pass(steps, training.visits, training.logits, training.shapes | large.shapes)
 
 
-# Functions that do the same in training as in eval mode, if they are called alike in both.
+# Functions that do the same in training as in eval mode, if they are called alike in
+# both.
 _FIXED = words(
-    "relu relu_ tanh sigmoid max_pool1d max_pool2d max_pool3d _max_pool1d _max_pool2d _max_pool3d"
-    " boolean_dispatch avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d"
-    " adaptive_avg_pool3d mean flatten view reshape permute transpose contiguous cat"
+    "relu relu_ tanh sigmoid max_pool1d max_pool2d max_pool3d _max_pool1d _max_pool2d "
+    "_max_pool3d boolean_dispatch avg_pool1d avg_pool2d avg_pool3d "
+    "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d mean flatten view "
+    "reshape permute transpose contiguous cat"
 ) | {"seen through a view"}
-# So do these, between tensors; with a number, it may be one that changes with mode or time.
+# So do these, between tensors; with a number, it may be one that changes with mode or
+# time.
 _SUMS = words("add add_ __add__ __iadd__ __radd__")
 
 
-def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) -> CutPlan:
+def _plan_cut(
+    feature: Feature, trained_pass: Pass, barred: Collection[Name]
+) -> CutPlan:
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
-    barred: values that must not be cached. Raises Failed if other values do not suffice, or
-    training would change a frozen value.
+    barred: values that must not be cached. Raises Failed if other values do not
+    suffice, or training would change a frozen value.
     """
     trace = feature.trace
     steps = trace.large.steps
     state = trace.state.keys()
     passed = (name for n in feature.upstream & steps.keys() for name in steps[n].names)
-    if reason := next((r for name in passed if (r := trace.large.shapes[name].unusual)), ""):
+    if reason := next(
+        (r for name in passed if (r := trace.large.shapes[name].unusual)), ""
+    ):
         raise Failed(f"a value on the way to it {reason}")
     if any(name not in trained_pass.shapes for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
-    behind = [step for number, step in trained_pass.steps.items() if number not in feature.upstream]
+    behind = [
+        step
+        for number, step in trained_pass.steps.items()
+        if number not in feature.upstream
+    ]
     written = {step.parents[at][0] for step in behind for at in step.overwritten}
     if written & feature.upstream & state:
         raise Failed("training downstream of it writes to a buffer that it depends on")
     costs = _costs(trained_pass, trace, barred)
-    cut = minimum_cut(trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass))
+    cut = minimum_cut(
+        trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass)
+    )
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**steps, **trained_pass.steps}
@@ -225,39 +255,47 @@ def _plan_cut(feature: Feature, trained_pass: Pass, barred: Collection[Name]) ->
     return CutPlan(trace.names, *cut, steps, trace.shapes, frozen, form, writes)
 
 
-def _costs(trained_pass: Pass, trace: Trace, barred: Collection[Name]) -> dict[Name, int]:
+def _costs(
+    trained_pass: Pass, trace: Trace, barred: Collection[Name]
+) -> dict[Name, int]:
     """Return the cost of each value that may be kept, which must have a row per example.
 
-    The cost is twice the bytes of an example, so that a view can cost a little more than its base:
-    of values of equal size the last is kept, but keeping a view saves no work.
+    The cost is twice the bytes of an example, so that a view can cost a little more
+    than its base: of values of equal size the last is kept, but keeping a view saves no
+    work.
     """
     # A view has no memory of its own: to keep it is to keep what it looks at.
     views = {name for step in trained_pass.steps.values() for name in step.views}
     return {
         name: 2 * (shape.bytes // trace.examples) + (name in views)
         for name, shape in trace.shapes.items()
-        if shape.dim is not None and name not in barred and name not in trace.names.sized_by_data
+        if shape.dim is not None
+        and name not in barred
+        and name not in trace.names.sized_by_data
     }
 
 
 def _steady(trace: Trace, trained_pass: Pass) -> set[int]:
     """Return the calls that do the same in training as in eval mode, now and later.
 
-    Only functions without a numeric argument count, as a number may change with mode, time or
-    chance, and only if both modes call them alike.
+    Only functions without a numeric argument count, as a number may change with mode,
+    time or chance, and only if both modes call them alike.
     """
     if trained_pass.drawn:
         return set()  # the code may have chosen its way by what it drew
-    # Calls of the same function on the same values are told apart only by their count, which
-    # changes where the code leaves one out.
+    # Calls of the same function on the same values are told apart only by their count,
+    # which changes where the code leaves one out.
     ways: dict[object, set[str]] = {}
     for step in trained_pass.steps.values():
         ways.setdefault((step.function, step.parents), set()).add(step.settings)
     steady = set[int]()
     for number, step in trained_pass.steps.items():
-        # A call has the same number in both modes, as only its tensors count, but not its settings.
+        # A call has the same number in both modes, as only its tensors count, but not
+        # its settings.
         other = trace.large.steps.get(number)
-        same = other is not None and ways[step.function, step.parents] == {other.settings}
+        same = other is not None and ways[step.function, step.parents] == {
+            other.settings
+        }
         no_number = not any(map(str.isdigit, step.settings))
         if same and (step.function in _FIXED or (step.function in _SUMS and no_number)):
             steady.add(number)

@@ -22,7 +22,9 @@ from probe.errors import Failed, InputError, described
 from probe.immutable import immutable
 from probe.modules import copied, named_state
 
-_WIDE = 256  # examples that show what a value depends on where the path depends on the data
+_WIDE = (
+    256  # examples that show what a value depends on where the path depends on the data
+)
 
 
 @immutable(eq=False)
@@ -34,7 +36,8 @@ class PlannedCut:
         trainable: The choice of the tail's parameters to train, see `probe.Model`.
         plan: The plan of prefix and tail; None if the whole model has to be run.
         slow: The reason why the whole model has to be run, if it has to be.
-        chain: The number of modules of a chain before the tail, None if the model is no chain.
+        chain: The number of modules of a chain before the tail, None if the model is no
+            chain.
     """
 
     feature: Feature
@@ -56,7 +59,9 @@ class PlannedCut:
         def tensor_facts(name: Name) -> TensorFacts:
             facts = trace.shapes.get(name, shapes[name])
             axis = None if facts.dim is None else channels_of(trace, name)
-            facts = replace(facts, axis=axis, input_index=name[1] if of_input(name) else None)
+            facts = replace(
+                facts, axis=axis, input_index=name[1] if of_input(name) else None
+            )
             if facts.dim != 0 or len(facts.example) != 2 or axis == "first":
                 return facts
             if not trace.large.in_step(name):
@@ -84,7 +89,11 @@ class PlannedCut:
     def held(self) -> frozenset[str]:
         """The names of the parameters and buffers of the tail that stay as they are."""
         held = self.feature.frozen | self.feature.eval_buffers
-        return held | self.feature.trace.given_frozen if self.trainable == "as given" else held
+        return (
+            held | self.feature.trace.given_frozen
+            if self.trainable == "as given"
+            else held
+        )
 
     def whole(self) -> PartlyEval:
         """Return a copy of the model in training mode, its frozen part held fixed.
@@ -93,8 +102,13 @@ class PlannedCut:
         """
         feature = self.feature
         model = copied(self.feature.trace.model)
-        module = Replay(model, feature, self.plan) if self.plan else PartlyEval(model, feature)
-        # What is held asks for no gradient, and what is frozen stays in eval mode: `PartlyEval`.
+        module = (
+            Replay(model, feature, self.plan)
+            if self.plan
+            else PartlyEval(model, feature)
+        )
+        # What is held asks for no gradient, and what is frozen stays in eval mode:
+        # `PartlyEval`.
         state = named_state(module.model)
         held = {id(state[name]) for name in self.held & state.keys()}
         for parameter in module.parameters():
@@ -108,15 +122,23 @@ class PlannedCut:
         tail = module if self.chain is None else nn.Sequential(*links)
         in_model = named_state(module.model)
         # Of several names of a tensor the first.
-        in_tail = {id(tensor): name for name, tensor in reversed(named_state(tail).items())}
-        fresh = {n: t for n, t in in_model.items() if n not in self.held and id(t) in in_tail}
+        in_tail = {
+            id(tensor): name for name, tensor in reversed(named_state(tail).items())
+        }
+        fresh = {
+            n: t for n, t in in_model.items() if n not in self.held and id(t) in in_tail
+        }
         # What nothing reads needs no rule.
         unread = fresh.keys() - self.feature.trace.behind_logits
         # A chain's tail holds nothing of what is frozen.
-        held = {id(in_model[name]) for name in self.held & in_model.keys()} & in_tail.keys()
+        held = {
+            id(in_model[name]) for name in self.held & in_model.keys()
+        } & in_tail.keys()
         return Split(
             feature=self.feature.name,
-            prefix=Prefix(self.feature.trace, self.plan) if self.plan else nn.Identity(),
+            prefix=Prefix(self.feature.trace, self.plan)
+            if self.plan
+            else nn.Identity(),
             tail=tail,
             frozen=tuple(sorted(self.feature.frozen)),
             trainable=bool(self.facts.trained),
@@ -130,12 +152,13 @@ class PlannedCut:
     def again(self, x: Value, reason: str = "", whole: bool = False) -> "PlannedCut":
         """Cut again, for data that this cut does not fit; see `Cut.again`.
 
-        First the code around the feature is put into eval mode, as its path may be random in
-        training mode; if that does not help, nothing is cached.
+        First the code around the feature is put into eval mode, as its path may be
+        random in training mode; if that does not help, nothing is cached.
 
         Args:
             x: The training inputs, one or more tensors (N, ...).
-            reason: Why this cut does not fit, as the end of a sentence; empty if it fits.
+            reason: Why this cut does not fit, as the end of a sentence; empty if it
+                fits.
             whole: Whether to run the whole model without trying another cut first.
 
         Returns:
@@ -145,14 +168,16 @@ class PlannedCut:
         if whole or (reason and self.feature.around):
             cut = self.run_whole(reason)
         elif reason:
-            [cut] = planned([replace(self, feature=replace(self.feature, around=reason))])
+            [cut] = planned(
+                [replace(self, feature=replace(self.feature, around=reason))]
+            )
         return cut._on_more_examples(x) if cut.slow else cut
 
     def _on_more_examples(self, x: Value) -> "PlannedCut":
         """Return the cut of the whole model with its feature found on examples from all of x.
 
-        A few examples may not show everything that a value depends on, as in a mixture of experts;
-        a dependency that they miss would be retrained.
+        A few examples may not show everything that a value depends on, as in a mixture
+        of experts; a dependency that they miss would be retrained.
         """
         traced = self.feature.trace
         column = tensors(x)[0]
@@ -197,8 +222,12 @@ class PlannedCut:
         try:
             if isinstance(plan, str):
                 raise Failed(plan)
-            return replace(self, plan=plan, slow="", chain=None)._compared(plan, reference)
-        except Exception as error:  # the user's code, run in a way that it was not written for
+            return replace(self, plan=plan, slow="", chain=None)._compared(
+                plan, reference
+            )
+        except (
+            Exception
+        ) as error:  # the user's code, run in a way that it was not written for
             failed = isinstance(error, Failed)
             slow = str(error) if failed else f"replaying it fails ({described(error)})"
         try:
@@ -214,8 +243,9 @@ class PlannedCut:
         """Return the cut with the simpler tail if that passes; raises Failed if neither does."""
         if not reference.repeats:
             raise Failed(
-                "the model gives different outputs for the same input in eval mode (by a generator "
-                "or a state of its own), so that its score comes from a single draw"
+                "the model gives different outputs for the same input in eval mode "
+                "(by a generator or a state of its own), so that its score comes from "
+                "a single draw"
             )
         tail = self.whole()
         if not reference.is_same(plan, tail):
@@ -226,7 +256,9 @@ class PlannedCut:
             links = nn.Sequential(*links_of(tail.model)[chain:])
             chain = chain if reference.is_same(plan, links) else None
         if not reference.stays(self.feature, plan):
-            raise Failed("its value depends on something that torch's functions do not show")
+            raise Failed(
+                "its value depends on something that torch's functions do not show"
+            )
         return replace(self, chain=chain)
 
 
@@ -247,15 +279,18 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
         plans = plan_each([cut.feature for cut in cuts])
         reference = ReferenceValues(trace, plans)
         pairs = zip(cuts, plans, strict=True)
-        return tuple(replace(c, feature=f).checked(plan, reference) for c, (f, plan) in pairs)
+        return tuple(
+            replace(c, feature=f).checked(plan, reference) for c, (f, plan) in pairs
+        )
 
 
 def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     """Return the number of links of a chain in the prefix, if a link gives the kept value.
 
-    The tail consists of the links after these, which do the same as a replay without its cost per
-    call. The result is None if the model is no such chain, if a link returns anything but a tensor
-    with the examples first, or if a later link uses frozen parameters again.
+    The tail consists of the links after these, which do the same as a replay without
+    its cost per call. The result is None if the model is no such chain, if a link
+    returns anything but a tensor with the examples first, or if a later link uses
+    frozen parameters again.
     """
     plain = feature.trace.call == ModelCall() and isinstance(plan.form, Tensor)
     facts = plan.shapes[plan.kept[0]]
@@ -265,11 +300,16 @@ def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     links = links_of(feature.trace.model)
     # A module that is two links is visited under the first of its names.
     names = {module: name for name, module in feature.trace.model.named_modules()}
-    # The first of them: a link may hand on the very value that it is given, and remember it.
-    ends = (i + 1 for i, link in enumerate(links) if visits.get(names[link]) == plan.kept)
+    # The first of them: a link may hand on the very value that it is given, and
+    # remember it.
+    ends = (
+        i + 1 for i, link in enumerate(links) if visits.get(names[link]) == plan.kept
+    )
     end = next(ends, None)
     behind = [names[link] for link in links[end:]]
-    shared = any(name.startswith(f"{link}.") for link in behind for name in feature.frozen)
+    shared = any(
+        name.startswith(f"{link}.") for link in behind for name in feature.frozen
+    )
     return None if shared else end
 
 
@@ -279,7 +319,9 @@ def links_of(module: nn.Module) -> list[nn.Module]:
     Args:
         module: The chain.
     """
-    hooked = module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+    hooked = (
+        module._forward_hooks or module._forward_pre_hooks or "forward" in vars(module)
+    )
     if type(module) is not nn.Sequential or hooked:
         return [module]
     # Not `children`, which leaves out a module's second occurrence.

@@ -1,17 +1,18 @@
 """Replays of a model's own forward pass, with its frozen part served from a cache.
 
-Every line of the model's code runs as usual; only its calls of torch functions are intercepted. A
-call on frozen values is not run. Its result is either the kept value, or a placeholder that has the
-right shape and type but no value. This is safe:
+Every line of the model's code runs as usual; only its calls of torch functions are
+intercepted. A call on frozen values is not run. Its result is either the kept value, or
+a placeholder that has the right shape and type but no value. This is safe:
 
-- A call is served only under its number, which identifies the functions, input, parameters and
-  buffers that it was computed from (see `names`). All of these are frozen, so the value is the one
-  that running the call in eval mode would give; and a prefix is always in eval mode.
-- A placeholder computes nothing. Any read of its value, inside or outside torch's functions, raises
-  an error and never continues with a wrong number.
-- A call that depends on anything trained, or unknown to the plan, is run on real values. So the
-  model may take another path in every step, as stochastic depth does, as long as it needs no frozen
-  value that is not kept.
+- A call is served only under its number, which identifies the functions, input,
+  parameters and buffers that it was computed from (see `names`). All of these are
+  frozen, so the value is the one that running the call in eval mode would give; and a
+  prefix is always in eval mode.
+- A placeholder computes nothing. Any read of its value, inside or outside torch's
+  functions, raises an error and never continues with a wrong number.
+- A call that depends on anything trained, or unknown to the plan, is run on real
+  values. So the model may take another path in every step, as stochastic depth does, as
+  long as it needs no frozen value that is not kept.
 """
 
 from collections.abc import Mapping
@@ -24,7 +25,17 @@ from torch.utils._pytree import tree_map_only, tree_unflatten
 
 from probe.batch import Value, like, tensors
 from probe.cut.feature import Feature, PartlyEval
-from probe.cut.names import INPUT, LIVE, Name, Naming, Tag, TorchCall, alias, eagerly, watched
+from probe.cut.names import (
+    INPUT,
+    LIVE,
+    Name,
+    Naming,
+    Tag,
+    TorchCall,
+    alias,
+    eagerly,
+    watched,
+)
 from probe.cut.plan import CutPlan
 from probe.cut.trace import Trace, collect, state_tags
 from probe.errors import NotKept
@@ -72,10 +83,16 @@ class Replay(PartlyEval):
         if plan.writes:
             values = {name: value.clone() for name, value in values.items()}
         if (batch := len(rows[0])) not in self._sizes:
-            self._sizes = {batch: {name: shape.at(batch) for name, shape in plan.shapes.items()}}
-        # Each forward pass names its values anew: it may take a different path from the last.
+            self._sizes = {
+                batch: {name: shape.at(batch) for name, shape in plan.shapes.items()}
+            }
+        # Each forward pass names its values anew: it may take a different path from the
+        # last.
         run = _Replaying(plan, self._state_tags(), values, self._sizes[batch])
-        inputs = (run.value_named((INPUT[0], index)) for index in range(len(tensors(plan.form))))
+        inputs = (
+            run.value_named((INPUT[0], index))
+            for index in range(len(tensors(plan.form)))
+        )
         start = like(plan.form, inputs)
         forget(self.model)
         with eagerly(), run:
@@ -86,7 +103,9 @@ class Replay(PartlyEval):
         # A copy of this module has other tensors, which are known by their ids.
         if self._tags_of != id(self.model):
             live = Tag(None, LIVE, [])
-            self._tagged = list(named_state(self.model).values())  # alive: their ids are theirs
+            self._tagged = list(
+                named_state(self.model).values()
+            )  # alive: their ids are theirs
             tags = dict.fromkeys(map(id, self._tagged), live)
             self._tags = tags | state_tags(self.model, self._plan.frozen)
             self._tags_of = id(self.model)
@@ -96,8 +115,8 @@ class Replay(PartlyEval):
 class _Placeholder(Tensor):
     """A frozen value that was not computed.
 
-    It has a shape, a type and a device. `served` is the kept value, once it was needed, and
-    `served_as` the name under which it was returned.
+    It has a shape, a type and a device. `served` is the kept value, once it was needed,
+    and `served_as` the name under which it was returned.
     """
 
     served: Tensor | None = None
@@ -110,7 +129,8 @@ class _Placeholder(Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: object, types: object, args: object = (), kwargs: object = None
     ) -> Any:
-        # Whatever gets here was not met by `_Replaying`: code in C++ that computes with it.
+        # Whatever gets here was not met by `_Replaying`: code in C++ that computes with
+        # it.
         raise NotKept(f"{func} reads a frozen value bypassing torch's functions")
 
 
@@ -118,7 +138,11 @@ class _Replaying(Naming):
     """A pass that skips calls on frozen values, hands out kept ones and runs the rest."""
 
     def __init__(
-        self, plan: CutPlan, state: Mapping[int, Tag], values: Mapping[Name, Tensor], sizes: _Sizes
+        self,
+        plan: CutPlan,
+        state: Mapping[int, Tag],
+        values: Mapping[Name, Tensor],
+        sizes: _Sizes,
     ) -> None:
         super().__init__(plan.names, state, met=lambda name, tensor: None)
         self._plan = plan
@@ -130,9 +154,14 @@ class _Replaying(Naming):
 
     def perform(self, call: TorchCall) -> Any:
         """Serve, skip or run a call, as the plan says."""
-        # A call that reads anything live has no number of its own, so it is not in the plan.
+        # A call that reads anything live has no number of its own, so it is not in the
+        # plan.
         again = None if call.number == LIVE[0] else self._plan.again.get(call.number)
-        return self._describe(call) if again is False else self._compute(call, again is None)
+        return (
+            self._describe(call)
+            if again is False
+            else self._compute(call, again is None)
+        )
 
     def value_named(self, name: Name, base: Tensor | None = None) -> Tensor:
         """Return a kept value, of any shape, or a placeholder for one that is not kept."""
@@ -149,7 +178,8 @@ class _Replaying(Naming):
     def _describe(self, call: TorchCall) -> Any:
         """Return the result of a call without running it."""
         step = self._plan.steps[call.number]
-        # What it would have written to gets its new name, so that later readers ask for that.
+        # What it would have written to gets its new name, so that later readers ask for
+        # that.
         self.overwrite(call, step.overwritten)
         for index in step.overwritten:
             tensor = call.inputs[index]
@@ -157,7 +187,8 @@ class _Replaying(Naming):
             if isinstance(tensor, _Placeholder):
                 continue  # it has no memory to write to
             self._outdated = [other for other in self._outdated if other is not tensor]
-            # Where the written value is not kept, nothing may read the tensor until the next write.
+            # Where the written value is not kept, nothing may read the tensor until the
+            # next write.
             if value is None:
                 self._outdated.append(tensor)
             else:
@@ -175,12 +206,19 @@ class _Replaying(Naming):
         """Run a call on real values; `live` means that it depends on trained parameters."""
         real = call
         if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
-            args, kwargs = tree_map_only(_Placeholder, self._real, (call.args, call.kwargs))
-            real = replace(call, args=args, kwargs=kwargs, inputs=tensors_in((args, kwargs)))
-        if self._outdated and any(alias(t, self._outdated) is not None for t in real.inputs):
+            args, kwargs = tree_map_only(
+                _Placeholder, self._real, (call.args, call.kwargs)
+            )
+            real = replace(
+                call, args=args, kwargs=kwargs, inputs=tensors_in((args, kwargs))
+            )
+        if self._outdated and any(
+            alias(t, self._outdated) is not None for t in real.inputs
+        ):
             raise NotKept("the model reads a value that a missing one would overwrite")
         result, written = watched(real)
-        # A placeholder and the value in its place have one tag, so both know of a write.
+        # A placeholder and the value in its place have one tag, so both know of a
+        # write.
         call.number = LIVE[0] if live else call.number
         self.overwrite(call, written)
         if not live:
@@ -194,7 +232,8 @@ class _Replaying(Naming):
         """Return the kept value that a placeholder stands for; raises NotKept if there is none."""
         name = self.name_of(holder)
         tag = holder._probe_tag
-        # One object for all readers: what is trained may write into it, and others then see it.
+        # One object for all readers: what is trained may write into it, and others then
+        # see it.
         if holder.served is not None and (holder.served_as == name or tag.name == LIVE):
             return holder.served
         if name not in self._values:

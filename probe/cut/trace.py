@@ -1,9 +1,10 @@
 """Traces of a model: its computation call by call, and the origin of each value.
 
-The model runs as it is, on real examples, in eval mode; every call of a torch function is noted as
-a `Step`, every run of a module as a `Visit`. The steps are a graph: from a feature's value back to
-all calls, parameters and buffers that it depends on. Nothing is read from the model's source code,
-so any code that computes with torch's functions can be followed.
+The model runs as it is, on real examples, in eval mode; every call of a torch function
+is noted as a `Step`, every run of a module as a `Visit`. The steps are a graph: from a
+feature's value back to all calls, parameters and buffers that it depends on. Nothing is
+read from the model's source code, so any code that computes with torch's functions can
+be followed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -44,16 +45,26 @@ from probe.cut.names import (
     words,
 )
 from probe.errors import InputError
-from probe.seeding import every_global_stream, global_states, global_stream, python_draws, stream
+from probe.seeding import (
+    every_global_stream,
+    global_states,
+    global_stream,
+    python_draws,
+    stream,
+)
 from probe.training.costs import ops_counter
 from probe.training.memory_format import gains_pixelwise
 
 _LEAF = tree_flatten(None)[1]
 # Functions that mix the positions of a sequence, in attention.
 _ACROSS = words(
-    "matmul __matmul__ bmm baddbmm einsum scaled_dot_product_attention multi_head_attention_forward"
+    "matmul __matmul__ bmm baddbmm einsum scaled_dot_product_attention "
+    "multi_head_attention_forward"
 )
-LARGE, _SMALL = 4, 2  # examples: two batch sizes show which dimensions grow with the batch
+LARGE, _SMALL = (
+    4,
+    2,
+)  # examples: two batch sizes show which dimensions grow with the batch
 
 StateCalls = Mapping[int, tuple[str, ...]]
 """The names of parameters and buffers by the number of a "call" without inputs that gives them."""
@@ -65,11 +76,12 @@ class Step:
 
     Attributes:
         function: The function's name.
-        parents: The names of the input tensors; inputs are numbered from 0 in this order.
+        parents: The names of the input tensors; inputs are numbered from 0 in this
+            order.
         names: The names of the new values, including values written over an input.
-        leaves: The values returned: `("new", index, input)` with the number of the input whose
-            memory the value shares, or None; `("given", input)` for an input passed through;
-            `("plain", value)` for anything but a tensor.
+        leaves: The values returned: `("new", index, input)` with the number of the
+            input whose memory the value shares, or None; `("given", input)` for an
+            input passed through; `("plain", value)` for anything but a tensor.
         tree: The structure of the return value, with a slot for each leaf.
         overwritten: The numbers of the inputs that the call writes into.
         owner: The module whose own forward makes the call.
@@ -92,7 +104,9 @@ class Step:
     @property
     def views(self) -> tuple[Name, ...]:
         """Names of the values that are views of an input's memory."""
-        indexes = [leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None]
+        indexes = [
+            leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None
+        ]
         return tuple(name for name in self.names if name[1] in indexes)
 
 
@@ -105,7 +119,8 @@ class Visit:
         names: The names of the tensors in its output, in order.
         shapes: The shapes of these tensors.
         work: The floating-point operations of the pass so far.
-        packed: The names of the tensors of packed sequences, which are sorted by their lengths.
+        packed: The names of the tensors of packed sequences, which are sorted by their
+            lengths.
     """
 
     module: str
@@ -151,7 +166,8 @@ class Pass:
     def in_step(self, name: Name) -> bool:
         """Return whether a sequence's positions are those of the head, which reads it or its sums.
 
-        The head of a decoder reads what an encoder says by attention alone, at other positions.
+        The head of a decoder reads what an encoder says by attention alone, at other
+        positions.
         """
         reached = {name}
         for step in self.steps.values():
@@ -170,12 +186,14 @@ class Trace:
         names: The numbers of the model's calls.
         state: The "calls" that stand for its parameters and buffers.
         large: The forward pass on the first `examples` examples of the sample.
-        shapes: The shapes of all values computed in eval mode, which include all frozen values.
+        shapes: The shapes of all values computed in eval mode, which include all frozen
+            values.
         sample: The inputs, one or more tensors (B, ...).
         examples: The number of examples in the large pass.
         call: The call that gives the model's logits.
-        given_frozen: Names of the parameters with `requires_grad=False` in the user's own model,
-            and of the buffers of modules in which all parameters are like this.
+        given_frozen: Names of the parameters with `requires_grad=False` in the user's
+            own model, and of the buffers of modules in which all parameters are like
+            this.
     """
 
     model: nn.Module
@@ -205,7 +223,9 @@ class Trace:
         sample = first(self.sample, self.examples)
         try:
             return positions_read(modules.copied(self.model), sample, self.call)
-        except Exception:  # the user's code, or torch: without gradients nothing is known
+        except (
+            Exception
+        ):  # the user's code, or torch: without gradients nothing is known
             return {}
 
     @cached_property
@@ -225,7 +245,9 @@ class Trace:
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""
-        return frozenset(name for call in calls & self.state.keys() for name in self.state[call])
+        return frozenset(
+            name for call in calls & self.state.keys() for name in self.state[call]
+        )
 
     @cached_property
     def is_faster_pixelwise(self) -> bool:
@@ -242,7 +264,9 @@ class Trace:
             return self.call(self.model, mapped(x, torch.clone))
 
 
-def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARGE) -> Trace:
+def trace(
+    model: nn.Module, sample: Value, call: ModelCall, examples: int = LARGE
+) -> Trace:
     """Follow a copy of `model` in eval mode on the first examples of a sample.
 
     Args:
@@ -252,21 +276,29 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
         examples: The number of examples to run it on.
 
     Raises:
-        InputError: The call gives no logits or fails, the model has parts that cannot be copied,
-            followed or trained, or computes with parameters that are not among its own.
+        InputError: The call gives no logits or fails, the model has parts that cannot
+            be copied, followed or trained, or computes with parameters that are not
+            among its own.
     """
     if torch.is_inference_mode_enabled():
-        raise InputError("a model cannot be cut under torch.inference_mode(): call it outside")
+        raise InputError(
+            "a model cannot be cut under torch.inference_mode(): call it outside"
+        )
     modules.check_model(model)
     modules.check_values(model)
     check_value(sample, "the sample")
     model = modules.unwrapped(model)
-    if scripted := [n for n, m in model.named_modules() if isinstance(m, torch.jit.ScriptModule)]:
-        raise InputError(f"{scripted[0] or 'the model'} is scripted: use the module it comes from")
+    if scripted := [
+        n for n, m in model.named_modules() if isinstance(m, torch.jit.ScriptModule)
+    ]:
+        raise InputError(
+            f"{scripted[0] or 'the model'} is scripted: use the module it comes from"
+        )
     for name, parameter in model.named_parameters():
         if not (parameter.is_floating_point() or parameter.is_complex()):
             raise InputError(
-                f"{name!r} holds {parameter.dtype}, which cannot be trained: make it a buffer"
+                f"{name!r} holds {parameter.dtype}, which cannot be trained: make it "
+                "a buffer"
             )
     if (n := len(tensors(sample)[0])) <= _SMALL:
         raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
@@ -274,10 +306,13 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
         copy = modules.copied(model).requires_grad_(True).eval()
         names = Names()
         # Of the user's model: in a copy, parameters that share memory no longer do.
-        state = {names.call("state", group): group for group in modules.state_groups(model)}
+        state = {
+            names.call("state", group): group for group in modules.state_groups(model)
+        }
         batches = first(sample, examples), first(sample, _SMALL)
         if any(module._non_persistent_buffers_set for module in copy.modules()):
-            # The first pass may make buffers for the inputs' size: as it is once it has run.
+            # The first pass may make buffers for the inputs' size: as it is once it has
+            # run.
             with torch.no_grad(), global_stream(stream(0, "check")):
                 call(copy, mapped(batches[1], torch.clone))
         large, small = (follow(copy, names, state, batch, call) for batch in batches)
@@ -289,7 +324,16 @@ def trace(model: nn.Module, sample: Value, call: ModelCall, examples: int = LARG
         if name in small.shapes and len(facts.shape) == len(small.shapes[name].shape)
     }
     return Trace(
-        copy, modules.architecture(model), names, state, large, shapes, sample, n, call, frozen
+        copy,
+        modules.architecture(model),
+        names,
+        state,
+        large,
+        shapes,
+        sample,
+        n,
+        call,
+        frozen,
     )
 
 
@@ -337,8 +381,8 @@ def collect(trace: Trace, names: Collection[Name], x: Value) -> dict[Name, Tenso
         x: The inputs, (B, ...).
 
     Returns:
-        Copies of the values by name; the input itself is not copied. Values that are not computed
-        are missing.
+        Copies of the values by name; the input itself is not copied. Values that are
+        not computed are missing.
     """
     x = arranged(x, trace.sample)
     values = {name: tensors(x)[name[1]].detach() for name in names if of_input(name)}
@@ -434,7 +478,10 @@ class _DynamicShapes(TorchDispatchMode):
     ) -> Any:
         if torch.Tag.dynamic_output_shape in func.tags:
             # Indexing by numbers gives as many rows as there are numbers.
-            masks = [t.dtype in (torch.bool, torch.uint8) for t in modules.tensors_in(args[1:2])]
+            masks = [
+                t.dtype in (torch.bool, torch.uint8)
+                for t in modules.tensors_in(args[1:2])
+            ]
             self.met |= func is not torch.ops.aten.index.Tensor or any(masks)
         return func(*args, **(kwargs or {}))
 
@@ -461,8 +508,9 @@ class _Tracing(Naming):
             if name == FOREIGN and isinstance(tensor, nn.Parameter):
                 raise InputError(
                     f"{self._running[-1] or 'the model'} uses a parameter of shape "
-                    f"{tuple(tensor.shape)} that is not among the model's own: register the module "
-                    f"that it belongs to (no plain list, closure or global variable)"
+                    f"{tuple(tensor.shape)} that is not among the model's own: "
+                    "register the module that it belongs to (no plain list, closure "
+                    "or global variable)"
                 )
         # A call draws at random if torch's generators are not where they were.
         before = global_states()
@@ -477,22 +525,32 @@ class _Tracing(Naming):
         leaves = tuple(_leaf(value, call.inputs, indexes) for value in values)
         # What was written into has the name of this call now.
         written = tuple(
-            at for at, t in enumerate(call.inputs) if self.name_of(t) == (call.number, -1 - at)
+            at
+            for at, t in enumerate(call.inputs)
+            if self.name_of(t) == (call.number, -1 - at)
         )
         new = [leaf[1] for leaf in leaves if leaf[0] == "new"]
         self.recorded.steps[call.number] = step = Step(
             function=getattr(call.function, "__name__", ""),
             parents=call.parents,
-            names=tuple((call.number, index) for index in (*new, *(-1 - at for at in written))),
+            names=tuple(
+                (call.number, index) for index in (*new, *(-1 - at for at in written))
+            ),
             leaves=leaves,
             tree=tree,
             overwritten=written,
             owner=self._running[-1],
             random=not all(map(torch.equal, before, global_states())),
-            settings=repr(tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))),
+            settings=repr(
+                tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))
+            ),
             work=self._counter.get_total_flops() - work,
         )
-        like = call.parents[:1] if written or step.function in _SIZED_AS_FIRST else call.parents
+        like = (
+            call.parents[:1]
+            if written or step.function in _SIZED_AS_FIRST
+            else call.parents
+        )
         if shapes.met or not self.names.sized_by_data.isdisjoint(like):
             self.names.sized_by_data.update(step.names)
         return returned
@@ -501,8 +559,12 @@ class _Tracing(Naming):
         """Return a context that records the modules that run, and their results."""
         hooks = ExitStack()
         for name, module in model.named_modules():
-            hooks.enter_context(module.register_forward_pre_hook(partial(self._entering, name)))
-            hooks.enter_context(module.register_forward_hook(self._leaving, always_call=True))
+            hooks.enter_context(
+                module.register_forward_pre_hook(partial(self._entering, name))
+            )
+            hooks.enter_context(
+                module.register_forward_hook(self._leaving, always_call=True)
+            )
         return hooks
 
     def _entering(self, name: str, module: nn.Module, inputs: object) -> None:
@@ -512,22 +574,33 @@ class _Tracing(Naming):
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
             shapes = tuple(map(TensorFacts.of, tensors_of(output)))
-            leaves = tree_flatten(output, lambda value: isinstance(value, PackedSequence))[0]
-            tensors = [t for leaf in leaves if isinstance(leaf, PackedSequence) for t in leaf]
+            leaves = tree_flatten(
+                output, lambda value: isinstance(value, PackedSequence)
+            )[0]
+            tensors = [
+                t for leaf in leaves if isinstance(leaf, PackedSequence) for t in leaf
+            ]
             packed = frozenset(map(self.name_of, filter(torch.is_tensor, tensors)))
         work = self._counter.get_total_flops()
-        self.recorded.visits.append(Visit(self._running.pop(), names, shapes, work, packed))
+        self.recorded.visits.append(
+            Visit(self._running.pop(), names, shapes, work, packed)
+        )
 
 
-def _leaf(leaf: object, inputs: list[Tensor], indexes: Iterator[int]) -> tuple[Any, ...]:
+def _leaf(
+    leaf: object, inputs: list[Tensor], indexes: Iterator[int]
+) -> tuple[Any, ...]:
     """Describe a part of what a call returned; see `Step`."""
     if not isinstance(leaf, Tensor):
         return ("plain", leaf)
     index = next(indexes)
     argument = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
-    return ("new", index, alias(leaf, inputs)) if argument is None else ("given", argument)
+    return (
+        ("new", index, alias(leaf, inputs)) if argument is None else ("given", argument)
+    )
 
 
-# The size of what these give, and of what is written in place, is that of their first input.
+# The size of what these give, and of what is written in place, is that of their first
+# input.
 _SIZED_AS_FIRST = {"index_add", "index_copy", "index_put", "scatter"}
 _SIZED_AS_FIRST |= {"scatter_add", "scatter_reduce"}

@@ -5,17 +5,17 @@
 >>> metrics.average_accuracy(R), metrics.forgetting(R), metrics.gem_bwt(R)
 (0.625, 0.5, -0.5)
 
-R is an array or list of rows, (T, T) or, with a row before any training, (T+1, T), or an
-`AccuracyMatrix`; counts are `Counts` or (K, K) arrays. There is a module for each paper; where two
-papers define one name differently, a prefix says whose it is.
+R is an array or list of rows, (T, T) or, with a row before any training, (T+1, T), or
+an `AccuracyMatrix`; counts are `Counts` or (K, K) arrays. There is a module for each
+paper; where two papers define one name differently, a prefix says whose it is.
 
 - Lopez-Paz and Ranzato 2017 (`gem`): `acc`, `gem_bwt`, `gem_fwt`;
-- Diaz-Rodriguez 2018 (`diaz_rodriguez`): `diaz_accuracy`, `diaz_bwt`, `rem`, `bwt_plus`,
-  `diaz_fwt`, `ms`, `sss`, `ce`, `cl_score`, `cl_stability`;
+- Diaz-Rodriguez 2018 (`diaz_rodriguez`): `diaz_accuracy`, `diaz_bwt`, `rem`,
+  `bwt_plus`, `diaz_fwt`, `ms`, `sss`, `ce`, `cl_score`, `cl_stability`;
 - Chaudhry 2018 (`chaudhry`): `average_accuracy`, `forgetting`, `task_forgetting`,
   `forgetting_since_learned`, `expected_forgetting`, `intransigence`;
-- Kemker 2018 (`kemker`): `alpha_base`, `alpha_new`, `alpha_all`, `omega_base`, `omega_new`,
-  `omega_all`;
+- Kemker 2018 (`kemker`): `alpha_base`, `alpha_new`, `alpha_all`, `omega_base`,
+  `omega_new`, `omega_all`;
 - Rebuffi 2017 (`icarl`): `average_incremental_accuracy`;
 - Serra 2018 (`serra`): `forgetting_ratio`; Hayes 2018 (`hayes`): `hayes_omega`;
 - Zheng 2023 (`zscl`): `zscl_transfer`;
@@ -24,9 +24,9 @@ papers define one name differently, a prefix says whose it is.
   `task_deep_forgetting`, `shallow_forgetting`, `task_shallow_forgetting`, `replay_gap`.
 
 `TaskPredictions` holds the results of an evaluation, `Counts` its confusion matrix, and
-`AccuracyMatrix` the accuracies of a whole run, which `read_matrix` reads from a file; `scorecard`
-computes all metrics of a matrix. `dir(metrics)` lists every metric. Names are imported when they
-are first used.
+`AccuracyMatrix` the accuracies of a whole run, which `read_matrix` reads from a file;
+`scorecard` computes all metrics of a matrix. `dir(metrics)` lists every metric. Names
+are imported when they are first used.
 """
 
 from importlib import import_module

@@ -1,8 +1,9 @@
 """Average accuracy, forgetting and intransigence after task k (Chaudhry 2018, Section 3).
 
-Source: Chaudhry et al., Riemannian Walk for Incremental Learning, ECCV 2018. a_{k,j} = R_{k,j} is
-the accuracy on task j after training through task k; whether it is multi-head (outputs of task j
-only) or single-head (outputs of all classes seen so far) is decided where R is measured.
+Source: Chaudhry et al., Riemannian Walk for Incremental Learning, ECCV 2018. a_{k,j} =
+R_{k,j} is the accuracy on task j after training through task k; whether it is
+multi-head (outputs of task j only) or single-head (outputs of all classes seen so far)
+is decided where R is measured.
 """
 
 import numpy as np
@@ -62,8 +63,8 @@ def forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
 def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float64]:
     """Forgetting of every task j < k: f_j^k = max_{l=1..k-1} a_{l,j} - a_{k,j}.
 
-    The best past accuracy is the maximum over all rows l from 1, including rows before task j was
-    learned, but without row k: f_j^k < 0 where task k improved task j.
+    The best past accuracy is the maximum over all rows l from 1, including rows before
+    task j was learned, but without row k: f_j^k < 0 where task k improved task j.
 
     Args:
         R: Accuracy matrix, (T+1, T).
@@ -79,8 +80,11 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
     """
     k = R.check_task(k)
     if k == 1:
-        raise NotMeasured("forgetting F_k needs k >= 2: there is no task before the first")
-    # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared with.
+        raise NotMeasured(
+            "forgetting F_k needs k >= 2: there is no task before the first"
+        )
+    # Rows 1..k-1: row 0 is no knowledge that training gave, row k is what is compared
+    # with.
     past = np.arange(1, k)
     best = R.measured(past[:, None], past).max(axis=0)
     return np.asarray(best - R.measured(k, past))
@@ -90,10 +94,10 @@ def task_forgetting(R: AccuracyMatrix, k: int | None = None) -> NDArray[np.float
 def forgetting_since_learned(R: AccuracyMatrix, k: int | None = None) -> float:
     """Average forgetting of the earlier tasks since each was learned.
 
-    (1/(k-1)) sum_{j=1..k-1} (max_{l=j..k-1} a_{l,j} - a_{k,j}). No accuracy on a task that is still
-    to come is used: this is forgetting as class-incremental toolboxes report it, whose logs have
-    the tasks learned so far only. It equals `forgetting` if no task was better before it was
-    learned than at any time after.
+    (1/(k-1)) sum_{j=1..k-1} (max_{l=j..k-1} a_{l,j} - a_{k,j}). No accuracy on a task
+    that is still to come is used: this is forgetting as class-incremental toolboxes
+    report it, whose logs have the tasks learned so far only. It equals `forgetting` if
+    no task was better before it was learned than at any time after.
 
     Args:
         R: Accuracy matrix, (T+1, T).
@@ -128,7 +132,8 @@ def expected_forgetting(R: AccuracyMatrix, k: int | None = None) -> float:
         k: Number of tasks learned, 2 to T; T by default.
 
     Returns:
-        A value in [-1, 1]; lower is better. Rows before task j was learned lower the mean.
+        A value in [-1, 1]; lower is better. Rows before task j was learned lower the
+        mean.
 
     Raises:
         NotMeasured: A cell is missing, or k = 1.
@@ -152,7 +157,8 @@ def intransigence(
 ) -> float:
     """Inability to learn task k: I_k = a*_k - a_{k,k}.
 
-    a*_k is the accuracy on task k of a reference trained on the data of tasks 1..k together.
+    a*_k is the accuracy on task k of a reference trained on the data of tasks 1..k
+    together.
 
     Args:
         R: Accuracy matrix, (T+1, T).
@@ -175,5 +181,7 @@ def intransigence(
     k = R.check_task(k)
     best = float(R.check_reference(reference).values[k, k - 1])
     if np.isnan(best):
-        raise NotMeasured(f"the reference's accuracy on task {k} after task {k} was not measured")
+        raise NotMeasured(
+            f"the reference's accuracy on task {k} after task {k} was not measured"
+        )
     return best - R.cell(k, k)

@@ -14,8 +14,8 @@ class Counts:
     """The confusion matrix of one evaluation, over the whole test set.
 
     Args:
-        table: Whole numbers (K, K), true class x predicted class; their sum is the number of test
-            examples.
+        table: Whole numbers (K, K), true class x predicted class; their sum is the
+            number of test examples.
 
     Raises:
         InputError: The table is not square, or holds anything but whole numbers from 0.
@@ -30,10 +30,16 @@ class Counts:
         try:
             counts = np.asarray(table)
         except ValueError:
-            raise InputError("counts must be a (K, K) table: its rows differ in length") from None
+            raise InputError(
+                "counts must be a (K, K) table: its rows differ in length"
+            ) from None
         if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
-            raise InputError(f"counts must be a square (K, K) table, got shape {counts.shape}")
-        if counts.dtype.kind not in "iu" or (counts.dtype.kind == "i" and (counts < 0).any()):
+            raise InputError(
+                f"counts must be a square (K, K) table, got shape {counts.shape}"
+            )
+        if counts.dtype.kind not in "iu" or (
+            counts.dtype.kind == "i" and (counts < 0).any()
+        ):
             got = counts.min() if counts.dtype.kind == "i" else f"dtype {counts.dtype}"
             raise InputError(f"counts must be whole numbers, none below 0, got {got}")
         copy = counts.astype(np.int64)
@@ -56,7 +62,9 @@ class Counts:
             InputError: The labels are anything else.
         """
         y, p = checked_labels(true, predicted, classes)
-        return cls(np.bincount(y * classes + p, minlength=classes**2).reshape(classes, classes))
+        return cls(
+            np.bincount(y * classes + p, minlength=classes**2).reshape(classes, classes)
+        )
 
     @property
     def classes(self) -> int:
@@ -71,21 +79,23 @@ class Counts:
     def accuracy(self, classes: Sequence[int] | None = None) -> float:
         """Return the fraction of correct predictions for the examples of `classes`, all by default.
 
-        The value is in [0, 1]; higher is better; NaN if there is no such example. Classes are
-        weighted by their number of examples; `TaskPredictions.accuracies` has the unweighted mean.
+        The value is in [0, 1]; higher is better; NaN if there is no such example.
+        Classes are weighted by their number of examples; `TaskPredictions.accuracies`
+        has the unweighted mean.
         """
         labels = list(range(self.classes) if classes is None else classes)
         if any(not 0 <= label < self.classes for label in labels):
             raise InputError(f"classes must lie in 0..{self.classes - 1}, got {labels}")
-        # Whole numbers until the one division: the fraction is the nearest float there is.
+        # Whole numbers until the one division: the fraction is the nearest float there
+        # is.
         total = int(self.table[labels].sum())
         return int(self.table[labels, labels].sum()) / total if total else float("nan")
 
     def precision(self, classes: Sequence[int]) -> float:
         """Return the fraction of correct predictions among those of `classes` (Murata 2020, eq. 3).
 
-        The value is in [0, 1]; higher is better; NaN if none of them was predicted. The recall of
-        eq. 2 is `accuracy`.
+        The value is in [0, 1]; higher is better; NaN if none of them was predicted. The
+        recall of eq. 2 is `accuracy`.
         """
         return Counts(self.table.T).accuracy(classes)
 
@@ -108,7 +118,9 @@ def checked_labels(
             f"got shapes {y.shape} and {p.shape}"
         )
     if y.size and not (y.dtype.kind in "biu" and p.dtype.kind in "biu"):
-        raise InputError(f"labels must be whole numbers, got dtypes {y.dtype} and {p.dtype}")
+        raise InputError(
+            f"labels must be whole numbers, got dtypes {y.dtype} and {p.dtype}"
+        )
     y = y.astype(np.int64)
     p = p.astype(np.int64)
     if y.size and (min(y.min(), p.min()) < 0 or max(y.max(), p.max()) >= classes):

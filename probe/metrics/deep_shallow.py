@@ -1,11 +1,12 @@
 """Deep and shallow forgetting: loss of accuracy of a linear probe, and of the network's output.
 
-A is the network's own accuracy matrix, A* that of a linear probe trained on all tasks at one
-feature of the same networks. A task that the probe still classifies is forgotten only at the output
-(shallow).
+A is the network's own accuracy matrix, A* that of a linear probe trained on all tasks
+at one feature of the same networks. A task that the probe still classifies is forgotten
+only at the output (shallow).
 
-Source: "Heads collapse, features stay", ICLR 2026 (deep, shallow); Davari et al., Probing
-Representation Forgetting in Supervised and Unsupervised Continual Learning, CVPR 2022 (the probe).
+Source: "Heads collapse, features stay", ICLR 2026 (deep, shallow); Davari et al.,
+Probing Representation Forgetting in Supervised and Unsupervised Continual Learning,
+CVPR 2022 (the probe).
 """
 
 import numpy as np
@@ -24,7 +25,8 @@ def task_deep_forgetting(A_star: AccuracyMatrix) -> NDArray[np.float64]:
         A_star: Accuracy matrix of the probe, (T+1, T).
 
     Returns:
-        Values (T-1,) in [-1, 1]; lower is better, below 0 where later tasks improved the feature.
+        Values (T-1,) in [-1, 1]; lower is better, below 0 where later tasks improved
+        the feature.
 
     Raises:
         NotMeasured: A cell is missing.
@@ -95,7 +97,8 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
         A_star: Accuracy matrix of the probe on the same networks, (T+1, T).
 
     Returns:
-        A value in [-2, 2]; lower is better, 0 where the output uses all that the feature holds.
+        A value in [-2, 2]; lower is better, 0 where the output uses all that the
+        feature holds.
 
     Raises:
         NotMeasured: A cell of either is missing, or T = 1.
@@ -107,5 +110,7 @@ def replay_gap(A: AccuracyMatrix, A_star: AccuracyMatrix | ArrayLike) -> float:
     """
     A_star = AccuracyMatrix.of(A_star)
     if A.tasks != A_star.tasks:
-        raise InputError(f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same tasks")
+        raise InputError(
+            f"A_star has {A_star.tasks} tasks, A {A.tasks}: give the same tasks"
+        )
     return shallow_forgetting(A) - deep_forgetting(A_star)

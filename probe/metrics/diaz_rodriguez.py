@@ -1,9 +1,10 @@
 """The seven criteria of Diaz-Rodriguez 2018, each in [0, 1] with higher better, and their scores.
 
-Source: Diaz-Rodriguez et al., Don't forget, there is more than forgetting: new metrics for
-Continual Learning, NeurIPS workshop 2018 (equation numbers are the paper's, not the poster's).
-A, BWT, REM, BWT+ and FWT are functions of R, (T+1, T), whose row 0 they do not use; the paper's N
-is T here. MS, SSS and CE are functions of the cost of learning each task.
+Source: Diaz-Rodriguez et al., Don't forget, there is more than forgetting: new metrics
+for Continual Learning, NeurIPS workshop 2018 (equation numbers are the paper's, not the
+poster's). A, BWT, REM, BWT+ and FWT are functions of R, (T+1, T), whose row 0 they do
+not use; the paper's N is T here. MS, SSS and CE are functions of the cost of learning
+each task.
 """
 
 import math
@@ -32,8 +33,8 @@ NAMES = {
 CRITERIA = tuple(NAMES)
 """The criteria in the order in which the paper lists weights."""
 
-# From the caption of Table 3. The body text has another W2, (.4, .1, .1, .1, .2, .05, .05), which
-# does not give the table's CLscores.
+# From the caption of Table 3. The body text has another W2, (.4, .1, .1, .1, .2, .05,
+# .05), which does not give the table's CLscores.
 W1 = (1 / 7,) * 7
 W2 = (0.4, 0.05, 0.2, 0.1, 0.15, 0.05, 0.05)
 W3 = (0.4, 0.05, 0.2, 0.2, 0.05, 0.05, 0.05)
@@ -80,7 +81,9 @@ def accuracy(R: AccuracyMatrix) -> float:
 
 
 @metric(after="i", needs=["test_sizes"])
-def fixed_accuracy(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None) -> float:
+def fixed_accuracy(
+    R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
+) -> float:
     """Accuracy after task i on the fixed test set of all T tasks, those to come among them.
 
     sum_j n_j R_{i,j} / sum_j n_j over all j.
@@ -168,7 +171,8 @@ def bwt_plus(R: AccuracyMatrix) -> float:
 def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer, accuracy on tasks still to come: FWT = sum_{i<j} R_{i,j} / (T(T-1)/2).
 
-    Rows start at 1, and no random baseline is subtracted, unlike in the GEM paper's FWT.
+    Rows start at 1, and no random baseline is subtracted, unlike in the GEM paper's
+    FWT.
 
     Args:
         R: Accuracy matrix, (T+1, T).
@@ -190,8 +194,8 @@ def ms(model_bytes: Sequence[float]) -> float:
     """Model size efficiency: MS = min(1, (1/T) sum_i Mem(theta_1) / Mem(theta_i)).
 
     Args:
-        model_bytes: Mem(theta_i), (T,), the memory of the model after task i and of all else that
-            the learner keeps.
+        model_bytes: Mem(theta_i), (T,), the memory of the model after task i and of all
+            else that the learner keeps.
 
     Returns:
         A value in [0, 1]; higher is better, 1 means that the model did not grow.
@@ -199,8 +203,8 @@ def ms(model_bytes: Sequence[float]) -> float:
     Raises:
         InputError: A size is not above 0.
 
-    Source: Diaz-Rodriguez 2018, eq. 5. Deviation: the text counts parameters only; Table 1
-    (MS = 0.4 of EWC and SI) counts their copies too.
+    Source: Diaz-Rodriguez 2018, eq. 5. Deviation: the text counts parameters only;
+    Table 1 (MS = 0.4 of EWC and SI) counts their copies too.
 
     >>> round(ms([1] + 9 * [3]), 4)
     0.4
@@ -214,8 +218,8 @@ def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
     """Samples storage size efficiency: SSS = 1 - min(1, (1/T) sum_i Mem(M_i) / Mem(D)).
 
     Args:
-        stored_bytes: Mem(M_i), (T,), the memory of the samples stored *while* task i is learned (0
-            for the first task).
+        stored_bytes: Mem(M_i), (T,), the memory of the samples stored *while* task i is
+            learned (0 for the first task).
         lifetime_bytes: Mem(D), the memory of all tasks' training data.
 
     Returns:
@@ -224,14 +228,17 @@ def sss(stored_bytes: Sequence[float], lifetime_bytes: float) -> float:
     Raises:
         InputError: A size is below 0, or lifetime_bytes is 0.
 
-    Source: Diaz-Rodriguez 2018, eq. 6; that M_i excludes task i itself follows from Table 1.
+    Source: Diaz-Rodriguez 2018, eq. 6; that M_i excludes task i itself follows from
+        Table 1.
 
     >>> round(sss(range(10), 10), 4)
     0.55
     """
     stored = _per_task(stored_bytes, "stored_bytes")
     if not 0 < np.float64(lifetime_bytes) < math.inf:
-        raise InputError(f"lifetime_bytes must be a number above 0, got {lifetime_bytes!r}")
+        raise InputError(
+            f"lifetime_bytes must be a number above 0, got {lifetime_bytes!r}"
+        )
     return 1 - min(1.0, float((stored / lifetime_bytes).mean()))
 
 
@@ -245,8 +252,8 @@ def ce(
     """Computational efficiency: CE = min(1, (1/T) sum_i Ops_fb(Tr_i) epsilon / Ops(Tr_i)).
 
     Args:
-        ops_one_pass: Ops_fb, (T,), mul-adds of one forward and backward pass over task i's training
-            data.
+        ops_one_pass: Ops_fb, (T,), mul-adds of one forward and backward pass over task
+            i's training data.
         ops_spent: Ops, (T,), all mul-adds spent to learn task i.
         epsilon: A scale of 1 or more, to avoid values very near 0.
         form: "poster" divides by 1 + Ops(Tr_i).
@@ -265,7 +272,9 @@ def ce(
     one_pass = _per_task(ops_one_pass, "ops_one_pass")
     spent = _per_task(ops_spent, "ops_spent", above_zero=True)
     if one_pass.shape != spent.shape:
-        raise InputError(f"got operations of {one_pass.size} and {spent.size} tasks: give as many")
+        raise InputError(
+            f"got operations of {one_pass.size} and {spent.size} tasks: give as many"
+        )
     if not 1 <= epsilon < math.inf:
         raise InputError(f"epsilon must be a number >= 1, got {epsilon:g}")
     if form not in ("paper", "poster"):
@@ -279,8 +288,8 @@ def criteria_of_costs(
 ) -> dict[str, float]:
     """Return MS, SSS and CE of the columns of costs.csv, each (T,), by name in metrics.csv.
 
-    Mem(theta_i) is the model with all that the learner carried into task i, Mem(D) all training
-    data.
+    Mem(theta_i) is the model with all that the learner carried into task i, Mem(D) all
+    training data.
 
     Args:
         costs: The columns COST_COLUMNS, by name.
@@ -291,8 +300,12 @@ def criteria_of_costs(
         InputError: A column is missing, or its numbers are out of range.
     """
     if missing := [name for name in COST_COLUMNS if name not in costs]:
-        raise InputError(f"costs lack the columns {', '.join(missing)}: give a number per task")
-    model, carried, stored, train, one_pass, ops = (_per_task(costs[n], n) for n in COST_COLUMNS)
+        raise InputError(
+            f"costs lack the columns {', '.join(missing)}: give a number per task"
+        )
+    model, carried, stored, train, one_pass, ops = (
+        _per_task(costs[n], n) for n in COST_COLUMNS
+    )
     return {
         "ms": ms([*(model + carried)]),
         "sss": sss([*stored], train.sum()),
@@ -306,7 +319,8 @@ def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> f
 
     Args:
         criteria: c_k for every key of CRITERIA, as fractions, means over the runs.
-        weights: w_k by key or in the order of CRITERIA, each 0 or more, with sum 1; None = W1.
+        weights: w_k by key or in the order of CRITERIA, each 0 or more, with sum 1;
+            None = W1.
 
     Returns:
         A value in [0, 1]; higher is better.
@@ -325,7 +339,9 @@ def cl_score(criteria: Mapping[str, float], weights: Weights | None = None) -> f
 
 
 @metric(scorecard=False)
-def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None) -> float:
+def cl_stability(
+    deviations: Mapping[str, float], weights: Weights | None = None
+) -> float:
     """Agreement of the runs: CLstability = 1 - sum_k w_k stddev(c_k).
 
     Args:
@@ -339,7 +355,8 @@ def cl_stability(deviations: Mapping[str, float], weights: Weights | None = None
         InputError: Keys are missing or unknown, or numbers out of range.
         NotMeasured: A number is NaN.
 
-    Source: Diaz-Rodriguez 2018, eq. 9 (which does not say whether sample or population deviation).
+    Source: Diaz-Rodriguez 2018, eq. 9 (which does not say whether sample or population
+        deviation).
     """
     return 1 - _weighted_sum(deviations, "deviation of criterion", weights)
 
@@ -361,16 +378,22 @@ def weights_by_criterion(weights: Weights) -> Mapping[str, float]:
     """
     if not isinstance(weights, Mapping):
         if len(weights) != len(CRITERIA):
-            raise InputError(f"got {len(weights)} weights, expected 7: {', '.join(CRITERIA)}")
+            raise InputError(
+                f"got {len(weights)} weights, expected 7: {', '.join(CRITERIA)}"
+            )
         weights = dict(zip(CRITERIA, weights, strict=True))
     total = math.fsum(_checked(weights, "weight of criterion").values())
     # Weights typed with a few decimals, as thirds, sum to 1 only nearly.
     if not math.isclose(total, 1, abs_tol=1e-6):
-        raise InputError(f"weights must sum to 1, got {total:g}: divide each by their sum")
+        raise InputError(
+            f"weights must sum to 1, got {total:g}: divide each by their sum"
+        )
     return weights
 
 
-def _weighted_sum(values: Mapping[str, float], kind: str, weights: Weights | None) -> float:
+def _weighted_sum(
+    values: Mapping[str, float], kind: str, weights: Weights | None
+) -> float:
     checked = _checked(values, kind)
     w = weights_by_criterion(W1 if weights is None else weights)
     return math.fsum(w[name] * checked[name] for name in CRITERIA)
@@ -378,7 +401,9 @@ def _weighted_sum(values: Mapping[str, float], kind: str, weights: Weights | Non
 
 def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
     if not isinstance(values, Mapping):
-        raise InputError(f"give {kind} by name, {{{CRITERIA[0]!r}: ...}}, got {values!r:.60}")
+        raise InputError(
+            f"give {kind} by name, {{{CRITERIA[0]!r}: ...}}, got {values!r:.60}"
+        )
     for name, value in values.items():
         if name not in CRITERIA:
             raise unknown("criterion", name, CRITERIA)
@@ -386,17 +411,27 @@ def _checked(values: Mapping[str, float], kind: str) -> Mapping[str, float]:
             error = NotMeasured if math.isnan(value) else InputError
             raise error(f"{kind} {name} is {value:g}, expected a number in [0, 1]")
     if missing := [name for name in CRITERIA if name not in values]:
-        raise InputError(f"no {kind} {', '.join(missing)}: give all of {', '.join(CRITERIA)}")
+        raise InputError(
+            f"no {kind} {', '.join(missing)}: give all of {', '.join(CRITERIA)}"
+        )
     return values
 
 
-def _per_task(values: Sequence[float], name: str, above_zero: bool = False) -> NDArray[np.float64]:
+def _per_task(
+    values: Sequence[float], name: str, above_zero: bool = False
+) -> NDArray[np.float64]:
     try:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         numbers = np.array([])
-    if numbers.ndim != 1 or not numbers.size or not (np.isfinite(numbers) & (numbers >= 0)).all():
-        raise InputError(f"{name} must hold a number >= 0 for each task, got {values!r}")
+    if (
+        numbers.ndim != 1
+        or not numbers.size
+        or not (np.isfinite(numbers) & (numbers >= 0)).all()
+    ):
+        raise InputError(
+            f"{name} must hold a number >= 0 for each task, got {values!r}"
+        )
     if above_zero and not numbers.all():
         raise InputError(f"{name} must be above 0, got {numbers.tolist()}")
     return numbers

@@ -1,7 +1,8 @@
 """Average accuracy, backward and forward transfer as the GEM paper defines them.
 
-Source: Lopez-Paz and Ranzato, Gradient Episodic Memory for Continual Learning, NeurIPS 2017,
-Section 2. The authors' code divides both transfers by T; the paper, and this module, by T - 1.
+Source: Lopez-Paz and Ranzato, Gradient Episodic Memory for Continual Learning, NeurIPS
+2017, Section 2. The authors' code divides both transfers by T; the paper, and this
+module, by T - 1.
 """
 
 import numpy as np
@@ -59,7 +60,8 @@ def fwt(R: AccuracyMatrix) -> float:
     """Forward transfer: FWT = (1/(T-1)) sum_{j=2..T} (R_{j-1,j} - b_j).
 
     Args:
-        R: Accuracy matrix, (T+1, T); b_j = R_{0,j}, the accuracy on task j before any training.
+        R: Accuracy matrix, (T+1, T); b_j = R_{0,j}, the accuracy on task j before any
+            training.
 
     Returns:
         A value in [-1, 1]; higher is better.

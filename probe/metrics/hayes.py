@@ -1,7 +1,8 @@
 """Overall performance relative to a joint training (Hayes 2018).
 
-Source: Hayes et al., New Metrics and Experimental Paradigms for Continual Learning, CVPR workshops
-2018, which Diaz-Rodriguez 2018 cites. Kemker's Omega_all divides by a single accuracy instead.
+Source: Hayes et al., New Metrics and Experimental Paradigms for Continual Learning,
+CVPR workshops 2018, which Diaz-Rodriguez 2018 cites. Kemker's Omega_all divides by a
+single accuracy instead.
 """
 
 from collections.abc import Sequence
@@ -25,15 +26,16 @@ def omega(
 
     Args:
         R: Accuracy matrix, (T+1, T).
-        reference: The matrix of the cumulative learner, trained on tasks 1..i together, whose
-            accuracy on them is alpha_{joint,i}.
+        reference: The matrix of the cumulative learner, trained on tasks 1..i together,
+            whose accuracy on them is alpha_{joint,i}.
         test_sizes: Numbers of test examples (T,), by default all equal.
 
     Returns:
         At least 0; higher is better, 1 is as good as joint training.
 
     Raises:
-        NotMeasured: A cell of either matrix is missing, or the reference's accuracy is 0.
+        NotMeasured: A cell of either matrix is missing, or the reference's accuracy is
+            0.
         InputError: The reference has a different number of tasks.
 
     Source: Hayes 2018, eq. 1, with alpha over the test data of all tasks so far.
@@ -44,5 +46,7 @@ def omega(
     joint = R.check_reference(reference)
     best = [alpha_all(joint, i, test_sizes) for i in range(1, R.tasks + 1)]
     if not all(best):
-        raise NotMeasured(f"the reference's accuracy after task {best.index(0) + 1} is 0")
+        raise NotMeasured(
+            f"the reference's accuracy after task {best.index(0) + 1} is 0"
+        )
     return fmean(alpha_all(R, i, test_sizes) / alpha for i, alpha in enumerate(best, 1))

@@ -1,7 +1,7 @@
 """Average incremental accuracy, the single number of class-incremental papers.
 
-Source: Rebuffi et al., iCaRL: Incremental Classifier and Representation Learning, CVPR 2017,
-Section 4.
+Source: Rebuffi et al., iCaRL: Incremental Classifier and Representation Learning, CVPR
+2017, Section 4.
 """
 
 from statistics import fmean
@@ -15,9 +15,9 @@ from probe.metrics.registry import metric
 def average_incremental_accuracy(R: AccuracyMatrix) -> float:
     """Average incremental accuracy: (1/T) sum_{t=1..T} (1/t) sum_{j=1..t} R_{t,j}.
 
-    The mean of `average_accuracy` after each task, the first among them. The papers take the
-    accuracy on the test examples of all classes seen so far; it is the mean over the tasks if each
-    task has as many test examples.
+    The mean of `average_accuracy` after each task, the first among them. The papers
+    take the accuracy on the test examples of all classes seen so far; it is the mean
+    over the tasks if each task has as many test examples.
 
     Args:
         R: Accuracy matrix, (T+1, T).

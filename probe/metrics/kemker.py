@@ -1,9 +1,10 @@
 """Accuracies alpha over the sessions and the areas Omega under their curves (Kemker 2018).
 
-Source: Kemker et al., Measuring Catastrophic Forgetting in Neural Networks, AAAI 2018, Evaluation
-Metrics. A session is a task; the first holds the base set. All sums start at session 2. If the
-classes are unbalanced the paper uses mean-per-class accuracy: fill R with that. The text's "after i
-new sessions" is read as after session i, the base set being the first.
+Source: Kemker et al., Measuring Catastrophic Forgetting in Neural Networks, AAAI 2018,
+Evaluation Metrics. A session is a task; the first holds the base set. All sums start at
+session 2. If the classes are unbalanced the paper uses mean-per-class accuracy: fill R
+with that. The text's "after i new sessions" is read as after session i, the base set
+being the first.
 """
 
 from collections.abc import Sequence
@@ -57,7 +58,9 @@ def alpha_new(R: AccuracyMatrix, i: int) -> float:
 
 
 @metric(after="i", needs=["test_sizes"])
-def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None) -> float:
+def alpha_all(
+    R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
+) -> float:
     """Accuracy on the test data of all sessions so far together, after session i.
 
     alpha_{all,i} = sum_{j<=i} n_j R_{i,j} / sum_{j<=i} n_j.
@@ -65,8 +68,8 @@ def alpha_all(R: AccuracyMatrix, i: int, test_sizes: Sequence[int] | None = None
     Args:
         R: Accuracy matrix, (T+1, T).
         i: Number of sessions so far, 1 to T.
-        test_sizes: Numbers n_j of test examples (T,), by default all equal. If R has mean-per-class
-            accuracies, give numbers of classes instead.
+        test_sizes: Numbers n_j of test examples (T,), by default all equal. If R has
+            mean-per-class accuracies, give numbers of classes instead.
 
     Returns:
         A value in [0, 1]; higher is better.
@@ -91,7 +94,8 @@ def omega_base(R: AccuracyMatrix, ideal: float) -> float:
 
     Args:
         R: Accuracy matrix, (T+1, T).
-        ideal: alpha_ideal in (0, 1], accuracy of an offline model on the base set's test data.
+        ideal: alpha_ideal in (0, 1], accuracy of an offline model on the base set's
+            test data.
 
     Returns:
         At least 0; higher is better; above 1 only where the model exceeds alpha_ideal.
@@ -128,7 +132,9 @@ def omega_new(R: AccuracyMatrix) -> float:
 
 
 @metric(needs=["ideal", "test_sizes"])
-def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None = None) -> float:
+def omega_all(
+    R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None = None
+) -> float:
     """Accuracy on all that was learned: Omega_all = (1/(T-1)) sum_{i=2..T} alpha_{all,i} / ideal.
 
     Args:
@@ -152,7 +158,9 @@ def omega_all(R: AccuracyMatrix, ideal: float, test_sizes: Sequence[int] | None 
     return fmean(alpha_all(R, i, test_sizes) for i in _later(R)) / ideal
 
 
-def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[np.float64]:
+def task_sizes(
+    R: AccuracyMatrix, test_sizes: Sequence[int] | None
+) -> NDArray[np.float64]:
     """Return the weight n_j of each task.
 
     Args:
@@ -166,11 +174,17 @@ def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[n
         InputError: The number of sizes is not T, or one is not above 0.
     """
     try:
-        sizes = np.array((1,) * R.tasks if test_sizes is None else test_sizes, dtype=np.float64)
+        sizes = np.array(
+            (1,) * R.tasks if test_sizes is None else test_sizes, dtype=np.float64
+        )
     except (TypeError, ValueError):
-        raise InputError(f"test sizes must be numbers, got {test_sizes!r:.60}") from None
+        raise InputError(
+            f"test sizes must be numbers, got {test_sizes!r:.60}"
+        ) from None
     if sizes.ndim != 1 or len(sizes) != R.tasks:
-        raise InputError(f"got {sizes.size} test sizes, expected one for each of {R.tasks} tasks")
+        raise InputError(
+            f"got {sizes.size} test sizes, expected one for each of {R.tasks} tasks"
+        )
     if not (sizes > 0).all():
         raise InputError(f"test sizes must be above 0, got {test_sizes}")
     return sizes
@@ -179,7 +193,9 @@ def task_sizes(R: AccuracyMatrix, test_sizes: Sequence[int] | None) -> NDArray[n
 def _later(R: AccuracyMatrix) -> range:
     """Return the sessions 2..T, over which every Omega is a mean."""
     if R.tasks == 1:
-        raise NotMeasured("Omega needs at least 2 sessions: its sum starts at the second")
+        raise NotMeasured(
+            "Omega needs at least 2 sessions: its sum starts at the second"
+        )
     return range(2, R.tasks + 1)
 
 

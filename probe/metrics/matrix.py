@@ -17,9 +17,9 @@ class AccuracyMatrix:
     """R[i, j] = test accuracy on task j after training through task i, as fractions in [0, 1].
 
     Args:
-        values: Accuracies (T+1, T); row i = tasks learned so far (row 0: before any training, the
-            b_j of the GEM paper), column j - 1 = task j in executed order; NaN = not measured. A
-            read-only copy is kept.
+        values: Accuracies (T+1, T); row i = tasks learned so far (row 0: before any
+            training, the b_j of the GEM paper), column j - 1 = task j in executed
+            order; NaN = not measured. A read-only copy is kept.
 
     Raises:
         InputError: The shape is wrong, or a value is outside [0, 1].
@@ -38,17 +38,24 @@ class AccuracyMatrix:
 
     def __post_init__(self) -> None:
         values = _numbers(self.values)
-        if values.ndim != 2 or values.shape[0] != values.shape[1] + 1 or values.shape[1] < 1:
+        if (
+            values.ndim != 2
+            or values.shape[0] != values.shape[1] + 1
+            or values.shape[1] < 1
+        ):
             raise InputError(
-                "R must be (T+1, T), a row before training and one after each task, got "
-                f"{values.shape}: use AccuracyMatrix.square for (T, T)"
+                "R must be (T+1, T), a row before training and one after each task, "
+                f"got {values.shape}: use AccuracyMatrix.square for (T, T)"
             )
         # NaN is neither: a cell that was not measured passes.
         bad = np.argwhere((values < 0) | (values > 1))
         if len(bad):
             i, j = (int(k) for k in bad[0])
-            raise InputError(f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions")
-        # A frozen dataclass lets nobody set `values`; this keeps its cells from being set, too.
+            raise InputError(
+                f"R[{i},{j + 1}] = {values[i, j]} is outside [0, 1]: give fractions"
+            )
+        # A frozen dataclass lets nobody set `values`; this keeps its cells from being
+        # set, too.
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
@@ -57,8 +64,8 @@ class AccuracyMatrix:
         """Convert an array to a matrix.
 
         Args:
-            values: A matrix, which is returned as it is, or a (T+1, T) or (T, T) array or list of
-                rows.
+            values: A matrix, which is returned as it is, or a (T+1, T) or (T, T) array
+                or list of rows.
 
         Raises:
             InputError: The shape is wrong, or a value is outside [0, 1].
@@ -66,7 +73,11 @@ class AccuracyMatrix:
         if isinstance(values, AccuracyMatrix):
             return values
         table = _numbers(values)
-        return cls.square(table) if table.ndim == 2 and len(table) == table.shape[1] else cls(table)
+        return (
+            cls.square(table)
+            if table.ndim == 2 and len(table) == table.shape[1]
+            else cls(table)
+        )
 
     @classmethod
     def square(cls, values: ArrayLike) -> "AccuracyMatrix":
@@ -83,7 +94,9 @@ class AccuracyMatrix:
         """
         table = _numbers(values)
         if table.ndim != 2 or table.shape[0] != table.shape[1]:
-            raise InputError(f"expected a square (T, T) matrix, got shape {table.shape}")
+            raise InputError(
+                f"expected a square (T, T) matrix, got shape {table.shape}"
+            )
         return cls(np.vstack([np.full((1, table.shape[1]), np.nan), table]))
 
     @classmethod
@@ -93,21 +106,25 @@ class AccuracyMatrix:
         """Build R from the evaluations of one run.
 
         Args:
-            runs: The T+1 evaluations, tasks in executed order. A task without test examples is a
-                column of NaN.
-            mean: The mean over a task's test examples, or over its classes' accuracies, as in
-                Kemker 2018 for unbalanced classes.
+            runs: The T+1 evaluations, tasks in executed order. A task without test
+                examples is a column of NaN.
+            mean: The mean over a task's test examples, or over its classes' accuracies,
+                as in Kemker 2018 for unbalanced classes.
         """
         return cls(np.stack([run.accuracies(mean) for run in runs]))
 
     def __str__(self) -> str:
         """Return R in percent: a line for each number of tasks learned, a column for each task."""
-        cells = [["-" if x != x else f"{100 * x:.1f}" for x in row] for row in self.values]
+        cells = [
+            ["-" if x != x else f"{100 * x:.1f}" for x in row] for row in self.values
+        ]
         titles = ["learned", *(f"task {j}" for j in range(1, self.tasks + 1))]
         table = [titles, *([str(i), *row] for i, row in enumerate(cells))]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = (zip(row, widths, strict=True) for row in table)
-        return "\n".join("  ".join(cell.rjust(width) for cell, width in line) for line in lines)
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in line) for line in lines
+        )
 
     @property
     def tasks(self) -> int:
@@ -134,14 +151,20 @@ class AccuracyMatrix:
         """
         # By flat indices, as plain indexing would count a negative i or j from the end.
         try:
-            flat = np.ravel_multi_index((np.asarray(i), np.subtract(j, 1)), self.values.shape)
+            flat = np.ravel_multi_index(
+                (np.asarray(i), np.subtract(j, 1)), self.values.shape
+            )
         except (TypeError, ValueError):
-            raise InputError(f"R[i,j] needs i in 0..{self.tasks}, j in 1..{self.tasks}") from None
+            raise InputError(
+                f"R[i,j] needs i in 0..{self.tasks}, j in 1..{self.tasks}"
+            ) from None
         cells = np.asarray(self.values.take(flat))
         if self._has_gaps and (missing := np.isnan(cells)).any():
             row, column = divmod(int(np.asarray(flat)[missing][0]), self.tasks)
             when = f"after task {row}" if row else "before any training"
-            raise NotMeasured(f"R[{row},{column + 1}] (task {column + 1} {when}) was not measured")
+            raise NotMeasured(
+                f"R[{row},{column + 1}] (task {column + 1} {when}) was not measured"
+            )
         return cells
 
     def cell(self, i: int, j: int) -> float:
@@ -174,7 +197,9 @@ class AccuracyMatrix:
         k = self.check_task(k)
         return self.measured(k, np.arange(1, k + 1))
 
-    def check_reference(self, reference: "AccuracyMatrix | ArrayLike") -> "AccuracyMatrix":
+    def check_reference(
+        self, reference: "AccuracyMatrix | ArrayLike"
+    ) -> "AccuracyMatrix":
         """Return the matrix of a reference learner; raises InputError unless it has as many tasks.
 
         Args:
@@ -205,7 +230,9 @@ class AccuracyMatrix:
         except TypeError:
             raise InputError(f"{name} must be a task's number, got {k!r:.60}") from None
         if not 1 <= k <= self.tasks:
-            raise InputError(f"{name} = {k} is not a task's number: R has tasks 1..{self.tasks}")
+            raise InputError(
+                f"{name} = {k} is not a task's number: R has tasks 1..{self.tasks}"
+            )
         return k
 
     def mean(self, i: ArrayLike, j: ArrayLike) -> float:
@@ -216,11 +243,14 @@ class AccuracyMatrix:
             j: Numbers of tasks, as in `measured`.
 
         Raises:
-            NotMeasured: A cell is missing, or there are no cells, as above the diagonal of T = 1.
+            NotMeasured: A cell is missing, or there are no cells, as above the diagonal
+                of T = 1.
         """
         cells = self.measured(i, j)
         if not cells.size:
-            raise NotMeasured(f"no cell to average (T = {self.tasks}): at least 2 tasks are needed")
+            raise NotMeasured(
+                f"no cell to average (T = {self.tasks}): at least 2 tasks are needed"
+            )
         return float(cells.sum() / cells.size)
 
 

@@ -18,13 +18,17 @@ from probe.errors import InputError, described, located, unknown, unreadable
 from probe.metrics.matrix import AccuracyMatrix
 
 _MOST_TASKS = 1000  # the metrics after each task take their cube
-_MOST_BYTES = 2**25  # of a file: as many tasks, in the 25 characters a cell of numpy.savetxt
+_MOST_BYTES = (
+    2**25
+)  # of a file: as many tasks, in the 25 characters a cell of numpy.savetxt
 _ROUNDING = 0.0101  # of a mean and its cells: fractions of two digits
 _SUMMARIES = re.compile(
     "avg|average|mean|median|std|stdev|sd|var|min|max|sum|total|joint|offline", re.I
 )
 
-_Cells = tuple[NDArray[np.float64], bool, bool]  # values, whether with a header, with labels
+_Cells = tuple[
+    NDArray[np.float64], bool, bool
+]  # values, whether with a header, with labels
 
 _ONE = "keep the lines of one in a file of its own"
 # What NumPy 2 writes around a number, and NumPy 1 does not.
@@ -57,11 +61,12 @@ class Reading(NamedTuple):
 def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
     """Read the accuracy matrix R of T tasks from a `.csv` or `.npy` file.
 
-    The file holds T rows of T cells, or T+1 rows with the accuracies before any training first; T
-    is the number of columns. An empty cell or `nan` means "not measured". A .csv may have a UTF-8
-    byte order mark, Windows line ends, spaces around cells and blank lines at the end. Text, or
-    whole numbers that count up from 0 or 1, in the first line or column is labels, as pandas
-    writes them, or a first line of whole numbers in equal steps above others.
+    The file holds T rows of T cells, or T+1 rows with the accuracies before any
+    training first; T is the number of columns. An empty cell or `nan` means "not
+    measured". A .csv may have a UTF-8 byte order mark, Windows line ends, spaces around
+    cells and blank lines at the end. Text, or whole numbers that count up from 0 or 1,
+    in the first line or column is labels, as pandas writes them, or a first line of
+    whole numbers in equal steps above others.
 
     Args:
         path: The file.
@@ -71,14 +76,17 @@ def read_matrix(path: Path, percent: bool = False) -> AccuracyMatrix:
         The matrix.
 
     Raises:
-        InputError: The file cannot be read or is too large, rows are ragged, cells are not numbers
-            or out of range, the shape is wrong, or there are means or deviations beside the tasks.
-            Pickled data in a .npy (which could run code) is refused.
+        InputError: The file cannot be read or is too large, rows are ragged, cells are
+            not numbers or out of range, the shape is wrong, or there are means or
+            deviations beside the tasks. Pickled data in a .npy (which could run code)
+            is refused.
     """
     return read_matrix_file(path, percent)[0]
 
 
-def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix, Reading]:
+def read_matrix_file(
+    path: Path, percent: bool = False
+) -> tuple[AccuracyMatrix, Reading]:
     """Read an accuracy matrix as `read_matrix` does.
 
     Args:
@@ -98,19 +106,28 @@ def read_matrix_file(path: Path, percent: bool = False) -> tuple[AccuracyMatrix,
     table = R.values
     square = table[1:] if len(values) == R.tasks else table
     if len(values) > R.tasks and _summarizes(table):
-        raise InputError(f"{path}: the last row holds the means or spread of the others: remove it")
+        raise InputError(
+            f"{path}: the last row holds the means or spread of the others: remove it"
+        )
     # The corner may be the mean of either.
     if _summarizes(square[:, :-1]) and _summarizes(square.T[:, :-1]):
-        raise InputError(f"{path}: the last row and column hold means of the others: remove both")
+        raise InputError(
+            f"{path}: the last row and column hold means of the others: remove both"
+        )
     above = np.triu_indices(R.tasks, 1)
     notes = list[str]()
     if percent and not (values > 1).any():
         notes.append("no value is above 1: fractions, not percentages?")
     if R.tasks > 1 and not np.nan_to_num(np.tril(table[1:], -1)).any():
-        notes.append("no value but 0 below the diagonal: transposed? A row is a number of tasks")
+        notes.append(
+            "no value but 0 below the diagonal: transposed? A row is a number of tasks"
+        )
     forward = R.tasks == 1 or bool(table[1:][above].any())
     if not forward:
-        notes.append("only 0 above the diagonal: not measured, or transposed? No forward transfer")
+        notes.append(
+            "only 0 above the diagonal: not measured, or transposed? No forward "
+            "transfer"
+        )
     row_0 = not np.isnan(table[0]).all()
     return R, Reading(str(path), unit, header, labels, row_0, forward, notes)
 
@@ -119,7 +136,8 @@ def _summarizes(table: NDArray[np.float64]) -> bool:
     """Return whether the last row holds means or standard deviations of the others."""
     above = table[:-1]
     learned = np.tri(len(table) - 1, table.shape[1], dtype=bool)
-    # Of all tasks, of those learned, where others are 0 or any number, or without the last row.
+    # Of all tasks, of those learned, where others are 0 or any number, or without the
+    # last row.
     kinds = (
         np.ma.masked_invalid(above),
         np.ma.masked_less_equal(above, 0),
@@ -127,14 +145,22 @@ def _summarizes(table: NDArray[np.float64]) -> bool:
         np.ma.masked_invalid(above[:-1]),
     )
     # Of nearly equal rows, as at the ceiling, the last is the mean as well.
-    varied = [rows for rows in kinds if len(rows) > 1 and (rows.std(0) > 4 * _ROUNDING).any()]
-    lines = [line for rows in varied for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1))]
+    varied = [
+        rows for rows in kinds if len(rows) > 1 and (rows.std(0) > 4 * _ROUNDING).any()
+    ]
+    lines = [
+        line
+        for rows in varied
+        for line in (rows.mean(0), rows.std(0), rows.std(0, ddof=1))
+    ]
     # A single number is the mean of others by chance.
     return (
         bool(table[-1].any())
         and np.isfinite(table[-1]).sum() > 1
         and any(
-            np.allclose(table[-1], np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True)
+            np.allclose(
+                table[-1], np.ma.filled(line, np.nan), 0, _ROUNDING, equal_nan=True
+            )
             for line in lines
         )
     )
@@ -153,7 +179,8 @@ def _read_cells(path: Path) -> _Cells:
     except InputError:
         raise
     except Exception as error:
-        # A corrupt header makes numpy raise anything from ValueError to tokenize.TokenError.
+        # A corrupt header makes numpy raise anything from ValueError to
+        # tokenize.TokenError.
         raise InputError(
             f"{path} cannot be read as numbers ({described(error)}): "
             "use numpy.save, or separate them by commas, empty where not measured"
@@ -163,7 +190,9 @@ def _read_cells(path: Path) -> _Cells:
 def _check_size(path: Path) -> None:
     status = path.stat()
     if not S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-        raise InputError(f"{path} cannot be read: give a file of at most {_MOST_BYTES >> 20} MiB")
+        raise InputError(
+            f"{path} cannot be read: give a file of at most {_MOST_BYTES >> 20} MiB"
+        )
 
 
 def _check_shape(path: Path, *sizes: int) -> None:
@@ -218,7 +247,13 @@ def _count_up(rows: Sequence[Sequence[str]]) -> bool:
     counts = [int(cell) if cell.isdecimal() else -1 for cell in rows[0]]
     steps = {after - before for before, after in pairwise(sorted(counts))}
     fractions = any("." in cell for row in rows[1:] for cell in row)
-    return len(counts) > 2 and min(counts) >= 0 and len(steps) == 1 and 0 not in steps and fractions
+    return (
+        len(counts) > 2
+        and min(counts) >= 0
+        and len(steps) == 1
+        and 0 not in steps
+        and fractions
+    )
 
 
 def _is_text(cell: str) -> bool:
@@ -230,7 +265,8 @@ def _is_text(cell: str) -> bool:
 
 
 def _read_npy(path: Path) -> _Cells:
-    # Mapped, so that the header is compared with the size of the file before anything is read.
+    # Mapped, so that the header is compared with the size of the file before anything
+    # is read.
     values = np.lib.format.open_memmap(path, mode="r")
     _check_shape(path, *values.shape)
     if values.dtype.kind not in "iuf":
@@ -241,22 +277,22 @@ def _read_npy(path: Path) -> _Cells:
 def read_log(path: Path, source: str) -> AccuracyMatrix:
     """Read R of T tasks from a log of another framework.
 
-    For Mammoth, give `logs.pyd` of one run, in the folder `class-il` or `task-il`. For FACIL, give
-    `results/acc_tag-*.txt`, or `acc_taw-*.txt` if the network uses the task. For PyCIL and PILOT,
-    give the `.log` of one run, whose lines `CNN:` are read. PyCIL groups classes by ten, so its log
-    holds R only if each task has ten classes.
+    For Mammoth, give `logs.pyd` of one run, in the folder `class-il` or `task-il`. For
+    FACIL, give `results/acc_tag-*.txt`, or `acc_taw-*.txt` if the network uses the
+    task. For PyCIL and PILOT, give the `.log` of one run, whose lines `CNN:` are read.
+    PyCIL groups classes by ten, so its log holds R only if each task has ten classes.
 
     Args:
         path: The log.
         source: "mammoth", "facil", "pycil" or "pilot".
 
     Returns:
-        The matrix. Tasks not learned yet, which FACIL writes as 0, are NaN. Percentages become
-        fractions, rounded as in the log.
+        The matrix. Tasks not learned yet, which FACIL writes as 0, are NaN. Percentages
+        become fractions, rounded as in the log.
 
     Raises:
-        InputError: The file cannot be read, is not such a log or has several runs, or the source is
-            unknown.
+        InputError: The file cannot be read, is not such a log or has several runs, or
+            the source is unknown.
     """
     if source not in LOGS:
         raise unknown("framework", source, LOGS)
@@ -306,7 +342,9 @@ def learned(rows: Sequence[Sequence[float]], path: Path) -> AccuracyMatrix:
             )
         R[at, : len(row)] = row
     if not rows or not ((R >= 0) & (R <= 1) | np.isnan(R)).all():
-        raise InputError(f"{path} holds no accuracies in percent: give the log of a whole run")
+        raise InputError(
+            f"{path} holds no accuracies in percent: give the log of a whole run"
+        )
     return AccuracyMatrix.square(R)
 
 
@@ -314,11 +352,15 @@ def _mammoth(path: Path, text: str) -> AccuracyMatrix:
     runs = [line for line in text.splitlines() if line.strip()] or [""]
     cells = re.findall(rf"'accuracy_{_COUNT}_task{_COUNT}': {_NUMBER}", runs[0])
     if not cells:
-        raise InputError(f"{path} holds no accuracies as Mammoth writes them: give its logs.pyd")
+        raise InputError(
+            f"{path} holds no accuracies as Mammoth writes them: give its logs.pyd"
+        )
     if len(runs) > 1:
         raise InputError(f"{path} has {len(runs)} runs, one in each line: {_ONE}")
     if re.search(r"'joint': (?:1|True)\b", runs[0]):
-        raise InputError(f"{path} logs joint training, which has no accuracy matrix: give another")
+        raise InputError(
+            f"{path} logs joint training, which has no accuracy matrix: give another"
+        )
     rows: dict[str, list[float]] = {}
     for _, row, value in cells:
         rows.setdefault(row, []).append(float(value) / 100)
@@ -331,13 +373,18 @@ def _facil(path: Path, text: str) -> AccuracyMatrix:
         len(line) == len(lines) and all(re.fullmatch(r"\d\.\d+", cell) for cell in line)
         for line in lines
     ):
-        raise InputError(f"{path} is not a square FACIL matrix: give results/acc_tag-*.txt")
+        raise InputError(
+            f"{path} is not a square FACIL matrix: give results/acc_tag-*.txt"
+        )
     values = np.array(lines, dtype=np.float64)
-    # A network that has learned a task is right at times: a row of 0 is one not reached.
+    # A network that has learned a task is right at times: a row of 0 is one not
+    # reached.
     reached = int(max(np.flatnonzero(values.any(1)), default=-1)) + 1
     values[np.triu_indices_from(values, 1)] = values[reached:] = np.nan
     if not reached or (values > 1).any():
-        raise InputError(f"{path} holds no accuracies, fractions from 0 to 1: give another file")
+        raise InputError(
+            f"{path} holds no accuracies, fractions from 0 to 1: give another file"
+        )
     return AccuracyMatrix.square(values)
 
 
@@ -346,9 +393,13 @@ def _pycil(path: Path, text: str) -> AccuracyMatrix:
     lines = re.findall(r"=> CNN: (\{.*\})", text)
     tables = [re.findall(rf"'{_COUNT}-\d+': {_NUMBER}", line) for line in lines]
     if not any(tables) or len(begins) < len(lines):
-        raise InputError(f"{path} holds no accuracies as PyCIL writes them: give the .log of a run")
+        raise InputError(
+            f"{path} holds no accuracies as PyCIL writes them: give the .log of a run"
+        )
     if begins.count(0) > 1:
-        raise InputError(f"{path} has {begins.count(0)} runs, one after another: {_ONE}")
+        raise InputError(
+            f"{path} has {begins.count(0)} runs, one after another: {_ONE}"
+        )
     rows = []
     for at, groups in enumerate(tables, 1):
         if [int(first) for first, _ in groups] != begins[:at]:

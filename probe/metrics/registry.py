@@ -62,17 +62,25 @@ class Metric:
 
 
 def metric(
-    *, after: str | None = None, needs: Sequence[str] = (), scorecard: bool = True, public: str = ""
+    *,
+    after: str | None = None,
+    needs: Sequence[str] = (),
+    scorecard: bool = True,
+    public: str = "",
 ) -> _Decorator:
     """Register a function as a metric of an accuracy matrix R, (T+1, T), and of inputs by name.
 
     The metric accepts arrays and lists in place of a matrix or counts.
 
     Args:
-        after: The name of the argument k, tasks learned, if the metric is defined after each task.
-        needs: The names of the inputs of `probe.metrics.scorecard.scorecard` that the metric takes.
-        scorecard: Whether tables compute the metric; False for a function of anything but R.
-        public: The name in `probe.metrics`, if another metric already has the function's name.
+        after: The name of the argument k, tasks learned, if the metric is defined after
+            each task.
+        needs: The names of the inputs of `probe.metrics.scorecard.scorecard` that the
+            metric takes.
+        scorecard: Whether tables compute the metric; False for a function of anything
+            but R.
+        public: The name in `probe.metrics`, if another metric already has the
+            function's name.
 
     Returns:
         The decorator.
@@ -81,14 +89,18 @@ def metric(
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signed = signature(function)
         first, *others = signed.parameters.values()
-        kind = next((kind for kind in _CONVERSIONS if kind in str(first.annotation)), "")
+        kind = next(
+            (kind for kind in _CONVERSIONS if kind in str(first.annotation)), ""
+        )
         convert = _CONVERSIONS.get(kind, lambda value: value)
 
         @wraps(function)
         def converted(*args: Any, **kwargs: Any) -> Any:
             if args:
                 return function(convert(args[0]), *args[1:], **kwargs)
-            return function(**{n: convert(x) if n == first.name else x for n, x in kwargs.items()})
+            return function(
+                **{n: convert(x) if n == first.name else x for n, x in kwargs.items()}
+            )
 
         if kind:
             parameters = [first.replace(annotation=f"{kind} | ArrayLike"), *others]

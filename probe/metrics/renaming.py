@@ -1,7 +1,8 @@
 """The accuracy after the best renaming of the predicted classes.
 
-A network whose outputs are permuted has an accuracy near 0 and has forgotten nothing: labels or the
-order of classes were mixed up. A renaming that returns most of what was lost tells so.
+A network whose outputs are permuted has an accuracy near 0 and has forgotten nothing:
+labels or the order of classes were mixed up. A renaming that returns most of what was
+lost tells so.
 """
 
 import numpy as np
@@ -14,7 +15,8 @@ from probe.metrics.counts import Counts
 def renamed_accuracy(counts: Counts) -> float:
     """Return the accuracy after giving each predicted class the name that fits best.
 
-    The renaming is one-to-one: the assignment of predicted to true classes with most examples.
+    The renaming is one-to-one: the assignment of predicted to true classes with most
+    examples.
 
     Args:
         counts: (K, K), of N test examples.
@@ -36,7 +38,9 @@ def renamed_accuracy(counts: Counts) -> float:
     return float(counts.table[true, predicted].sum() / counts.total)
 
 
-def renaming_notes(predicted: NDArray[np.integer], labels: NDArray[np.integer]) -> list[str]:
+def renaming_notes(
+    predicted: NDArray[np.integer], labels: NDArray[np.integer]
+) -> list[str]:
     """Return a note if renaming the predicted classes would undo more than half of the errors.
 
     With fewer than 10 test examples per class, a renaming fits what is due to chance.
@@ -52,6 +56,7 @@ def renaming_notes(predicted: NDArray[np.integer], labels: NDArray[np.integer]) 
     if len(labels) < 10 * classes or 2 * (renamed - accuracy) <= 1 - accuracy:
         return []
     return [
-        f"its accuracy is {100 * accuracy:.1f} %, and {100 * renamed:.1f} % after the best "
-        f"one-to-one renaming of predicted classes: labels or the order of classes may be mixed up"
+        f"its accuracy is {100 * accuracy:.1f} %, and {100 * renamed:.1f} % after the "
+        "best one-to-one renaming of predicted classes: labels or the order of "
+        "classes may be mixed up"
     ]

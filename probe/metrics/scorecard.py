@@ -1,7 +1,7 @@
 """All metrics of an accuracy matrix at once, with a reason for each that cannot be computed.
 
-`probe.metrics.registry.metric` registers a function of R in the module of its paper. The scorecard,
-`probe metrics`, the tables of studies and `probe list` then include it.
+`probe.metrics.registry.metric` registers a function of R in the module of its paper.
+The scorecard, `probe metrics`, the tables of studies and `probe list` then include it.
 """
 
 import json
@@ -18,10 +18,15 @@ from probe.metrics.registry import Metric, registered
 
 Number = float | None
 
-# The reason where an input is left out. Test sizes have none: tasks then weigh the same.
+# The reason where an input is left out. Test sizes have none: tasks then weigh the
+# same.
 _MISSING = {
-    "ideal": "needs the ideal accuracy: offline, on the first task's test data (--ideal)",
-    "reference": "needs a reference, the accuracy matrix of the cumulative learner (--reference)",
+    "ideal": (
+        "needs the ideal accuracy: offline, on the first task's test data (--ideal)"
+    ),
+    "reference": (
+        "needs a reference, the accuracy matrix of the cumulative learner (--reference)"
+    ),
 }
 
 _FORWARD = ("fwt", "transfer")
@@ -35,8 +40,9 @@ class Scorecard:
     """The metrics of one accuracy matrix, by paper.
 
     Attributes:
-        values: The numbers by paper and metric; T numbers (index k - 1) for Chaudhry's metrics and
-            Kemker's alphas, which exist after every task k. None = not measured.
+        values: The numbers by paper and metric; T numbers (index k - 1) for Chaudhry's
+            metrics and Kemker's alphas, which exist after every task k. None = not
+            measured.
         not_measured: The reason for each None, by names such as `gem.fwt` and
             `chaudhry.forgetting[1]` (k from 1).
     """
@@ -49,7 +55,9 @@ class Scorecard:
         for paper, metrics in self.values.items():
             for name, value in metrics.items():
                 if isinstance(value, list):
-                    yield from ((paper, f"{name}[{k}]", x) for k, x in enumerate(value, 1))
+                    yield from (
+                        (paper, f"{name}[{k}]", x) for k, x in enumerate(value, 1)
+                    )
                 else:
                     yield paper, name, value
 
@@ -77,8 +85,10 @@ def scorecard(
         R: Accuracy matrix, (T+1, T) or (T, T).
         reference: The cumulative learner's matrix, for Chaudhry's intransigence.
         ideal: alpha_ideal, for Kemker's Omega_base and Omega_all.
-        test_sizes: Numbers of test examples of the tasks (T,), for alpha_all and Omega_all.
-        forward: Whether accuracies before a task is learned are those of a forward transfer.
+        test_sizes: Numbers of test examples of the tasks (T,), for alpha_all and
+            Omega_all.
+        forward: Whether accuracies before a task is learned are those of a forward
+            transfer.
 
     Returns:
         The metrics; one that lacks an input is None with a reason.
@@ -102,22 +112,33 @@ def scorecard(
 
     def tried(metric: Metric, k: int | None = None) -> Number:
         try:
-            ahead = metric.name == "fixed_accuracy" and (k or matrix.tasks) < matrix.tasks
+            ahead = (
+                metric.name == "fixed_accuracy" and (k or matrix.tasks) < matrix.tasks
+            )
             if (ahead or metric.name in _FORWARD) and not forward:
                 raise NotMeasured("there are only zeros above the diagonal")
             return value_of(metric, matrix, inputs, k)
         except NotMeasured as reason:
-            reasons[f"{metric.paper}.{metric.name}{f'[{k}]' if k else ''}"] = str(reason)
+            reasons[f"{metric.paper}.{metric.name}{f'[{k}]' if k else ''}"] = str(
+                reason
+            )
             return None
 
     for metric in METRICS:
-        after = [tried(metric, k) for k in range(1, matrix.tasks + 1)] if metric.after else None
+        after = (
+            [tried(metric, k) for k in range(1, matrix.tasks + 1)]
+            if metric.after
+            else None
+        )
         values[metric.paper][metric.name] = after or tried(metric)
     return Scorecard(values=values, not_measured=reasons)
 
 
 def value_of(
-    metric: Metric, R: AccuracyMatrix, inputs: Mapping[str, object], k: int | None = None
+    metric: Metric,
+    R: AccuracyMatrix,
+    inputs: Mapping[str, object],
+    k: int | None = None,
 ) -> float:
     """Return a metric of an accuracy matrix.
 
@@ -131,7 +152,9 @@ def value_of(
         NotMeasured: An input or a cell is missing.
     """
     kwargs = {name: inputs[name] for name in metric.needs}
-    if missing := [name for name in _MISSING if name in kwargs and kwargs[name] is None]:
+    if missing := [
+        name for name in _MISSING if name in kwargs and kwargs[name] is None
+    ]:
         raise NotMeasured(_MISSING[missing[0]])
     if metric.after:
         kwargs[metric.after] = k

@@ -1,7 +1,7 @@
 """The forgetting ratio (Serra 2018): accuracy between a random and a joint classifier's.
 
-Source: Serra et al., Overcoming catastrophic forgetting with hard attention to the task, ICML 2018,
-which Diaz-Rodriguez 2018 cites.
+Source: Serra et al., Overcoming catastrophic forgetting with hard attention to the
+task, ICML 2018, which Diaz-Rodriguez 2018 cites.
 """
 
 import numpy as np
@@ -20,18 +20,22 @@ def forgetting_ratio(
 
     Args:
         R: Accuracy matrix, (T+1, T).
-        reference: J, the matrix of the cumulative learner, trained on tasks 1..k together.
+        reference: J, the matrix of the cumulative learner, trained on tasks 1..k
+            together.
         k: Number of tasks learned, 1 to T; T by default.
 
     Returns:
-        Any number; higher is better, 0 is the joint training's accuracy, -1 the random one's.
+        Any number; higher is better, 0 is the joint training's accuracy, -1 the random
+        one's.
 
     Raises:
-        NotMeasured: A cell of either matrix is missing, or J is not above the random accuracy.
+        NotMeasured: A cell of either matrix is missing, or J is not above the random
+            accuracy.
         InputError: The reference has a different number of tasks.
 
-    Source: Serra 2018, Section 4.1; the random accuracy is that of the untrained network, as
-    Diaz-Rodriguez 2018 describes it, where Serra takes a classifier that knows the class shares.
+    Source: Serra 2018, Section 4.1; the random accuracy is that of the untrained
+    network, as Diaz-Rodriguez 2018 describes it, where Serra takes a classifier that
+    knows the class shares.
 
     >>> R = [[0.5, 0.5], [1.0, 0.5], [0.75, 1.0]]
     >>> forgetting_ratio(R, reference=[[1.0, 0.5], [1.0, 1.0]])
@@ -41,5 +45,7 @@ def forgetting_ratio(
     joint = R.check_reference(reference)
     chance = R.measured(0, np.arange(1, k + 1))
     if (least := (room := joint.seen(k) - chance).min()) <= 0:
-        raise NotMeasured(f"on task {room.argmin() + 1} the reference is {least:g} above chance")
+        raise NotMeasured(
+            f"on task {room.argmin() + 1} the reference is {least:g} above chance"
+        )
     return float(((R.seen(k) - chance) / room - 1).mean())

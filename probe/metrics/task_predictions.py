@@ -55,7 +55,8 @@ class TaskPredictions:
         y, p = checked_labels(true, predicted, _classes(groups))
         task_of_example = np.asarray(positions, dtype=np.int64)
         if task_of_example.shape != y.shape or (
-            y.size and not 0 <= task_of_example.min() <= task_of_example.max() < len(groups)
+            y.size
+            and not 0 <= task_of_example.min() <= task_of_example.max() < len(groups)
         ):
             raise InputError(
                 "`positions` must hold "
@@ -68,7 +69,9 @@ class TaskPredictions:
         if not isinstance(other, TaskPredictions) or self.tasks != other.tasks:
             return False
         names = ("labels", "predicted", "positions")
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
+        )
 
     @property
     def counts(self) -> Counts:
@@ -84,7 +87,8 @@ class TaskPredictions:
         """Return the accuracy on each task's test data.
 
         Args:
-            mean: Mean over the test `examples`, or over the accuracies of the `classes`.
+            mean: Mean over the test `examples`, or over the accuracies of the
+                `classes`.
 
         Returns:
             The accuracies (T,) in [0, 1]; NaN where a task has no test data.
@@ -95,10 +99,16 @@ class TaskPredictions:
         K = _classes(self.tasks)
         cells = self.positions * K + self.labels
         counted = cells, cells[self.correct]
-        sizes, correct = (np.bincount(x, minlength=T * K).reshape(T, K) for x in counted)
-        by_class = (_ratio(correct, sizes)[t, list(task)] for t, task in enumerate(self.tasks))
+        sizes, correct = (
+            np.bincount(x, minlength=T * K).reshape(T, K) for x in counted
+        )
+        by_class = (
+            _ratio(correct, sizes)[t, list(task)] for t, task in enumerate(self.tasks)
+        )
         present = (values[~np.isnan(values)] for values in by_class)
-        return np.array([values.mean() if values.size else np.nan for values in present])
+        return np.array(
+            [values.mean() if values.size else np.nan for values in present]
+        )
 
     def test_sizes(self) -> NDArray[np.int64]:
         """Return the number of test examples of each task, (T,)."""
@@ -107,8 +117,8 @@ class TaskPredictions:
     def f1(self) -> NDArray[np.float64]:
         """Return each task's micro-F1, (T,), see `probe.metrics.murata.task_f1`.
 
-        If tasks share classes, a task's false positives are counted among its own test data only,
-        not in predictions for other tasks' examples.
+        If tasks share classes, a task's false positives are counted among its own test
+        data only, not in predictions for other tasks' examples.
 
         Raises:
             NotMeasured: A task has no test examples.
@@ -116,7 +126,9 @@ class TaskPredictions:
         sizes = self.test_sizes()
         if not sizes.all():
             position = int(np.argmin(sizes)) + 1
-            raise NotMeasured(f"task {position} of {len(self.tasks)} has no test examples")
+            raise NotMeasured(
+                f"task {position} of {len(self.tasks)} has no test examples"
+            )
         member = _members(self.tasks)
         if share_classes(self.tasks):
             predicted = self._by_task(member[self.positions, self.predicted])
@@ -151,7 +163,9 @@ def _members(tasks: TaskClasses) -> NDArray[np.bool_]:
     return member
 
 
-def _ratio(numerator: NDArray[np.int64], total: NDArray[np.int64]) -> NDArray[np.float64]:
+def _ratio(
+    numerator: NDArray[np.int64], total: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return the quotients, NaN where the total is 0."""
     ratio = np.full(total.shape, np.nan)
     np.divide(numerator, total, out=ratio, where=total > 0)

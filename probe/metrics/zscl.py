@@ -1,7 +1,8 @@
 """Transfer to tasks still to come, as in zero-shot continual learning.
 
 Source: Zheng et al., Preventing Zero-Shot Transfer Degradation in Continual Learning of
-Vision-Language Models (ZSCL), ICCV 2023, Section 4. Its Last is the ACC of the GEM paper.
+Vision-Language Models (ZSCL), ICCV 2023, Section 4. Its Last is the ACC of the GEM
+paper.
 """
 
 import numpy as np

@@ -15,7 +15,10 @@ Batch = tuple[Value, Tensor]
 """Inputs of n examples, each tensor (n, ...), and their labels (n,), int64."""
 
 _NUMBERS = "biufc"  # numpy's kinds of types that torch has too
-_ONE = "examples must have one class each, no multi-label, regression or segmentation targets"
+_ONE = (
+    "examples must have one class each, no multi-label, regression or segmentation "
+    "targets"
+)
 
 
 def as_batch(
@@ -30,24 +33,32 @@ def as_batch(
 
     Args:
         batched: Whether items are batches; None = derive it from their labels.
-        has_tasks: Whether task labels follow x and y, as in Avalanche; they are dropped.
-        label: The name of the labels where items are mappings; None = `label` or `labels`.
-        columns: The names in x where x is a mapping; None = all but the label. If it is a single
-            name as a string, x is that column.
-        names: The name of each part of an item: x, y, task, or any other for what is left out.
+        has_tasks: Whether task labels follow x and y, as in Avalanche; they are
+            dropped.
+        label: The name of the labels where items are mappings; None = `label` or
+            `labels`.
+        columns: The names in x where x is a mapping; None = all but the label. If it is
+            a single name as a string, x is that column.
+        names: The name of each part of an item: x, y, task, or any other for what is
+            left out.
         item: An example, or a batch of them.
 
     Returns:
-        Inputs and labels; these are (n, 2), with the numbers of tasks, if a part is the task.
+        Inputs and labels; these are (n, 2), with the numbers of tasks, if a part is the
+        task.
 
     Raises:
         InputError: The item is neither an example nor a batch.
     """
     parts = _named_parts(item, names) if names is not None else {}
-    inputs, labels = (parts["x"], parts["y"]) if parts else _pair(item, label, has_tasks)
+    inputs, labels = (
+        (parts["x"], parts["y"]) if parts else _pair(item, label, has_tasks)
+    )
     if columns is not None:
         if not isinstance(inputs, Mapping):
-            raise InputError(f"x is a {type(inputs).__name__} without columns: leave out columns=")
+            raise InputError(
+                f"x is a {type(inputs).__name__} without columns: leave out columns="
+            )
         names = [columns] if isinstance(columns, str) else columns
         for name in names:
             if name not in inputs:
@@ -62,14 +73,22 @@ def as_batch(
     if is_example:
         return mapped(x, lambda tensor: tensor[None]), y[None]
     if wrong := [tuple(t.shape) for t in tensors(x) if t.ndim < 1 or len(t) != len(y)]:
-        raise InputError(f"got {len(y)} labels, but x of shape {wrong[0]}: give one for each row")
+        raise InputError(
+            f"got {len(y)} labels, but x of shape {wrong[0]}: give one for each row"
+        )
     return x, y
 
 
 def _named_parts(item: object, names: Sequence[str]) -> dict[str, object]:
     count = len(item) if isinstance(item, tuple | list) else 0
-    if not isinstance(names, Sequence) or len(names) != count or not {"x", "y"} <= set(names):
-        raise InputError(f"item={names} must name x, y and every other part, got {count} parts")
+    if (
+        not isinstance(names, Sequence)
+        or len(names) != count
+        or not {"x", "y"} <= set(names)
+    ):
+        raise InputError(
+            f"item={names} must name x, y and every other part, got {count} parts"
+        )
     return dict(zip(names, cast(Sequence[object], item), strict=True))
 
 
@@ -79,17 +98,28 @@ def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, obj
             labels = [name for name in ("label", "labels") if name in item]
             if len(labels) != 1:
                 names = ", ".join(map(str, item)) or "no columns"
-                raise InputError(f"cannot tell which of {names} is the label: name it with label=")
+                raise InputError(
+                    f"cannot tell which of {names} is the label: name it with label="
+                )
             label = labels[0]
         if label not in item:
             raise unknown("column", label, map(str, item))
-        return {name: column for name, column in item.items() if name != label}, item[label]
+        return {name: column for name, column in item.items() if name != label}, item[
+            label
+        ]
     if label is not None:
-        raise InputError(f"got label={label!r}, but the data have no names: leave it out")
-    if isinstance(item, tuple | list) and (len(item) == 2 or (has_tasks and len(item) > 2)):
+        raise InputError(
+            f"got label={label!r}, but the data have no names: leave it out"
+        )
+    if isinstance(item, tuple | list) and (
+        len(item) == 2 or (has_tasks and len(item) > 2)
+    ):
         return item[0], item[1]
     many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
-    what = f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a label"
+    what = (
+        f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a "
+        "label"
+    )
     remedy = "wrap the data so that they give pairs, several inputs as ((a, b), y)"
     if isinstance(item, tuple | list) and len(item) > 2:
         remedy = "say which part is which: Examples.of(data, item=('x', 'y', 'task'))"
@@ -101,7 +131,8 @@ def pair(x: object, y: Any) -> tuple[Value, Any]:
 
     Args:
         x: Tensors or arrays of numbers, (N, ...).
-        y: Labels (N,), whole numbers; others are returned unchanged, and `Examples` refuses them.
+        y: Labels (N,), whole numbers; others are returned unchanged, and `Examples`
+            refuses them.
 
     Raises:
         InputError: x is anything else.
@@ -122,14 +153,20 @@ def same_form(x: Value, first: Value) -> Value:
     Raises:
         InputError: Its examples have other names, shapes or types.
     """
-    if isinstance(x, Mapping) and isinstance(first, Mapping) and x.keys() == first.keys():
+    if (
+        isinstance(x, Mapping)
+        and isinstance(first, Mapping)
+        and x.keys() == first.keys()
+    ):
         x = {name: x[name] for name in first}
     if _signature(x) != _signature(first):
         got, expected = (  # there may be no example
             kinds(mapped(value, lambda tensor: tensor.new_empty(tensor.shape[1:])))
             for value in (x, first)
         )
-        raise InputError(f"x is {got}, but {expected} in earlier examples: give all the same form")
+        raise InputError(
+            f"x is {got}, but {expected} in earlier examples: give all the same form"
+        )
     return x
 
 
@@ -141,12 +178,16 @@ def _signature(x: Value) -> tuple[object, ...]:
 def _value(x: object) -> Value:
     """Return x as tensors; raises InputError if it holds anything else."""
     if isinstance(x, Mapping):
-        strange = {name: type(value).__name__ for name, value in x.items() if not _is_array(value)}
+        strange = {
+            name: type(value).__name__
+            for name, value in x.items()
+            if not _is_array(value)
+        }
         if strange:
             listed = ", ".join(f"{name!r} ({kind})" for name, kind in strange.items())
             raise InputError(
-                f"columns of x hold no tensors, {listed}: "
-                "choose others: Examples.of(data, columns=...), or dataset.set_format('torch')"
+                f"columns of x hold no tensors, {listed}: choose others: "
+                "Examples.of(data, columns=...), or dataset.set_format('torch')"
             )
         value: Value = {name: _tensor(column) for name, column in x.items()}
     elif isinstance(x, tuple | list):
@@ -166,12 +207,18 @@ def _is_array(part: object) -> bool:
 def _tensor(part: Any) -> Tensor:
     """Return a tensor or an array as a dense tensor without a gradient, otherwise unchanged."""
     if not _is_array(part):
-        raise InputError(f"x has type {type(part).__name__}, expected tensors: use ToTensor")
+        raise InputError(
+            f"x has type {type(part).__name__}, expected tensors: use ToTensor"
+        )
     if not isinstance(part, Tensor):
         # A copy of an array whose bytes are in an order that torch does not know.
-        native = np.require(part, dtype=part.dtype.newbyteorder("="), requirements=["C"])
+        native = np.require(
+            part, dtype=part.dtype.newbyteorder("="), requirements=["C"]
+        )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a read-only array, which nothing writes into
+            warnings.simplefilter(
+                "ignore"
+            )  # of a read-only array, which nothing writes into
             return torch.from_numpy(native)
     if part.layout != torch.strided or part.is_nested:
         raise InputError("x is a sparse or nested tensor: pad it, or give x.to_dense()")
@@ -184,7 +231,8 @@ def _labels(y: object, batched: bool | None) -> Tensor:
     array = np.asarray(y) if isinstance(y, int) else y
     if not _is_array(array):
         raise InputError(
-            f"a label is of type {type(y).__name__}, expected a whole number: number the classes"
+            f"a label is of type {type(y).__name__}, expected a whole number: number "
+            "the classes"
         )
     labels = _tensor(array)
     expected = (0, 1) if batched is None else (int(batched),)

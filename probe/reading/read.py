@@ -34,23 +34,30 @@ from probe.seeding import every_global_stream, permutation, stream
 
 _START = 256  # rows to begin with, where their number is unknown
 _FEW = 16  # examples that are read again
-_ENOUGH = 2**24  # bytes of a file that count as this process's memory before they are let go
+_ENOUGH = (
+    2**24
+)  # bytes of a file that count as this process's memory before they are let go
 
 
 def _stream(data: Any) -> tuple[Iterable[object], int | None, bool | None]:
     """Return the items of data, the number of examples, and whether an item is a batch.
 
-    None where these are unknown. Raises InputError for data that cannot be iterated over.
+    None where these are unknown. Raises InputError for data that cannot be iterated
+    over.
     """
     if isinstance(data, DataLoader):
         return data, _length(data), True if data.batch_sampler is not None else None
     if isinstance(data, Mapping):
         names = ", ".join(map(repr, data)) or "nothing"
-        raise InputError(f"the data are a mapping of {names}: give one of them, as data['train']")
+        raise InputError(
+            f"the data are a mapping of {names}: give one of them, as data['train']"
+        )
     if isinstance(data, Tensor):
         raise InputError("the data are a tensor without labels: give a pair (x, y)")
     if not hasattr(data, "__iter__") and not hasattr(data, "__getitem__"):
-        raise InputError(f"data are of type {type(data).__name__}: give a Dataset or a DataLoader")
+        raise InputError(
+            f"data are of type {type(data).__name__}: give a Dataset or a DataLoader"
+        )
     if not _is_indexed(data):
         return data, None, False
     return (data[k] for k in range(len(data))), len(data), False
@@ -66,7 +73,11 @@ def _length(loader: DataLoader[Any]) -> int | None:
     batches = loader.batch_sampler
     n = length_hint(loader.sampler, -1)
     # A sampler of the user's own may give batches of any size.
-    if isinstance(loader.dataset, IterableDataset) or type(batches) is not BatchSampler or n < 0:
+    if (
+        isinstance(loader.dataset, IterableDataset)
+        or type(batches) is not BatchSampler
+        or n < 0
+    ):
         return None
     return n // batches.batch_size * batches.batch_size if batches.drop_last else n
 
@@ -76,12 +87,13 @@ def _in_order(
 ) -> DataLoader[Any]:
     """Return a loader of all examples in the order of the dataset, or of some of them.
 
-    Shuffling and `drop_last` serve training. Of an iterable dataset each worker may read all.
-    Loaders and samplers of other classes are returned unchanged.
+    Shuffling and `drop_last` serve training. Of an iterable dataset each worker may
+    read all. Loaders and samplers of other classes are returned unchanged.
 
     Args:
         loader: The loader.
-        limit: The number of examples, drawn at random if the loader shuffles; None = all.
+        limit: The number of examples, drawn at random if the loader shuffles; None =
+            all.
         few: Whether only a few examples are wanted, from everywhere in the dataset.
     """
     data = loader.dataset
@@ -93,7 +105,9 @@ def _in_order(
     own_batches = (loader.batch_sampler is None) != (loader.batch_size is None)
     if type(loader) is not DataLoader or own_batches or not (iterable or complete):
         if iterable and loader.num_workers > 1:
-            raise InputError("each worker may read every example: give a loader with num_workers=0")
+            raise InputError(
+                "each worker may read every example: give a loader with num_workers=0"
+            )
         return loader
     if few and not iterable:
         data = _few(data)
@@ -125,10 +139,12 @@ def _check_draws(
     Args:
         data: The data.
         as_batch: Function that makes a batch of an item.
-        rows: The tensors of what was read; None = the data have an index, and are read later.
+        rows: The tensors of what was read; None = the data have an index, and are read
+            later.
 
     Raises:
-        InputError: They are drawn from a generator that is not torch's, numpy's or Python's.
+        InputError: They are drawn from a generator that is not torch's, numpy's or
+            Python's.
     """
     readings = [] if rows is None else [[column[:_FEW] for column in rows]]
     for seed in (0, 0, 1)[len(readings) :]:
@@ -136,9 +152,13 @@ def _check_draws(
         if isinstance(data, DataLoader):
             few = _in_order(data, few=True)
         with every_global_stream(stream(seed, "read")):
-            batches = [(*tensors(x), y) for x, y in _batches(_stream(few)[0], _FEW, as_batch)]
+            batches = [
+                (*tensors(x), y) for x, y in _batches(_stream(few)[0], _FEW, as_batch)
+            ]
         readings.append([torch.cat(column) for column in zip(*batches, strict=True)])
-    again, other = (all(map(identical, readings[0], reading)) for reading in readings[1:])
+    again, other = (
+        all(map(identical, readings[0], reading)) for reading in readings[1:]
+    )
     if not again:
         raise InputError(
             "each reading of the data gives other examples: "
@@ -146,7 +166,10 @@ def _check_draws(
         )
     if not other:
         warnings.warn(
-            "the data are augmented or sampled at random: they are read as a fixed seed draws them",
+            (
+                "the data are augmented or sampled at random: they are read as a "
+                "fixed seed draws them"
+            ),
             stacklevel=2,
         )
 
@@ -159,7 +182,10 @@ def _warn_of_sampling(loader: DataLoader[Any], n: int) -> None:
     if n != total or repeated:
         drawn = ", drawn with replacement" if repeated else ""
         warnings.warn(
-            f"the loader gives {n:,} examples of a dataset of {total:,}{drawn}: these are read",
+            (
+                f"the loader gives {n:,} examples of a dataset of {total:,}{drawn}: "
+                "these are read"
+            ),
             stacklevel=2,
         )
 
@@ -173,7 +199,9 @@ def _each_item(items: Iterable[object]) -> Iterator[object]:
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"item {number} of the data cannot be read: {described(error)}") from error
+        raise InputError(
+            f"item {number} of the data cannot be read: {described(error)}"
+        ) from error
 
 
 def read(
@@ -216,7 +244,9 @@ def read(
         # A third: training needs memory too, and so may others.
         room = free_memory(torch.device("cpu")) // 3 if budget is None else budget
         folder = Path(tempfile.gettempdir() if scratch is None else scratch)
-        rows = _gathered(chain([sample], batches), expected, room, folder, advance, progress)
+        rows = _gathered(
+            chain([sample], batches), expected, room, folder, advance, progress
+        )
     if not _is_indexed(data) and not hasattr(seen, "__next__"):
         _check_draws(seen, item_format, rows)
     if isinstance(seen, DataLoader) and limit is None:
@@ -228,7 +258,9 @@ def read(
 def _check_arguments(limit: object, budget: object, scratch: object) -> None:
     for name, number, least in (("limit", limit, 1), ("budget", budget, 0)):
         if number is not None and not (isinstance(number, int) and number >= least):
-            raise InputError(f"{name} must be a whole number from {least}, got {number!r}")
+            raise InputError(
+                f"{name} must be a whole number from {least}, got {number!r}"
+            )
     if not isinstance(scratch, str | PathLike | None):
         raise InputError(f"`scratch` must be the path of a folder, got {scratch!r}")
 
@@ -261,20 +293,25 @@ def _gathered(
 ) -> list[Tensor]:
     """Return the tensors of all examples, (N, ...), in memory or, beyond the budget, in files.
 
-    If their number is unknown, the memory doubles as needed, up to twice the bytes of the rows.
+    If their number is unknown, the memory doubles as needed, up to twice the bytes of
+    the rows.
     """
     rows, files = list[Tensor](), list[MappedRows]()
     n = capacity = touched = 0
     for x, y in batches:
         batch, end = [*tensors(x), y], n + len(y)
         if end > capacity:
-            size = sum(tensor.shape[1:].numel() * tensor.dtype.itemsize for tensor in batch)
+            size = sum(
+                tensor.shape[1:].numel() * tensor.dtype.itemsize for tensor in batch
+            )
             most, doubled = budget // max(1, size), max(end, _START, 2 * capacity)
             # What fits into the budget is never refused for what doubling would take.
             capacity = most if end <= most < doubled else doubled
             if not n and expected is not None:
                 capacity = max(end, expected)
-            larger = _allocated(batch, capacity, scratch if capacity * size > budget else None)
+            larger = _allocated(
+                batch, capacity, scratch if capacity * size > budget else None
+            )
             _copy([column[:n] for column in rows], larger[0], [*files, *larger[1]])
             rows, files = larger
         for column, tensor in zip(rows, batch, strict=True):
@@ -289,7 +326,10 @@ def _gathered(
     _release_pages(files)
     if files and progress:
         used = show_size(sum(column[:n].nbytes for column in rows))
-        print(f"{used} of data are in a file in {scratch} until this process ends", file=sys.stderr)
+        print(
+            f"{used} of data are in a file in {scratch} until this process ends",
+            file=sys.stderr,
+        )
     # Memory that is not used is given back.
     unused = not files and n < capacity
     return [column[:n].clone() if unused else column[:n] for column in rows]
@@ -301,12 +341,19 @@ def _allocated(
     """Return n empty rows like those of each tensor, in memory or, in a folder, in files."""
     forms = [(tensor.shape[1:], tensor.dtype) for tensor in batch]
     if folder is None:
-        return [torch.empty((n, *shape), dtype=dtype, device="cpu") for shape, dtype in forms], []
+        return [
+            torch.empty((n, *shape), dtype=dtype, device="cpu")
+            for shape, dtype in forms
+        ], []
     files = [MappedRows(folder, n, shape.numel(), dtype) for shape, dtype in forms]
-    return [f.rows.view(n, *shape) for f, (shape, _) in zip(files, forms, strict=True)], files
+    return [
+        f.rows.view(n, *shape) for f, (shape, _) in zip(files, forms, strict=True)
+    ], files
 
 
-def _copy(before: Sequence[Tensor], rows: Sequence[Tensor], files: Sequence[MappedRows]) -> None:
+def _copy(
+    before: Sequence[Tensor], rows: Sequence[Tensor], files: Sequence[MappedRows]
+) -> None:
     for old, new in zip(before, rows, strict=False):
         for piece, target in zip(pieces(old), pieces(new), strict=False):
             target[: len(piece)] = piece

@@ -1,9 +1,10 @@
 """L-BFGS for logistic regression, preconditioned by the data's own covariance.
 
-Nocedal and Wright 2006, algorithms 7.4 and 7.5. The initial approximation of the second derivatives
-is C w X'X + I for each class, w the mean of its p (1 - p): with w = 1/2 it is Boehning's bound
-(1992). On the features of a convolutional network, it reaches a thousandth of the objective in half
-the iterations that plain L-BFGS takes to reach a hundredth.
+Nocedal and Wright 2006, algorithms 7.4 and 7.5. The initial approximation of the second
+derivatives is C w X'X + I for each class, w the mean of its p (1 - p): with w = 1/2 it
+is Boehning's bound (1992). On the features of a convolutional network, it reaches a
+thousandth of the objective in half the iterations that plain L-BFGS takes to reach a
+hundredth.
 """
 
 from contextlib import suppress
@@ -15,32 +16,41 @@ from torch import Tensor
 _MEMORY = 6  # steps that are remembered
 _WIDEST = 2048  # features, up to which X'X is worth its time
 _RIDGE = 1e-6
-_LEAST = 1e-3  # of the sum of p (1 - p): biases are not penalised and need some curvature
+_LEAST = (
+    1e-3  # of the sum of p (1 - p): biases are not penalised and need some curvature
+)
 _ARMIJO = 1e-4
 _NOISE = 1e-9  # of the objective: what rounding leaves uncertain
 _HALVINGS = 30
 _CHUNK = 2**20  # numbers whose rows stay in a CPU's cache between logits and gradient
 _LARGE_CHUNK = 65536  # rows on other devices
-_LOWEST = -80.0  # below the largest logit: exp of less is slow (denormal) and adds nothing
+_LOWEST = (
+    -80.0
+)  # below the largest logit: exp of less is slow (denormal) and adds nothing
 
-_Pairs = tuple[tuple[Tensor, Tensor], ...]  # a step and the gradient's change, both flat
+_Pairs = tuple[
+    tuple[Tensor, Tensor], ...
+]  # a step and the gradient's change, both flat
 
 
 _Evaluation = tuple[Tensor, Tensor, Tensor]
 """The objective at a point: its value, gradient (K, D + 1) float64, and `weight` (K, 1).
 
-The weight of a class is the sum of its p (1 - p) over all examples, which sets the curvature.
+The weight of a class is the sum of its p (1 - p) over all examples, which sets the
+curvature.
 """
 
 
 class LogisticLoss:
     """The objective C sum_i logloss_i + 1/2 ||W||^2, for W (K, D) and unpenalized biases (K,).
 
-    scikit-learn's LogisticRegression minimises the same for three classes or more. Logits, p and
-    matrix products have the type of the rows; parameters and sums are float64.
+    scikit-learn's LogisticRegression minimises the same for three classes or more.
+    Logits, p and matrix products have the type of the rows; parameters and sums are
+    float64.
 
-    Its second derivatives are approximated by C w X'X / N + I, without I for the biases. The search
-    uses coordinates along the eigenvectors of X'X, in which this is diagonal for any w.
+    Its second derivatives are approximated by C w X'X / N + I, without I for the
+    biases. The search uses coordinates along the eigenvectors of X'X, in which this is
+    diagonal for any w.
 
     Args:
         x: The features (N, D), standardized, float32 or float64.
@@ -56,8 +66,16 @@ class LogisticLoss:
 
     def __init__(self, x: Tensor, y: Tensor, classes: int, C: float) -> None:
         count, width = x.shape
-        size = max(1, _CHUNK // (width + 4 * classes)) if x.device.type == "cpu" else _LARGE_CHUNK
-        split = x.split(size), y[None].split(size, 1), x.new_full((1, count), -1.0).split(size, 1)
+        size = (
+            max(1, _CHUNK // (width + 4 * classes))
+            if x.device.type == "cpu"
+            else _LARGE_CHUNK
+        )
+        split = (
+            x.split(size),
+            y[None].split(size, 1),
+            x.new_full((1, count), -1.0).split(size, 1),
+        )
         self._chunks = list(zip(*split, strict=True))
         self._C = C
         self.start = x.new_zeros(classes, width + 1, dtype=torch.float64)
@@ -75,7 +93,9 @@ class LogisticLoss:
 
     def curvature(self, weight: Tensor) -> Tensor:
         """Return the second derivatives (K, D + 1) at a point where p (1 - p) sums to `weight`."""
-        return torch.addcmul(self._penalty, (self._C * weight).clamp(min=_LEAST), self._values)
+        return torch.addcmul(
+            self._penalty, (self._C * weight).clamp(min=_LEAST), self._values
+        )
 
     def weight(self, parameters: Tensor) -> Tensor:
         """Return W (K, D) of parameters (K, D + 1) in the coordinates of the search."""
@@ -111,7 +131,8 @@ def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
 
 def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
     """Return the eigenvalues (D,) and, as columns, the eigenvectors (D, D) of a matrix (D, D)."""
-    # In float32 LAPACK's divide and conquer may fail on rows of zeros, as of dead units.
+    # In float32 LAPACK's divide and conquer may fail on rows of zeros, as of dead
+    # units.
     with suppress(RuntimeError):
         values, axes = torch.linalg.eigh(gram)
         if bool(values.isfinite().all()) and bool(axes.isfinite().all()):
@@ -125,9 +146,9 @@ def minimize(
 ) -> tuple[Tensor, float, int, float]:
     """Minimize from zero until the remaining gain is below a share of the objective.
 
-    The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with L-BFGS's
-    approximation H of the inverse Hessian. With many classes and a weak penalty the true gain may
-    be thirty times as large.
+    The remaining gain is estimated by half the Newton decrement, g'Hg / 2, with
+    L-BFGS's approximation H of the inverse Hessian. With many classes and a weak
+    penalty the true gain may be thirty times as large.
 
     Args:
         objective: The loss to minimize.
@@ -135,8 +156,8 @@ def minimize(
         most: The largest number of iterations.
 
     Returns:
-        The parameters (K, D + 1), the objective there, the number of iterations, and the remaining
-        gain as a share of the objective.
+        The parameters (K, D + 1), the objective there, the number of iterations, and
+        the remaining gain as a share of the objective.
     """
     point = _point(objective, objective.start, objective(objective.start))
     gain = torch.inf
@@ -174,7 +195,8 @@ def _point(
 ) -> _Point:
     """Return the point at which the objective was evaluated, reached from another by a step.
 
-    The host waits for the device once: the step is taken to be one to remember, as nearly all are.
+    The host waits for the device once: the step is taken to be one to remember, as
+    nearly all are.
     """
     value, gradient, weight = evaluation
     pairs: _Pairs = ()
@@ -195,7 +217,8 @@ def _point(
 def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
     """Return -H g (K, D + 1): the two loops over the remembered steps and changes.
 
-    Each loop is a triangular system with an unknown for each pair. curvature: (K, D + 1).
+    Each loop is a triangular system with an unknown for each pair. curvature: (K, D +
+    1).
     """
     if not pairs:
         return _divided(-gradient, curvature)
@@ -203,7 +226,9 @@ def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
     products = steps @ changes.T
     newest = changes[-1]
     upper = products.triu()
-    shares = torch.linalg.solve_triangular(upper, steps @ -gradient.view(-1, 1), upper=True)
+    shares = torch.linalg.solve_triangular(
+        upper, steps @ -gradient.view(-1, 1), upper=True
+    )
     rest = _divided(-gradient - (changes.T @ shares).view_as(gradient), curvature)
     rest *= products[-1, -1] / torch.dot(newest, newest / curvature.flatten())
     gaps = products.diagonal()[:, None] * shares - changes @ rest.view(-1, 1)
@@ -214,8 +239,8 @@ def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
 def _divided(change: Tensor, curvature: Tensor) -> Tensor:
     """Return a gradient or its change over the curvature, all (K, D + 1).
 
-    Weights and biases keep a sum of 0 over all classes, as gradients do: in other directions the
-    objective has little or no curvature.
+    Weights and biases keep a sum of 0 over all classes, as gradients do: in other
+    directions the objective has little or no curvature.
     """
     quotient = change / curvature
     return quotient - quotient.mean(0)
@@ -233,12 +258,16 @@ def _search(objective: LogisticLoss, point: _Point) -> _Point | None:
         step = length * point.direction
         evaluation = objective(where := point.where + step)
         enough = point.value + _ARMIJO * length * slope + _NOISE * abs(point.value)
-        # A first step mostly serves, so that a GPU is not asked for its value beforehand.
-        if (length == 1 and where.device.type != "cpu") or float(evaluation[0]) <= enough:
+        # A first step mostly serves, so that a GPU is not asked for its value
+        # beforehand.
+        if (length == 1 and where.device.type != "cpu") or float(
+            evaluation[0]
+        ) <= enough:
             after = _point(objective, where, evaluation, point, step)
             if after.value <= enough:
                 return after
-        # The minimum of the parabola through value, slope and new value, not too near to an end.
+        # The minimum of the parabola through value, slope and new value, not too near
+        # to an end.
         bend = float(evaluation[0]) - point.value - slope * length
         length *= min(0.5, max(0.1, -slope * length / (2 * bend)))
     return None

@@ -30,7 +30,8 @@ class LinearModel:
         weight: The weights (K, D), float64.
         bias: The biases (K,), float64.
         standard: Function that standardizes the feature's columns.
-        value: The minimum of C sum_i logloss_i + 1/2 ||weight||^2 over the training examples.
+        value: The minimum of C sum_i logloss_i + 1/2 ||weight||^2 over the training
+            examples.
         iterations: The number of iterations of L-BFGS.
         remaining: The gain that may remain, as a share of the minimum.
         converged: Whether this gain is below the tolerance.
@@ -51,7 +52,9 @@ class LinearModel:
         weight = self.weight.float()
         bias = self.bias.float()
         parts = (self.standard(part) for part in x.split(_ROWS))
-        return torch.cat([torch.addmm(bias, part, weight.T).argmax(1) for part in parts])
+        return torch.cat(
+            [torch.addmm(bias, part, weight.T).argmax(1) for part in parts]
+        )
 
 
 def fit_linear(
@@ -59,10 +62,11 @@ def fit_linear(
 ) -> LinearModel:
     """Fit the linear probe of Davari et al. (CVPR 2022) to a feature.
 
-    The objective is scikit-learn's for K >= 3. With two classes, each class has its own weights, so
-    the penalty is half of that in scikit-learn's binary form. Classes that are not in y are left
-    out and never predicted. At the default tolerance a few predictions in a hundred may still
-    change; a tolerance of 1e-9 in float64 reaches scikit-learn's objective to 1e-6.
+    The objective is scikit-learn's for K >= 3. With two classes, each class has its own
+    weights, so the penalty is half of that in scikit-learn's binary form. Classes that
+    are not in y are left out and never predicted. At the default tolerance a few
+    predictions in a hundred may still change; a tolerance of 1e-9 in float64 reaches
+    scikit-learn's objective to 1e-6.
 
     Args:
         x: The feature, (N, D).
@@ -85,7 +89,10 @@ def fit_linear(
     bias = torch.full((classes,), -torch.inf, dtype=torch.float64, device=x.device)
     if len(present) == 1:
         bias[present] = 0.0
-        note = f"all training examples are of class {int(present)}, which is always predicted"
+        note = (
+            f"all training examples are of class {int(present)}, which is always "
+            "predicted"
+        )
         return LinearModel(weight=weight, bias=bias, standard=standard, notes=(note,))
     rows = standard(x.double() if tolerance < _EXACT else x)
     objective = LogisticLoss(rows, labels, len(present), C)

@@ -32,9 +32,9 @@ def feature_matrices(
 ) -> Matrices:
     """Return each feature's own values for all inputs, in eval mode and fp32, in one pass over x.
 
-    Values are flattened, or pooled if they are wide. If a mask is among the inputs, sequences are
-    averaged over the positions that it keeps: padding would tell the length of a text, and so would
-    the share of prompts, which are left out.
+    Values are flattened, or pooled if they are wide. If a mask is among the inputs,
+    sequences are averaged over the positions that it keeps: padding would tell the
+    length of a text, and so would the share of prompts, which are left out.
 
     >>> from torch import nn
     >>> from probe.cut.cuts import cut_each
@@ -49,14 +49,17 @@ def feature_matrices(
 
     Args:
         cuts: Cuts of one model.
-        x: Inputs, one or more tensors (N, ...), on the model's device, where the matrices will be.
-        batch_size: Examples in a batch, None = a size that is fast on the device; the last bits of
-            the values may depend on it.
-        budget: Bytes of memory for all matrices together. Beyond it, features are computed in
-            several groups, with one pass over x each; the result is the same. None = one pass.
+        x: Inputs, one or more tensors (N, ...), on the model's device, where the
+            matrices will be.
+        batch_size: Examples in a batch, None = a size that is fast on the device; the
+            last bits of the values may depend on it.
+        budget: Bytes of memory for all matrices together. Beyond it, features are
+            computed in several groups, with one pass over x each; the result is the
+            same. None = one pass.
         pooling: The rule for wide values.
-        activities: Filled with the units' activity by feature, before any pooling. A unit is a
-            channel with its positions, or a single number where the channels' axis is unknown.
+        activities: Filled with the units' activity by feature, before any pooling. A
+            unit is a channel with its positions, or a single number where the channels'
+            axis is unknown.
 
     Returns:
         The matrices by feature.
@@ -73,7 +76,9 @@ def feature_matrices(
         mask = next((t != 0 for t in ids), None)
     length = None if mask is None else mask.shape[1]
     layouts = {cut.facts.name: _layouts(cut.facts, how, length) for cut in cuts}
-    row_bytes = {name: 4 * sum(layout.width for layout in layouts[name]) for name in layouts}
+    row_bytes = {
+        name: 4 * sum(layout.width for layout in layouts[name]) for name in layouts
+    }
     groups: list[list[Cut]] = []
     size = 0
     for cut in cuts:
@@ -84,24 +89,30 @@ def feature_matrices(
         groups[-1].append(cut)
         size += added
     for group in groups:
-        matrices |= _one_pass(Cuts(tuple(group)), layouts, x, mask, batch_size, activities)
+        matrices |= _one_pass(
+            Cuts(tuple(group)), layouts, x, mask, batch_size, activities
+        )
     return matrices
 
 
 def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
     """Return the values (B, ...) of one tensor of a feature by unit, (B, U, P)."""
-    channels = tensor.channel_dim(tensor.axis or ("first" if len(tensor.shape) > 3 else None))
+    channels = tensor.channel_dim(
+        tensor.axis or ("first" if len(tensor.shape) > 3 else None)
+    )
     if channels is None:
         return value.reshape(len(value), -1, 1)
-    return value.movedim(1 + channels, 1).reshape(len(value), value.shape[1 + channels], -1)
+    return value.movedim(1 + channels, 1).reshape(
+        len(value), value.shape[1 + channels], -1
+    )
 
 
 def _mask_in(x: Value) -> Tensor | None:
     """Return the positions (N, L) that a mask among the inputs keeps, None without a mask.
 
-    A mask has `mask` in its name, and is of 0 and 1, or 0 where positions are kept and negative
-    elsewhere; with `pad` in its name 1 is padding, as in torch. Among inputs without names it is
-    beside token ids, which are all the same where it drops them.
+    A mask has `mask` in its name, and is of 0 and 1, or 0 where positions are kept and
+    negative elsewhere; with `pad` in its name 1 is padding, as in torch. Among inputs
+    without names it is beside token ids, which are all the same where it drops them.
     """
     if isinstance(x, Tensor):
         return None
@@ -113,7 +124,11 @@ def _mask_in(x: Value) -> Tensor | None:
         if "mask" in name:
             return zero == ("pad" in name or bool((tensor < 0).any()))
         for ids in () if isinstance(x, Mapping) else tensors(x):
-            if ids.shape == tensor.shape and not ids.is_floating_point() and bool((ids > 1).any()):
+            if (
+                ids.shape == tensor.shape
+                and not ids.is_floating_point()
+                and bool((ids > 1).any())
+            ):
                 dropped = ids[zero]
                 return zero != bool((dropped == dropped[:1]).all())
     return None
@@ -122,7 +137,9 @@ def _mask_in(x: Value) -> Tensor | None:
 def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layout]:
     """Return the layout of each tensor of a feature."""
     if not facts.value:
-        raise InputError(f"{facts.name!r} has no row for each example: choose another layer")
+        raise InputError(
+            f"{facts.name!r} has no row for each example: choose another layer"
+        )
     sizes = [torch.Size(tensor.example).numel() for tensor in facts.value]
     if sum(sizes) > pooling.width:
         pooling = replace(pooling, width=max(1, pooling.width // len(sizes)))
@@ -132,8 +149,8 @@ def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layo
 def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout:
     """Return the layout of one tensor of a value, with the channel axis that its module implies.
 
-    If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W, ...), as by
-    torch's own modules.
+    If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W,
+    ...), as by torch's own modules.
     """
     axis = tensor.axis
     remark = ""
@@ -141,7 +158,8 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
     # Of a sequence (L, C) the head shows the axis, where no layer does.
     head = tensor.read if pooling.pool == "bins" else ()
     if head and (head != "last" or length == shape[0]):
-        # A few positions may be told apart by the head; the mean of many is what it reads.
+        # A few positions may be told apart by the head; the mean of many is what it
+        # reads.
         count = 1 if head == "last" else len(head)
         bins = count if count <= _FEW or count * shape[1] <= pooling.width else 1
         return Layout(shape=shape, channels=1, bins=(bins,), read=head)
@@ -149,7 +167,8 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         channels = tensor.channel_dim(axis)
         if channels is None and length in shape and 1 < min(shape) < max(shape):
             channels = 1 - shape.index(length)
-        # Of more positions, the first are prompts; fewer are each of several, as by strides.
+        # Of more positions, the first are prompts; fewer are each of several, as by
+        # strides.
         if channels is not None and 1 < shape[1 - channels] < 2 * length:
             return Layout(shape=shape, channels=channels, bins=(1,), masked=True)
     if axis is None and pooling.channels:
@@ -159,7 +178,10 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         axis = "first"
         remark = " (first: torch's convention, as no known module made them)"
     elif axis is None:
-        remark = ", made by no known module (set linear's `channels` to average over positions),"
+        remark = (
+            ", made by no known module (set linear's `channels` to average over "
+            "positions),"
+        )
     return layout_of(tensor.example, tensor.channel_dim(axis), pooling, remark)
 
 
@@ -178,7 +200,10 @@ def _one_pass(
     names = cuts.features
     facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
     widths = {name: sum(layout.width for layout in layouts[name]) for name in names}
-    filled = {n: torch.empty(count, widths[n], dtype=torch.float32, device=device) for n in names}
+    filled = {
+        n: torch.empty(count, widths[n], dtype=torch.float32, device=device)
+        for n in names
+    }
     for start in range(0, count, size):
         where = slice(start, min(start + size, count))
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
@@ -192,14 +217,18 @@ def _one_pass(
                     units = list(map(_by_unit, facts[name], tensors(value)))
                     activities.setdefault(name, Activity()).add(units)
     return {
-        name: (filled[name], " + ".join(layout.how for layout in layouts[name])) for name in names
+        name: (filled[name], " + ".join(layout.how for layout in layouts[name]))
+        for name in names
     }
 
 
-def _rows(name: str, layout: Layout, value: Tensor, count: int, mask: Tensor | None) -> Tensor:
+def _rows(
+    name: str, layout: Layout, value: Tensor, count: int, mask: Tensor | None
+) -> Tensor:
     """Return rows (B, D) of one tensor of a feature for a batch of `count` examples."""
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:
         raise InputError(
-            f"feature {name!r} is {tuple(value.shape)}, expected {(count, *layout.shape)}"
+            f"feature {name!r} is {tuple(value.shape)}, expected "
+            f"{(count, *layout.shape)}"
         )
     return layout.rows(value.reshape(count, *layout.shape), mask)

@@ -24,12 +24,13 @@ class Pooling:
     """The rule that turns a wide value into a row of numbers.
 
     Attributes:
-        pool: The kind of pooling. `bins` averages over positions to the finest grid, as square as
-            the positions allow, with at most `width` numbers in the row, or to a single position;
-            `mean` averages over all positions; `projection` sums groups of values with random
-            signs.
+        pool: The kind of pooling. `bins` averages over positions to the finest grid, as
+            square as the positions allow, with at most `width` numbers in the row, or
+            to a single position; `mean` averages over all positions; `projection` sums
+            groups of values with random signs.
         width: The largest size of a value that is flattened, whatever `pool`.
-        channels: The axis of channels if the module does not imply it, see `probe.cut.channels`.
+        channels: The axis of channels if the module does not imply it, see
+            `probe.cut.channels`.
     """
 
     pool: Pool = "bins"
@@ -46,12 +47,14 @@ class Layout:
     Attributes:
         shape: The shape of an example's tensor.
         channels: The dimension of the channels.
-        bins: The number of positions left in each other dimension; empty if none is averaged.
+        bins: The number of positions left in each other dimension; empty if none is
+            averaged.
         projected: The width of the projection, 0 for none.
         remark: A remark on the axis, in a few words.
         masked: Whether it is averaged over the positions that a mask keeps.
-        read: The positions that the network's head reads; or "last", the last one that the mask
-            keeps; empty = all. With as many bins they are side by side, else averaged.
+        read: The positions that the network's head reads; or "last", the last one that
+            the mask keeps; empty = all. With as many bins they are side by side, else
+            averaged.
     """
 
     shape: tuple[int, ...]
@@ -73,7 +76,10 @@ class Layout:
     def how(self) -> str:
         """A description in a few words."""
         if self.projected:
-            return f"{_by(self.shape)} values{self.remark} projected at random, {self.width} values"
+            return (
+                f"{_by(self.shape)} values{self.remark} projected at random, "
+                f"{self.width} values"
+            )
         if not self.bins:
             return f"flattened, {self.width} values"
         positions = _by(self.shape[: self.channels] + self.shape[self.channels + 1 :])
@@ -82,8 +88,13 @@ class Layout:
             channels = f"{self.shape[self.channels]} channels"
             is_mean = self.read != "last" and self.bins == (1,) and len(self.read) > 1
             averaged = " averaged" * is_mean
-            return f"{channels}{averaged} at {which} of {positions} positions, as the head reads"
-        positions = f"those that a mask keeps of {positions}" if self.masked else positions
+            return (
+                f"{channels}{averaged} at {which} of {positions} positions, as the "
+                "head reads"
+            )
+        positions = (
+            f"those that a mask keeps of {positions}" if self.masked else positions
+        )
         to_bins = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
         of = f"{self.shape[self.channels]} channels{self.remark}"
         return f"{of} averaged over {positions} positions{to_bins}, {self.width} values"
@@ -93,7 +104,8 @@ class Layout:
 
         Args:
             value: The values.
-            mask: The positions to average over if the layout is masked, (B, L) bool, of the last L.
+            mask: The positions to average over if the layout is masked, (B, L) bool, of
+                the last L.
         """
         value = value.float()
         if self.projected:
@@ -105,7 +117,9 @@ class Layout:
             return value.reshape(len(value), self.width)
         value = value.movedim(1 + self.channels, 1)
         if self.read == "last" and mask is not None:
-            return value[torch.arange(len(value), device=value.device), :, last_kept(mask)]
+            return value[
+                torch.arange(len(value), device=value.device), :, last_kept(mask)
+            ]
         if self.read and self.read != "last":
             values = value[:, :, list(self.read)]
             return values.mean(2) if self.bins == (1,) else values.flatten(1)
@@ -126,7 +140,9 @@ class Layout:
         count = prod(self.shape)
         draws = stream(0, "projection", count, self.projected)
         order = permutation(count, draws)
-        return order, torch.randint(0, 2, (count,), generator=draws, device="cpu").float() * 2 - 1
+        return order, torch.randint(
+            0, 2, (count,), generator=draws, device="cpu"
+        ).float() * 2 - 1
 
 
 def layout_of(
@@ -134,9 +150,9 @@ def layout_of(
 ) -> Layout:
     """Choose how an example's value becomes a vector.
 
-    Up to `pooling.width` numbers are flattened. A wider value is pooled, or projected if the
-    dimension of its channels is unknown. A single wide dimension has no positions to average over:
-    it is flattened or projected.
+    Up to `pooling.width` numbers are flattened. A wider value is pooled, or projected
+    if the dimension of its channels is unknown. A single wide dimension has no
+    positions to average over: it is flattened or projected.
 
     Args:
         shape: The shape of the value, without the batch.
@@ -162,9 +178,12 @@ def layout_of(
         return Layout(shape=shape, projected=pooling.width, remark=remark)
     sides = shape[:channels] + shape[channels + 1 :]
     bins = (1,) * len(sides)
-    largest = max(sides) if pooling.pool == "bins" and len(sides) <= 3 else 1  # as torch bins them
+    largest = (
+        max(sides) if pooling.pool == "bins" and len(sides) <= 3 else 1
+    )  # as torch bins them
     for side in range(2, largest + 1):
-        # The largest grid, each side no longer than the map's, with at most `width` numbers.
+        # The largest grid, each side no longer than the map's, with at most `width`
+        # numbers.
         grid = tuple(min(side, length) for length in sides)
         if shape[channels] * prod(grid) > pooling.width:
             break

@@ -1,8 +1,8 @@
 """The readouts by name, with their settings.
 
-A readout is one class: its fields are settings, `predict` fits and predicts, and the decorator
-`readout` names it. The classes above `READOUTS` can be named everywhere: in a study's
-`[probing.readouts]`, in `probe model --readouts` and in `probe.analyze`.
+A readout is one class: its fields are settings, `predict` fits and predicts, and the
+decorator `readout` names it. The classes above `READOUTS` can be named everywhere: in a
+study's `[probing.readouts]`, in `probe model --readouts` and in `probe.analyze`.
 """
 
 import re
@@ -42,7 +42,9 @@ class Read:
 class Readout(Protocol):
     """A classifier that is fitted to a feature; its fields are settings."""
 
-    def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor | Read:
+    def predict(
+        self, x: Tensor, y: Tensor, test: Tensor, classes: int
+    ) -> Tensor | Read:
         """Fit to the training examples, and predict the classes of the test examples.
 
         Args:
@@ -60,8 +62,9 @@ class Readout(Protocol):
 class Retrain:
     """Partial retraining: everything downstream of the feature is trained anew.
 
-    Source: Murata 2020, section 2. Its settings are the recipe of the retraining. `probe.retrain`
-    trains it on the values that the rest of the network takes as input, not on a matrix.
+    Source: Murata 2020, section 2. Its settings are the recipe of the retraining.
+    `probe.retrain` trains it on the values that the rest of the network takes as input,
+    not on a matrix.
     """
 
 
@@ -74,11 +77,12 @@ class Linear:
 
     Attributes:
         C: Weight of the examples against the penalty, as in scikit-learn.
-        pool: The kind of pooling of wide features, see `probe.readouts.pooling.Pooling`.
+        pool: The kind of pooling of wide features, see
+            `probe.readouts.pooling.Pooling`.
         width: The largest size of a feature that is flattened, as in `Pooling`.
         channels: The axis of the channels if no module implies it, as in `Pooling`.
-        per_class: The number k of training examples of each class that it is fitted to, drawn by
-            the seed; None = all. It is part of the name, `linear:k`.
+        per_class: The number k of training examples of each class that it is fitted to,
+            drawn by the seed; None = all. It is part of the name, `linear:k`.
     """
 
     C: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = 1.0
@@ -125,7 +129,8 @@ class Ncm:
             sums.index_add_(0, labels, standard(part).double())
         counts = torch.bincount(y, minlength=classes)
         means = sums / counts.clamp(min=1)[:, None]
-        # The squared distance without what all classes share, in float64 as the means are few.
+        # The squared distance without what all classes share, in float64 as the means
+        # are few.
         offset = (means.square().sum(1) / 2).masked_fill(counts == 0, torch.inf)
         parts = (standard(part).double() for part in test.split(_COLUMNS))
         return torch.cat([(part @ means.T - offset).argmax(1) for part in parts])
@@ -148,7 +153,8 @@ class Knn:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
             raise InputError(
-                f"the readout 'knn' has k={self.k}, but only {len(x)} training examples: lower k"
+                f"the readout 'knn' has k={self.k}, but only {len(x)} training "
+                "examples: lower k"
             )
         standard = standardization(x)
         rows = standard(x)
@@ -157,7 +163,9 @@ class Knn:
         for part in test.split(_ROWS):
             labels = y[_nearest(standard(part), rows, offset, self.k)]
             votes = torch.zeros(len(part), classes, dtype=torch.int64, device=x.device)
-            predicted.append(votes.scatter_add_(1, labels, torch.ones_like(labels)).argmax(1))
+            predicted.append(
+                votes.scatter_add_(1, labels, torch.ones_like(labels)).argmax(1)
+            )
         return torch.cat(predicted)
 
 
@@ -201,7 +209,9 @@ def entry_of(name: str) -> ReadoutEntry | None:
     entry = READOUTS.get(base)
     if name == base or entry is None:
         return entry
-    counted = re.fullmatch("[1-9][0-9]{0,5}", per_class) and issubclass(entry.readout, Linear)
+    counted = re.fullmatch("[1-9][0-9]{0,5}", per_class) and issubclass(
+        entry.readout, Linear
+    )
     return replace(entry, name=name, steps="ends") if counted else None
 
 
@@ -214,7 +224,8 @@ def read_each(
 
     Args:
         settings: The readout.
-        train: The feature (N, D) of the training examples of all tasks, one after the other.
+        train: The feature (N, D) of the training examples of all tasks, one after the
+            other.
         test: The feature (M, D) of the test examples.
         tasks: The tasks, with their labels.
         seed: The seed that draws the examples of `Linear.per_class`.
@@ -235,7 +246,10 @@ def read_each(
         if isinstance(settings, Linear) and settings.per_class:
             drawn = _of_each_class(task.train.y, settings.per_class, seed)
             if torch.bincount(ranks)[ranks.unique()].min() < settings.per_class:
-                few = f"some classes have fewer than {settings.per_class} training examples"
+                few = (
+                    f"some classes have fewer than {settings.per_class} training "
+                    "examples"
+                )
                 notes[f"{few}, which are all used"] = None
             x = x[drawn]
             ranks = ranks[drawn]
@@ -248,7 +262,8 @@ def read_each(
 def _of_each_class(y: Tensor, per_class: int, seed: int) -> Tensor:
     """Return the indices of k examples of each class, or of all if there are fewer.
 
-    With a seed, more examples include fewer, and a class has the same whatever the others are.
+    With a seed, more examples include fewer, and a class has the same whatever the
+    others are.
     """
     drawn = []
     for label in y.unique().tolist():
@@ -272,27 +287,38 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
         The predictions (M,), and the notes on the fit.
 
     Raises:
-        InputError: Values are not finite, or the predictions are not one class for each example.
+        InputError: Values are not finite, or the predictions are not one class for each
+            example.
     """
     for values, half in ((x, "training"), (test, "test")):
         if not all(bool(part.isfinite().all()) for part in pieces(values)):
             raise InputError(
-                f"the feature is not finite for {half} examples: train with a lower learning_rate"
+                f"the feature is not finite for {half} examples: train with a lower "
+                "learning_rate"
             )
     chance = every_global_stream(stream(0, "readout"))  # a user-defined one may draw
-    with torch.no_grad(), torch.autocast(x.device.type, enabled=False), products("fp32"), chance:
+    with (
+        torch.no_grad(),
+        torch.autocast(x.device.type, enabled=False),
+        products("fp32"),
+        chance,
+    ):
         result = _predicted(settings, x, y, test, classes)
     result = result if isinstance(result, Read) else Read(predicted=result)
     predicted: object = result.predicted
     got = type(predicted).__name__
     if isinstance(predicted, Tensor):
         inside = predicted.ge(0).logical_and(predicted < classes)
-        if predicted.shape == (len(test),) and predicted.dtype == torch.int64 and inside.all():
+        if (
+            predicted.shape == (len(test),)
+            and predicted.dtype == torch.int64
+            and inside.all()
+        ):
             return Read(predicted=predicted.cpu(), notes=result.notes)
         got = f"{predicted.dtype} {tuple(predicted.shape)}"
     raise InputError(
-        f"the readout {name_of(settings)!r} predicts {got}, expected int64 ({len(test)},): return "
-        f"a class from 0 to {classes - 1} for each test example"
+        f"the readout {name_of(settings)!r} predicts {got}, expected int64 "
+        f"({len(test)},): return a class from 0 to {classes - 1} for each test example"
     )
 
 
@@ -320,7 +346,8 @@ def _nearest(test: Tensor, rows: Tensor, offset: Tensor, k: int) -> Tensor:
     numbers = torch.empty(len(test), 0, dtype=torch.int64, device=test.device)
     for start in range(0, len(rows), _COLUMNS):
         where = slice(start, start + _COLUMNS)
-        # Nearer is larger: half the squared distance less what a row's all have, negative.
+        # Nearer is larger: half the squared distance less what a row's all have,
+        # negative.
         near = torch.addmm(offset[where], test, rows[where].T, beta=-1)
         top = near.topk(min(k, near.shape[1]), 1)
         both = torch.cat([best, top.values], 1)

@@ -14,7 +14,8 @@ def standardization(x: Tensor) -> Callable[[Tensor], Tensor]:
     A constant column is divided by 1, as in scikit-learn's StandardScaler.
 
     Args:
-        x: The training examples, (N, D), N from 1. Their statistics are summed in float64.
+        x: The training examples, (N, D), N from 1. Their statistics are summed in
+            float64.
 
     Returns:
         A function of features (M, D), whose values are in new memory.

@@ -17,7 +17,13 @@ FOLDER_NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
 
 _NAME = "[A-Za-z0-9_-]+"
 _NUMBER = "[0-9]+"
-_FIELDS = {"learner": _NAME, "order": _NAME, "seed": _NUMBER, "task": _NUMBER, "index": _NUMBER}
+_FIELDS = {
+    "learner": _NAME,
+    "order": _NAME,
+    "seed": _NUMBER,
+    "task": _NUMBER,
+    "index": _NUMBER,
+}
 _FIELD = re.compile(r"\{(\w+)\}")
 
 
@@ -36,8 +42,9 @@ class Run(NamedTuple):
 class Checkpoints:
     """Files of networks: runs[run][tasks seen] -> Path; offline[seed] -> Path.
 
-    Raises InputError unless every combination of learner, order and seed has a run, all runs have
-    networks after the same numbers of tasks, and all seeds or none have an offline network.
+    Raises InputError unless every combination of learner, order and seed has a run, all
+    runs have networks after the same numbers of tasks, and all seeds or none have an
+    offline network.
     """
 
     runs: Mapping[Run, Mapping[int, Path]]
@@ -54,8 +61,8 @@ class Checkpoints:
         for run, files in self.runs.items():
             if lacking := sorted(every - files.keys()):
                 raise InputError(
-                    f"{run} has no checkpoint after {listed(lacking)} tasks, as others have: "
-                    "add it, or move the others away"
+                    f"{run} has no checkpoint after {listed(lacking)} tasks, as "
+                    "others have: add it, or move the others away"
                 )
         missing = sorted({run.seed for run in self.runs} - self.offline.keys())
         if self.offline and missing:
@@ -66,38 +73,50 @@ class Checkpoints:
 
     @classmethod
     def find(
-        cls, pattern: str | Path, offline: str | Path | None = None, learner: str = "model"
+        cls,
+        pattern: str | Path,
+        offline: str | Path | None = None,
+        learner: str = "model",
     ) -> "Checkpoints":
         """Find files by a pattern such as `ckpt/{learner}/seed{seed}-task{task}.pt`.
 
         Args:
-            pattern: The pattern. {task} is the number of tasks learned, 0 for an untrained network;
-                {index} may be used instead, the last task learned, counted from 0. {seed} is a
-                whole number; {learner} and {order} have letters, digits, _ and -. * stands for any
-                text without a slash, all other text is literal. Without {seed} the seed is 0,
-                without {order} the order is "0".
-            offline: Pattern of the networks trained on all tasks at once; {seed} is its only field.
+            pattern: The pattern. {task} is the number of tasks learned, 0 for an
+                untrained network; {index} may be used instead, the last task learned,
+                counted from 0. {seed} is a whole number; {learner} and {order} have
+                letters, digits, _ and -. * stands for any text without a slash, all
+                other text is literal. Without {seed} the seed is 0, without {order} the
+                order is "0".
+            offline: Pattern of the networks trained on all tasks at once; {seed} is its
+                only field.
             learner: The learner's name if the pattern has no {learner}.
 
         Returns:
             The files by run, and the offline networks of the runs' seeds.
 
         Raises:
-            InputError: No file fits, a field is unknown, two files hold the same network, or a
-                run lacks a network that other runs have.
+            InputError: No file fits, a field is unknown, two files hold the same
+                network, or a run lacks a network that other runs have.
         """
         files: dict[Run, dict[int, Path]] = {}
         for path, fields in matching_files(pattern, _FIELDS, ("task", "index")):
-            tasks_seen = int(fields["task"]) if "task" in fields else int(fields["index"]) + 1
+            tasks_seen = (
+                int(fields["task"]) if "task" in fields else int(fields["index"]) + 1
+            )
             run = Run(
                 fields.get("learner", learner),
                 fields.get("order", "0"),
                 int(fields.get("seed", 0)),
             )
             _put(files.setdefault(run, {}), tasks_seen, path)
-        runs = {run: dict(sorted(files[run].items())) for run in sorted(files, key=sorting_key)}
+        runs = {
+            run: dict(sorted(files[run].items()))
+            for run in sorted(files, key=sorting_key)
+        }
         by_seed: dict[int, Path] = {}
-        for path, fields in matching_files(offline, ["seed"]) if offline is not None else ():
+        for path, fields in (
+            matching_files(offline, ["seed"]) if offline is not None else ()
+        ):
             _put(by_seed, int(fields.get("seed", 0)), path)
         checkpoints = cls(runs=runs, offline=by_seed)
         seeds = sorted(by_seed.keys() & {run.seed for run in runs})
@@ -118,19 +137,32 @@ def matching_files(
         The paths, each with its fields; numbers are without leading zeros.
 
     Raises:
-        InputError: No file fits, fields are wrong, or a file has two values for a field.
+        InputError: No file fits, fields are wrong, or a file has two values for a
+            field.
     """
     path = Path(pattern).expanduser()
     names = _FIELD.findall(str(path))
     quoted = repr(str(pattern))
     # Where one number ends and the next begins could not be told.
-    if not path.name or "}{" in str(path) or re.search("[{}]", _FIELD.sub("", str(path))):
-        raise InputError(f"{quoted} is not a pattern: write {{seed}}, {{task}}, with text between")
+    if (
+        not path.name
+        or "}{" in str(path)
+        or re.search("[{}]", _FIELD.sub("", str(path)))
+    ):
+        raise InputError(
+            f"{quoted} is not a pattern: write {{seed}}, {{task}}, with text between"
+        )
     for name in sorted(set(names) - set(allowed)):
         raise unknown("field", name, allowed, f"in {quoted}")
     if needed and len(set(needed).intersection(names)) != 1:
-        lacks = "has both {task} and {index}" if set(needed) <= set(names) else "lacks {task}"
-        raise InputError(f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)")
+        lacks = (
+            "has both {task} and {index}"
+            if set(needed) <= set(names)
+            else "lacks {task}"
+        )
+        raise InputError(
+            f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)"
+        )
     literal = re.escape(str(path)).replace(r"\*", "[^/]*")
     regex = re.sub(r"\\{(\w+)\\}", lambda m: f"({_FIELDS[m[1]]})", literal)
     files = []
@@ -141,7 +173,9 @@ def matching_files(
         for name, text in zip(names, match.groups(), strict=True):
             value = str(int(text)) if _FIELDS[name] == _NUMBER else text
             if fields.setdefault(name, value) != value:
-                raise InputError(f"{file} has two values for {{{name}}}: rename the file")
+                raise InputError(
+                    f"{file} has two values for {{{name}}}: rename the file"
+                )
         files.append((file, fields))
     if not files:
         raise _nothing_fits(path, quoted)
@@ -158,7 +192,8 @@ def _nothing_fits(path: Path, quoted: str) -> InputError:
         content = "which is not a folder"
     more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
     return InputError(
-        f"no file fits {quoted}: looked in {folders[0]}{more}, {content}; correct the pattern"
+        f"no file fits {quoted}: looked in {folders[0]}{more}, {content}; correct the "
+        "pattern"
     )
 
 

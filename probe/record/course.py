@@ -43,8 +43,8 @@ class Accuracy(NamedTuple):
 class Course:
     """The accuracies of a network, and of a readout of its layers, every few steps.
 
-    There is a reading after each task, too: it marks the step at which a training that is resumed
-    from this task goes on.
+    There is a reading after each task, too: it marks the step at which a training that
+    is resumed from this task goes on.
 
     Attributes:
         every: The steps between two readings.
@@ -106,14 +106,20 @@ class Course:
         self.learned = learned
 
     def layer_predictions(
-        self, model: nn.Module, call: ModelCall, batch_size: int | None, *, task_aware: bool
+        self,
+        model: nn.Module,
+        call: ModelCall,
+        batch_size: int | None,
+        *,
+        task_aware: bool,
     ) -> dict[str, Tensor]:
         """Return what the nearest class mean of each layer predicts for the test examples.
 
         Args:
             model: The network.
             call: Its call.
-            batch_size: The examples in a batch, None = a size that is fast on the device.
+            batch_size: The examples in a batch, None = a size that is fast on the
+                device.
             task_aware: Whether only the classes of an example's task compete.
 
         Raises:
@@ -125,15 +131,21 @@ class Course:
         train = self._train.to(device)
         test = self.test.to(device)
         sample = varied(test.x, _SAMPLE)
-        cuts = cut_each(model, self._layers, sample, call.output, call.call, tails=False).each
-        of_train, of_test = (feature_matrices(cuts, split.x, batch_size) for split in (train, test))
+        cuts = cut_each(
+            model, self._layers, sample, call.output, call.call, tails=False
+        ).each
+        of_train, of_test = (
+            feature_matrices(cuts, split.x, batch_size) for split in (train, test)
+        )
         predicted = {}
         for layer in self._layers:
             x = of_train[layer][0]
             test_x = of_test[layer][0]
             predicted[layer] = torch.full_like(test.y, -1).cpu()
             for rows, test_rows in _competing(train, test, task_aware=task_aware):
-                result = read(Ncm(), x[rows], train.y[rows], test_x[test_rows], self._classes)
+                result = read(
+                    Ncm(), x[rows], train.y[rows], test_x[test_rows], self._classes
+                )
                 predicted[layer][test_rows.cpu()] = result.predicted
         return predicted
 
@@ -149,8 +161,8 @@ class Course:
         """
         if _size(self._path) != self._size:
             raise InputError(
-                f"another recorder has written {self._path} since: "
-                "give each run its own seed=, order= or learner=, or make a new recorder here"
+                f"another recorder has written {self._path} since: give each run its "
+                "own seed=, order= or learner=, or make a new recorder here"
             )
         now = self.step, self.learned
         self._rows = [row for row in self._rows if (row.step, row.tasks_seen) != now]
@@ -158,9 +170,16 @@ class Course:
         for layer, predicted in predictions.items():
             correct = (predicted.cpu() == self.test.y.cpu()).double()
             for j in tasks.unique().tolist():
-                self._rows.append(Accuracy(*now, layer, j + 1, float(correct[tasks == j].mean())))
-        with replacing(self._path) as new, new.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file, lineterminator="\n").writerows([Accuracy._fields, *self._rows])
+                self._rows.append(
+                    Accuracy(*now, layer, j + 1, float(correct[tasks == j].mean()))
+                )
+        with (
+            replacing(self._path) as new,
+            new.open("w", newline="", encoding="utf-8") as file,
+        ):
+            csv.writer(file, lineterminator="\n").writerows(
+                [Accuracy._fields, *self._rows]
+            )
         self._size = _size(self._path)
 
     @property
@@ -178,9 +197,13 @@ def _stored(path: Path) -> list[Accuracy]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             titles, *lines = csv.reader(file)
-        rows = [Accuracy(int(k), int(t), f, int(j), float(a)) for k, t, f, j, a in lines]
+        rows = [
+            Accuracy(int(k), int(t), f, int(j), float(a)) for k, t, f, j, a in lines
+        ]
     except (ValueError, csv.Error) as error:
-        raise InputError(f"{path} is damaged: remove it, and its steps are lost") from error
+        raise InputError(
+            f"{path} is damaged: remove it, and its steps are lost"
+        ) from error
     if tuple(titles) != Accuracy._fields:
         raise InputError(f"{path} is damaged: remove it, and its steps are lost")
     return rows
@@ -190,11 +213,15 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _competing(train: Examples, test: Examples, *, task_aware: bool) -> list[tuple[Tensor, Tensor]]:
+def _competing(
+    train: Examples, test: Examples, *, task_aware: bool
+) -> list[tuple[Tensor, Tensor]]:
     """Return the training and test examples whose classes compete, as masks: all, or by task."""
     if not task_aware:
         return [(torch.ones_like(train.y).bool(), torch.ones_like(test.y).bool())]
-    of_train, of_test = (cast(Tensor, split.task).to(split.y.device) for split in (train, test))
+    of_train, of_test = (
+        cast(Tensor, split.task).to(split.y.device) for split in (train, test)
+    )
     return [(of_train == j, of_test == j) for j in of_test.unique().tolist()]
 
 

@@ -53,7 +53,9 @@ class DataReference:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError):
-            raise InputError(f"{path} is damaged: remove it, and record with data= again") from None
+            raise InputError(
+                f"{path} is damaged: remove it, and record with data= again"
+            ) from None
 
     def check(self, train: AnyExamples, test: AnyExamples) -> None:
         """Check that examples are the recorded ones.
@@ -66,7 +68,9 @@ class DataReference:
             InputError: The examples are others.
         """
         if DataReference.to(self.name, *match_inputs(train, test)).sha != self.sha:
-            raise InputError(f"the data are not those recorded, which {self.name} gives: use them")
+            raise InputError(
+                f"the data are not those recorded, which {self.name} gives: use them"
+            )
 
     def keep(self, path: Path) -> None:
         """Write the reference to a file atomically; raises NotWritten."""
@@ -92,20 +96,26 @@ def keep_data(path: Path, train: AnyExamples, test: AnyExamples) -> None:
     with lock(path.parent, wait=True):
         if not path.exists():
             columns = {
-                split: {name: value for name, value in vars(examples).items() if value is not None}
+                split: {
+                    name: value
+                    for name, value in vars(examples).items()
+                    if value is not None
+                }
                 for split, examples in splits.items()
             }
             keep_tensors(columns, path)
             return
-        for stored, (split, examples) in zip(load_data(path), splits.items(), strict=True):
+        for stored, (split, examples) in zip(
+            load_data(path), splits.items(), strict=True
+        ):
             # With the names of a mapping, in their order.
             same_kinds = kinds(stored.x) == kinds(examples.x)
             a = _columns(stored)
             b = [column.cpu() for column in _columns(examples)]
             if not (same_kinds and len(a) == len(b) and all(map(identical, a, b))):
                 raise InputError(
-                    f"{path} holds other {split} data, x of {kinds(stored.x)}, got x of "
-                    f"{kinds(examples.x)}: choose another folder for other data"
+                    f"{path} holds other {split} data, x of {kinds(stored.x)}, got x "
+                    f"of {kinds(examples.x)}: choose another folder for other data"
                 )
 
 
@@ -127,10 +137,14 @@ def load_data(path: Path) -> tuple[AnyExamples, AnyExamples]:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         train, test = (Examples(**content[split]) for split in _SPLITS)
     except OSError as error:
-        raise unreadable(path, error, "give the folder of a recording with data") from None
+        raise unreadable(
+            path, error, "give the folder of a recording with data"
+        ) from None
     except Exception:
         # A damaged or hostile file makes torch raise almost anything.
-        raise InputError(f"{path} is damaged or empty: record again with train=") from None
+        raise InputError(
+            f"{path} is damaged or empty: record again with train="
+        ) from None
     return train, test
 
 

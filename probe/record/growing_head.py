@@ -12,7 +12,8 @@ def all_outputs(model: nn.Module, head: str | None, classes: int) -> dict[str, T
 
     Args:
         model: The model.
-        head: The name of the growing layer, or of the module around it; None = none grows.
+        head: The name of the growing layer, or of the module around it; None = none
+            grows.
         classes: The number of classes K.
 
     Raises:
@@ -31,7 +32,9 @@ def all_outputs(model: nn.Module, head: str | None, classes: int) -> dict[str, T
             f"grows={head!r:.60} has {shapes or 'no tensors'}, "
             f"not a weight and a bias of as many rows, {classes} at most"
         )
-    return state | {name: with_rows(tensor, classes, name) for name, tensor in tensors.items()}
+    return state | {
+        name: with_rows(tensor, classes, name) for name, tensor in tensors.items()
+    }
 
 
 def all_logits(logits: Tensor, classes: int, *, grows: bool) -> Tensor:
@@ -53,8 +56,9 @@ def all_logits(logits: Tensor, classes: int, *, grows: bool) -> Tensor:
         )
     if missing > 0 and not grows:
         raise InputError(
-            f"the model's output is {tuple(logits.shape)}, expected {len(logits), classes}: "
-            "give it all outputs, or name the head that grows (grows=)"
+            f"the model's output is {tuple(logits.shape)}, expected "
+            f"{len(logits), classes}: give it all outputs, or name the head that "
+            "grows (grows=)"
         )
     if missing > 0 and logits.min() <= NEVER:
         raise InputError(

@@ -34,7 +34,12 @@ from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.course import COURSE, Course
 from probe.record.data import DataReference, keep_data
 from probe.record.growing_head import all_logits, all_outputs
-from probe.record.state_files import keep_tensors, load_state, plain_state, write_tensors
+from probe.record.state_files import (
+    keep_tensors,
+    load_state,
+    plain_state,
+    write_tensors,
+)
 from probe.record.watching import Watcher
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
@@ -64,47 +69,50 @@ class Recorder:
     >>> rec.R.values.shape
     (3, 2)
 
-    A run that is recorded again after a restart continues: a new row replaces the earlier one, and
-    if its network differs, later rows are dropped. Once a recorder has written a row, no other
-    process can record the run until this recorder is deleted or its process ends; within one
-    process, the recorder made last takes over.
+    A run that is recorded again after a restart continues: a new row replaces the
+    earlier one, and if its network differs, later rows are dropped. Once a recorder has
+    written a row, no other process can record the run until this recorder is deleted or
+    its process ends; within one process, the recorder made last takes over.
 
     Attributes:
         run: The learner, order and seed of this run.
 
     Args:
-        folder: The folder of the recording. Runs of other learners, orders and seeds may share it,
-            also at the same time and from several processes.
-        model: The network that is trained, or its wrapper; its weights, mode and gradients and
-            all global generators are left unchanged, bit for bit.
-        test: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
-            DataLoader; or a list of these, one for each task; class labels 0..K-1.
-        tasks: The executed order of the task numbers of `test`, None = ascending. If `test` has no
-            task numbers: the classes of each of T tasks in executed order, each class in exactly
-            one task.
+        folder: The folder of the recording. Runs of other learners, orders and seeds
+            may share it, also at the same time and from several processes.
+        model: The network that is trained, or its wrapper; its weights, mode and
+            gradients and all global generators are left unchanged, bit for bit.
+        test: The data of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a
+            Dataset or a DataLoader; or a list of these, one for each task; class labels
+            0..K-1.
+        tasks: The executed order of the task numbers of `test`, None = ascending. If
+            `test` has no task numbers: the classes of each of T tasks in executed
+            order, each class in exactly one task.
         seed: The seed of the run; learner, order and seed together identify a run.
         order: The name of the run's task order.
         learner: The name of the run's learner.
-        train: The training examples of all tasks, saved in the folder together with `test` for the
-            retraining; None = save neither.
-        data: The name of the source of both, as `probe model --data` takes it (`mydata:load`). It
-            is saved with a hash instead of a copy. The data must then be given to the analysis
-            again, which compares them with the hash.
+        train: The training examples of all tasks, saved in the folder together with
+            `test` for the retraining; None = save neither.
+        data: The name of the source of both, as `probe model --data` takes it
+            (`mydata:load`). It is saved with a hash instead of a copy. The data must
+            then be given to the analysis again, which compares them with the hash.
         call: The way to call the model, as in `probe.Model`.
         output: The way to find the logits, as in `probe.Model`.
         head: The outputs that compete, as in `probe.Model`, but None = all of them.
-        batch_size: Examples in a batch of the evaluation, None = a size that is fast on the device.
+        batch_size: Examples in a batch of the evaluation, None = a size that is fast on
+            the device.
         every: The steps between two readings of `after_step`, None = it is not called.
         layers: The names of modules that `after_step` reads by the nearest class mean.
-        grows: The name of the linear layer with a bias, or of the module around it, that gets
-            outputs for new classes as it learns. It is saved with all K outputs: those to come are
-            never predicted. None = the network has all outputs from the start.
-        diff: A watch that compares the network with that at the start every few steps, and stops
-            the training if too much is lost, see `probe.Watch`.
+        grows: The name of the linear layer with a bias, or of the module around it,
+            that gets outputs for new classes as it learns. It is saved with all K
+            outputs: those to come are never predicted. None = the network has all
+            outputs from the start.
+        diff: A watch that compares the network with that at the start every few steps,
+            and stops the training if too much is lost, see `probe.Watch`.
 
     Raises:
-        InputError: Before any training: data, tasks and names do not fit each other, the model, or
-            the folder.
+        InputError: Before any training: data, tasks and names do not fit each other,
+            the model, or the folder.
         NotWritten: The folder cannot be written to.
     """
 
@@ -134,21 +142,32 @@ class Recorder:
     ) -> None:
         run = _run(learner, order, seed)
         if data is not None and (train is None or not isinstance(data, str)):
-            raise InputError("data='mydata:load' names the source of both: give train=, too")
+            raise InputError(
+                "data='mydata:load' names the source of both: give train=, too"
+            )
         check_model(model)
         self.folder = _path(folder)
         self.model = unwrapped(model)
         self._grows = grows
-        self._batch_size = _whole(batch_size, "batch_size", 1) if batch_size is not None else None
+        self._batch_size = (
+            _whole(batch_size, "batch_size", 1) if batch_size is not None else None
+        )
         given = {"test": test} if train is None else {"test": test, "train": train}
         splits = {name: as_examples(examples, name) for name, examples in given.items()}
         examples = assign_tasks(splits, tasks)
         if (size := min(sizes := examples.sizes("test"))) < 2:
-            raise InputError(f"test has {size} examples of task {sizes.index(size) + 1}: give more")
-        others = [other for other in recording.read_runs(self.folder) if other.run != run]
+            raise InputError(
+                f"test has {size} examples of task {sizes.index(size) + 1}: give more"
+            )
+        others = [
+            other for other in recording.read_runs(self.folder) if other.run != run
+        ]
         orders = [run.order, *(other.run.order for other in others)]
         called, self._examples = make_task_aware(
-            Model(model, call=call, output=output, head=head), examples, lambda: model, orders
+            Model(model, call=call, output=output, head=head),
+            examples,
+            lambda: model,
+            orders,
         )
         self._call = called.model_call
         self._task_aware = called.task_aware
@@ -171,13 +190,17 @@ class Recorder:
         self._prepare_folder(data, splits)
         self._watch = self._begun_watch(diff, call, output)
 
-    def _prepare_folder(self, name: str | None, splits: Mapping[str, AnyExamples]) -> None:
+    def _prepare_folder(
+        self, name: str | None, splits: Mapping[str, AnyExamples]
+    ) -> None:
         """Make the folder of the run, and save the examples if there are some to train on."""
         make_folder(self._run_folder)
         if "train" in splits:
             self._keep_data(name, *match_inputs(splits["train"], splits["test"]))
 
-    def _begun_watch(self, watch: object, call: Call | None, output: Output) -> Watcher | None:
+    def _begun_watch(
+        self, watch: object, call: Call | None, output: Output
+    ) -> Watcher | None:
         """Return the watch, which has begun; raises InputError for anything else."""
         if not isinstance(watch, Watcher | None):
             raise InputError(f"diff= must be a probe.Watch, got {type(watch).__name__}")
@@ -190,11 +213,15 @@ class Recorder:
         # A model without shapes yet would get them here, and with them its weights.
         if not any(map(is_lazy, plain_state(self.model).values())):
             self._state()
-            self._predict(self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0)
+            self._predict(
+                self._examples.splits["test"].take(torch.arange(_FEW, device="cpu")), 0
+            )
             if self._course is not None:
                 self._layer_predictions(self._course)
 
-    def _keep_data(self, name: str | None, train: AnyExamples, test: AnyExamples) -> None:
+    def _keep_data(
+        self, name: str | None, train: AnyExamples, test: AnyExamples
+    ) -> None:
         """Save examples, or their name and hash; raises InputError if others are saved there."""
         data_path = self.folder / recording.DATA
         reference_path = self.folder / recording.REFERENCE
@@ -224,14 +251,18 @@ class Recorder:
     def R(self) -> AccuracyMatrix:  # noqa: N802 - as papers have it
         """The accuracy matrix so far; NaN in rows that are not recorded.
 
-        All outputs compete; if the network is task-aware, only the outputs of the task's classes.
+        All outputs compete; if the network is task-aware, only the outputs of the
+        task's classes.
         """
         return self._record.matrix()
 
     @property
     def counts(self) -> Mapping[int, Counts]:
         """The confusion counts (K, K) so far, by tasks learned."""
-        return {learned: self._record.predictions(learned).counts for learned in self._record.rows}
+        return {
+            learned: self._record.predictions(learned).counts
+            for learned in self._record.rows
+        }
 
     def after_task(self, learned: int) -> None:
         """Save the network as it is now, then test it.
@@ -240,22 +271,28 @@ class Recorder:
             learned: The number of tasks learned, 0..T.
 
         Raises:
-            InputError: The number is out of range, another recorder has this run, or the model
-                fails on the test data; in that case its weights are saved all the same.
+            InputError: The number is out of range, another recorder has this run, or
+                the model fails on the test data; in that case its weights are saved all
+                the same.
             NotWritten: The disk is full.
         """
         row = _whole(learned, "tasks learned", 0)
         if row > len(self.tasks):
-            raise InputError(f"got {row} tasks, expected up to {len(self.tasks)}: list all tasks")
+            raise InputError(
+                f"got {row} tasks, expected up to {len(self.tasks)}: list all tasks"
+            )
         self._lock_run()
         path = recording.network_file(self.folder, self.run, row)
         with replacing(path) as new:
             write_tensors(self._state(), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
-                # What follows a different network is of no use beside this one. Before that
-                # is replaced: a process that is killed here leaves no accuracy of another network.
-                self._keep({k: v for k, v in self._record.rows.items() if k < row}, hashes)
+                # What follows a different network is of no use beside this one. Before
+                # that is replaced: a process that is killed here leaves no accuracy of
+                # another network.
+                self._keep(
+                    {k: v for k, v in self._record.rows.items() if k < row}, hashes
+                )
         self._warn_of_equal(row, hashes)
         predicted = self._predict(self._examples.splits["test"], row)
         self._keep({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
@@ -269,7 +306,9 @@ class Recorder:
         """Return the course, None without `every`; raises InputError for layers without it."""
         has_train = "train" in self._examples.splits
         if layers and (every is None or not has_train or isinstance(layers, str)):
-            raise InputError("layers=['conv1'] are read by training examples: give every=, train=")
+            raise InputError(
+                "layers=['conv1'] are read by training examples: give every=, train="
+            )
         if every is None:
             return None
         return Course(
@@ -295,34 +334,40 @@ class Recorder:
     def course(self) -> pd.DataFrame:
         """The accuracies between tasks so far: step, tasks_seen, feature, task_position, accuracy.
 
-        The feature "" is the network's own output; a layer is read by the nearest class mean, among
-        the classes of the task if the network is task-aware. There is a reading after each task,
-        too; that after task 0, of the untrained network, is the floor.
+        The feature "" is the network's own output; a layer is read by the nearest class
+        mean, among the classes of the task if the network is task-aware. There is a
+        reading after each task, too; that after task 0, of the untrained network, is
+        the floor.
         """
         if self._course is None:
-            raise InputError("no steps are read: give every=100, the steps between two readings")
+            raise InputError(
+                "no steps are read: give every=100, the steps between two readings"
+            )
         return self._course.table
 
     def after_step(self) -> None:
         """Count a step of the training; after each `every`-th, add to `course` and its file.
 
-        With `diff=`, the network is compared with that at the start after each `every`-th of its.
+        With `diff=`, the network is compared with that at the start after each
+        `every`-th of its.
 
-        The network is tested on at most 1,000 of the test examples, drawn by the seed class by
-        class, and each of `layers` by the nearest class mean of as many training examples. Source:
-        De Lange et al. 2023, who find that accuracy on earlier tasks falls and recovers within a
-        task (the stability gap).
+        The network is tested on at most 1,000 of the test examples, drawn by the seed
+        class by class, and each of `layers` by the nearest class mean of as many
+        training examples. Source: De Lange et al. 2023, who find that accuracy on
+        earlier tasks falls and recovers within a task (the stability gap).
 
         Raises:
-            InputError: The recorder was made without `every` and `diff`, another one has this run,
-                or the model fails on the test data.
+            InputError: The recorder was made without `every` and `diff`, another one
+                has this run, or the model fails on the test data.
             NotWritten: The disk is full.
             TooMuchLost: More is lost than the watch tolerates.
         """
         course = self._course
         watch = self._watch
         if not self.counts_steps:
-            raise InputError("no steps are read: give every=100, the steps between two readings")
+            raise InputError(
+                "no steps are read: give every=100, the steps between two readings"
+            )
         if course is not None:
             course.step += 1
             if course.step % course.every == 0:
@@ -362,8 +407,9 @@ class Recorder:
         """Lock the run for this recorder; raises InputError if another has recorded it."""
         folder = self._run_folder
         with ExitStack() as locks, suppress(Locked):
-            # Only now: of the processes of one training, each of which has a recorder, one records.
-            # In one process the last one made goes on, as a notebook keeps those of failed cells.
+            # Only now: of the processes of one training, each of which has a recorder,
+            # one records. In one process the last one made goes on, as a notebook keeps
+            # those of failed cells.
             if self._lock is None:
                 locks.enter_context(lock(folder, process=True))
             stored = recording.read_run(folder)
@@ -371,11 +417,13 @@ class Recorder:
                 self._lock = self._lock or locks.pop_all()
                 return
         raise InputError(
-            f"another recorder has recorded {folder} since this was made: "
-            "give each run its own seed=, order= or learner=, or make a new recorder here"
+            f"another recorder has recorded {folder} since this was made: give each "
+            "run its own seed=, order= or learner=, or make a new recorder here"
         )
 
-    def _keep(self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]) -> None:
+    def _keep(
+        self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]
+    ) -> None:
         """Write the rows to the file, then keep them."""
         hashes = {row: sha for row, sha in hashes.items() if row in rows}
         record = replace(self._record, rows=rows, hashes=hashes)
@@ -384,11 +432,15 @@ class Recorder:
 
     def _warn_of_equal(self, row: int, hashes: Mapping[int, str]) -> None:
         """Warn if a network is that of another row, or of another seed."""
-        equal = [f"that at {t}" for t in hashes if t != row and hashes[t] == hashes[row]]
+        equal = [
+            f"that at {t}" for t in hashes if t != row and hashes[t] == hashes[row]
+        ]
         for other in recording.read_runs(self.folder) if row else ():
             run = other.run
             if (run.learner, run.order) == (self.run.learner, self.run.order):
-                same = run.seed != self.run.seed and other.hashes.get(row) == hashes[row]
+                same = (
+                    run.seed != self.run.seed and other.hashes.get(row) == hashes[row]
+                )
                 equal += [f"that of seed {run.seed}"] if same else []
         if equal:
             text = f"the network at tasks learned = {row} is {equal[0]}, bit for bit"
@@ -410,14 +462,21 @@ class Recorder:
         classes = self._examples.n_classes
         with self._undisturbed(test.x, row):
             check_outputs(self._logits, test)
-            return predict_each(self._logits, test, classes, {"": None}, self._batch_size)[0][""]
+            return predict_each(
+                self._logits, test, classes, {"": None}, self._batch_size
+            )[0][""]
 
     @contextmanager
     def _undisturbed(self, x: Any, row: int) -> Iterator[None]:
         """Read the model in eval mode; its buffers, modes and all generators stay."""
         # It may draw at random, in eval mode too.
         draws = every_global_stream(stream(self.run.seed, "record", row))
-        with mode(self.model, training=False), kept_buffers(self.model), draws, explained(x):
+        with (
+            mode(self.model, training=False),
+            kept_buffers(self.model),
+            draws,
+            explained(x),
+        ):
             yield
 
     def _resume(self) -> None:
@@ -442,10 +501,14 @@ def _path(folder: object) -> Path:
 def _run(learner: str, order: str | int, seed: int) -> Run:
     run = Run(learner, str(order), _whole(seed, "seed", 0))
     for kind, name in (("learner", run.learner), ("order", run.order)):
-        if not isinstance(name, str) or name in CONTROLS or not re.fullmatch(FOLDER_NAME, name):
+        if (
+            not isinstance(name, str)
+            or name in CONTROLS
+            or not re.fullmatch(FOLDER_NAME, name)
+        ):
             raise InputError(
-                f"{kind} must be up to 80 letters, digits, _ and -, and no reserved name, "
-                f"got {name!r:.60}: choose another"
+                f"{kind} must be up to 80 letters, digits, _ and -, and no reserved "
+                f"name, got {name!r:.60}: choose another"
             )
     return run
 
@@ -457,5 +520,7 @@ def _whole(value: object, name: str, least: int) -> int:
     except TypeError:
         number = least - 1
     if number < least or isinstance(value, bool):
-        raise InputError(f"{name} must be a whole number, {least} or more, got {value!r:.60}")
+        raise InputError(
+            f"{name} must be a whole number, {least} or more, got {value!r:.60}"
+        )
     return number

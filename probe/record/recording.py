@@ -1,6 +1,7 @@
 """Folders that recorders have filled: their layout, and the runs, networks and data in them.
 
-The record of a run is a file beside its networks: predictions as arrays, and its settings as JSON.
+The record of a run is a file beside its networks: predictions as arrays, and its
+settings as JSON.
 """
 
 import io
@@ -79,9 +80,11 @@ class RunRecord:
         run: The run.
         tasks: The classes of each task.
         numbers: The task ids in the data, None if the classes tell the tasks apart.
-        output: Key, attribute or position of the logits in the model's output; None = all of it.
+        output: Key, attribute or position of the logits in the model's output; None =
+            all of it.
         head: The head of the evaluation, None = all outputs compete.
-        called: Whether a function called the model on batches; the function is not kept.
+        called: Whether a function called the model on batches; the function is not
+            kept.
         test: The test examples, their tasks by position in executed order.
         rows: The predicted classes, (N,), by tasks seen.
         hashes: Hash of the network of each row; empty in older recordings.
@@ -111,7 +114,9 @@ class RunRecord:
 
     def predictions(self, tasks_seen: int) -> TaskPredictions:
         """Return the predictions after a number of tasks; raises KeyError if there are none."""
-        return self.test.with_predictions(self.rows[tasks_seen], range(len(self.tasks)), self.tasks)
+        return self.test.with_predictions(
+            self.rows[tasks_seen], range(len(self.tasks)), self.tasks
+        )
 
     def write(self, root: Path) -> None:
         """Write the record atomically; raises NotWritten."""
@@ -120,7 +125,10 @@ class RunRecord:
         record = json.dumps({"version": _VERSION, **self.run._asdict(), **settings})
         K = len({label for task in self.tasks for label in task})
         rows = np.array(list(self.rows.values()), dtype=np.min_scalar_type(K - 1))
-        with replacing(run_folder(root, self.run) / _RECORD) as partial, partial.open("wb") as file:
+        with (
+            replacing(run_folder(root, self.run) / _RECORD) as partial,
+            partial.open("wb") as file,
+        ):
             np.savez_compressed(
                 file,
                 record=record,
@@ -140,13 +148,18 @@ def read_run(folder: Path) -> RunRecord | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise unreadable(path, error, "allow reading it, or choose another folder") from None
+        raise unreadable(
+            path, error, "allow reading it, or choose another folder"
+        ) from None
     except Exception:  # zipfile and NumPy raise almost anything
         raise InputError(
-            f"{path} is damaged or from another version: remove {path.parent}, and record again"
+            f"{path} is damaged or from another version: remove {path.parent}, and "
+            "record again"
         ) from None
     if folder.parts[-3:] != Path(str(record.run)).parts:
-        raise InputError(f"{path} belongs to the run {record.run}: give the folder its name back")
+        raise InputError(
+            f"{path} belongs to the run {record.run}: give the folder its name back"
+        )
     return record
 
 
@@ -171,12 +184,16 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
     for other in others:
         both = (record, other)
         remedy = "the runs in a folder share their tasks: choose another"
-        tasks, expected = (dict(zip(r.names, map(set, r.tasks), strict=True)) for r in both)
+        tasks, expected = (
+            dict(zip(r.names, map(set, r.tasks), strict=True)) for r in both
+        )
         if tasks == expected:
             if record.run.order != other.run.order or list(tasks) == list(expected):
                 continue
             remedy = "name another order of the tasks differently, with order="
-        shown, others_shown = (f"{r.run} learns {r.numbers or r.tasks!s:.60}" for r in both)
+        shown, others_shown = (
+            f"{r.run} learns {r.numbers or r.tasks!s:.60}" for r in both
+        )
         raise InputError(f"{shown}, {others_shown}: {remedy}")
 
 
@@ -192,7 +209,9 @@ def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
         numbers=None if numbers is None else tuple(numbers),
         test=TestExamples(labels=arrays["label"], tasks=arrays["task"]),
         rows=dict(zip(arrays["tasks_seen"].tolist(), arrays["predicted"], strict=True)),
-        hashes={int(tasks_seen): str(sha) for tasks_seen, sha in content["hashes"].items()},
+        hashes={
+            int(tasks_seen): str(sha) for tasks_seen, sha in content["hashes"].items()
+        },
         **{name: content[name] for name in ("output", "head", "called")},
     )
 
@@ -202,16 +221,19 @@ class Recording:
     """All recorded runs of a folder.
 
     Attributes:
-        tasks: The classes of each of T tasks, in the order in which the first run learned them;
-            None where the examples have task numbers.
-        orders: The tasks of each order, by its name: indices into `tasks`, or the task numbers.
+        tasks: The classes of each of T tasks, in the order in which the first run
+            learned them; None where the examples have task numbers.
+        orders: The tasks of each order, by its name: indices into `tasks`, or the task
+            numbers.
         checkpoints: The files of all networks.
         data: The file of the examples, None if they were not saved.
         reference: The name and hash of examples that were not saved.
         records: The record of each run, tasks in the run's order.
-        output: Key, attribute or position of the logits in the model's output; None = all of it.
+        output: Key, attribute or position of the logits in the model's output; None =
+            all of it.
         head: The head of the evaluation, None = all outputs compete.
-        called: Whether a function called the model on batches; the function is not kept.
+        called: Whether a function called the model on batches; the function is not
+            kept.
     """
 
     tasks: TaskClasses | None
@@ -240,8 +262,9 @@ def read_recording(folder: str | Path) -> Recording:
         All runs that have a network.
 
     Raises:
-        InputError: The folder has no recording, a file is damaged, a network is missing, or runs do
-            not fit together, for example because one has learned fewer tasks so far.
+        InputError: The folder has no recording, a file is damaged, a network is
+            missing, or runs do not fit together, for example because one has learned
+            fewer tasks so far.
     """
     root = Path(folder)
     if not (root / "runs").is_dir():
@@ -250,11 +273,15 @@ def read_recording(folder: str | Path) -> Recording:
     by_name = sorted(read_runs(root), key=lambda record: sorting_key(record.run))
     records = {record.run: record for record in by_name if record.rows}
     if not records:
-        raise InputError(f"{root} has no network in it yet: record one with rec.after_task")
+        raise InputError(
+            f"{root} has no network in it yet: record one with rec.after_task"
+        )
     first = next(iter(records.values()))
     for number, record in enumerate(records.values()):
         check_tasks_of(record, [*records.values()][:number])
-        settings, expected = (f"output={r.output!r}, head={r.head!r}" for r in (record, first))
+        settings, expected = (
+            f"output={r.output!r}, head={r.head!r}" for r in (record, first)
+        )
         if settings != expected:
             raise InputError(
                 f"{record.run} has {settings}, {first.run} {expected}: "
@@ -262,10 +289,15 @@ def read_recording(folder: str | Path) -> Recording:
             )
     names = range(len(first.numbers)) if first.numbers else first.names
     number_of = {name: number for number, name in enumerate(names)}
-    offline = {seed: offline_file(root, seed) for seed in sorted({run.seed for run in records})}
+    offline = {
+        seed: offline_file(root, seed) for seed in sorted({run.seed for run in records})
+    }
     return Recording(
         tasks=None if first.numbers else first.tasks,
-        orders={run.order: tuple(number_of[n] for n in r.names) for run, r in records.items()},
+        orders={
+            run.order: tuple(number_of[n] for n in r.names)
+            for run, r in records.items()
+        },
         checkpoints=Checkpoints(
             runs={run: _files(root, record) for run, record in records.items()},
             offline={seed: path for seed, path in offline.items() if path.is_file()},
@@ -283,5 +315,7 @@ def _files(root: Path, record: RunRecord) -> dict[int, Path]:
     files = {n: network_file(root, record.run, n) for n in sorted(record.rows)}
     for path in files.values():
         if not path.is_file():
-            raise InputError(f"{path}, of {record.run}, is missing: put it back, or record again")
+            raise InputError(
+                f"{path}, of {record.run}, is missing: put it back, or record again"
+            )
     return files

@@ -25,8 +25,8 @@ _States = dict[str, Mapping[str, Any]]
 NEVER = -1e4
 """The bias of an output that the network did not have yet; its weights are 0.
 
-It is lower than any logit of a trained network, so that the output never wins; and finite, so that
-training can start from it.
+It is lower than any logit of a trained network, so that the output never wins; and
+finite, so that training can start from it.
 """
 
 # Where training programs keep the state dict among other things.
@@ -35,8 +35,14 @@ _HOLDERS = ("state_dict", "model_state_dict", "model")
 _PREFIXES = ("module.", "model.")
 _REMEDY = "write it with torch.save(model.state_dict(), FILE)"
 # In folders of transformers and accelerate; an index lists the files of one network.
-_IN_FOLDERS = ("*.index.json", "model.safetensors", "model_*.safetensors", "pytorch_model.bin")
-# Numbers of NumPy and arguments beside the weights, which run no code of theirs when they are read.
+_IN_FOLDERS = (
+    "*.index.json",
+    "model.safetensors",
+    "model_*.safetensors",
+    "pytorch_model.bin",
+)
+# Numbers of NumPy and arguments beside the weights, which run no code of theirs when
+# they are read.
 _HARMLESS: list[Any] = [Namespace, np.dtype, np.float64().__reduce__()[0]]
 _HARMLESS += {type(np.dtype(code)) for code in "?bhilqBHILQefdg"}
 
@@ -45,14 +51,16 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
     """Load the tensors in a file without running any code in it.
 
     Args:
-        path: A file that `torch.save` wrote, which holds a state dict, or a mapping with one under
-            a key; a `.safetensors` file; or the index of several files, or a folder with one.
-        weights: The key of the state dict, such as `state_dict_ema`, or the prefix of its names;
-            None = the only one.
+        path: A file that `torch.save` wrote, which holds a state dict, or a mapping
+            with one under a key; a `.safetensors` file; or the index of several files,
+            or a folder with one.
+        weights: The key of the state dict, such as `state_dict_ema`, or the prefix of
+            its names; None = the only one.
 
     Returns:
-        The tensors by name; they have any shape and are on the CPU. A prefix that a wrapper has put
-        before all names (`module.`, `model.`) is removed, and `_orig_mod.` anywhere.
+        The tensors by name; they have any shape and are on the CPU. A prefix that a
+        wrapper has put before all names (`module.`, `model.`) is removed, and
+        `_orig_mod.` anywhere.
 
     Raises:
         InputError: The file is anything else, or has several sets of weights.
@@ -67,13 +75,20 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
     content = read_content(path)
     states = _state_dicts(content)
     if not states:
-        shown = content if isinstance(content, Mapping) and content else [type(content).__name__]
-        raise InputError(f"{path} has {listed(shown)}, expected tensors by name: {_REMEDY}")
+        shown = (
+            content
+            if isinstance(content, Mapping) and content
+            else [type(content).__name__]
+        )
+        raise InputError(
+            f"{path} has {listed(shown)}, expected tensors by name: {_REMEDY}"
+        )
     content = _chosen(states, path, weights)
     for name, value in content.items():
         if not _is_plain(value):
             raise InputError(
-                f"{path} has {type(value).__name__} at {name!r:.60}, not a plain tensor: {_REMEDY}"
+                f"{path} has {type(value).__name__} at {name!r:.60}, not a plain "
+                f"tensor: {_REMEDY}"
             )
     return {bare: content[name] for bare, name in _bare(content).items()}
 
@@ -83,7 +98,8 @@ class Fit(NamedTuple):
 
     Attributes:
         notes: Notes on what the network has not, and on a head with fewer outputs.
-        outputs: The number of outputs of a head that has more in the network, None without one.
+        outputs: The number of outputs of a head that has more in the network, None
+            without one.
     """
 
     notes: list[str]
@@ -95,9 +111,10 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
 
     Args:
         model: The network; after an error it may hold some of the new tensors.
-        state: Tensors that match by name, shape and kind of number. Prefixes of wrappers, and one
-            prefix of all names, are ignored; tied weights may be missing under all names but one;
-            a linear head may have fewer outputs, of which the others are never predicted.
+        state: Tensors that match by name, shape and kind of number. Prefixes of
+            wrappers, and one prefix of all names, are ignored; tied weights may be
+            missing under all names but one; a linear head may have fewer outputs, of
+            which the others are never predicted.
         name: The name of the state, for messages.
 
     Returns:
@@ -117,7 +134,11 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
     parameters = dict(model.named_parameters(remove_duplicate=False))
     full, names = _bare(expected), _bare(state)
     prefix = _prefix(names, full, name)
-    bare = {n.removeprefix(prefix): state[key] for n, key in names.items() if n.startswith(prefix)}
+    bare = {
+        n.removeprefix(prefix): state[key]
+        for n, key in names.items()
+        if n.startswith(prefix)
+    }
     renamed = {full.get(n, n): tensor for n, tensor in bare.items()}
     if not any(map(is_lazy, parameters.values())):
         for tied in (group for group in state_groups(model) if len(group) > 1):
@@ -130,7 +151,9 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
     padded = _pad_head(model, renamed)
     for key, tensor in renamed.items():
         dtype = getattr(parameters.get(key), "dtype", tensor.dtype)
-        if not (torch.can_cast(tensor.dtype, dtype) and torch.can_cast(dtype, tensor.dtype)):
+        if not (
+            torch.can_cast(tensor.dtype, dtype) and torch.can_cast(dtype, tensor.dtype)
+        ):
             raise InputError(f"{name} has {key!r} of {tensor.dtype}, expected {dtype}")
     try:
         missing, extra = model.load_state_dict(renamed, strict=False) or ([], [])
@@ -139,9 +162,15 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
         # A model may have a way of its own to load.
         missing, extra, reason = [], [], described(error)
     extra = [*extra, *(n for n in names if not n.startswith(prefix))]
-    more = [f"its file also has {listed(extra)}, which the network has not"] if extra else []
+    more = (
+        [f"its file also has {listed(extra)}, which the network has not"]
+        if extra
+        else []
+    )
     if reason:
-        raise InputError("; ".join([f"{name} does not fit this network: {reason}", *more, _WAY_ON]))
+        raise InputError(
+            "; ".join([f"{name} does not fit this network: {reason}", *more, _WAY_ON])
+        )
     return Fit([*padded.notes, *more], padded.outputs)
 
 
@@ -156,7 +185,11 @@ def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
 
     Raises InputError if there are several, as of two networks.
     """
-    starts = ((n, s) for n in names for s in (0, *(dot.end() for dot in re.finditer(r"\.", n))))
+    starts = (
+        (n, s)
+        for n in names
+        for s in (0, *(dot.end() for dot in re.finditer(r"\.", n)))
+    )
     hits = Counter(name[:start] for name, start in starts if name[start:] in expected)
     best = [prefix for prefix, count in hits.items() if count == max(hits.values())]
     if len(best) > 1 and "" not in best:
@@ -166,7 +199,11 @@ def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
 
 def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
     """Grow the only layer that has fewer outputs in a state; return a note and their number."""
-    sizes = {key: value.shape for key, value in model.state_dict().items() if not is_lazy(value)}
+    sizes = {
+        key: value.shape
+        for key, value in model.state_dict().items()
+        if not is_lazy(value)
+    }
     biases = [key for key in state.keys() & sizes if key.endswith(".bias")]
     short = [key for key in biases if state[key].shape < sizes[key]]
     if len(short) != 1:
@@ -174,13 +211,21 @@ def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
     bias = short[0]
     few = state[short[0]].shape
     many = sizes[short[0]]
-    # Its weight and, in heads of Avalanche, its mask. What reads the outputs would not fit.
-    keys = [key for key in state if (state[key].shape[:1], sizes.get(key, ())[:1]) == (few, many)]
+    # Its weight and, in heads of Avalanche, its mask. What reads the outputs would not
+    # fit.
+    keys = [
+        key
+        for key in state
+        if (state[key].shape[:1], sizes.get(key, ())[:1]) == (few, many)
+    ]
     if f"{bias.removesuffix('bias')}weight" not in keys:
         return Fit([], None)
     for key in keys:
         state[key] = with_rows(state[key], many[0], key)
-    text = f"{bias} has {few[0]} of {many[0]} outputs in its file: the others are never predicted"
+    text = (
+        f"{bias} has {few[0]} of {many[0]} outputs in its file: the others are never "
+        "predicted"
+    )
     return Fit([text], few[0])
 
 
@@ -190,10 +235,13 @@ def with_rows(tensor: Tensor, rows: int, name: str) -> Tensor:
     Args:
         tensor: The tensor.
         rows: The number of all outputs K.
-        name: The name of the tensor; a bias gets rows of `NEVER`, any other tensor rows of 0.
+        name: The name of the tensor; a bias gets rows of `NEVER`, any other tensor rows
+            of 0.
     """
     value = NEVER if name.endswith("bias") else 0.0
-    return torch.cat([tensor, tensor.new_full((rows - len(tensor), *tensor.shape[1:]), value)])
+    return torch.cat(
+        [tensor, tensor.new_full((rows - len(tensor), *tensor.shape[1:]), value)]
+    )
 
 
 def plain_state(model: nn.Module) -> dict[str, Tensor]:
@@ -201,7 +249,9 @@ def plain_state(model: nn.Module) -> dict[str, Tensor]:
     state = model.state_dict()
     for name, value in state.items():
         if not _is_plain(value):
-            raise InputError(f"the model has {type(value).__name__} at {name!r}, not a tensor")
+            raise InputError(
+                f"the model has {type(value).__name__} at {name!r}, not a tensor"
+            )
     return dict(state)
 
 
@@ -209,7 +259,8 @@ def write_tensors(content: object, path: Path) -> None:
     """Write tensors to an existing file, such as one from `replacing`.
 
     Args:
-        content: Tensors in tuples, lists and dicts. The same values give the same bytes.
+        content: Tensors in tuples, lists and dicts. The same values give the same
+            bytes.
         path: The file.
 
     Raises:
@@ -246,8 +297,12 @@ def _compact(content: Any) -> Any:
     """
     if isinstance(content, Tensor):
         tensor = content.detach().cpu()
-        fits = tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
-        return tensor if fits and tensor.is_contiguous() else tensor.clone().contiguous()
+        fits = (
+            tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+        )
+        return (
+            tensor if fits and tensor.is_contiguous() else tensor.clone().contiguous()
+        )
     if isinstance(content, Mapping):
         return {name: _compact(value) for name, value in content.items()}
     return type(content)(map(_compact, content))
@@ -258,7 +313,9 @@ def _file_in(path: Path) -> Path:
     files = [file for name in _IN_FOLDERS for file in path.glob(name)]
     if len(files) > 1:
         names = listed(sorted(file.name for file in files))
-        raise InputError(f"{path} has several networks, {names}: name the file in the pattern")
+        raise InputError(
+            f"{path} has several networks, {names}: name the file in the pattern"
+        )
     return files[0] if files else path
 
 
@@ -280,7 +337,9 @@ def read_content(path: Path) -> object:
         if path.name.endswith(".index.json"):
             shards = sorted(set(json.loads(path.read_text())["weight_map"].values()))
             # In the folder of the index, whatever it says.
-            return reduce(or_, [read_content(path.parent / Path(shard).name) for shard in shards])
+            return reduce(
+                or_, [read_content(path.parent / Path(shard).name) for shard in shards]
+            )
         if path.suffix != ".safetensors":
             with torch.serialization.safe_globals(_HARMLESS):
                 return torch.load(path, map_location="cpu", weights_only=True)
@@ -292,14 +351,21 @@ def read_content(path: Path) -> object:
     except InputError:
         raise
     except OSError as error:
-        raise unreadable(path, error, "give a file of weights, or load=, which reads it") from None
+        raise unreadable(
+            path, error, "give a file of weights, or load=, which reads it"
+        ) from None
     except Exception as error:
         # A damaged or hostile file makes torch raise almost anything.
         if refused := re.search(r"GLOBAL (\S+)", str(error)):
             raise InputError(
-                f"{path} has {refused[1]}, which could run code: {_REMEDY}, or give load="
+                f"{path} has {refused[1]}, which could run code: {_REMEDY}, or give "
+                "load="
             ) from None
-        save = "safetensors.torch.save_file" if path.suffix == ".safetensors" else "torch.save"
+        save = (
+            "safetensors.torch.save_file"
+            if path.suffix == ".safetensors"
+            else "torch.save"
+        )
         raise InputError(
             f"{path} is damaged, empty, or not from {save.partition('.')[0]}: "
             f"write it with {save}(model.state_dict(), FILE)"
@@ -310,26 +376,39 @@ def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
     """Return the mappings with tensors in a file by their keys, the innermost ones first."""
     if not isinstance(content, Mapping) or depth < 0:
         return {}
-    inner = {f"{key}.{k}".removeprefix("."): v for k, v in content.items() if isinstance(k, str)}
-    states = [_state_dicts(value, inner_key, depth - 1) for inner_key, value in inner.items()]
+    inner = {
+        f"{key}.{k}".removeprefix("."): v
+        for k, v in content.items()
+        if isinstance(k, str)
+    }
+    states = [
+        _state_dicts(value, inner_key, depth - 1) for inner_key, value in inner.items()
+    ]
     is_state = len(inner) == len(content) and any(map(torch.is_tensor, inner.values()))
     nested = {k: state for by_key in states for k, state in by_key.items()}
-    tensors = {name: value for name, value in content.items() if not isinstance(value, Mapping)}
+    tensors = {
+        name: value for name, value in content.items() if not isinstance(value, Mapping)
+    }
     return nested | ({key: tensors} if is_state else {})
 
 
 def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
     """Return the state dict at a key or under a prefix; by default the one at a usual key.
 
-    Raises InputError if another one could be meant, as it has names in common or all the shapes.
+    Raises InputError if another one could be meant, as it has names in common or all
+    the shapes.
     """
     if weights is None:
-        usual = [key for key in states if key.rpartition(".")[2] in _HOLDERS] or list(states)
+        usual = [key for key in states if key.rpartition(".")[2] in _HOLDERS] or list(
+            states
+        )
         first, *others = usual + [key for key in states if key not in usual]
         names = _bare(states[first]).keys()
         shapes = _shapes(states[first])
         similar = (
-            k for k in others if names & _bare(states[k]).keys() or shapes <= _shapes(states[k])
+            k
+            for k in others
+            if names & _bare(states[k]).keys() or shapes <= _shapes(states[k])
         )
         rivals = sorted({*others} & {*usual, *similar})
         if rivals:
@@ -345,13 +424,19 @@ def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, An
         for k, values in full.items()
         for name in (k, f"{key}.{k}")
     }
-    if not (part := {n.removeprefix(start): v for n, v in named.items() if n.startswith(start)}):
+    if not (
+        part := {
+            n.removeprefix(start): v for n, v in named.items() if n.startswith(start)
+        }
+    ):
         raise unknown("set of weights", str(weights), states, f"in {path}")
     return part
 
 
 def _shapes(state: Mapping[str, Any]) -> Counter[Any]:
-    return Counter(tuple(value.shape) for value in state.values() if torch.is_tensor(value))
+    return Counter(
+        tuple(value.shape) for value in state.values() if torch.is_tensor(value)
+    )
 
 
 def _several(where: str, keys: Sequence[str]) -> InputError:
@@ -375,6 +460,8 @@ def _bare(names: Iterable[str]) -> dict[str, str]:
     """
     # torch.compile writes its prefix before the names of each module that it compiles.
     names = {name.replace("_orig_mod.", ""): name for name in names}
-    while names and (shared := [p for p in _PREFIXES if all(n.startswith(p) for n in names)]):
+    while names and (
+        shared := [p for p in _PREFIXES if all(n.startswith(p) for n in names)]
+    ):
         names = {bare.removeprefix(shared[0]): name for bare, name in names.items()}
     return names

@@ -1,7 +1,7 @@
 """Discretization of features, for entropies: bins of equal width, or split where classes change.
 
-Sources: Kemker 2018 and Yu & Liu 2003 compute entropies of discrete features, without saying how to
-discretize continuous ones; Yu & Liu refer to Fayyad & Irani (IJCAI 1993).
+Sources: Kemker 2018 and Yu & Liu 2003 compute entropies of discrete features, without
+saying how to discretize continuous ones; Yu & Liu refer to Fayyad & Irani (IJCAI 1993).
 """
 
 from collections.abc import Iterator
@@ -20,8 +20,8 @@ MOST_BINS = 256
 def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
     """Put the values of each feature into bins of equal width.
 
-    The bins divide each feature's range in x, from its smallest to its largest value. A bin
-    includes its lower edge, and the last bin also its upper edge.
+    The bins divide each feature's range in x, from its smallest to its largest value. A
+    bin includes its lower edge, and the last bin also its upper edge.
 
     Args:
         x: Finite values (N, D).
@@ -55,26 +55,29 @@ def minimum_description(
 ) -> NDArray[np.uint8]:
     """Put the values of each feature into bins that tell the classes apart.
 
-    A feature is cut in two where the classes' entropy within the parts is smallest. Each part is
-    cut again as long as a cut saves more bits in the labels than it takes to describe it.
+    A feature is cut in two where the classes' entropy within the parts is smallest.
+    Each part is cut again as long as a cut saves more bits in the labels than it takes
+    to describe it.
 
     Args:
         x: Finite values (N, D).
         labels: Class numbers (N,) from 0.
 
     Returns:
-        The number of each value's bin, from 0, (N, D); all 0 for a feature that says nothing about
-        the classes.
+        The number of each value's bin, from 0, (N, D); all 0 for a feature that says
+        nothing about the classes.
 
-    Source: Fayyad & Irani 1993, their criterion of minimum description length. Deviation: cuts are
-    only at the inner edges of 256 bins of equal width, not between any two values; for 8-bit values
-    this is the same.
+    Source: Fayyad & Irani 1993, their criterion of minimum description length.
+    Deviation: cuts are only at the inner edges of 256 bins of equal width, not between
+    any two values; for 8-bit values this is the same.
     """
     levels = equal_width(x, MOST_BINS)
     classes = int(labels.max()) + 1
     # In place: a level's bin is the number of cuts at or below it.
     for level in levels.T:
-        table = np.bincount(level * np.intp(classes) + labels, minlength=MOST_BINS * classes)
+        table = np.bincount(
+            level * np.intp(classes) + labels, minlength=MOST_BINS * classes
+        )
         cuts = list(_cuts(table.reshape(MOST_BINS, classes)))
         level[:] = np.searchsorted(cuts, np.arange(MOST_BINS), side="right")[level]
     return levels
@@ -92,7 +95,8 @@ def _cuts(table: NDArray[np.int64], first: int = 0) -> Iterator[int]:
 def _best_cut(table: NDArray[np.int64]) -> int | None:
     """Return the row that begins the second part of the best cut, or None if none is worth it.
 
-    table: (levels, K) numbers of examples; N, k, k1, k2 and delta are those of Fayyad & Irani.
+    table: (levels, K) numbers of examples; N, k, k1, k2 and delta are those of Fayyad &
+        Irani.
     """
     total = table.sum(0)
     lower = table.cumsum(0)[:-1]

@@ -2,14 +2,16 @@
 
 Symmetric uncertainty measures how much two discrete variables say about each other:
 
-    SU(X, Y) = 2 IG(X|Y) / (H(X) + H(Y)),  IG(X|Y) = H(X) - H(X|Y) = H(X) + H(Y) - H(X, Y)
+    SU(X, Y) = 2 IG(X|Y) / (H(X) + H(Y)),  IG(X|Y) = H(X) - H(X|Y) = H(X) + H(Y) - H(X,
+    Y)
 
-with entropies H in bits from counts of examples. SU is in [0, 1]: 0 where X and Y are independent,
-1 where each determines the other. For two constants the formula is 0/0; SU is then 0, as a constant
-says nothing. Values are rounded to 12 decimals, so that independent variables have exactly 0.
+with entropies H in bits from counts of examples. SU is in [0, 1]: 0 where X and Y are
+independent, 1 where each determines the other. For two constants the formula is 0/0; SU
+is then 0, as a constant says nothing. Values are rounded to 12 decimals, so that
+independent variables have exactly 0.
 
-Sources: Kemker 2018, supplement, eq. 5 to 8; Yu & Liu, Feature Selection for High-Dimensional Data,
-ICML 2003. `probe.redundancy.bins` makes features discrete.
+Sources: Kemker 2018, supplement, eq. 5 to 8; Yu & Liu, Feature Selection for
+High-Dimensional Data, ICML 2003. `probe.redundancy.bins` makes features discrete.
 """
 
 from collections.abc import Sequence
@@ -28,8 +30,8 @@ Codes = NDArray[np.integer[Any]]
 def symmetric_uncertainty(codes: Codes) -> Floats:
     """Return SU of every pair of D features.
 
-    It takes time proportional to N D^2 and, besides the result, memory proportional to D.
-    Source: Kemker 2018, figure S4.
+    It takes time proportional to N D^2 and, besides the result, memory proportional to
+    D. Source: Kemker 2018, figure S4.
 
     Args:
         codes: The bin of each example in each feature, (N, D).
@@ -46,7 +48,8 @@ def symmetric_uncertainty(codes: Codes) -> Floats:
     joint = np.zeros((len(bins), len(bins)))
     for first, last in _blocks(bins):
         joint[first:last, first:] = rows(codes[:, first:], bins[first:], last - first)
-    # The upper half is copied to the lower one, which makes SU symmetric to the last bit.
+    # The upper half is copied to the lower one, which makes SU symmetric to the last
+    # bit.
     joint = np.triu(joint) + np.triu(joint, 1).T
     H = joint.diagonal()
     return _uncertainty(H[:, None], H, joint)
@@ -71,10 +74,11 @@ def relevance(codes: Codes, labels: Codes) -> Floats:
 def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[int]:
     """Return the features that FCBF selects, the one with the highest SU with the class first.
 
-    A feature F is relevant if SU(F, C) with the class is above the threshold. Starting with the
-    most relevant, each feature that remains (a predominant feature P) removes every later feature F
-    with SU(P, F) >= SU(F, C). Equally relevant features are ordered by number. Only the SU of
-    predominant features are computed, never the whole matrix.
+    A feature F is relevant if SU(F, C) with the class is above the threshold. Starting
+    with the most relevant, each feature that remains (a predominant feature P) removes
+    every later feature F with SU(P, F) >= SU(F, C). Equally relevant features are
+    ordered by number. Only the SU of predominant features are computed, never the whole
+    matrix.
 
     Args:
         codes: The bin of each example in each feature, (N, D).
@@ -84,8 +88,8 @@ def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[i
     Returns:
         The numbers of the features.
 
-    Source: Yu & Liu 2003, figure 2, with threshold 0 by default. Deviation: for them a feature at
-    the threshold is relevant, which at threshold 0 would include constants.
+    Source: Yu & Liu 2003, figure 2, with threshold 0 by default. Deviation: for them a
+    feature at the threshold is relevant, which at threshold 0 would include constants.
 
     >>> a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
     >>> non_redundant(np.stack([b, a, 1 - a], axis=1), labels=2 * a + b)
@@ -105,10 +109,13 @@ def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[i
     return selected
 
 
-# For 60,000 examples on one core a product takes 1 to 2 microseconds per cell of a pair's joint
-# counts; counting takes 130 to 300, however many the cells.
+# For 60,000 examples on one core a product takes 1 to 2 microseconds per cell of a
+# pair's joint counts; counting takes 130 to 300, however many the cells.
 _FEW_CELLS = 100
-_WIDTH, _AT_ONCE = 512, 1024  # bins and examples in one product: some 100 MB for 10,000 bins
+_WIDTH, _AT_ONCE = (
+    512,
+    1024,
+)  # bins and examples in one product: some 100 MB for 10,000 bins
 
 
 def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
@@ -121,8 +128,9 @@ def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
 def _by_products(codes: Codes, bins: NDArray[np.intp], count: int) -> Floats:
     """Return H(X, Y) of each of the first `count` features with every feature, (count, D).
 
-    The joint counts are products of one-hot codes. In float32 they are exact up to 2^24, far above
-    the number of examples in one product; the products are added up in float64.
+    The joint counts are products of one-hot codes. In float32 they are exact up to
+    2^24, far above the number of examples in one product; the products are added up in
+    float64.
     """
     ends = np.cumsum(bins)
     starts = ends - bins
@@ -148,7 +156,10 @@ def _by_counting(codes: Codes, bins: NDArray[np.intp], count: int) -> Floats:
 def _with_each(x: Codes, codes: Codes, features: Sequence[int] | Codes) -> Floats:
     """Return SU of one variable, (N,), with some of the features."""
     tables = (_joint_counts(x, codes[:, feature]) for feature in features)
-    H = [(_entropy(table.sum(1)), _entropy(table.sum(0)), _entropy(table)) for table in tables]
+    H = [
+        (_entropy(table.sum(1)), _entropy(table.sum(0)), _entropy(table))
+        for table in tables
+    ]
     return _uncertainty(*np.reshape(H, (-1, 3)).T)
 
 
@@ -156,11 +167,14 @@ def _joint_counts(x: Codes, y: Codes) -> NDArray[np.intp]:
     """Count the examples in each pair of a bin of x (N,) and a bin of y (N,): (bins, bins)."""
     rows = int(x.max()) + 1
     columns = int(y.max()) + 1
-    return np.bincount(x * np.intp(columns) + y, minlength=rows * columns).reshape(rows, columns)
+    return np.bincount(x * np.intp(columns) + y, minlength=rows * columns).reshape(
+        rows, columns
+    )
 
 
 def _entropy(counts: NDArray[np.intp]) -> float:
-    # Sorted: other names for the bins give the same bits, as FCBF needs to see what is equal.
+    # Sorted: other names for the bins give the same bits, as FCBF needs to see what is
+    # equal.
     p = np.sort(counts[counts > 0]) / counts.sum()
     return float(-(p * np.log2(p)).sum())
 
@@ -168,5 +182,7 @@ def _entropy(counts: NDArray[np.intp]) -> float:
 def _uncertainty(H_x: Floats, H_y: Floats, H_xy: Floats) -> Floats:
     """Return SU from the entropies of each variable and of both together."""
     total = H_x + H_y
-    shared = np.divide(2 * (total - H_xy), total, out=np.zeros_like(H_xy), where=total > 0)
+    shared = np.divide(
+        2 * (total - H_xy), total, out=np.zeros_like(H_xy), where=total > 0
+    )
     return np.clip(shared, 0, 1).round(12)

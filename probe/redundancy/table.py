@@ -37,9 +37,10 @@ class Redundancy:
 def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
     """Write folder/DATA.csv atomically.
 
-    Each feature has a row: its number of bins, its rank in FCBF's selection (from 1; empty if it is
-    redundant or irrelevant), and its SU with the class and with each feature up to itself, rounded
-    to 4 decimals. As the matrix is symmetric, its upper half is left empty.
+    Each feature has a row: its number of bins, its rank in FCBF's selection (from 1;
+    empty if it is redundant or irrelevant), and its SU with the class and with each
+    feature up to itself, rounded to 4 decimals. As the matrix is symmetric, its upper
+    half is left empty.
 
     Args:
         folder: The folder of the table.
@@ -54,7 +55,10 @@ def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
     path = folder / f"{redundancy.data}.csv"
     D = len(redundancy.bins)
     rank = {feature: str(k) for k, feature in enumerate(redundancy.selected, start=1)}
-    with replacing(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
+    with (
+        replacing(path) as partial,
+        partial.open("w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_COLUMNS, *range(D)])
         for k in range(D):

@@ -27,7 +27,8 @@ KIND = "analysis"
 """The kind of a saved analysis."""
 
 ONE_NETWORK = (
-    "the intervals cover retrainings and test examples, not another training of the network"
+    "the intervals cover retrainings and test examples, not another training of the "
+    "network"
 )
 
 
@@ -44,17 +45,20 @@ class Analysis(ResultBase):
 
     Attributes:
         tables_by_name: The tables by name, as in a run directory.
-        records: The predictions, see `probe.predictions`; None if only the tables are known.
+        records: The predictions, see `probe.predictions`; None if only the tables are
+            known.
 
-    Tables are pandas DataFrames with the columns of a study's tables, see `probe.tables.schemas`.
-    Networks without a learner or order in their names have the learner `model` and the order "0";
-    the controls are the learners `untrained` and `offline`, of order "". The matrix of the output
-    is R itself: single-head, where all classes seen so far compete, or multi-head for readouts that
-    are fitted to each task.
+    Tables are pandas DataFrames with the columns of a study's tables, see
+    `probe.tables.schemas`. Networks without a learner or order in their names have the
+    learner `model` and the order "0"; the controls are the learners `untrained` and
+    `offline`, of order "". The matrix of the output is R itself: single-head, where all
+    classes seen so far compete, or multi-head for readouts that are fitted to each
+    task.
 
-    Intervals speak of these networks, over test examples, or from three seeds on of the way of
-    training, over seeds and test examples. If the seeds are retrainings of the same networks, the
-    intervals cover retrainings and the finite test set, not another training of the networks.
+    Intervals speak of these networks, over test examples, or from three seeds on of the
+    way of training, over seeds and test examples. If the seeds are retrainings of the
+    same networks, the intervals cover retrainings and the finite test set, not another
+    training of the networks.
     """
 
     tables_by_name: Tables
@@ -64,15 +68,18 @@ class Analysis(ResultBase):
     def R(self) -> AccuracyMatrix:  # noqa: N802, as the literature has it
         """The accuracy matrix of the networks themselves, (T+1, T), see `matrix`.
 
-        Raises InputError for several learners: use `matrix` of the output for one of them.
+        Raises InputError for several learners: use `matrix` of the output for one of
+        them.
         """
         return self._matrices.R(self._learner(None))
 
-    def matrix(self, feature: str, readout: str, learner: str | None = None) -> AccuracyMatrix:
+    def matrix(
+        self, feature: str, readout: str, learner: str | None = None
+    ) -> AccuracyMatrix:
         """Return A[l, t, j] of a feature l, (T+1, T), by task position; NaN = not measured.
 
-        A cell is the mean over the orders of a seed, then over seeds; row 0 is the floor. At the
-        output it is R.
+        A cell is the mean over the orders of a seed, then over seeds; row 0 is the
+        floor. At the output it is R.
 
         Args:
             feature: The feature l.
@@ -90,7 +97,8 @@ class Analysis(ResultBase):
         Args:
             feature: The feature l.
             readout: The readout downstream of it.
-            learner: The learner whose orders count; all learners of a study have the same.
+            learner: The learner whose orders count; all learners of a study have the
+                same.
 
         Raises:
             InputError: A name is unknown.
@@ -105,7 +113,8 @@ class Analysis(ResultBase):
     def layers(self) -> pd.DataFrame:
         """Return the quantities of each layer (retained, forgotten, ...), by readout and feature.
 
-        They are over all tasks and for each task position, see `probe.analysis.layers.quantities`.
+        They are over all tasks and for each task position, see
+        `probe.analysis.layers.quantities`.
         """
         return self.tables_by_name["layers"]
 
@@ -189,8 +198,8 @@ class Analysis(ResultBase):
         """Write one HTML page that says which layer forgot what, with figures and tables.
 
         Args:
-            file: The path of the page. The title is the file's name, or the folder's name for
-                `report.html`.
+            file: The path of the page. The title is the file's name, or the folder's
+                name for `report.html`.
 
         Raises:
             NotWritten: The page cannot be written.
@@ -251,11 +260,15 @@ class Analysis(ResultBase):
     def __repr__(self) -> str:
         matrices = self._matrices
         orders = len(self.orders)
-        levels = [{"untrained": "floor", "offline": "ceiling"}[name] for name in matrices.levels]
+        levels = [
+            {"untrained": "floor", "offline": "ceiling"}[name]
+            for name in matrices.levels
+        ]
         steps = sorted({t for name in self.learners for t in matrices.steps(name)})
         return (
-            f"Analysis of {', '.join(self.learners)}: {orders} order{'s' * (orders != 1)}, "
-            f"{self.seeds} seed{'s' * (self.seeds != 1)}, after {_range_text(steps)} of "
+            f"Analysis of {', '.join(self.learners)}: {orders} "
+            f"order{'s' * (orders != 1)}, {self.seeds} seed{'s' * (self.seeds != 1)}, "
+            f"after {_range_text(steps)} of "
             f"{matrices.tasks} tasks\n  downstream of {', '.join(self.features) or 'no feature'} "
             f"by {', '.join(self.readouts)}; {' and '.join(levels) or 'neither floor nor ceiling'}"
         )
@@ -282,7 +295,9 @@ class Analysis(ResultBase):
     @property
     def _of_one_network(self) -> bool:
         """Whether the seeds are retrainings of the same network."""
-        return self.seeds > 1 and self.records is not None and self.records.of_one_training
+        return (
+            self.seeds > 1 and self.records is not None and self.records.of_one_training
+        )
 
     def _learner(self, name: str | None) -> str:
         """Return the name of the requested learner; None = the only one."""
@@ -291,8 +306,9 @@ class Analysis(ResultBase):
             raise unknown("learner", name, learners, "in this analysis")
         if name is None and len(self.learners) != 1:
             raise InputError(
-                f"this analysis has the learners {', '.join(self.learners) or '(none)'}: say which "
-                f"one, by learner=NAME"
+                "this analysis has the learners "
+                f"{', '.join(self.learners) or '(none)'}: say which one, by "
+                "learner=NAME"
             )
         return name or self.learners[0]
 

@@ -44,7 +44,13 @@ from probe.results.one_pair import explained_pair, trained_floor
 from probe.results.precision import resolve_precision
 from probe.results.records import Records
 from probe.results.result import job_result
-from probe.results.run_directory import describe, refuse_foreign, remove_locks, results_hash, survey
+from probe.results.run_directory import (
+    describe,
+    refuse_foreign,
+    remove_locks,
+    results_hash,
+    survey,
+)
 from probe.results.tables import tables_of, write_tables
 from probe.retrain import SAMPLE
 from probe.retraining import RetrainSettings
@@ -90,67 +96,81 @@ def analyze(
     >>> result.features, result.matrix("1", "linear").values.shape
     (('1', '2'), (3, 2))
 
-    Downstream of each feature of each network, each readout is trained on `train` and tested on
-    `test`: A[l, t, j], an accuracy matrix for every layer. Retraining is measured before any task
-    and after all of them, as all rows would take T times as long; the other readouts are measured
-    after every task that has a network. Choose other steps by `Measure`. No network is changed.
+    Downstream of each feature of each network, each readout is trained on `train` and
+    tested on `test`: A[l, t, j], an accuracy matrix for every layer. Retraining is
+    measured before any task and after all of them, as all rows would take T times as
+    long; the other readouts are measured after every task that has a network. Choose
+    other steps by `Measure`. No network is changed.
 
-    From three trainings on, intervals are over seeds and test examples, and speak of this way of
-    training. Else they are over test examples, and over retrainings if these are repeated, and
-    speak of these networks.
+    From three trainings on, intervals are over seeds and test examples, and speak of
+    this way of training. Else they are over test examples, and over retrainings if
+    these are repeated, and speak of these networks.
 
     Args:
-        models: Networks of the same architecture by number of tasks learned, from 0 to T; the last
-            is required; or these by seed, `{0: {1: ..., 2: ...}, 1: ...}`. Or their files: a path
-            for each, a pattern of several runs such as
+        models: Networks of the same architecture by number of tasks learned, from 0 to
+            T; the last is required; or these by seed, `{0: {1: ..., 2: ...}, 1: ...}`.
+            Or their files: a path for each, a pattern of several runs such as
             `ckpt/{learner}-order{order}-seed{seed}-task{task}.pt`, or the folder of a
-            `probe.Recorder`. `Model(models, ...)` defines how to call networks and how to make a
-            new one; files need the latter (`Model(pattern, fresh=build)`). Networks in memory are
-            measured where they are, those in files on a GPU if there is one (`Model(device=)`);
-            of data too large for it, batches are copied there.
-        train: Examples of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a Dataset or a
-            DataLoader; or a list of these, one for each task; class labels 0..K-1.
+            `probe.Recorder`. `Model(models, ...)` defines how to call networks and how
+            to make a new one; files need the latter (`Model(pattern, fresh=build)`).
+            Networks in memory are measured where they are, those in files on a GPU if
+            there is one (`Model(device=)`); of data too large for it, batches are
+            copied there.
+        train: Examples of all tasks: `Examples`, a pair (x, y) of tensors or arrays, a
+            Dataset or a DataLoader; or a list of these, one for each task; class labels
+            0..K-1.
         test: Test examples, in the same form as `train`.
-        tasks: The classes of each of T tasks in base order, each class in exactly one. Not needed
-            if a list or `Examples` give the task of each example, or for a recorder's folder.
-        features: Dotted module names; `auto` = the features of `@probe.network`, or a suggested
-            set. The output is always included.
-        untrained: The network before any training, the floor; the same as row 0 of models. If it is
-            missing, fresh weights are drawn where a function or rule can. Its batch norm gets the
-            statistics of the training inputs: the initial ones would make the floor too low.
-        offline: The network trained on all tasks at once, the ceiling; for files a path or a
-            pattern with {seed}; or `train`, to train it here by the recipe.
-        readouts: Names of readouts: `retrain`, which retrains the network's own layers (Murata
-            2020), `linear`, `linear-task`, `ncm`, `knn`; or settings such as `Linear(C=0.1)`; or a
-            `Measure`. At the output, every readout is the prediction of the network itself, for
-            `linear-task` among a task's classes.
-        recipe: The recipe of the retraining and the offline training; None = the defaults, with at
-            least 1,000 steps, as 5 epochs of few examples rebuild little.
-        out: A run directory for tables and figures, as `probe model` writes it; the same call
-            resumes an interrupted run. The rows are bit for bit the same with and without it.
+        tasks: The classes of each of T tasks in base order, each class in exactly one.
+            Not needed if a list or `Examples` give the task of each example, or for a
+            recorder's folder.
+        features: Dotted module names; `auto` = the features of `@probe.network`, or a
+            suggested set. The output is always included.
+        untrained: The network before any training, the floor; the same as row 0 of
+            models. If it is missing, fresh weights are drawn where a function or rule
+            can. Its batch norm gets the statistics of the training inputs: the initial
+            ones would make the floor too low.
+        offline: The network trained on all tasks at once, the ceiling; for files a path
+            or a pattern with {seed}; or `train`, to train it here by the recipe.
+        readouts: Names of readouts: `retrain`, which retrains the network's own layers
+            (Murata 2020), `linear`, `linear-task`, `ncm`, `knn`; or settings such as
+            `Linear(C=0.1)`; or a `Measure`. At the output, every readout is the
+            prediction of the network itself, for `linear-task` among a task's classes.
+        recipe: The recipe of the retraining and the offline training; None = the
+            defaults, with at least 1,000 steps, as 5 epochs of few examples rebuild
+            little.
+        out: A run directory for tables and figures, as `probe model` writes it; the
+            same call resumes an interrupted run. The rows are bit for bit the same with
+            and without it.
 
     Returns:
         The tables, with intervals, and the predictions.
 
     Raises:
-        InputError: Before any training: for everything that `partial_retrain` refuses, networks of
-            different architectures, rows above T, fewer than 2 test examples of a task, and files
-            that are missing, damaged or misnamed.
+        InputError: Before any training: for everything that `partial_retrain` refuses,
+            networks of different architectures, rows above T, fewer than 2 test
+            examples of a task, and files that are missing, damaged or misnamed.
 
     Warns:
-        UserWarning: Row 0 is a trained network, which is no floor: of one network before and one
-            after `probe.diff` tells more.
+        UserWarning: Row 0 is a trained network, which is no floor: of one network
+            before and one after `probe.diff` tells more.
     """
     measurements = Measure.coerce(readouts)
     model = Model.coerce(models)
     if not isinstance(out, str | Path | None) or "\0" in str(out):
-        raise InputError(f"`out` must be a path, got {out!r}: give arguments after tasks by name")
+        raise InputError(
+            f"`out` must be a path, got {out!r}: give arguments after tasks by name"
+        )
     root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
-    with explained_pair(model.network, train, tasks), nameable(measurements.user_defined):
+    with (
+        explained_pair(model.network, train, tasks),
+        nameable(measurements.user_defined),
+    ):
         cache = measurements.cache or CacheSettings()
         # Which checks them.
         provided = Recipe() if recipe is None else recipe
-        RetrainSettings(recipe=provided, cache=cache, multiples=measurements.probing.budget)
+        RetrainSettings(
+            recipe=provided, cache=cache, multiples=measurements.probing.budget
+        )
         model, recording, examples = _complete(model, train, test, tasks)
         if recipe is None:
             recipe = Recipe().long_enough(len(examples.splits["train"]))
@@ -181,16 +201,27 @@ def analyze(
             features=marked_features if str(features) == "auto" else features,
             probing=measurements.probing,
             recipe=resolve_precision(
-                recipe, Called(networks.blank(), model.class_call), data, data.y.device, root
+                recipe,
+                Called(networks.blank(), model.class_call),
+                data,
+                data.y.device,
+                root,
             ),
             train_offline=offline == "train",
             storage=cache.storage,
-            readout_sources={n: hash_of(entry) for n, entry in measurements.user_defined.items()},
+            readout_sources={
+                n: hash_of(entry) for n, entry in measurements.user_defined.items()
+            },
         )
         if networks.build is None:
-            # The cuts are those of the last network, which is the first to be looked at.
+            # The cuts are those of the last network, which is the first to be looked
+            # at.
             _share_cuts(source, cast(nn.Module, next(iter(networks.runs.values()))[T]))
-        analysis = _in_memory(source, cache) if root is None else _in_directory(root, source, cache)
+        analysis = (
+            _in_memory(source, cache)
+            if root is None
+            else _in_directory(root, source, cache)
+        )
     _warn_of_trained_floor(analysis, scenario, networks)
     return analysis
 
@@ -226,7 +257,9 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
         ceiling = ceilings.get(job.seed, job)
         offline = partial(offline_network, source, ceiling, stores[ceiling])
         deque(measure(source, job, stores[job], cache, offline), maxlen=0)
-    results = [job_result(plan, job, stores[job].measurements()) for job in jobs_of(plan)]
+    results = [
+        job_result(plan, job, stores[job].measurements()) for job in jobs_of(plan)
+    ]
     records = Records(
         plan=plan,
         measurements={job.name: store.measurements() for job, store in stores.items()},
@@ -268,38 +301,54 @@ def _complete(
     reference = recording and recording.reference
     if train is None or test is None:
         where = f", those that {reference.name} gives" if reference else ""
-        raise InputError(f"`train` and `test` are needed{where}: give them, or record with train=")
+        raise InputError(
+            f"`train` and `test` are needed{where}: give them, or record with train="
+        )
     if reference:
         train = as_examples(train, "train")
         test = as_examples(test, "test")
         reference.check(train, test)
-    return model, recording, assign_tasks({"train": train, "test": test}, tasks, model.classes)
+    return (
+        model,
+        recording,
+        assign_tasks({"train": train, "test": test}, tasks, model.classes),
+    )
 
 
 def _as_recorded(model: Model, recording: Recording) -> Model:
     """Return the model with the call settings of a recording."""
     if recording.called and model.call is None:
         raise InputError(
-            "the recorded network was called by a function, which is not saved: give it again as "
-            "Model(rec, call=...)"
+            "the recorded network was called by a function, which is not saved: give "
+            "it again as Model(rec, call=...)"
         )
-    orders = {name: [task + 1 for task in tasks] for name, tasks in recording.orders.items()}
+    orders = {
+        name: [task + 1 for task in tasks] for name, tasks in recording.orders.items()
+    }
     output = recording.output if model.output is None else model.output
     head = model.head or (None if model.call_is_task_aware else recording.head)
     return replace(model, output=output, head=head, orders=model.orders or orders)
 
 
-def _on_device(examples: TaskedExamples, networks: TrainedNetworks, name: str) -> TaskedExamples:
+def _on_device(
+    examples: TaskedExamples, networks: TrainedNetworks, name: str
+) -> TaskedExamples:
     """Return the examples on the networks' device; raises InputError unless each task has some."""
     train, test = match_inputs(*examples.splits.values())
     for number, count in enumerate(examples.sizes("test"), 1):
         if count < _FEWEST:
-            raise InputError(f"task {number} has {count} test examples, expected {_FEWEST} or more")
+            raise InputError(
+                f"task {number} has {count} test examples, expected {_FEWEST} or more"
+            )
     device = _device_of(networks, name, train.y.device)
-    return replace(examples, splits={"train": train.to(device), "test": test.to(device)})
+    return replace(
+        examples, splits={"train": train.to(device), "test": test.to(device)}
+    )
 
 
-def _device_of(networks: TrainedNetworks, name: str, device: torch.device) -> torch.device:
+def _device_of(
+    networks: TrainedNetworks, name: str, device: torch.device
+) -> torch.device:
     """Return the device on which networks are measured.
 
     Args:
@@ -313,10 +362,17 @@ def _device_of(networks: TrainedNetworks, name: str, device: torch.device) -> to
     if name == "auto" and (device.type != "cpu" or not is_free):
         return device
     asked = device_named(name)
-    if not is_free and (asked.type, asked.index or 0) != (device.type, device.index or 0):
-        raise InputError(f"device={name!r}, but the networks are on {device}: move them there")
+    if not is_free and (asked.type, asked.index or 0) != (
+        device.type,
+        device.index or 0,
+    ):
+        raise InputError(
+            f"device={name!r}, but the networks are on {device}: move them there"
+        )
     if name == "auto" and asked.type == "cuda":
-        print(f"networks are measured on {torch.cuda.get_device_name()}", file=sys.stderr)
+        print(
+            f"networks are measured on {torch.cuda.get_device_name()}", file=sys.stderr
+        )
     return asked
 
 
@@ -326,7 +382,9 @@ def _identify(
     """Return the model with the settings of its mark, and its name, code hash and features."""
     network = networks.blank()
     types = {type(module) for module in network.modules()}
-    user_types = sorted((t for t in types if not t.__module__.startswith("torch.")), key=str)
+    user_types = sorted(
+        (t for t in types if not t.__module__.startswith("torch.")), key=str
+    )
     code = source_hash(*model.build_by_learner.values(), model.call, *user_types)
     for mark in marks_of(model.build, NetworkEntry):
         output = mark.output if model.output is None else model.output

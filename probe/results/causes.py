@@ -1,9 +1,10 @@
 """The causes of forgetting, from stored predictions: by task position, with intervals and verdicts.
 
-Over the test examples of each earlier task: forgotten = competition + lost, where competition =
-R[j, j] minus the score of the last network with all blocks put back, among the classes that compete
-after all tasks; what is attributed to the blocks adds up to lost. See `probe.rewinding.hybrids`. A
-seed counts once all of its orders are finished.
+Over the test examples of each earlier task: forgotten = competition + lost, where
+competition = R[j, j] minus the score of the last network with all blocks put back,
+among the classes that compete after all tasks; what is attributed to the blocks adds up
+to lost. See `probe.rewinding.hybrids`. A seed counts once all of its orders are
+finished.
 """
 
 from collections.abc import Iterator
@@ -61,7 +62,11 @@ def _complete(results: Results) -> Iterator[tuple[str, Results]]:
     """Yield the runs of each learner, of seeds with all orders, by seed and order."""
     for learner, jobs in learners_jobs(results).items():
         orders = dict.fromkeys(result.job.order for result in jobs)
-        by_run = {(result.job.seed, result.job.order): result for result in jobs if result.rewound}
+        by_run = {
+            (result.job.seed, result.job.order): result
+            for result in jobs
+            if result.rewound
+        }
         seeds = [
             seed
             for seed in dict.fromkeys(result.job.seed for result in jobs)
@@ -89,4 +94,7 @@ def _of_learner(runs: Results, score: str, hybrids: int) -> Iterator[Row]:
     )
     for row in study.rows(by_position):
         feature = row["feature"]
-        yield {**row, "depth": 1 + features.index(feature) if feature in features else None}
+        yield {
+            **row,
+            "depth": 1 + features.index(feature) if feature in features else None,
+        }

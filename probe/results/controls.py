@@ -1,12 +1,13 @@
 """Controls of the readouts downstream of a feature after all tasks: the rows of controls.csv.
 
-- `exclusion`: the accuracy on a task minus the accuracy of a network that learned the same order
-  without that task. This is what the representation gained from the task and still holds (the
-  exclusion difference of Hess et al. 2024);
-- `labels`: the accuracy on test data minus the accuracy of the same readout fitted to, and tested
-  on, permuted training labels. This is its selectivity (Hewitt & Liang, EMNLP 2019). Their control
-  gives each type of word one label; our examples have no types, so each has its own label, and the
-  control measures how much the readout can memorize, whatever the feature means.
+- `exclusion`: the accuracy on a task minus the accuracy of a network that learned the
+  same order without that task. This is what the representation gained from the task and
+  still holds (the exclusion difference of Hess et al. 2024);
+- `labels`: the accuracy on test data minus the accuracy of the same readout fitted to,
+  and tested on, permuted training labels. This is its selectivity (Hewitt & Liang,
+  EMNLP 2019). Their control gives each type of word one label; our examples have no
+  types, so each has its own label, and the control measures how much the readout can
+  memorize, whatever the feature means.
 
 A seed counts once all of its orders are finished, with their controls.
 """
@@ -48,12 +49,18 @@ def _of_layer(results: Results, readout: str, feature: str) -> Iterator[Row]:
     }
     if run.test is None or not scores_of:
         return
-    seeds, orders, left_out = (list(dict.fromkeys(x)) for x in zip(*scores_of, strict=True))
+    seeds, orders, left_out = (
+        list(dict.fromkeys(x)) for x in zip(*scores_of, strict=True)
+    )
     tasks = {r.job.order: r.job.tasks for r in results}
     layout = layout_of(run.test, [tasks[order] for order in orders])
-    rows = [correct(run.test, scores_of[job]) for job in product(seeds, orders, left_out)]
+    rows = [
+        correct(run.test, scores_of[job]) for job in product(seeds, orders, left_out)
+    ]
     right = np.reshape(rows, (len(seeds), len(orders), len(left_out), -1))
-    memorized = np.array([[[scores_of[s, o, 0].control] for o in orders] for s in seeds], float)
+    memorized = np.array(
+        [[[scores_of[s, o, 0].control] for o in orders] for s in seeds], float
+    )
     for name, control, place in _controls(right, memorized, layout):
         value = place.mean(right[:, :, 0])
         other = place.mean(control)
@@ -69,10 +76,13 @@ def _of_layer(results: Results, readout: str, feature: str) -> Iterator[Row]:
         }
 
 
-def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_Control]:
+def _controls(
+    right: Right, memorized: Floats, layout: TestLayout
+) -> Iterator[_Control]:
     """Yield each control by seed, order and test example, (S, O, n), with its test examples.
 
-    right: (S, O, 1 + T, n), of the run and, if they were trained, the networks without each task;
+    right: (S, O, 1 + T, n), of the run and, if they were trained, the networks without
+        each task;
     memorized: (S, O, 1), NaN where no readout was fitted to permuted labels.
     """
     all_tasks = over_all_tasks(right.shape[-1])
@@ -81,7 +91,9 @@ def _controls(right: Right, memorized: Floats, layout: TestLayout) -> Iterator[_
         # Each example by the network that never saw its task.
         never = 1 + np.argsort(layout.orders)[None, :, None, layout.tasks]
         control = np.take_along_axis(right, never, axis=2)[:, :, 0]
-        places = (at_position(layout.tasks, layout.orders, position) for position in positions)
+        places = (
+            at_position(layout.tasks, layout.orders, position) for position in positions
+        )
         for place in (all_tasks, *places):
             yield "exclusion_difference", control, place
     if not np.isnan(memorized).any():

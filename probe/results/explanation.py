@@ -34,13 +34,17 @@ FORMULAS: Mapping[str, tuple[str, ...]] = {
 }
 """The terms of each quantity that is a function of accuracies on one task, see `_SHOWN`."""
 
-_SHOWN = {1: "{}", 2: "{} - {}", 3: "({0} - {1}) / ({2} - {1})"}  # by the number of terms
+_SHOWN = {
+    1: "{}",
+    2: "{} - {}",
+    3: "({0} - {1}) / ({2} - {1})",
+}  # by the number of terms
 
 _MEANS = (
-    "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. T-1; b: of "
-    "the untrained network; C: of the offline-trained network. Cells are averaged over orders, "
-    "then over trainings. Over all tasks each test example weighs the same, and forgotten is the "
-    "mean over j < T"
+    "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. "
+    "T-1; b: of the untrained network; C: of the offline-trained network. Cells are "
+    "averaged over orders, then over trainings. Over all tasks each test example "
+    "weighs the same, and forgotten is the mean over j < T"
 )
 
 
@@ -61,7 +65,8 @@ def explain(
         learner: The name of a learner of the study.
         readout: The readout downstream of the feature.
         feature: The layer.
-        quantity: A quantity of layers.csv, one of `FORMULAS`, or a statement that one decides.
+        quantity: A quantity of layers.csv, one of `FORMULAS`, or a statement that one
+            decides.
 
     Returns:
         The accuracies, the notes on them, and the files with their predictions.
@@ -71,7 +76,9 @@ def explain(
     """
     plan = read_plan(root)
     quantity = STATEMENTS.get(quantity, quantity)
-    learners = {n: s.features for n, s in plan.learners.items() if s.kind not in CONTROLS}
+    learners = {
+        n: s.features for n, s in plan.learners.items() if s.kind not in CONTROLS
+    }
     variants = [v for n in plan.readouts for v in plan.variants(n)]
     for kind, name, names, place in (
         ("quantity", quantity, FORMULAS, ""),
@@ -89,7 +96,9 @@ def explain(
         if not job.without and (job.learner == learner or used.get(job.kind) in terms)
     ]
     stores = {job: store_of(plan, root, job) for job in jobs}
-    results = [job_result(plan, job, store.measurements()) for job, store in stores.items()]
+    results = [
+        job_result(plan, job, store.measurements()) for job, store in stores.items()
+    ]
     controls = {(result.job.kind, result.job.seed): result for result in results}
     lines = []
     for run in results:
@@ -100,11 +109,17 @@ def explain(
             if values.keys() >= set(terms):
                 cells = [values[term] for term in terms]
                 texts = [f"{value:.4f}" for value in (*cells, _quantity(*cells))]
-                lines.append((str(run.job.seed), run.job.order, str(j), run.names[j - 1], *texts))
+                lines.append(
+                    (str(run.job.seed), run.job.order, str(j), run.names[j - 1], *texts)
+                )
     if not lines:
-        raise InputError(f"{quantity} of {feature} by {readout} is not measured in {root}")
+        raise InputError(
+            f"{quantity} of {feature} by {readout} is not measured in {root}"
+        )
     tables = read_tables(root)
-    notes = where(tables["notes"], learner=learner, feature=["", feature], readout=["", readout])
+    notes = where(
+        tables["notes"], learner=learner, feature=["", feature], readout=["", readout]
+    )
     layer = {"learner": learner, "readout": readout, "feature": feature}
     return (
         Sheet(
@@ -115,12 +130,19 @@ def explain(
             after=[*_table_lines(tables, layer, quantity), _MEANS],
         ),
         tuple(note_sentences(notes)),
-        [path for store in stores.values() for path in sorted(store.folder.glob("*.npz"))],
+        [
+            path
+            for store in stores.values()
+            for path in sorted(store.folder.glob("*.npz"))
+        ],
     )
 
 
 def _values(
-    run: JobResult, layer: tuple[str, str], controls: Mapping[tuple[str, int], JobResult], j: int
+    run: JobResult,
+    layer: tuple[str, str],
+    controls: Mapping[tuple[str, int], JobResult],
+    j: int,
 ) -> dict[str, float]:
     """Return the terms of a run that were measured, for the task at position j.
 
@@ -129,7 +151,11 @@ def _values(
     T = len(run.tasks)
     has_controls = not run.job.own_network
     rows = {t: scores.accuracy[j - 1] for t, scores in run.rows(*layer).items()}
-    values = {END: rows.get(T), LEARNED: rows.get(j), FLOOR: None if has_controls else rows.get(0)}
+    values = {
+        END: rows.get(T),
+        LEARNED: rows.get(j),
+        FLOOR: None if has_controls else rows.get(0),
+    }
     if j < T and rows.keys() >= set(range(j, T)):
         values[BEST] = max(rows[t] for t in range(j, T))
     for name, kind in ((FLOOR, UNTRAINED), (CEILING, OFFLINE)):
@@ -140,7 +166,9 @@ def _values(
     return {term: value for term, value in values.items() if value is not None}
 
 
-def _table_lines(tables: Tables, layer: Mapping[str, str], quantity: str) -> Iterator[str]:
+def _table_lines(
+    tables: Tables, layer: Mapping[str, str], quantity: str
+) -> Iterator[str]:
     """Yield the values of the quantity in layers.csv, for each task position and all tasks."""
     for row in records(where(tables["layers"], **layer, quantity=quantity)):
         tasks = "all tasks" if row.task_position is None else f"j = {row.task_position}"

@@ -35,7 +35,8 @@ def measure_job(
         plan: The plan.
         root: The run directory.
         job: A job of the plan.
-        source: Function that returns the source of networks; not called if nothing is missing.
+        source: Function that returns the source of networks; not called if nothing is
+            missing.
         cache: Memory and disk for features' values.
         recompute: Whether to repeat the job if its results were made by other code.
         wait: Whether to wait for another process that is doing the job.

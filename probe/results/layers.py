@@ -1,7 +1,7 @@
 """The layers of learners: outcomes downstream of each feature, stacked over their jobs.
 
-The outcomes of a learner's jobs are stacked as seeds x orders x test examples, in base order. A
-seed counts once all of its orders, its floor and its ceiling are finished.
+The outcomes of a learner's jobs are stacked as seeds x orders x test examples, in base
+order. A seed counts once all of its orders, its floor and its ceiling are finished.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,13 @@ import pandas as pd
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.layers import LayerOutcomes, Quantity, Right, TestLayout, quantities
-from probe.analysis.statements import MARGIN, STATEMENTS, first_layer, seeds_needed, verdict
+from probe.analysis.statements import (
+    MARGIN,
+    STATEMENTS,
+    first_layer,
+    seeds_needed,
+    verdict,
+)
 from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.immutable import immutable
@@ -40,8 +46,8 @@ class Layer:
         seeds: The S seeds of the outcomes.
         outcomes: The correctness of each test example.
         layout: The test examples.
-        converged: Whether all trainings of the readout converged, including those of floor and
-            ceiling, which the difference depends on.
+        converged: Whether all trainings of the readout converged, including those of
+            floor and ceiling, which the difference depends on.
         chance: The accuracy of guessing, only at the output.
     """
 
@@ -74,17 +80,24 @@ class Layer:
     def _stated(self) -> Iterator[tuple[str, Quantity, float, str]]:
         """The name, quantity over all tasks, margin and verdict of each statement.
 
-        At the output only the classes seen so far compete, but at the ceiling all classes do: that
-        it learns less can be shown there, but not denied.
+        At the output only the classes seen so far compete, but at the ceiling all
+        classes do: that it learns less can be shown there, but not denied.
         """
         over_all = {q.quantity: q for q in self.quantities if q.task_position is None}
         for name, quantity_name in STATEMENTS.items():
             if quantity := over_all.get(quantity_name):
-                steps = self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
+                steps = (
+                    self.layout.orders.shape[1] - 1 if name == "loses_plasticity" else 1
+                )
                 least = MARGIN / steps
                 drift = over_all.get(f"{quantity_name}_drift")
-                decided = verdict(quantity, least, converged=self.converged, drift=drift)
-                at_output = name in _AT_OUTPUT or (name, decided) == ("learns_less", "yes")
+                decided = verdict(
+                    quantity, least, converged=self.converged, drift=drift
+                )
+                at_output = name in _AT_OUTPUT or (name, decided) == (
+                    "learns_less",
+                    "yes",
+                )
                 if self.chance is None or at_output:
                     yield name, quantity, least, decided
 
@@ -128,7 +141,9 @@ def jobs_by_learner(results: Iterable[JobResult]) -> dict[str, list[JobResult]]:
 
 def learners_jobs(results: Results) -> dict[str, list[JobResult]]:
     """Return the results of jobs by learner as `jobs_by_learner`, without those of controls."""
-    return jobs_by_learner(result for result in results if result.job.kind not in CONTROLS)
+    return jobs_by_learner(
+        result for result in results if result.job.kind not in CONTROLS
+    )
 
 
 def layers_of(results: Results) -> Iterator[Layer]:
@@ -136,7 +151,8 @@ def layers_of(results: Results) -> Iterator[Layer]:
     controls = {kind: [r for r in results if r.job.kind == kind] for kind in CONTROLS}
     for runs in learners_jobs(results).values():
         readouts = dict.fromkeys(name for run in runs for name in run.readouts)
-        # A learner with its own network has layers that the controls lack, and its own floor.
+        # A learner with its own network has layers that the controls lack, and its own
+        # floor.
         comparable = {} if runs[0].job.own_network else controls
         for readout, feature in product(readouts, runs[0].features):
             if layer := _layer(runs, readout, feature, comparable):
@@ -155,10 +171,14 @@ def _layer(
     by_run = {(r.job.seed, r.job.order): r for r in results}
     rows = {name: r.rows(feature, readout) for name, r in by_run.items()}
     ends = {
-        kind: {r.job.seed: scores for r in jobs if (scores := r.at_end(feature, readout))}
+        kind: {
+            r.job.seed: scores for r in jobs if (scores := r.at_end(feature, readout))
+        }
         for kind, jobs in controls.items()
     }
-    ends = {kind: scores_by_seed for kind, scores_by_seed in ends.items() if scores_by_seed}
+    ends = {
+        kind: scores_by_seed for kind, scores_by_seed in ends.items() if scores_by_seed
+    }
     seeds = [
         seed
         for seed in dict.fromkeys(r.job.seed for r in results)
@@ -174,7 +194,9 @@ def _layer(
 
     def outcomes(at_half: bool = False) -> LayerOutcomes:
         by_row = {
-            t: np.array([[correct(test, rows[s, o][t], at_half) for o in orders] for s in seeds])
+            t: np.array(
+                [[correct(test, rows[s, o][t], at_half) for o in orders] for s in seeds]
+            )
             for t in sorted(every)
         }
         of_control = {
@@ -206,8 +228,12 @@ def _layer(
         ]
         if feature == run.features[0] and run.with_blocks:
             # Nothing is upstream: what it forgot is its own.
-            earlier = set.intersection(*({key.variant for key in r.with_blocks} for r in results))
-            return {j: measured.rows[T if which == UPSTREAM else j] for j in earlier & every}
+            earlier = set.intersection(
+                *({key.variant for key in r.with_blocks} for r in results)
+            )
+            return {
+                j: measured.rows[T if which == UPSTREAM else j] for j in earlier & every
+            }
         shape = len(seeds), len(orders), -1
         return {
             j: np.array([correct(test, of_run[j]) for of_run in of_runs]).reshape(shape)
@@ -220,13 +246,16 @@ def _layer(
         feature=feature,
         depth=1 + run.features.index(feature),
         # A retraining states what it reaches within its budget.
-        converged=readout.startswith(RETRAIN) or all(scores.converged for scores in used),
+        converged=readout.startswith(RETRAIN)
+        or all(scores.converged for scores in used),
         chance=_chance(run, readout) if feature == run.features[-1] else None,
         outcomes=replace(
             measured,
             upstream=with_blocks(UPSTREAM),
             block=with_blocks(BLOCK),
-            half=outcomes(at_half=True) if any(x.half_bits is not None for x in used) else None,
+            half=outcomes(at_half=True)
+            if any(x.half_bits is not None for x in used)
+            else None,
         ),
         layout=layout_of(test, list(orders.values())),
         seeds=tuple(seeds),
@@ -278,7 +307,11 @@ def correct(test: TestExamples, scores: Scores, at_half: bool = False) -> Right:
         The correctness (N,), in the order of a layout.
     """
     by_class = np.lexsort((test.labels, test.tasks))
-    bits = scores.half_bits if at_half and scores.half_bits is not None else scores.right_bits
+    bits = (
+        scores.half_bits
+        if at_half and scores.half_bits is not None
+        else scores.right_bits
+    )
     right = np.unpackbits(bits, count=len(by_class)).astype(bool)
     return np.asarray(right[by_class])
 
@@ -286,8 +319,8 @@ def correct(test: TestExamples, scores: Scores, at_half: bool = False) -> Right:
 def first_layers(statements: pd.DataFrame, depths: Mapping[str, int]) -> pd.DataFrame:
     """Return the range of the first layer for each learner, readout and statement.
 
-    It is left out if a layer lacks the statement: the first of the remaining layers need not be the
-    first of all.
+    It is left out if a layer lacks the statement: the first of the remaining layers
+    need not be the first of all.
 
     Args:
         statements: The statements on all layers.
@@ -304,8 +337,12 @@ def first_layers(statements: pd.DataFrame, depths: Mapping[str, int]) -> pd.Data
         by_depth = list(rows.sort_values("depth", kind="stable").itertuples())
         scope = TRAINING if TRAINING in set(rows["scope"]) else NETWORK
         first, last = first_layer([_in_range(row, scope) for row in by_depth])
-        names = ["" if index is None else by_depth[index].feature for index in (first, last)]
-        seeds_needed = _seeds_needed(by_depth, first, last) if scope == TRAINING else None
+        names = [
+            "" if index is None else by_depth[index].feature for index in (first, last)
+        ]
+        seeds_needed = (
+            _seeds_needed(by_depth, first, last) if scope == TRAINING else None
+        )
         ranges.append((*key, *names, int(rows["seeds"].max()), seeds_needed))
     return new_table("first_layer", ranges)
 
@@ -320,7 +357,11 @@ def _in_range(row: Any, scope: str) -> str:
 
 def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int | None:
     """Return about how many seeds would decide the first layer of a long range."""
-    if first is None or (last is not None and last - first < 2) or rows[first].verdict != "open":
+    if (
+        first is None
+        or (last is not None and last - first < 2)
+        or rows[first].verdict != "open"
+    ):
         return None
     row = rows[first]
     return seeds_needed(

@@ -32,41 +32,48 @@ def load(folder: str | Path) -> Analysis | PartialRetraining:
     ...     probe.load(folder).measured == result.measured
     True
 
-    A saved result is restored exactly; a run directory gives an `Analysis` of its learners, orders
-    and seeds, with only its tables. Nothing in the folder is run or unpickled.
+    A saved result is restored exactly; a run directory gives an `Analysis` of its
+    learners, orders and seeds, with only its tables. Nothing in the folder is run or
+    unpickled.
 
     Args:
         folder: The folder.
 
     Raises:
-        InputError: The folder has no result, or a file is damaged; the message names the file.
+        InputError: The folder has no result, or a file is damaged; the message names
+            the file.
     """
     path = Path(str(folder))  # of None, too, so that it is refused as any other
     if not isfile(path / DESCRIPTION):
         return Analysis(tables_by_name=read_tables(path))
     saved = read_folder(path)
     if saved.kind not in _READERS:
-        raise InputError(f"{path} has kind {saved.kind!r}, expected {' or '.join(_READERS)}")
+        raise InputError(
+            f"{path} has kind {saved.kind!r}, expected {' or '.join(_READERS)}"
+        )
     try:
         return _READERS[saved.kind](saved)
     except (KeyError, ValueError, TypeError, IndexError):
-        raise InputError(f"{path / DESCRIPTION} is damaged or old: measure again") from None
+        raise InputError(
+            f"{path / DESCRIPTION} is damaged or old: measure again"
+        ) from None
 
 
 def predictions(source: Analysis | str | Path) -> pd.DataFrame:
     """Return the class predicted for every test example by every readout of every network.
 
-    All counts, accuracies, PRA, F1 and intervals of a study can be computed from these rows.
+    All counts, accuracies, PRA, F1 and intervals of a study can be computed from these
+    rows.
 
     Args:
         source: A run directory, the folder of a saved analysis, or an analysis.
 
     Returns:
-        A row for each test example and measurement, with the columns `learner`, `order`, `seed`,
-        `tasks_seen`, `feature`, `readout` (empty for the network's own output), `head` (`single`,
-        `multi` or `all`: the outputs that compete), `example` (position in the given test data,
-        from 0), `task_position` (position of the example's task in the executed order, from 1),
-        `label`, `predicted`.
+        A row for each test example and measurement, with the columns `learner`,
+        `order`, `seed`, `tasks_seen`, `feature`, `readout` (empty for the network's own
+        output), `head` (`single`, `multi` or `all`: the outputs that compete),
+        `example` (position in the given test data, from 0), `task_position` (position
+        of the example's task in the executed order, from 1), `label`, `predicted`.
 
     Raises:
         InputError: The folder holds no predictions, or the analysis holds only tables.
@@ -85,5 +92,7 @@ def predictions(source: Analysis | str | Path) -> pd.DataFrame:
     result = load(source) if isinstance(source, str | Path) else source
     if not isinstance(result, Analysis) or result.records is None:
         where = source if isinstance(source, str | Path) else "this result"
-        raise InputError(f"{where} holds no predictions: give a run directory or an analysis")
+        raise InputError(
+            f"{where} holds no predictions: give a run directory or an analysis"
+        )
     return result.records.to_frame()

@@ -13,7 +13,9 @@ from probe.tasks import Scenario
 
 _REMEDY = "for one network before and one after use probe.diff(before, after, old, new)"
 _PAIR = 2
-_ROOM = 0.6  # of what a constant answer gets wrong: more, and a network has been trained
+_ROOM = (
+    0.6  # of what a constant answer gets wrong: more, and a network has been trained
+)
 _LOST = 0.05  # of accuracy: a control may be as good as the last network
 _ROOM_OF_ONE_TASK = 0.2  # of a single task nothing is forgotten, whatever row 0 is
 
@@ -49,8 +51,8 @@ def _is_pair(networks: object, train: object, tasks: Tasks) -> bool:
 def trained_floor(matrices: Matrices, scenario: Scenario) -> Iterator[str]:
     """Yield a warning for each learner of which row 0 cannot be an untrained network.
 
-    Row 0 is then, on some task, clearly better than any constant answer and than the last row; of a
-    single task the former is enough.
+    Row 0 is then, on some task, clearly better than any constant answer and than the
+    last row; of a single task the former is enough.
 
     Args:
         matrices: The accuracy matrices of the learners.
@@ -68,8 +70,9 @@ def trained_floor(matrices: Matrices, scenario: Scenario) -> Iterator[str]:
         if len(suspects):
             j = suspects[0]
             yield (
-                f"network 0 is taken as untrained, the floor, but is right on {floor[j]:.1%} of "
-                f"task {j + 1}, where the last network is right on {last[j]:.1%}: {_REMEDY}"
+                "network 0 is taken as untrained, the floor, but is right on "
+                f"{floor[j]:.1%} of task {j + 1}, where the last network is right on "
+                f"{last[j]:.1%}: {_REMEDY}"
             )
 
 

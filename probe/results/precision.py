@@ -23,7 +23,11 @@ _GAIN = 1.2  # for less, fp32 stays
 
 
 def resolve_precision(
-    recipe: Recipe, model: nn.Module, data: Examples, device: torch.device, root: Path | None
+    recipe: Recipe,
+    model: nn.Module,
+    data: Examples,
+    device: torch.device,
+    root: Path | None,
 ) -> Recipe:
     """Return a recipe with `fp32` or `bf16` in place of `auto`.
 
@@ -42,7 +46,9 @@ def resolve_precision(
     if recipe.precision != "auto":
         return recipe
     if root is None:
-        return replace(recipe, precision=cast(Any, _faster(recipe, model, data, device)))
+        return replace(
+            recipe, precision=cast(Any, _faster(recipe, model, data, device))
+        )
     refuse_foreign(root)
     make_folder(root)
     with lock(root, wait=True):
@@ -52,13 +58,21 @@ def resolve_precision(
         return replace(recipe, precision=cast(Any, path.read_text("utf-8").strip()))
 
 
-def _faster(recipe: Recipe, model: nn.Module, data: Examples, device: torch.device) -> str:
+def _faster(
+    recipe: Recipe, model: nn.Module, data: Examples, device: torch.device
+) -> str:
     if device.type == "cuda":
         here = torch.cuda.is_available()  # of other machines' GPUs nothing is known
         return "bf16" if here and torch.cuda.is_bf16_supported(False) else "fp32"
-    batch = Examples(first(data.x, recipe.batch_size), data.y[: recipe.batch_size]).to(device)
+    batch = Examples(first(data.x, recipe.batch_size), data.y[: recipe.batch_size]).to(
+        device
+    )
     fp32, bf16 = (
-        seconds(model, batch, replace(recipe.of_epochs(_STEPS), precision=cast(Any, precision)))
+        seconds(
+            model,
+            batch,
+            replace(recipe.of_epochs(_STEPS), precision=cast(Any, precision)),
+        )
         for precision in ("fp32", "bf16")
     )
     return "bf16" if fp32 >= _GAIN * bf16 else "fp32"

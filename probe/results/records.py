@@ -41,7 +41,10 @@ class Records:
         """Read all finished measurements of a run directory; raises InputError without a plan."""
         plan = read_plan(root)
         stores = {job.name: store_of(plan, root, job) for job in jobs_of(plan)}
-        return cls(plan=plan, measurements={name: s.measurements() for name, s in stores.items()})
+        return cls(
+            plan=plan,
+            measurements={name: s.measurements() for name, s in stores.items()},
+        )
 
     @property
     def of_one_training(self) -> bool:
@@ -58,7 +61,9 @@ class Records:
         frames = [frame for job in jobs_of(self.plan) for frame in self._frames(job)]
         table = pd.concat(frames or [pd.DataFrame(columns=COLUMNS)], ignore_index=True)
         return table.astype(
-            dict.fromkeys(["learner", "order", "feature", "readout", "head"], "category")
+            dict.fromkeys(
+                ["learner", "order", "feature", "readout", "head"], "category"
+            )
         )
 
     def _frames(self, job: Job) -> Iterator[pd.DataFrame]:
@@ -96,7 +101,9 @@ class Records:
         }
 
     @classmethod
-    def from_saved(cls, plan: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+    def from_saved(
+        cls, plan: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> Self:
         """Read records from a plan's JSON values and the arrays of `to_arrays`.
 
         Args:
@@ -107,7 +114,8 @@ class Records:
             The records.
 
         Raises:
-            KeyError, ValueError, TypeError, IndexError: The values are damaged or inconsistent.
+            KeyError, ValueError, TypeError, IndexError: The values are damaged or
+                inconsistent.
         """
         by_job: dict[str, dict[str, NDArray[Any]]] = {}
         for path, array in arrays.items():
@@ -116,4 +124,6 @@ class Records:
         checked = Plan.model_validate(plan)
         if missing := {job.name for job in jobs_of(checked)} - by_job.keys():
             raise ValueError(f"no measurements of {missing}")
-        return cls(plan=checked, measurements={job: from_arrays(by_job[job]) for job in by_job})
+        return cls(
+            plan=checked, measurements={job: from_arrays(by_job[job]) for job in by_job}
+        )

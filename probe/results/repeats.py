@@ -1,7 +1,7 @@
 """Networks that are the same network: in several seeds, or after several tasks.
 
-Copies that were forgotten, a seed that was reset and shared or frozen layers give differences of
-exactly 0, which say nothing of learning.
+Copies that were forgotten, a seed that was reset and shared or frozen layers give
+differences of exactly 0, which say nothing of learning.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,40 +16,57 @@ from probe.tables.schemas import Row
 Withheld = Mapping[tuple[str, str, str], str]
 """Verdicts by learner, feature and statement."""
 
-UNCHANGED = "its values are the same after every task: frozen, shared, dead, or not copied"
+UNCHANGED = (
+    "its values are the same after every task: frozen, shared, dead, or not copied"
+)
 SINCE = "its values at the end are those after task {}: frozen, shared, or not copied"
-EQUAL_WEIGHTS = "it is the network of {}, order {}, seed {}, after {} tasks, bit for bit"
+EQUAL_WEIGHTS = (
+    "it is the network of {}, order {}, seed {}, after {} tasks, bit for bit"
+)
 EQUAL = "it is the same network as seed {}: its training does not depend on the seed"
 
 
-def repeated_networks(plan: Plan, results: Sequence[JobResult]) -> tuple[list[Row], Withheld]:
+def repeated_networks(
+    plan: Plan, results: Sequence[JobResult]
+) -> tuple[list[Row], Withheld]:
     """Return notes on equal networks and layers, and the verdicts that are withheld for them.
 
-    Networks are compared by predictions and losses on all test examples, layers by their values
-    (CKA is 1 only for equal ones). Seeds that only repeat the retraining of networks trained
-    elsewhere may be equal.
+    Networks are compared by predictions and losses on all test examples, layers by
+    their values (CKA is 1 only for equal ones). Seeds that only repeat the retraining
+    of networks trained elsewhere may be equal.
 
     Args:
         plan: The plan, with hashes of networks that were trained elsewhere.
         results: The results of its jobs.
 
     Returns:
-        The rows of notes, and the verdicts: `unchanged` of the forgetting of a layer whose values
-        are the same after every task in a run, and of all statements if no layer changes; `equal
-        seeds` of all statements on a learner, or of those on the ceiling if that is its network.
+        The rows of notes, and the verdicts: `unchanged` of the forgetting of a layer
+        whose values are the same after every task in a run, and of all statements if no
+        layer changes; `equal seeds` of all statements on a learner, or of those on the
+        ceiling if that is its network.
     """
     notes = list(_equal_networks(plan))
-    offline = plan.learners[OFFLINE].weight_hashes.values() if OFFLINE in plan.learners else ()
+    offline = (
+        plan.learners[OFFLINE].weight_hashes.values()
+        if OFFLINE in plan.learners
+        else ()
+    )
     ceilings = {sha for hashes in offline for sha in hashes.values()}
     withheld: dict[tuple[str, str, str], str] = {}
     for learner, runs in learners_jobs(results).items():
         unchanged, remarks = _unchanged(runs)
         notes += remarks
-        withheld |= {(learner, feature, "forgets"): "unchanged" for feature in unchanged}
+        withheld |= {
+            (learner, feature, "forgets"): "unchanged" for feature in unchanged
+        }
         every = [(learner, f, name) for f in runs[0].features for name in STATEMENTS]
-        withheld |= dict.fromkeys(every if runs[0].features[-1] in unchanged else (), "unchanged")
+        withheld |= dict.fromkeys(
+            every if runs[0].features[-1] in unchanged else (), "unchanged"
+        )
         if any(ceilings.intersection(run.job.weights[-1:]) for run in runs):
-            on_ceiling = (key for key in every if key[2] in ("below_ceiling", "learns_less"))
+            on_ceiling = (
+                key for key in every if key[2] in ("below_ceiling", "learns_less")
+            )
             withheld |= dict.fromkeys(on_ceiling, "equal seeds")
         for first, second in combinations(runs, 2):
             one = first.job
@@ -69,11 +86,17 @@ def _unchanged(runs: Sequence[JobResult]) -> tuple[set[str], list[Row]]:
     notes = list[Row]()
     for run in runs:
         steps = {feature: _equal_steps(run, feature) for feature in features}
-        whole = [feature for feature in features if steps[feature] and all(steps[feature].values())]
+        whole = [
+            feature
+            for feature in features
+            if steps[feature] and all(steps[feature].values())
+        ]
         if whole == features and _predicts_the_same(run):
             whole.append(output)
         notes += (_note(run, UNCHANGED, feature) for feature in whole)
-        for feature in (f for f in features if any(steps[f].values()) and f not in whole):
+        for feature in (
+            f for f in features if any(steps[f].values()) and f not in whole
+        ):
             since = min(step for step, equal in steps[feature].items() if equal)
             notes.append(_note(run, SINCE.format(since), feature))
         unchanged.update(whole)
@@ -81,7 +104,12 @@ def _unchanged(runs: Sequence[JobResult]) -> tuple[set[str], list[Row]]:
 
 
 def _note(run: JobResult, text: str, feature: str = "") -> Row:
-    return {**run.job.columns, "feature": feature, "tasks_seen": run.job.last, "note": text}
+    return {
+        **run.job.columns,
+        "feature": feature,
+        "tasks_seen": run.job.last,
+        "note": text,
+    }
 
 
 def _tests(run: JobResult) -> list[bytes]:
@@ -92,7 +120,9 @@ def _tests(run: JobResult) -> list[bytes]:
     tested = [m for tasks_seen, m in run.tested.items() if tasks_seen]
     if all((x == x[0]).all() for m in tested for x in m.predicted.values()):
         return []
-    return [x.tobytes() for m in tested for x in (*m.predicted.values(), *m.loss.values())]
+    return [
+        x.tobytes() for m in tested for x in (*m.predicted.values(), *m.loss.values())
+    ]
 
 
 def _predicts_the_same(run: JobResult) -> bool:
@@ -125,7 +155,11 @@ def _equal_networks(plan: Plan) -> Iterator[Row]:
                 name, other, step = seen.setdefault(sha, (learner, run, tasks_seen))
                 retrained = other != run and planned.weight_hashes.get(other) == hashes
                 late = tasks_seen == max(hashes) or (name, other) == (learner, run)
-                if (name, other, step) == (learner, run, tasks_seen) or retrained or not late:
+                if (
+                    (name, other, step) == (learner, run, tasks_seen)
+                    or retrained
+                    or not late
+                ):
                     continue
                 order, _, seed = run.rpartition("/")
                 yield {

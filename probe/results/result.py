@@ -1,9 +1,10 @@
 """The result of one job: all numbers of its tables and metrics.
 
-`job_result` turns the measurements of a job, which are predictions, into accuracies, PRA, F1 and
-costs. From these, `probe.results.tables` makes the tables and `probe.results.scores` the metrics. A
-job need not be finished: missing measurements are left out, so that tables can be written while a
-study runs. Tasks are always in executed order, as the metrics of the literature require.
+`job_result` turns the measurements of a job, which are predictions, into accuracies,
+PRA, F1 and costs. From these, `probe.results.tables` makes the tables and
+`probe.results.scores` the metrics. A job need not be finished: missing measurements are
+left out, so that tables can be written while a study runs. Tasks are always in executed
+order, as the metrics of the literature require.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,13 +34,16 @@ class Scores:
         pra: The accuracy on the test data of all tasks.
         accuracy: The accuracy on each task, (T,).
         f1: The F1 of each task, (T,).
-        right_bits: The correctness of each test example, packed by `np.packbits`, (N / 8,).
-        constant: The class predicted for every test example; None if there are several, or if all
-            examples are of a single class.
-        history: History of the training, None for readouts that are not trained by epochs.
+        right_bits: The correctness of each test example, packed by `np.packbits`, (N /
+            8,).
+        constant: The class predicted for every test example; None if there are several,
+            or if all examples are of a single class.
+        history: History of the training, None for readouts that are not trained by
+            epochs.
         notes: Sentences needed to read the scores.
         control: The accuracy on permuted training labels, None if it was not measured.
-        half_bits: As `right_bits` after half of the epochs, None where nothing was retrained.
+        half_bits: As `right_bits` after half of the epochs, None where nothing was
+            retrained.
     """
 
     depth: int
@@ -71,19 +75,21 @@ class JobResult:
         features: The features of the network by depth; the last is its output.
         blocks: The blocks that are put back: the features, or the names of patterns.
         heads: The heads of the report.
-        outputs: The scores of the unchanged model by head and number of tasks learned: under the
-            heads of the report and the main head, and at the end under all heads.
-        downstream: The scores downstream of the other features and, for task-aware readouts, of the
-            output under the head `multi`.
+        outputs: The scores of the unchanged model by head and number of tasks learned:
+            under the heads of the report and the main head, and at the end under all
+            heads.
+        downstream: The scores downstream of the other features and, for task-aware
+            readouts, of the output under the head `multi`.
         task_aware_readouts: The names of the task-aware readouts.
-        with_blocks: The scores downstream of features of the last network with blocks of earlier
-            ones, see `probe.by_layer.jobs.inherited_keys`.
+        with_blocks: The scores downstream of features of the last network with blocks
+            of earlier ones, see `probe.by_layer.jobs.inherited_keys`.
         rewound: The rewound networks by the task position of the earlier one.
         tested: The tests of the unchanged networks by number of tasks learned.
-        diagnostics: Numbers by name, as in diagnostics.csv; none for a feature that cannot be read,
-            under the key of each readout of it.
+        diagnostics: Numbers by name, as in diagnostics.csv; none for a feature that
+            cannot be read, under the key of each readout of it.
         test: The test examples, None if no measurement is finished.
-        costs: The cost of learning each task, by its position in the executed order, from 1.
+        costs: The cost of learning each task, by its position in the executed order,
+            from 1.
     """
 
     job: Job
@@ -163,10 +169,13 @@ class JobResult:
     def R(self, head: Head) -> AccuracyMatrix | None:  # noqa: N802, as the literature has it
         """Return R under a head of the report, (T+1, T); None unless all of it is measured.
 
-        An offline job has only two rows, so it has no matrix if there is more than one task.
+        An offline job has only two rows, so it has no matrix if there is more than one
+        task.
         """
         rows = self.outputs.get(head, {}) if head in self.heads else {}
-        return self._matrix({tasks_seen: scores.accuracy for tasks_seen, scores in rows.items()})
+        return self._matrix(
+            {tasks_seen: scores.accuracy for tasks_seen, scores in rows.items()}
+        )
 
     def matrix(
         self, feature: str, readout: str, floor: "JobResult | None"
@@ -176,13 +185,17 @@ class JobResult:
         Args:
             feature: The feature.
             readout: The readout downstream of it.
-            floor: The job of the untrained network, for row 0; its tasks are in base order.
+            floor: The job of the untrained network, for row 0; its tasks are in base
+                order.
 
         Returns:
-            The matrix, (T+1, T). Row t holds the accuracies after t tasks, row 0 the floor.
+            The matrix, (T+1, T). Row t holds the accuracies after t tasks, row 0 the
+            floor.
         """
         rows = self.rows(feature, readout)
-        accuracies = {tasks_seen: scores.accuracy for tasks_seen, scores in rows.items()}
+        accuracies = {
+            tasks_seen: scores.accuracy for tasks_seen, scores in rows.items()
+        }
         if floor and (untrained := floor.rows(feature, readout).get(0)):
             accuracies.setdefault(0, untrained.accuracy[list(self.job.tasks)])
         return self._matrix(accuracies)
@@ -203,19 +216,24 @@ def count_trainings(results: Results) -> int:
     """Count the trainings among the results of one learner: seeds may only retrain one network."""
     weights: dict[int, list[object]] = {}
     for result in results:
-        weights.setdefault(result.job.seed, []).append(result.job.weights or result.job.seed)
+        weights.setdefault(result.job.seed, []).append(
+            result.job.weights or result.job.seed
+        )
     return len({tuple(of_seed) for of_seed in weights.values()})
 
 
 def main_head(job: Job) -> Head:
     """Return `multi` for a task-aware learner, otherwise `single`.
 
-    This head applies to the output among the features and to the comparison with offline training.
+    This head applies to the output among the features and to the comparison with
+    offline training.
     """
     return "multi" if job.task_aware else "single"
 
 
-def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) -> JobResult:
+def job_result(
+    plan: Plan, job: Job, measurements: Mapping[Key, Measurement]
+) -> JobResult:
     """Return a job's result from its finished measurements.
 
     Args:
@@ -227,7 +245,9 @@ def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) ->
         InputError: The test examples have labels outside their tasks.
     """
     features = plan.learners[job.learner].features
-    tasks = tuple((plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks)
+    tasks = tuple(
+        (plan.tasks[task].name, plan.tasks[task].classes) for task in job.tasks
+    )
     classes = tuple(task_classes for _, task_classes in tasks)
     test = next((measurement.test for measurement in measurements.values()), None)
     if test:
@@ -279,19 +299,33 @@ def job_result(plan: Plan, job: Job, measurements: Mapping[Key, Measurement]) ->
         outputs=outputs,
         downstream=downstream,
         with_blocks=with_blocks,
-        task_aware_readouts=frozenset(v for name in task_aware for v in plan.variants(name)),
+        task_aware_readouts=frozenset(
+            v for name in task_aware for v in plan.variants(name)
+        ),
         tested=finished,
         rewound={
-            key.variant: measurements[key] for key in rewound_keys(plan, job) if key in measurements
+            key.variant: measurements[key]
+            for key in rewound_keys(plan, job)
+            if key in measurements
         },
-        diagnostics={k: measurements[k].values for k in keys if not measurements[k].predicted},
+        diagnostics={
+            k: measurements[k].values for k in keys if not measurements[k].predicted
+        },
         test=test,
         costs={t: m.cost for t, m in finished.items() if t and m.cost},
     )
 
 
-def _check_labels(test: TestExamples, job: Job, classes: Sequence[Sequence[int]]) -> None:
+def _check_labels(
+    test: TestExamples, job: Job, classes: Sequence[Sequence[int]]
+) -> None:
     """Raise InputError for labels outside their tasks, as in a manipulated file."""
-    known = {(task, y) for task, labels in zip(job.tasks, classes, strict=True) for y in labels}
-    if not known.issuperset(zip(test.tasks.tolist(), test.labels.tolist(), strict=True)):
+    known = {
+        (task, y)
+        for task, labels in zip(job.tasks, classes, strict=True)
+        for y in labels
+    }
+    if not known.issuperset(
+        zip(test.tasks.tolist(), test.labels.tolist(), strict=True)
+    ):
         raise InputError("its test examples have labels outside their tasks")

@@ -1,12 +1,13 @@
 """The run directory: a description of its plan, and the state of each job.
 
-`study.json` holds the complete plan that the directory was last used for, so that status, tables
-and figures need neither the user's files nor data. Every run replaces it. Results are never refused
-or deleted because of it, as each job's folder holds the record of its results.
+`study.json` holds the complete plan that the directory was last used for, so that
+status, tables and figures need neither the user's files nor data. Every run replaces
+it. Results are never refused or deleted because of it, as each job's folder holds the
+record of its results.
 
-A reader of tables must know of three things, and `remarks` gives a sentence on each: results made
-by other code; results of other settings, data or versions, which are kept aside and not shown; and
-corrupt files that were set aside and computed again.
+A reader of tables must know of three things, and `remarks` gives a sentence on each:
+results made by other code; results of other settings, data or versions, which are kept
+aside and not shown; and corrupt files that were set aside and computed again.
 """
 
 import json
@@ -41,7 +42,8 @@ _BEFORE = {"lock", "checkpoints", PRECISION}
 def refuse_foreign(root: Path) -> None:
     """Check that a folder holds nothing but a study of this version.
 
-    This keeps `--out` from mixing a study with other files. An empty or missing folder is allowed.
+    This keeps `--out` from mixing a study with other files. An empty or missing folder
+    is allowed.
 
     Args:
         root: The folder.
@@ -54,11 +56,15 @@ def refuse_foreign(root: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise InputError(f"cannot use {root} ({error.strerror}): choose another --out") from None
+        raise InputError(
+            f"cannot use {root} ({error.strerror}): choose another --out"
+        ) from None
     # Only these: a run has just begun, or was killed just then.
     # Without its description, a folder with jobs is still a study.
     if entries - _BEFORE and not entries & {_DESCRIPTION, "jobs"}:
-        raise InputError(f"{root} is not empty and holds no study: choose another --out")
+        raise InputError(
+            f"{root} is not empty and holds no study: choose another --out"
+        )
     _refuse_older(root)
 
 
@@ -73,8 +79,9 @@ def describe(root: Path, plan: Plan, tables: str | None = None) -> None:
     Args:
         root: The run directory.
         plan: The plan.
-        tables: A hash of the results in its tables, see `results_hash`; None = unchanged tables,
-            "" = tables that are being written, which have no hashes meanwhile.
+        tables: A hash of the results in its tables, see `results_hash`; None =
+            unchanged tables, "" = tables that are being written, which have no hashes
+            meanwhile.
 
     Raises:
         NotWritten: The description cannot be written.
@@ -103,21 +110,26 @@ def read_plan(root: Path) -> Plan:
         The plan.
 
     Raises:
-        InputError: There is no plan, it is from an earlier version, or its file is corrupt.
+        InputError: There is no plan, it is from an earlier version, or its file is
+            corrupt.
     """
     path = root / _DESCRIPTION
     if not path.is_file():
-        raise InputError(f"{root} holds no study (no {_DESCRIPTION}): give one of a `probe run`")
+        raise InputError(
+            f"{root} holds no study (no {_DESCRIPTION}): give one of a `probe run`"
+        )
     _refuse_older(root)
     try:
         # Checked like a user's file: it may have been edited.
         return Plan.model_validate(json.loads(path.read_bytes())["plan"])
     except OSError as error:
-        raise unreadable(path, error, "allow reading, or start its `probe run` again") from None
+        raise unreadable(
+            path, error, "allow reading, or start its `probe run` again"
+        ) from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(
-            f"{path} is corrupt, or from an earlier version: start its `probe run` again, or the "
-            f"call that made it, to write a new one"
+            f"{path} is corrupt, or from an earlier version: start its `probe run` "
+            "again, or the call that made it, to write a new one"
         ) from None
 
 
@@ -160,7 +172,9 @@ def failure(root: Path, job: Job) -> str:
         The line, "" if there is none.
     """
     try:
-        lines = content_of(failure_file(root, job)).decode("utf-8", "replace").split("\n")
+        lines = (
+            content_of(failure_file(root, job)).decode("utf-8", "replace").split("\n")
+        )
     except OSError:
         return ""
     # A traceback ends in the exception.
@@ -176,7 +190,8 @@ class JobState:
         measurements: The number of the job's measurements.
         done: The number of finished measurements.
         corrupt: The names of corrupt files.
-        results: A hash of the keys of finished measurements, their fingerprint and code.
+        results: A hash of the keys of finished measurements, their fingerprint and
+            code.
         other_code: Whether any result was made by code other than today's.
         unused: The readouts, and other measurements, that the plan no longer has.
         others: The differences from the job's results under other fingerprints, see
@@ -259,8 +274,8 @@ def older_tables(root: Path, states: Sequence[JobState]) -> str:
     if _description(root).get("tables") == results_hash(states):
         return ""
     return (
-        "these tables are outdated: they show earlier results, perhaps of other settings, data or "
-        "code; `probe run` writes them again when it ends"
+        "these tables are outdated: they show earlier results, perhaps of other "
+        "settings, data or code; `probe run` writes them again when it ends"
     )
 
 
@@ -276,15 +291,20 @@ def remarks(root: Path, states: Sequence[JobState]) -> Iterator[str]:
     # Of results that are shown; those kept aside follow below, whatever code made them.
     if changed := [state.job.name for state in states if state.other_code]:
         yield (
-            f"the results of {_jobs(changed)} of {len(states)} were made by code other than "
-            f"today's ({changed[0]}{', ...' if changed[1:] else ''}): `probe run` with --recompute "
-            f"changed repeats them"
+            f"the results of {_jobs(changed)} of {len(states)} were made by code "
+            f"other than today's ({changed[0]}{', ...' if changed[1:] else ''}): "
+            "`probe run` with --recompute changed repeats them"
         )
     if aside := [state for state in states if state.others]:
-        reasons = "; ".join(dict.fromkeys(reason for state in aside for reason in state.others))
+        reasons = "; ".join(
+            dict.fromkeys(reason for state in aside for reason in state.others)
+        )
         yield f"other results of {_jobs(aside)} are kept but not shown: {reasons}"
     if unused := sorted({name for state in states for name in state.unused}):
-        what = f"results of {', '.join(unused)} from an earlier run are kept, but in no table"
+        what = (
+            f"results of {', '.join(unused)} from an earlier run are kept, but in no "
+            "table"
+        )
         yield f"{what}: ask for them and the present readouts together"
     yield from quarantine_notes(root)
 
@@ -305,4 +325,6 @@ def _description(root: Path) -> dict[str, Any]:
 def _refuse_older(root: Path) -> None:
     """Raise InputError for a study of an earlier version, whose results are stored differently."""
     if "format" in _description(root):
-        raise InputError(f"{root} is from an earlier version: run its study with another --out")
+        raise InputError(
+            f"{root} is from an earlier version: run its study with another --out"
+        )

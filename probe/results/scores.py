@@ -1,14 +1,17 @@
 """The metrics of a study: every paper's, for every learner, over orders and seeds.
 
-`probe.metrics` computes the metrics of one job; this module adds the learners that a metric
-compares with, and the averages. A metric of a seed is the mean over its orders, and a metric of a
-learner is the mean and deviation over its seeds. Metrics with missing inputs are left out:
+`probe.metrics` computes the metrics of one job; this module adds the learners that a
+metric compares with, and the averages. A metric of a seed is the mean over its orders,
+and a metric of a learner is the mean and deviation over its seeds. Metrics with missing
+inputs are left out:
 
-- intransigence (Chaudhry 2018) needs the learner `cumulative`, of the same order and seed;
+- intransigence (Chaudhry 2018) needs the learner `cumulative`, of the same order and
+  seed;
 - Omega_base and Omega_all (Kemker 2018) need `offline`, of the same seed;
 - the strength of forgetting (Murata 2020) needs `offline`, of the same seed;
 - the metrics of a feature's matrix A need all of its rows;
-- CLscore (Diaz-Rodriguez 2018) needs all seven criteria, and CLstability also needs two seeds.
+- CLscore (Diaz-Rodriguez 2018) needs all seven criteria, and CLstability also needs two
+  seeds.
 """
 
 import math
@@ -24,7 +27,12 @@ from probe.by_layer.report import ReportSpec
 from probe.errors import described, no_exit
 from probe.extensions import MetricEntry
 from probe.metrics.deep_shallow import deep_forgetting, replay_gap, shallow_forgetting
-from probe.metrics.diaz_rodriguez import NAMES, cl_score, cl_stability, criteria_of_costs
+from probe.metrics.diaz_rodriguez import (
+    NAMES,
+    cl_score,
+    cl_stability,
+    criteria_of_costs,
+)
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
@@ -62,8 +70,9 @@ def metric_rows(
         results: The results of all finished jobs.
         report: The heads and weightings to report.
         metrics: User-defined metrics.
-        by_first: Whether to add the Omegas by first task, as `omega_base[NAME first]`: in Kemker
-            2018's multi-modal experiment the orders are not repetitions of each other.
+        by_first: Whether to add the Omegas by first task, as `omega_base[NAME first]`:
+            in Kemker 2018's multi-modal experiment the orders are not repetitions of
+            each other.
     """
     values: dict[str, defaultdict[_Name, list[tuple[int, float]]]] = {}
     # By kind, not by name: the names are the user's choice.
@@ -79,18 +88,25 @@ def metric_rows(
     # Only here are seeds averaged: until then a value belongs to its seed.
     rows: list[Row] = []
     for learner, of_learner in values.items():
-        means = {name: m for name, seeds in of_learner.items() if (m := mean_over_seeds(seeds))}
+        means = {
+            name: m
+            for name, seeds in of_learner.items()
+            if (m := mean_over_seeds(seeds))
+        }
         for head in report.heads:
             # Costs have no head: they are the same under each.
             criteria = {
                 name.metric: mean
                 for name, mean in means.items()
-                if name.paper == "diaz_rodriguez" and name.head in ("", head) and not name.feature
+                if name.paper == "diaz_rodriguez"
+                and name.head in ("", head)
+                and not name.feature
             }
             for metric, score in cl_scores(criteria, report):
                 means[_Name(head, "diaz_rodriguez", metric)] = score
         rows += [
-            {"learner": learner, **name._asdict(), **vars(mean)} for name, mean in means.items()
+            {"learner": learner, **name._asdict(), **vars(mean)}
+            for name, mean in means.items()
         ]
     return rows
 
@@ -100,11 +116,12 @@ def cl_scores(
 ) -> Iterator[tuple[str, SeedMean]]:
     """Yield (metric, score) for CLscore and CLstability under every weighting of the report.
 
-    The mean is the score (Diaz-Rodriguez 2018, eq. 8 and 9, of means and deviations over the
-    seeds); it has no deviation. CLstability needs two seeds.
+    The mean is the score (Diaz-Rodriguez 2018, eq. 8 and 9, of means and deviations
+    over the seeds); it has no deviation. CLstability needs two seeds.
 
     Args:
-        criteria: One learner's seven criteria, by name in metrics.csv; all are required.
+        criteria: One learner's seven criteria, by name in metrics.csv; all are
+            required.
         report: The weightings.
     """
     if not set(NAMES.values()) <= set(criteria):
@@ -112,7 +129,9 @@ def cl_scores(
     measured = {name: criteria[key] for name, key in NAMES.items()}
     seeds = min(criterion.seeds for criterion in measured.values())
     for name, weights in report.weightings.items():
-        scores = {"cl_score": cl_score({n: c.mean for n, c in measured.items()}, weights)}
+        scores = {
+            "cl_score": cl_score({n: c.mean for n, c in measured.items()}, weights)
+        }
         if seeds > 1:
             stds = {n: c.std for n, c in measured.items()}
             scores["cl_stability"] = cl_stability(stds, weights)
@@ -120,11 +139,13 @@ def cl_scores(
             yield f"{metric}[{name}]", SeedMean(mean=score, std=math.nan, seeds=seeds)
 
 
-def user_scores(R: AccuracyMatrix, metrics: _Metrics) -> tuple[dict[str, float], list[str]]:
+def user_scores(
+    R: AccuracyMatrix, metrics: _Metrics
+) -> tuple[dict[str, float], list[str]]:
     """Return the scores of user-defined metrics for an accuracy matrix, and notes.
 
-    A metric that fails, or returns a number that tables cannot hold, gets a note and does not
-    affect other tables.
+    A metric that fails, or returns a number that tables cannot hold, gets a note and
+    does not affect other tables.
 
     Args:
         R: Accuracy matrix, (T+1, T).
@@ -144,13 +165,15 @@ def user_scores(R: AccuracyMatrix, metrics: _Metrics) -> tuple[dict[str, float],
             values[metric.name] = value
         else:
             notes.append(
-                f"the metric {metric.name} gave {value}, expected a number of {LARGEST / 2:g} at "
-                f"most"
+                f"the metric {metric.name} gave {value}, expected a number of "
+                f"{LARGEST / 2:g} at most"
             )
     return values, notes
 
 
-def _metrics_of(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics) -> _Values:
+def _metrics_of(
+    result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics
+) -> _Values:
     """Yield every metric of a job that can be computed, with its name.
 
     peers: all finished jobs of the study, to compare with.
@@ -176,12 +199,15 @@ def _murata(result: JobResult, peers: _Peers) -> _Values:
             yield name, forgetting_strength(ceiling.pra, scores.pra)
 
 
-def _of_outputs(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics) -> _Values:
+def _of_outputs(
+    result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics
+) -> _Values:
     """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 
-    It yields nothing unless all of R is measured. The reference is the cumulative learner of the
-    same order and seed; alpha_ideal is the accuracy of the offline network on the first session's
-    test data; test_sizes weigh tasks by examples or by classes, as the report says.
+    It yields nothing unless all of R is measured. The reference is the cumulative
+    learner of the same order and seed; alpha_ideal is the accuracy of the offline
+    network on the first session's test data; test_sizes weigh tasks by examples or by
+    classes, as the report says.
     """
     offline = peers.get((OFFLINE, "", result.job.seed))
     cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
@@ -192,9 +218,15 @@ def _of_outputs(result: JobResult, peers: _Peers, report: ReportSpec, metrics: _
         if R is None or not result.test_sizes:
             continue
         reference = cumulative.R(head) if cumulative else None
-        final = offline.outputs.get(head, {}).get(len(result.tasks)) if offline else None
+        final = (
+            offline.outputs.get(head, {}).get(len(result.tasks)) if offline else None
+        )
         # Offline has the tasks in base order; knowing nothing it is no ideal.
-        ideal = None if final is None else float(final.accuracy[result.job.tasks[0]]) or None
+        ideal = (
+            None
+            if final is None
+            else float(final.accuracy[result.job.tasks[0]]) or None
+        )
         card = scorecard(R, reference=reference, ideal=ideal, test_sizes=sizes)
         for paper, metric, value in _of_matrix(R, card, metrics):
             yield _Name(head, paper, metric), value
@@ -214,9 +246,9 @@ def _of_matrix(
 def _of_layers(result: JobResult, peers: _Peers, metrics: _Metrics) -> _Values:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
-    It yields nothing unless all of A is measured, including its floor. Kemker's ideal is the
-    ceiling on the first task. Linear readouts add deep forgetting and the replay gap; task-aware
-    ones are compared with R under the head `multi`.
+    It yields nothing unless all of A is measured, including its floor. Kemker's ideal
+    is the ceiling on the first task. Linear readouts add deep forgetting and the replay
+    gap; task-aware ones are compared with R under the head `multi`.
     """
     job = result.job
     R = result.R(main_head(result.job))
@@ -256,5 +288,7 @@ def _of_costs(result: JobResult, report: ReportSpec) -> _Values:
         return
     columns = {name: [cost[name] for cost in costs] for name in costs[0]}
     scores = criteria_of_costs(columns, report.ce_epsilon, report.ce_form)
-    yield from ((_Name("", "diaz_rodriguez", name), value) for name, value in scores.items())
+    yield from (
+        (_Name("", "diaz_rodriguez", name), value) for name, value in scores.items()
+    )
     yield _Name("", "kemker", "model_size_mb"), columns["kept_bytes"][-1] / 1e6

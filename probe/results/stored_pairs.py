@@ -26,7 +26,9 @@ def stored_position(run: JobResult, j: int, score: str, hybrids: int) -> Positio
     learned = run.tested.get(j)
     saved = _scores(learned, main_head(run.job), score) if learned else None
     result = _rewinding(run, j, score, hybrids)
-    return position_of(result, run.blocks, saved, broken_law(run, j), _doubt(run, j, hybrids))
+    return position_of(
+        result, run.blocks, saved, broken_law(run, j), _doubt(run, j, hybrids)
+    )
 
 
 def lawful(run: JobResult) -> JobResult:
@@ -90,4 +92,6 @@ def _scores(measurement: Measurement, head: str, score: str) -> Floats:
     """Return the score of each test example, higher is better."""
     if score == "loss":
         return -measurement.loss[head].astype(np.float64)
-    return np.asarray(measurement.predicted[head] == measurement.test.labels, dtype=np.float64)
+    return np.asarray(
+        measurement.predicted[head] == measurement.test.labels, dtype=np.float64
+    )

@@ -1,9 +1,9 @@
 """The tidy tables of a plan, computed from the finished measurements of its jobs.
 
-`probe.tables.schemas` describes the columns of each table. All tables are rewritten from the stored
-predictions each time, never extended: they hold only the present results, and nothing of earlier
-settings. The same results give the same bytes; only the times differ from run to run. Figures are
-drawn from the tables only.
+`probe.tables.schemas` describes the columns of each table. All tables are rewritten
+from the stored predictions each time, never extended: they hold only the present
+results, and nothing of earlier settings. The same results give the same bytes; only the
+times differ from run to run. Figures are drawn from the tables only.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -46,7 +46,9 @@ _SPREAD = (
     'all tasks; steps = "all" measures every row'
 )
 
-UNREADABLE = "not measured: its values are infinite or complex, or have no row for each example"
+UNREADABLE = (
+    "not measured: its values are infinite or complex, or have no row for each example"
+)
 DEAD = "all of its units are dead: each has the same value for every test example"
 
 
@@ -72,12 +74,14 @@ def read_results(plan: Plan, root: Path) -> Iterator[JobResult]:
             yield job_result(plan, job, store.measurements())
         except InputError as error:
             raise InputError(
-                f"{store.folder} holds invalid results ({error}): remove it, and run the "
-                f"same command again"
+                f"{store.folder} holds invalid results ({error}): remove it, and run "
+                "the same command again"
             ) from None
 
 
-def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ()) -> Tables:
+def tables_of(
+    plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ()
+) -> Tables:
     """Return all tables by name from the finished measurements.
 
     The same results give the same tables, except for the times.
@@ -93,7 +97,10 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
     notes, withheld = check_trainings(results)
     notes_on_repeats, unsaid = repeated_networks(plan, results)
     # Of seeds, or of tasks, whose networks are equal.
-    outputs = {(name, learner.features[-1], "forgets") for name, learner in plan.learners.items()}
+    outputs = {
+        (name, learner.features[-1], "forgets")
+        for name, learner in plan.learners.items()
+    }
     equal = {learner for learner, *_ in unsaid.keys() & outputs}
     layers = list(layers_of([lawful(result) for result in results]))
 
@@ -112,7 +119,9 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
     ]
     rows: dict[str, Iterable[Any]] = {
         # Only its sessions hold different kinds of data, so that the first one matters.
-        "metrics": metric_rows(results, plan.report, metrics, plan.kind == "multimodal"),
+        "metrics": metric_rows(
+            results, plan.report, metrics, plan.kind == "multimodal"
+        ),
         "learners": [
             {"learner": name, **learner.model_dump(include=_LEARNER_FIELDS)}
             for name, learner in plan.learners.items()
@@ -129,7 +138,13 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
         "statement_seeds": [row for layer in layers for row in layer.statement_seeds()],
         "retraining": [row for result in results for row in _epochs(result)],
         "diagnostics": [
-            {**result.job.columns, **_columns(key), "depth": depth, "metric": name, "value": value}
+            {
+                **result.job.columns,
+                **_columns(key),
+                "depth": depth,
+                "metric": name,
+                "value": value,
+            }
             for result in results
             for key, values in result.diagnostics.items()
             for depth in [1 + result.features.index(key.feature)]
@@ -143,7 +158,9 @@ def tables_of(plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ())
             *withheld_notes(results, plan.hybrids),
         ],
         "controls": controls,
-        "causes": cause_rows([r for r in results if r.job.learner not in equal], plan.hybrids),
+        "causes": cause_rows(
+            [r for r in results if r.job.learner not in equal], plan.hybrids
+        ),
     }
     measured = [(row, r.job.last) for r in results for row in measured_rows(plan, r)]
     measurements = new_table("measurements", (row for row, _ in measured))
@@ -188,8 +205,9 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
 def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
     """Yield the measurements of a job: R cell by cell, then each feature's matrix A, PRA and F1.
 
-    Tasks seen count from 0 (before any task), depths and positions from 1. R is yielded once for
-    each head of the report. F1 is that of partial retraining after the last task.
+    Tasks seen count from 0 (before any task), depths and positions from 1. R is yielded
+    once for each head of the report. F1 is that of partial retraining after the last
+    task.
 
     Args:
         plan: The plan.
@@ -265,7 +283,11 @@ def _notes_on_spread(plan: Plan, job: Job) -> Iterator[Row]:
     keys = readout_keys(plan, job)
     for name, readout in plan.readouts.items():
         steps = {key.tasks_seen for key in keys if key.readout_name == name} - {0}
-        if readout.steps == "spread" and 0 < len(steps) < len(learned) and not job.offline:
+        if (
+            readout.steps == "spread"
+            and 0 < len(steps) < len(learned)
+            and not job.offline
+        ):
             yield {
                 **job.columns,
                 "readout": name,
@@ -285,11 +307,17 @@ def _epochs(result: JobResult) -> Iterator[Row]:
         row = {**result.job.columns, **_columns(key), "readout": key.readout}
         if history := result.downstream[key].history:
             accuracies = (float("nan"), *history.accuracies)
-            for epoch, (loss, accuracy) in enumerate(zip(history.losses, accuracies, strict=True)):
+            for epoch, (loss, accuracy) in enumerate(
+                zip(history.losses, accuracies, strict=True)
+            ):
                 yield {**row, "epoch": epoch, "loss": loss, "accuracy": accuracy}
 
 
-def _by_task(cell: Callable[..., Row], result: JobResult, values: Floats) -> Iterator[Row]:
+def _by_task(
+    cell: Callable[..., Row], result: JobResult, values: Floats
+) -> Iterator[Row]:
     """Yield a row for each task's value, (T,), with its name and position in the order."""
-    for k, (task, value) in enumerate(zip(result.names, values.tolist(), strict=True), 1):
+    for k, (task, value) in enumerate(
+        zip(result.names, values.tolist(), strict=True), 1
+    ):
         yield cell(task_position=k, task=task, value=value)

@@ -15,17 +15,21 @@ from probe.results.result import JobResult, Results, main_head
 from probe.tables.schemas import Row
 
 
-def check_trainings(results: Results) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
+def check_trainings(
+    results: Results,
+) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
     """Return a note on each run whose output makes its layers doubtful, and withheld verdicts.
 
-    A run gets a note if it is near chance, less than two standard errors above it, on the task just
-    learned (if offline, on all tasks); if it collapsed, with less than half the accuracy above
-    chance of its learner's median run on the tasks just learned; or if it is an offline run that is
-    less accurate than a learner, see `_runs_above_offline`.
+    A run gets a note if it is near chance, less than two standard errors above it, on
+    the task just learned (if offline, on all tasks); if it collapsed, with less than
+    half the accuracy above chance of its learner's median run on the tasks just
+    learned; or if it is an offline run that is less accurate than a learner, see
+    `_runs_above_offline`.
 
-    Verdicts are withheld by learner and statement: `near chance` if a run that did not collapse is
-    near chance on the first task, as later tasks may well be learned worse; `no ceiling` if offline
-    training is below a learner, for all statements but `forgets` of every learner.
+    Verdicts are withheld by learner and statement: `near chance` if a run that did not
+    collapse is near chance on the first task, as later tasks may well be learned worse;
+    `no ceiling` if offline training is below a learner, for all statements but
+    `forgets` of every learner.
     """
     notes: list[Row] = []
     withheld: dict[tuple[str, str], str] = {}
@@ -34,13 +38,20 @@ def check_trainings(results: Results) -> tuple[list[Row], Mapping[tuple[str, str
         notes.append({**result.job.columns, "tasks_seen": tasks_seen, "note": text})
 
     runs_of = jobs_by_learner(results)
-    medians = {k: median(map(_above_chance, runs)) for k, runs in runs_of.items() if len(runs) > 2}
+    medians = {
+        k: median(map(_above_chance, runs))
+        for k, runs in runs_of.items()
+        if len(runs) > 2
+    }
     for result in results:
         job = result.job
         near_chance = _near_chance(result)
         tasks = "all tasks" if job.offline else "the task just learned"
         for tasks_seen in near_chance:
-            text = f"its accuracy on {tasks} is near chance: train it longer, or check {_CHECK}"
+            text = (
+                f"its accuracy on {tasks} is near chance: train it longer, or check "
+                f"{_CHECK}"
+            )
             note(result, tasks_seen, text)
         middle = medians.get(job.learner, 0.0)
         if middle > _DOUBTFUL and _above_chance(result) < middle / 2:
@@ -49,7 +60,10 @@ def check_trainings(results: Results) -> tuple[list[Row], Mapping[tuple[str, str
             withheld |= {(job.learner, name): "near chance" for name in STATEMENTS}
     for learner, offline_below in _runs_above_offline(results).items():
         for offline in offline_below:
-            text = f"it is less accurate than {learner}, and no ceiling: check {_CHECK} of both"
+            text = (
+                f"it is less accurate than {learner}, and no ceiling: check {_CHECK} "
+                "of both"
+            )
             note(offline, offline.job.last, text)
         resting = product(runs_of.keys() - {*CONTROLS}, STATEMENTS.keys() - {"forgets"})
         withheld |= dict.fromkeys(resting, "no ceiling")
@@ -58,7 +72,9 @@ def check_trainings(results: Results) -> tuple[list[Row], Mapping[tuple[str, str
 
 _CHECK = "labels, input scaling and task order"
 _DOUBTFUL = 0.05  # above chance: below it a median run has learned too little to tell a collapse
-_COLLAPSED = "it collapsed: less than half as far above chance as its learner's median run"
+_COLLAPSED = (
+    "it collapsed: less than half as far above chance as its learner's median run"
+)
 
 
 def _near_chance(result: JobResult) -> list[int]:
@@ -66,7 +82,9 @@ def _near_chance(result: JobResult) -> list[int]:
     job = result.job
     near = []
     # The untrained network has learned none.
-    for tasks_seen in filter(None, [job.last] if job.offline else range(1, len(result.tasks) + 1)):
+    for tasks_seen in filter(
+        None, [job.last] if job.offline else range(1, len(result.tasks) + 1)
+    ):
         if measured := _accuracy(result, tasks_seen):
             accuracy, chance, examples = measured
             # Of a single class chance is 1.
@@ -78,11 +96,15 @@ def _near_chance(result: JobResult) -> list[int]:
 def _runs_above_offline(results: Results) -> dict[str, list[JobResult]]:
     """Return learners that are more accurate than offline training, with its runs below them.
 
-    The accuracy is over all tasks. It must be above by the 95 % interval of the difference over
-    seeds and by two standard errors of the test set; for one or two seeds only by the latter.
-    Learners under another head are left out.
+    The accuracy is over all tasks. It must be above by the 95 % interval of the
+    difference over seeds and by two standard errors of the test set; for one or two
+    seeds only by the latter. Learners under another head are left out.
     """
-    offline = {r.job.seed: r for r in results if r.job.kind == OFFLINE and r.job.last in r.output}
+    offline = {
+        r.job.seed: r
+        for r in results
+        if r.job.kind == OFFLINE and r.job.last in r.output
+    }
     pra_by_seed: dict[str, dict[int, list[float]]] = {}
     for r in results:
         control = offline.get(r.job.seed)
@@ -94,7 +116,9 @@ def _runs_above_offline(results: Results) -> dict[str, list[JobResult]]:
     above = {}
     for learner, seeds in pra_by_seed.items():
         means = {seed: fmean(values) for seed, values in seeds.items()}
-        ends = {seed: offline[seed].output[offline[seed].job.last].pra for seed in means}
+        ends = {
+            seed: offline[seed].output[offline[seed].job.last].pra for seed in means
+        }
         difference = {seed: mean - ends[seed] for seed, mean in means.items()}
         S = len(difference)
         n = sum(sum(offline[seed].test_sizes) for seed in difference)
@@ -103,7 +127,9 @@ def _runs_above_offline(results: Results) -> dict[str, list[JobResult]]:
             quantile = float(stdtrit(S - 1, (1 + LEVEL) / 2))
             least = max(least, quantile * stdev(difference.values()) / math.sqrt(S))
         if fmean(difference.values()) > least:
-            above[learner] = [offline[seed] for seed, more in difference.items() if more > 0]
+            above[learner] = [
+                offline[seed] for seed, more in difference.items() if more > 0
+            ]
     return above
 
 

@@ -1,8 +1,9 @@
 """Rewinding: what the change of each layer did to an earlier task.
 
-`blocks` parts a network by its features and puts blocks of an earlier network back, with the plain
-`attributes` of their modules. `hybrids` tests sets of them, and `shapley` divides what returns
-among the blocks. `correspondence` compares units, and `pairs` decides of which networks something
-can be said. `estimates` adds intervals and `verdicts`; `causes` does all for networks in memory.
-Nothing is trained, and no readout is needed.
+`blocks` parts a network by its features and puts blocks of an earlier network back,
+with the plain `attributes` of their modules. `hybrids` tests sets of them, and
+`shapley` divides what returns among the blocks. `correspondence` compares units, and
+`pairs` decides of which networks something can be said. `estimates` adds intervals and
+`verdicts`; `causes` does all for networks in memory. Nothing is trained, and no readout
+is needed.
 """

@@ -1,7 +1,7 @@
 """Plain attributes of modules: what changes an output outside parameters and buffers.
 
-A mask, a gain, a task number or the name of the active adapter is an attribute of a module. Those
-that differ between two networks are put back with the weights.
+A mask, a gain, a task number or the name of the active adapter is an attribute of a
+module. Those that differ between two networks are put back with the weights.
 """
 
 import copy
@@ -24,7 +24,8 @@ _SCALARS = (
 )
 _DEPTH = 4  # of objects within objects that are compared: a value may hold itself
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-# Modes are set by whoever calls, and torch's own dictionaries hold no values of the user.
+# Modes are set by whoever calls, and torch's own dictionaries hold no values of the
+# user.
 _TORCH = vars(nn.Module()).keys() - set(_HOOKS)
 
 
@@ -57,8 +58,8 @@ Values = Mapping[Attribute, object]
 def attributes_of(model: nn.Module) -> dict[Attribute, object]:
     """Return the attributes of all modules but torch's own, with hooks if there are any.
 
-    Values made of the model's own parameters and buffers, as a recurrent module's flat weights, are
-    no attributes: they change with these.
+    Values made of the model's own parameters and buffers, as a recurrent module's flat
+    weights, are no attributes: they change with these.
 
     >>> net = nn.ReLU()
     >>> net.gain = 2.0
@@ -84,7 +85,9 @@ def is_plain(value: object) -> bool:
         return True
     if isinstance(value, Mapping):
         return all(map(is_plain, value)) and all(map(is_plain, value.values()))
-    return isinstance(value, list | tuple | set | frozenset) and all(map(is_plain, value))
+    return isinstance(value, list | tuple | set | frozenset) and all(
+        map(is_plain, value)
+    )
 
 
 def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
@@ -95,12 +98,15 @@ def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
         now: The last network.
 
     Returns:
-        The earlier values of the plain attributes that differ, which can be put back; and the names
-        of others that differ, such as replaced methods, hooks and objects.
+        The earlier values of the plain attributes that differ, which can be put back;
+        and the names of others that differ, such as replaced methods, hooks and
+        objects.
     """
     earlier = attributes_of(before)
     later = attributes_of(now)
-    classes = {path: type(module).__qualname__ for path, module in before.named_modules()}
+    classes = {
+        path: type(module).__qualname__ for path, module in before.named_modules()
+    }
     plain: dict[Attribute, object] = {}
     others: list[str] = []
     same = []
@@ -132,7 +138,10 @@ def attributes_put_back(model: nn.Module, values: Values) -> Iterator[None]:
         model: The network, which is as before afterwards, also after a failure.
         values: The earlier values.
     """
-    present = {key: vars(model.get_submodule(key.module)).get(key.name, ABSENT) for key in values}
+    present = {
+        key: vars(model.get_submodule(key.module)).get(key.name, ABSENT)
+        for key in values
+    }
     try:
         for key, value in values.items():
             _set(model, key, _copied(value))
@@ -170,11 +179,13 @@ def _text(value: object, depth: int = _DEPTH) -> str:
     if isinstance(value, Tensor) and not is_plain(value):
         return str(value.dtype)
     if isinstance(value, Tensor):
-        return _text(value.detach().cpu().to_dense().reshape(-1).view(torch.uint8).numpy()) + str(
-            (value.dtype, value.shape)
-        )
+        return _text(
+            value.detach().cpu().to_dense().reshape(-1).view(torch.uint8).numpy()
+        ) + str((value.dtype, value.shape))
     if isinstance(value, np.ndarray):
-        return f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+        return (
+            f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
+        )
     if isinstance(value, FunctionType):
         return f"{value.__qualname__} {value.__code__}"
     if isinstance(value, _SCALARS) or not depth:
@@ -184,5 +195,7 @@ def _text(value: object, depth: int = _DEPTH) -> str:
     if isinstance(value, list | tuple):
         return str([_text(member, depth - 1) for member in value])
     parts = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
-    texts = {_text(key, depth - 1): _text(member, depth - 1) for key, member in parts.items()}
+    texts = {
+        _text(key, depth - 1): _text(member, depth - 1) for key, member in parts.items()
+    }
     return f"{type(value).__name__}{texts}"

@@ -39,8 +39,10 @@ class Earlier:
 
     Attributes:
         state: Its tensors by name.
-        attributes: The earlier values of the attributes that differ from the last network's.
-        others: The names of what else differs from the last network, and cannot be put back.
+        attributes: The earlier values of the attributes that differ from the last
+            network's.
+        others: The names of what else differs from the last network, and cannot be put
+            back.
     """
 
     state: Mapping[str, Tensor]
@@ -63,8 +65,9 @@ class Earlier:
 def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks:
     """Part a network: a block holds what its feature depends on and no earlier feature does.
 
-    A tensor that is used in several places, as a tied weight, belongs to the first of them, under
-    one of its names. Batch norm's statistics belong to the block of their layer.
+    A tensor that is used in several places, as a tied weight, belongs to the first of
+    them, under one of its names. Batch norm's statistics belong to the block of their
+    layer.
 
     Args:
         model: The network.
@@ -79,7 +82,9 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
     blocks: dict[str, tuple[str, ...]] = {}
     for cut in cuts:
         frozen = set(cut.frozen)
-        blocks[cut.name] = tuple(n for n, aliases in remaining.items() if aliases & frozen)
+        blocks[cut.name] = tuple(
+            n for n, aliases in remaining.items() if aliases & frozen
+        )
         for name in blocks[cut.name]:
             del remaining[name]
     read = {name for cut in cuts for name in cut.trained}
@@ -97,12 +102,15 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
     return {feature: names for feature, names in blocks.items() if names}
 
 
-def changed_blocks(blocks: Blocks, before: Earlier, model: nn.Module) -> dict[str, Changed]:
+def changed_blocks(
+    blocks: Blocks, before: Earlier, model: nn.Module
+) -> dict[str, Changed]:
     """Return the blocks whose tensors or attributes differ from those of an earlier network.
 
-    An attribute belongs to the block of the smallest module around it that has tensors, if these
-    are of one block. Others are further blocks, named "attributes of" their module, after those of
-    features; where there would be more than 8 blocks in all, they are one: "attributes".
+    An attribute belongs to the block of the smallest module around it that has tensors,
+    if these are of one block. Others are further blocks, named "attributes of" their
+    module, after those of features; where there would be more than 8 blocks in all,
+    they are one: "attributes".
 
     Args:
         blocks: The blocks of the network.
@@ -116,11 +124,15 @@ def changed_blocks(blocks: Blocks, before: Earlier, model: nn.Module) -> dict[st
     changed: dict[str, Changed] = {}
     for feature, names in blocks.items():
         present = [name for name in names if name in before.state]
-        differ = any(not torch.equal(before.state[name], state[name]) for name in present)
+        differ = any(
+            not torch.equal(before.state[name], state[name]) for name in present
+        )
         of_block = tuple(attributes.pop(feature, ()))
         if differ or of_block:
             changed[feature] = Changed(tensors=names, attributes=of_block)
-    return changed | {name: Changed(attributes=tuple(keys)) for name, keys in attributes.items()}
+    return changed | {
+        name: Changed(attributes=tuple(keys)) for name, keys in attributes.items()
+    }
 
 
 def _block_of(key: Attribute, blocks: Blocks, model: nn.Module) -> str:
@@ -133,7 +145,11 @@ def _block_around(name: str, blocks: Blocks) -> str | None:
     """Return the block of the smallest module around a name that has tensors, if it is one."""
     path = name.rpartition(".")[0]
     while path:
-        inside = [f for f, names in blocks.items() if any(n.startswith(f"{path}.") for n in names)]
+        inside = [
+            f
+            for f, names in blocks.items()
+            if any(n.startswith(f"{path}.") for n in names)
+        ]
         if inside:
             return inside[0] if len(inside) == 1 else None
         path = path.rpartition(".")[0]
@@ -146,8 +162,8 @@ def rewound(
 ) -> Iterator[None]:
     """Put blocks of an earlier network into a network inside the block; no parameter is copied.
 
-    Of a tensor that has grown since, as a head's, the earlier rows are put back. Buffers are
-    copied, as a forward pass may write into them.
+    Of a tensor that has grown since, as a head's, the earlier rows are put back.
+    Buffers are copied, as a forward pass may write into them.
 
     Args:
         model: The network, which is as before afterwards, also after a failure.
@@ -156,17 +172,24 @@ def rewound(
         grown: Whether tensors keep the rows that have come since; else they shrink.
 
     Raises:
-        InputError: A tensor has another shape in the earlier network, and has not grown.
+        InputError: A tensor has another shape in the earlier network, and has not
+            grown.
     """
     contents = list(contents)
-    names = [name for content in contents for name in content.tensors if name in before.state]
+    names = [
+        name for content in contents for name in content.tensors if name in before.state
+    ]
     keys = [key for content in contents for key in content.attributes]
     state = named_state(model)
     present = {name: state[name].data for name in names}
-    earlier = {name: with_new_rows(name, before.state[name], present[name]) for name in names}
+    earlier = {
+        name: with_new_rows(name, before.state[name], present[name]) for name in names
+    }
     if not grown:
         earlier = {name: before.state[name] for name in names}
-    buffers = {n: t.clone() for n, t in state.items() if not isinstance(t, nn.Parameter)}
+    buffers = {
+        n: t.clone() for n, t in state.items() if not isinstance(t, nn.Parameter)
+    }
     try:
         for name, tensor in earlier.items():
             state[name].data = tensor.clone() if name in buffers else tensor

@@ -58,9 +58,9 @@ def causes(
 ) -> pd.DataFrame:
     """Measure what the change of each layer did to the earlier tasks.
 
-    Blocks of the network after task j are put back into the last network, alone and together, and
-    the result is tested on task j; nothing is trained. `probe.rewinding.hybrids` has the formulas,
-    `probe.rewinding.verdicts` the verdicts.
+    Blocks of the network after task j are put back into the last network, alone and
+    together, and the result is tested on task j; nothing is trained.
+    `probe.rewinding.hybrids` has the formulas, `probe.rewinding.verdicts` the verdicts.
 
     >>> import probe, torch
     >>> net = lambda: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2))
@@ -74,34 +74,39 @@ def causes(
     ['0', 'none']
 
     Args:
-        models: Networks of one architecture by number of tasks learned, 1 to T; the last is needed;
-            or these by seed. A `Model` says how to call them, for the default score.
-        test: The test examples of each of T tasks, (x, y): tensors, tuples or mappings of tensors.
-        score: `accuracy` is 1 where the largest logit is that of the class, else 0; `loss` is minus
-            the cross-entropy in nats; `squared_error` is minus its mean; or a function.
-        features: Dotted module names that part the network into blocks; or patterns of names of
-            parameters and buffers by block, such as `{"lstm 1": "lstm.*_l0"}`; None = a suggested
-            set, with a block for each layer of recurrent modules.
-        hybrids: Up to so many sets of blocks all are tested; beyond, those of random orders.
+        models: Networks of one architecture by number of tasks learned, 1 to T; the
+            last is needed; or these by seed. A `Model` says how to call them, for the
+            default score.
+        test: The test examples of each of T tasks, (x, y): tensors, tuples or mappings
+            of tensors.
+        score: `accuracy` is 1 where the largest logit is that of the class, else 0;
+            `loss` is minus the cross-entropy in nats; `squared_error` is minus its
+            mean; or a function.
+        features: Dotted module names that part the network into blocks; or patterns of
+            names of parameters and buffers by block, such as `{"lstm 1": "lstm.*_l0"}`;
+            None = a suggested set, with a block for each layer of recurrent modules.
+        hybrids: Up to so many sets of blocks all are tested; beyond, those of random
+            orders.
         batch_size: Examples at a time; None = a size that is fast on the device.
-        margin: The amount of the score that matters; None = one point of accuracy, and every amount
-            of another score, for which no verdict `none` is given then.
+        margin: The amount of the score that matters; None = one point of accuracy, and
+            every amount of another score, for which no verdict `none` is given then.
         long: Whether to return every quantity at every task position, a row for each.
 
     Returns:
-        A row for each block, over all earlier tasks: its share of what was lost, what its change
-        breaks by itself and what putting only it back returns, in units of the score, each with the
-        ends of its 95 % interval; and the verdict. `attrs` has what was `lost`, the `scope` of the
-        intervals, and the reasons why networks are `withheld`, by number of tasks learned. Or, in
-        the long form, the columns of causes.csv.
+        A row for each block, over all earlier tasks: its share of what was lost, what
+        its change breaks by itself and what putting only it back returns, in units of
+        the score, each with the ends of its 95 % interval; and the verdict. `attrs` has
+        what was `lost`, the `scope` of the intervals, and the reasons why networks are
+        `withheld`, by number of tasks learned. Or, in the long form, the columns of
+        causes.csv.
 
     Raises:
-        InputError: Networks, data and features do not fit each other, or a score is not a finite
-            number for each example.
+        InputError: Networks, data and features do not fit each other, or a score is not
+            a finite number for each example.
 
     Warns:
-        UserWarning: Nothing can be said of some networks. They are in no mean; where none is left,
-            the numbers are NaN and the verdict is `withheld`.
+        UserWarning: Nothing can be said of some networks. They are in no mean; where
+            none is left, the numbers are NaN and the verdict is `withheld`.
     """
     import pandas as pd
 
@@ -109,14 +114,18 @@ def causes(
     model = models if isinstance(models, Model) else Model(models)
     _check_pairs(test, model.network)
     if model.task_aware:
-        raise InputError("causes has no task ids: use analyze, or a score that knows the task")
+        raise InputError(
+            "causes has no task ids: use analyze, or a score that knows the task"
+        )
     by_seed = [_checked(networks, len(test)) for networks in _by_seed(model.network)]
     tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
     results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
     runs = [positions for positions, _ in results]
     shape = (len(runs), 1)
     positions = {j: Position.stacked([run[j] for run in runs], shape) for j in runs[0]}
-    withheld = {j: position.withheld for j, position in positions.items() if position.withheld}
+    withheld = {
+        j: position.withheld for j, position in positions.items() if position.withheld
+    }
     for j, reason in withheld.items():
         warnings.warn(f"causes withheld after task {j}: {reason}", stacklevel=2)
     study = Study(
@@ -149,7 +158,11 @@ def by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.DataF
     columns: dict[str, pd.Series] = {}
     for name, quantity in _ENDS.items():
         rows = over_all[over_all["quantity"] == quantity].reindex(names)
-        columns |= {name: rows["value"], f"{name}_low": rows["low"], f"{name}_high": rows["high"]}
+        columns |= {
+            name: rows["value"],
+            f"{name}_low": rows["low"],
+            f"{name}_high": rows["high"],
+        }
     columns["verdict"] = shares["verdict"].reindex(names, fill_value=WITHHELD)
     wide = pd.DataFrame(columns).reset_index()
     lost = over_all[over_all["quantity"] == "lost"].reindex([""]).iloc[0]
@@ -192,8 +205,12 @@ def check_rules(score: object, hybrids: object, margin: object) -> None:
     """
     check_score(score)
     if type(hybrids) is not int or hybrids < 1:
-        raise InputError(f"hybrids must be a whole number of 1 or more, got {hybrids!r:.40}")
-    if margin is not None and not (isinstance(margin, int | float) and 0 < margin < math.inf):
+        raise InputError(
+            f"hybrids must be a whole number of 1 or more, got {hybrids!r:.40}"
+        )
+    if margin is not None and not (
+        isinstance(margin, int | float) and 0 < margin < math.inf
+    ):
         raise InputError(f"margin must be a number above 0 or None, got {margin!r:.40}")
 
 
@@ -205,15 +222,16 @@ def _check_pairs(test: object, networks: object) -> None:
     """
     if isinstance(networks, list | tuple):
         raise InputError(
-            f"models are a {type(networks).__name__}: give a mapping by tasks learned, such as "
-            f"{{1: ..., 2: ...}}; for one network before and one after use "
-            f"probe.diff(before, after, old, new)"
+            f"models are a {type(networks).__name__}: give a mapping by tasks "
+            f"learned, such as {{1: ..., 2: ...}}; for one network before and one "
+            "after use probe.diff(before, after, old, new)"
         )
     pairs = [isinstance(pair, tuple | list) and len(pair) == 2 for pair in _items(test)]
     if not pairs or not all(pairs):
         raise InputError(
-            f"test must be a list of (x, y), one for each task, got {type(test).__name__}: for one "
-            f"set of old examples use probe.diff(before, after, old)"
+            "test must be a list of (x, y), one for each task, got "
+            f"{type(test).__name__}: for one set of old examples use "
+            "probe.diff(before, after, old)"
         )
 
 
@@ -226,7 +244,9 @@ def _by_seed(networks: Any) -> list[Any]:
     values = networks.values() if isinstance(networks, Mapping) else ()
     if values and all(isinstance(value, Mapping) for value in values):
         if len({frozenset(value) for value in values}) > 1:
-            raise InputError("models have networks after other tasks for some seeds: give the same")
+            raise InputError(
+                "models have networks after other tasks for some seeds: give the same"
+            )
         return list(values)
     return [networks]
 
@@ -236,11 +256,15 @@ def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
     numbers = set(networks) if isinstance(networks, Mapping) else set()
     earlier = numbers - {0, tasks}
     if tasks not in numbers or not earlier or not earlier <= set(range(tasks)):
-        got = sorted(networks) if isinstance(networks, Mapping) else type(networks).__name__
+        got = (
+            sorted(networks)
+            if isinstance(networks, Mapping)
+            else type(networks).__name__
+        )
         raise InputError(
-            f"models must map numbers of tasks learned to networks, {tasks} and some from 1 on for "
-            f"{tasks} tasks of test data, got {got}; for one network before and one after use "
-            f"probe.diff(before, after, old, new)"
+            f"models must map numbers of tasks learned to networks, {tasks} and some "
+            f"from 1 on for {tasks} tasks of test data, got {got}; for one network "
+            "before and one after use probe.diff(before, after, old, new)"
         )
     last = named_state(unwrapped(networks[tasks])).keys()
     for learned, network in networks.items():
@@ -248,7 +272,7 @@ def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
         check_values(network)
         if strange := sorted(named_state(unwrapped(network)).keys() - last):
             raise InputError(
-                f"the network after {learned} tasks has {strange[0]!r}, which the last network "
-                f"lacks: give networks of one architecture"
+                f"the network after {learned} tasks has {strange[0]!r}, which the "
+                "last network lacks: give networks of one architecture"
             )
     return {learned: network for learned, network in networks.items() if learned}

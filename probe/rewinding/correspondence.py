@@ -1,8 +1,8 @@
 """Correspondence: whether a unit of an earlier network is the same unit in the last one.
 
-The value of a network with some blocks of another is a statement on these blocks only if their
-units stand for each other. One training keeps them in their places. A network that was trained
-from scratch, merged or renumbered does not.
+The value of a network with some blocks of another is a statement on these blocks only
+if their units stand for each other. One training keeps them in their places. A network
+that was trained from scratch, merged or renumbered does not.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,8 +24,8 @@ _MOST_UNITS = 256
 _CONSTANT = 1e-6  # the standard deviation of a unit that does not vary
 _MOST_SAMPLES = 4_096
 RATIO = 0.3
-"""The least correlation of units with themselves, as a share of that of the best assignment, at
-which they have kept their places."""
+"""The least correlation of units with themselves, as a share of that of the best
+assignment, at which they have kept their places."""
 
 _BETTER = 0.3  # by which an order of units must improve the outputs of the next block
 
@@ -37,8 +37,8 @@ class Relation:
     Attributes:
         itself: The mean correlation over examples of a unit with itself.
         best: The mean correlation of units in the best assignment.
-        renumbered: 1 if one order of the units improves both the block's outputs and what the next
-            block makes of them, else 0.
+        renumbered: 1 if one order of the units improves both the block's outputs and
+            what the next block makes of them, else 0.
     """
 
     itself: float
@@ -81,14 +81,17 @@ def relations_in(values: Mapping[str, float]) -> dict[str, Relation]:
         name, _, feature = key.partition(".")
         if name in Relation.__dataclass_fields__:
             by_feature.setdefault(feature, {})[name] = value
-    return {feature: Relation(**of_feature) for feature, of_feature in by_feature.items()}
+    return {
+        feature: Relation(**of_feature) for feature, of_feature in by_feature.items()
+    }
 
 
 def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
     """Return why two networks do not correspond, empty if they do.
 
-    A single block whose units are unrelated was replaced: that is part of what changed. All hidden
-    blocks, or two in a row, are another network; and so is one whose units were renumbered.
+    A single block whose units are unrelated was replaced: that is part of what changed.
+    All hidden blocks, or two in a row, are another network; and so is one whose units
+    were renumbered.
 
     Args:
         relations: The relations of the blocks.
@@ -119,8 +122,8 @@ def unrelated(relations: Relations, hidden: Sequence[str]) -> str:
 class Comparison:
     """The comparison of the units of two networks, block by block, by forward passes.
 
-    A block of the last network and that of the earlier one are both fed what the earlier network
-    hands to it.
+    A block of the last network and that of the earlier one are both fed what the
+    earlier network hands to it.
 
     Attributes:
         model: The last network, which is as before afterwards.
@@ -128,8 +131,8 @@ class Comparison:
         before: The earlier network, as it is put back.
         changed: The blocks that have changed.
         facts: The facts on the cut at each hidden feature, by depth.
-        run: Function that calls a network in eval mode on examples of the earlier task, and returns
-            its logits.
+        run: Function that calls a network in eval mode on examples of the earlier task,
+            and returns its logits.
     """
 
     model: nn.Module
@@ -153,12 +156,17 @@ class Comparison:
             pairs = [(reference[feature], units)]
             handed = reference.get(features[depth - 1]) if depth else None
             if handed is not None and handed.shape == units.shape:
-                # A residual block hands on its input, whatever its weights: compare what it adds.
+                # A residual block hands on its input, whatever its weights: compare
+                # what it adds.
                 pairs.append((reference[feature] - handed, units - handed))
-            relation, order = min(starmap(_related, pairs), key=lambda pair: pair[0].ratio)
+            relation, order = min(
+                starmap(_related, pairs), key=lambda pair: pair[0].ratio
+            )
             following = [*features, OUTPUT][depth + 1]
             if relation.is_unrelated and following in reference:
-                improves = self._improves(order, features[: depth + 1], following, reference)
+                improves = self._improves(
+                    order, features[: depth + 1], following, reference
+                )
                 relation = replace(relation, renumbered=float(improves))
             relations[feature] = relation
         return relations
@@ -188,10 +196,15 @@ class Comparison:
 
         with module.register_forward_hook(reordered):
             in_order = self._after(put_back, following).get(following)
-        if as_it_is is None or in_order is None or as_it_is.shape != reference[following].shape:
+        if (
+            as_it_is is None
+            or in_order is None
+            or as_it_is.shape != reference[following].shape
+        ):
             return False
         before, after = (
-            _agreement(correlations(reference[following], units)) for units in (as_it_is, in_order)
+            _agreement(correlations(reference[following], units))
+            for units in (as_it_is, in_order)
         )
         return after > before + _BETTER
 
@@ -206,7 +219,9 @@ class Comparison:
         outputs: dict[str, list[Tensor]] = {}
         modules = [name.partition("#")[0] for name in features]
         # An in-place operation may overwrite a value later.
-        with tap(model, modules, lambda name, value: outputs.update({name: _clones(value)})):
+        with tap(
+            model, modules, lambda name, value: outputs.update({name: _clones(value)})
+        ):
             logits = self.run(model)
         units = {OUTPUT: _rows(logits)}
         for feature, name in zip(features, modules, strict=True):

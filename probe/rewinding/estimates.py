@@ -1,7 +1,8 @@
 """Causes with intervals and verdicts, from the quantities of every test example.
 
-Of `network` an interval speaks over test examples: nothing in rewinding is trained, so that one
-network is enough. Of `training` it speaks over seeds and test examples, from three seeds on.
+Of `network` an interval speaks over test examples: nothing in rewinding is trained, so
+that one network is enough. Of `training` it speaks over seeds and test examples, from
+three seeds on.
 """
 
 import math
@@ -13,7 +14,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.analysis.intervals import Estimate, at_least_binomial, mean_of, mean_over_examples
+from probe.analysis.intervals import (
+    Estimate,
+    at_least_binomial,
+    mean_of,
+    mean_over_examples,
+)
 from probe.analysis.statements import FEWEST
 from probe.analysis.task_positions import TaskPosition, at_position, average_over
 from probe.analysis.variance import Design, Floats
@@ -50,18 +56,27 @@ class Position:
 
         Args:
             runs: The quantities by network.
-            shape: The numbers S and O of seeds and orders, whose product is that of the networks.
+            shape: The numbers S and O of seeds and orders, whose product is that of the
+                networks.
         """
-        names = [name for name in runs[0].values if all(name in run.values for run in runs)]
+        names = [
+            name for name in runs[0].values if all(name in run.values for run in runs)
+        ]
         values = {
-            name: np.array([run.values[name] for run in runs]).reshape(*shape, -1) for name in names
+            name: np.array([run.values[name] for run in runs]).reshape(*shape, -1)
+            for name in names
         }
-        errors = {block: fmean(run.errors.get(block, 0.0) for run in runs) for block, _ in names}
+        errors = {
+            block: fmean(run.errors.get(block, 0.0) for run in runs)
+            for block, _ in names
+        }
         return cls(
             values=values,
             errors=errors,
             unchanged=frozenset.intersection(*(run.unchanged for run in runs)),
-            withheld="; ".join(dict.fromkeys(run.withheld for run in runs if run.withheld)),
+            withheld="; ".join(
+                dict.fromkeys(run.withheld for run in runs if run.withheld)
+            ),
         )
 
 
@@ -117,7 +132,11 @@ class Study:
         for name, values in position.values.items():
             if np.isfinite(values).all():
                 examples = self._equal_tasks() if name[1] == "net" else at_j
-                error = position.errors.get(name[0], 0.0) if name[1] == "attributed" else 0.0
+                error = (
+                    position.errors.get(name[0], 0.0)
+                    if name[1] == "attributed"
+                    else 0.0
+                )
                 means[name] = _Mean(examples, examples.mean(values), error)
         return means
 
@@ -128,7 +147,10 @@ class Study:
         return TaskPosition(None, np.arange(len(self.tasks)), weights)
 
     def _rows(
-        self, means: "Mapping[Name, _Mean]", unchanged: frozenset[str], j: int | None = None
+        self,
+        means: "Mapping[Name, _Mean]",
+        unchanged: frozenset[str],
+        j: int | None = None,
     ) -> Iterator[Row]:
         for scope in self.scopes:
             estimates = {
@@ -145,8 +167,12 @@ class Study:
                     "low": estimate.low,
                     "high": estimate.high,
                     "seeds": estimate.seeds,
-                    "sampling_error": means[block, quantity].error if is_share else math.nan,
-                    "verdict": self._verdict(estimates, block, unchanged) if is_share else "",
+                    "sampling_error": means[block, quantity].error
+                    if is_share
+                    else math.nan,
+                    "verdict": self._verdict(estimates, block, unchanged)
+                    if is_share
+                    else "",
                     "scope": scope,
                 }
 
@@ -165,10 +191,14 @@ class Study:
         if mean.error:
             lower = math.hypot(estimate.value - estimate.low, _WIDTH * mean.error)
             upper = math.hypot(estimate.high - estimate.value, _WIDTH * mean.error)
-            estimate = replace(estimate, low=estimate.value - lower, high=estimate.value + upper)
+            estimate = replace(
+                estimate, low=estimate.value - lower, high=estimate.value + upper
+            )
         # Nothing beyond can be true of a difference of two accuracies.
         most = 1.0 if self.is_accuracy else math.inf
-        return replace(estimate, low=max(estimate.low, -most), high=min(estimate.high, most))
+        return replace(
+            estimate, low=max(estimate.low, -most), high=min(estimate.high, most)
+        )
 
     def _verdict(
         self, estimates: Mapping[Name, Estimate], block: str, unchanged: frozenset[str]
@@ -177,7 +207,9 @@ class Study:
             return "none"
         shown = [
             Shown(
-                low=estimates[block, name].low, high=estimates[block, name].high, margin=self.margin
+                low=estimates[block, name].low,
+                high=estimates[block, name].high,
+                margin=self.margin,
             )
             for name in ("broken", "restored", "attributed")
         ]
@@ -194,6 +226,9 @@ class _Mean:
 
 
 def _over_all(means: Sequence[_Mean]) -> _Mean:
-    examples, values = average_over([m.examples for m in means], [m.values for m in means])
-    # The runs of a seed share the orders of the blocks, whose errors need not average out.
+    examples, values = average_over(
+        [m.examples for m in means], [m.values for m in means]
+    )
+    # The runs of a seed share the orders of the blocks, whose errors need not average
+    # out.
     return _Mean(examples, values, fmean(mean.error for mean in means))

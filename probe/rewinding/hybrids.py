@@ -1,16 +1,19 @@
 """Rewinding: the last network with some blocks of an earlier one, tested on the earlier task.
 
-theta_t is the network after t tasks, T the last, H_j(S) is theta_T with the blocks in S taken from
-theta_j, and v_j(S) the score of H_j(S) on the test examples of task j. For j < T:
+theta_t is the network after t tasks, T the last, H_j(S) is theta_T with the blocks in S
+taken from theta_j, and v_j(S) the score of H_j(S) on the test examples of task j. For j
+< T:
 
 - lost = v_j(all) - v_j(none); attributed to block l: its Shapley value in v_j, see
   `probe.rewinding.shapley`; over the blocks they add up to lost;
 - restored by block l = v_j({l}) - v_j(none); broken by it = v_j(all) - v_j(all but l);
-- net of block l = the mean over all T tasks of the score of H_j({l}) minus that of theta_T.
+- net of block l = the mean over all T tasks of the score of H_j({l}) minus that of
+  theta_T.
 
-The law of rewinding: v_j(all) is the score of theta_j itself, called as it was saved, example by
-example, with the classes that compete after T. Where it fails, something outside the network's
-parameters, buffers and plain attributes has changed, and nothing can be said of causes.
+The law of rewinding: v_j(all) is the score of theta_j itself, called as it was saved,
+example by example, with the classes that compete after T. Where it fails, something
+outside the network's parameters, buffers and plain attributes has changed, and nothing
+can be said of causes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -47,8 +50,8 @@ def rewind(
         model: The last network, which is as before afterwards.
         before: The earlier network.
         blocks: The blocks of the network.
-        test: Tests the network on the examples of the earlier task or, if the flag is set, of all.
-            It is set where one block is put back, or none.
+        test: Tests the network on the examples of the earlier task or, if the flag is
+            set, of all. It is set where one block is put back, or none.
         limit: The number of sets up to which all are tested, see `Coalitions`.
         as_it_is: The result for the network itself, if it is known.
         seed: The seed of random orders.
@@ -59,7 +62,9 @@ def rewind(
     """
     changed = changed_blocks(blocks, before, model)
     results = {}
-    for mask in progress(Coalitions(players=len(changed), limit=limit, seed=seed).masks):
+    for mask in progress(
+        Coalitions(players=len(changed), limit=limit, seed=seed).masks
+    ):
         names = tuple(name for k, name in enumerate(changed) if mask >> k & 1)
         if not names and as_it_is is not None:
             results[names] = as_it_is
@@ -74,8 +79,9 @@ class Rewinding:
     """The scores of a network with the blocks of one earlier network put back.
 
     Attributes:
-        scores: v_j(S) for each of N test examples, (N,), by set of the m blocks that have changed
-            since; of tasks other than j only for sets of one block, or none.
+        scores: v_j(S) for each of N test examples, (N,), by set of the m blocks that
+            have changed since; of tasks other than j only for sets of one block, or
+            none.
         of_task: Whether an example is one of task j, (N,).
         limit: See `rewind`.
         seed: See `rewind`.
@@ -101,8 +107,9 @@ class Rewinding:
     def deficit(self) -> float:
         """How far mixtures of both networks lie below the worse of the two, on average.
 
-        min(v(all), v(none)) - v(S), the mean over sets of each size 0 < |S| < m, then over sizes;
-        NaN for fewer than two blocks. Weights that do not correspond do not work together.
+        min(v(all), v(none)) - v(S), the mean over sets of each size 0 < |S| < m, then
+        over sizes; NaN for fewer than two blocks. Weights that do not correspond do not
+        work together.
         """
         by_size: dict[int, list[float]] = {}
         for mask, value in self._means.items():
@@ -124,7 +131,8 @@ class Rewinding:
         """Return the quantities of each example, (N,): 0 for other tasks than j, except `net`.
 
         Args:
-            features: The names of all blocks; one that has not changed has 0 everywhere.
+            features: The names of all blocks; one that has not changed has 0
+                everywhere.
 
         Returns:
             The values by block and quantity; the block of `lost` is empty.
@@ -141,7 +149,9 @@ class Rewinding:
         result = {("", "lost"): lost[0]}
         for quantity, rows in by_quantity.items():
             of_block = dict(zip(self.blocks, rows, strict=True))
-            result |= {(f, quantity): of_block.get(f, np.zeros_like(lost[0])) for f in features}
+            result |= {
+                (f, quantity): of_block.get(f, np.zeros_like(lost[0])) for f in features
+            }
         return result
 
     def _on_all(self, of_task: Floats) -> Floats:

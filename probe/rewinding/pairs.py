@@ -28,7 +28,8 @@ def position_of(
     Args:
         result: The scores of the last network with blocks put back.
         blocks: The blocks of the network.
-        saved: The scores of the earlier network when it was saved, (N,), None if they are unknown.
+        saved: The scores of the earlier network when it was saved, (N,), None if they
+            are unknown.
         broken_law: The reason why nothing can be said, empty if there is none.
         doubt: The reason why nothing can be said of blocks, empty if there is none.
     """
@@ -62,8 +63,8 @@ def law_failure(saved: Floats, put_back: Floats, others: Sequence[str]) -> str:
     if np.allclose(saved, put_back, rtol=_CLOSE, atol=_CLOSE, equal_nan=True):
         return ""
     return (
-        "with all layers put back it is not the earlier network: something outside its modules "
-        "differs, such as stored examples"
+        "with all layers put back it is not the earlier network: something outside "
+        "its modules differs, such as stored examples"
     )
 
 
@@ -74,9 +75,13 @@ def deficit_doubt(result: Rewinding, chance: float | None) -> str:
         result: The scores of the mixtures.
         chance: The accuracy of guessing, None for other scores.
     """
-    if chance is None or result.worse_end < chance + _ABOVE_CHANCE or not result.deficit > DEFICIT:
+    if (
+        chance is None
+        or result.worse_end < chance + _ABOVE_CHANCE
+        or not result.deficit > DEFICIT
+    ):
         return ""
     return (
-        f"networks with layers of both are {100 * result.deficit:.1f} points worse than either: "
-        f"their weights do not correspond"
+        f"networks with layers of both are {100 * result.deficit:.1f} points worse "
+        "than either: their weights do not correspond"
     )

@@ -35,7 +35,8 @@ class Parts:
 
     Attributes:
         blocks: The tensors of each block.
-        facts: The facts on the cut at each hidden feature, by depth; of patterns there are none.
+        facts: The facts on the cut at each hidden feature, by depth; of patterns there
+            are none.
         by_feature: The blocks of the features, where recurrent modules are not parted.
     """
 
@@ -57,8 +58,8 @@ class Parts:
             network: The network.
             x: A few examples.
             call: The call that gives the logits.
-            choice: Features; patterns of names of parameters and buffers; None = suggested
-                features, and recurrent modules by layer.
+            choice: Features; patterns of names of parameters and buffers; None =
+                suggested features, and recurrent modules by layer.
 
         Raises:
             InputError: There is no such feature, or a pattern matches no tensor.
@@ -93,7 +94,9 @@ def matched_blocks(network: nn.Module, patterns: Patterns) -> Blocks:
     Raises:
         InputError: A pattern matches no tensor that no other has taken.
     """
-    remaining = [aliases for aliases in state_groups(network) if not aliases[0].endswith(UNREAD)]
+    remaining = [
+        aliases for aliases in state_groups(network) if not aliases[0].endswith(UNREAD)
+    ]
     blocks: dict[str, tuple[str, ...]] = {}
     for block, choice in patterns.items():
         globs = [choice] if isinstance(choice, str) else list(choice)
@@ -101,7 +104,8 @@ def matched_blocks(network: nn.Module, patterns: Patterns) -> Blocks:
         if not names:
             tensors = ", ".join(aliases[0] for aliases in remaining[:4])
             raise InputError(
-                f"{globs} of block {block!r} matches no tensor: names are like {tensors}"
+                f"{globs} of block {block!r} matches no tensor: names are like "
+                f"{tensors}"
             )
         blocks[block] = tuple(names)
         remaining = [aliases for aliases in remaining if aliases[0] not in names]

@@ -61,9 +61,10 @@ class Tests:
 
     Attributes:
         model: The call of the networks.
-        score: The score: `accuracy`, the share of right labels; `loss`, minus the cross-entropy in
-            nats; `squared_error`, minus its mean over the outputs; or a function. The first two are
-            means over the positions of an example where labels are (N, L) and logits (N, L, K).
+        score: The score: `accuracy`, the share of right labels; `loss`, minus the
+            cross-entropy in nats; `squared_error`, minus its mean over the outputs; or
+            a function. The first two are means over the positions of an example where
+            labels are (N, L) and logits (N, L, K).
         data: The test examples of each of T tasks.
         batch_size: Examples at a time, None = a size that is fast on the device.
     """
@@ -85,7 +86,9 @@ class Tests:
         with torch.no_grad(), tested(network):
             return self.model.class_call(network, x)
 
-    def scores(self, network: nn.Module, position: int, everywhere: bool = False) -> Floats:
+    def scores(
+        self, network: nn.Module, position: int, everywhere: bool = False
+    ) -> Floats:
         """Return the score of each example, (N,), 0 for examples that are not tested.
 
         Args:
@@ -106,24 +109,33 @@ class Tests:
         with tested(network):
             for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(size):
                 batch, labels = (
-                    on_device_of(network, gather(value, indices.to(tensors(value)[0].device)))
+                    on_device_of(
+                        network, gather(value, indices.to(tensors(value)[0].device))
+                    )
                     for value in (x, y)
                 )
                 with explained(batch):
-                    parts.append(self._batch_scores(network, batch, labels, len(indices)))
+                    parts.append(
+                        self._batch_scores(network, batch, labels, len(indices))
+                    )
         return np.concatenate(parts)
 
-    def _batch_scores(self, network: nn.Module, x: Value, y: Value, count: int) -> Floats:
+    def _batch_scores(
+        self, network: nn.Module, x: Value, y: Value, count: int
+    ) -> Floats:
         """Return the score of each example of a batch."""
         if callable(self.score):
             values = self.score(network, x, y)
         else:
-            values = score_of(self.score, self.model.class_call(network, x), cast(Tensor, y))
+            values = score_of(
+                self.score, self.model.class_call(network, x), cast(Tensor, y)
+            )
         fits = isinstance(values, Tensor) and values.shape == (count,)
         if not fits or not values.isfinite().all():
             raise InputError(
-                f"a score must be a tensor of a finite number for each of {count} examples, got "
-                f"{type(values).__name__} of shape {tuple(np.shape(values))}"
+                f"a score must be a tensor of a finite number for each of {count} "
+                f"examples, got {type(values).__name__} of shape "
+                f"{tuple(np.shape(values))}"
             )
         return values.double().cpu().numpy()
 
@@ -134,8 +146,8 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
     Args:
         name: The score.
         logits: Outputs (B, K), or (B, L, K) for labels (B, L).
-        y: Labels (B,) or (B, L), of which -100 does not count; of `squared_error` targets with as
-            many numbers as outputs.
+        y: Labels (B,) or (B, L), of which -100 does not count; of `squared_error`
+            targets with as many numbers as outputs.
 
     Raises:
         InputError: Outputs and labels do not fit each other.
@@ -149,7 +161,9 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
             raise _unfit(logits, y, "as many targets as outputs")
         return -(logits.flatten(1) - y.reshape(len(y), -1)).square().mean(1)
     if logits.shape[:-1] != y.shape or y.is_floating_point():
-        raise _unfit(logits, y, "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)")
+        raise _unfit(
+            logits, y, "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)"
+        )
     if name == "loss" and bool((y >= logits.shape[-1]).any()):
         raise _unfit(logits, y, "no label beyond the outputs, of neither network")
     if name == "loss":
@@ -167,11 +181,17 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
 
 def _unfit(logits: Tensor, y: Tensor, expected: str) -> InputError:
     shapes = f"outputs {tuple(logits.shape)} and labels {tuple(y.shape)} of {y.dtype}"
-    return InputError(f"got {shapes}, expected {expected}: choose another score, or give call=")
+    return InputError(
+        f"got {shapes}, expected {expected}: choose another score, or give call="
+    )
 
 
 @contextmanager
 def tested(network: nn.Module) -> Iterator[None]:
     """Put a network into eval mode, in which what it draws is the same in every call."""
-    with mode(network, training=False), every_global_stream(stream(0, "rewind")), products("fp32"):
+    with (
+        mode(network, training=False),
+        every_global_stream(stream(0, "rewind")),
+        products("fp32"),
+    ):
         yield

@@ -25,9 +25,9 @@ _FEWEST = 2  # pairs of orders, from which a standard error can be estimated
 class Coalitions:
     """The coalitions of m players that are evaluated, and what follows from their values.
 
-    Up to `limit` coalitions in all, every one is evaluated, and the values are exact. Beyond, they
-    are means over random orders in pairs, an order and its reverse; the coalitions that `alone` and
-    `last` need come first, and two pairs at least follow.
+    Up to `limit` coalitions in all, every one is evaluated, and the values are exact.
+    Beyond, they are means over random orders in pairs, an order and its reverse; the
+    coalitions that `alone` and `last` need come first, and two pairs at least follow.
 
     Source: Shapley 1953; pairs as in Mitchell et al., JMLR 2022.
 
@@ -67,7 +67,12 @@ class Coalitions:
         every = 2**self.players - 1
         if self.exact:
             return list(range(every + 1))
-        ends = {0, every, *(1 << k for k in range(m)), *(every ^ (1 << k) for k in range(m))}
+        ends = {
+            0,
+            every,
+            *(1 << k for k in range(m)),
+            *(every ^ (1 << k) for k in range(m)),
+        }
         return sorted(ends.union(*map(_chain, self.orders)))
 
     def attributed(self, values: Mapping[int, Floats]) -> Floats:
@@ -82,9 +87,14 @@ class Coalitions:
         total = []
         for k in range(m):
             others = (mask for mask in self.masks if not mask >> k & 1)
-            gains = ((mask.bit_count(), values[mask | 1 << k] - values[mask]) for mask in others)
+            gains = (
+                (mask.bit_count(), values[mask | 1 << k] - values[mask])
+                for mask in others
+            )
             # Whole numbers of 0 or 1 stay whole until the one division.
-            total.append(sum(factorial(s) * factorial(m - s - 1) * gain for s, gain in gains))
+            total.append(
+                sum(factorial(s) * factorial(m - s - 1) * gain for s, gain in gains)
+            )
         return np.array(total).reshape(m, len(values[0])) / factorial(m)
 
     def error(self, values: Mapping[int, Floats]) -> Floats:

@@ -76,10 +76,13 @@ class TwoNetworks:
         )
         saved = tests.scores(earlier, position, everywhere)
         of_task = rewinding.of_task
-        outputs = [tests.logits(network, position).shape[-1] for network in (earlier, last)]
+        outputs = [
+            tests.logits(network, position).shape[-1] for network in (earlier, last)
+        ]
         put_back = rewinding.scores[rewinding.blocks]
         if outputs[0] != outputs[1]:
-            # Outputs that have come since compete in a hybrid, and not in the network as saved.
+            # Outputs that have come since compete in a hybrid, and not in the network
+            # as saved.
             with rewound(last, changed.values(), before, grown=False):
                 put_back = tests.scores(last, position)
         broken_law = law_failure(saved[of_task], put_back[of_task], before.others)
@@ -92,7 +95,9 @@ class TwoNetworks:
             changed=changed,
             rewinding=rewinding,
             outputs=outputs[1],
-            position=position_of(rewinding, tuple(parts.blocks), saved, broken_law, doubt),
+            position=position_of(
+                rewinding, tuple(parts.blocks), saved, broken_law, doubt
+            ),
         )
 
     def put_back(self, *blocks: str) -> Floats:

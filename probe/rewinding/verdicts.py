@@ -1,8 +1,8 @@
 """Verdicts on the change of a block: what it breaks, what it returns, and its share, together.
 
-A share is one number for two facts, the two ends: what the change breaks by itself in the earlier
-network, and what the last network regains when only this block is put back. Both decide, each by
-its interval. What is not shown is never read as nothing.
+A share is one number for two facts, the two ends: what the change breaks by itself in
+the earlier network, and what the last network regains when only this block is put back.
+Both decide, each by its interval. What is not shown is never read as nothing.
 """
 
 from probe.immutable import immutable
@@ -51,11 +51,12 @@ class Shown:
 def verdict(broken: Shown, restored: Shown, share: Shown) -> str:
     """Decide what the change of a block does, see `probe.tables.schemas.CAUSE_VERDICTS`.
 
-    The first of these that holds: `none`: both ends and the share lie within the margin;
-    `together`: both ends do, and the share is shown to be beyond 0; `costs`: all three are above 0;
-    `helps`: all three are below 0; `depends`: the ends have opposite signs, or the share is not on
-    the side of the ends; `repairs`: restored is above 0, broken below the margin; `breaks`: the
-    reverse; `harms`: an end is above 0, and none below; else `open`.
+    The first of these that holds: `none`: both ends and the share lie within the
+    margin; `together`: both ends do, and the share is shown to be beyond 0; `costs`:
+    all three are above 0; `helps`: all three are below 0; `depends`: the ends have
+    opposite signs, or the share is not on the side of the ends; `repairs`: restored is
+    above 0, broken below the margin; `breaks`: the reverse; `harms`: an end is above 0,
+    and none below; else `open`.
 
     Args:
         broken: What the change breaks by itself, v(all) - v(all but the block).

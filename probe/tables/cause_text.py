@@ -1,7 +1,8 @@
 """Sentences on what the change of each layer did, see `probe.rewinding.verdicts`.
 
-"Cost" is said only of the verdict `costs`, and "gave back" only of `helps`. The share of any other
-layer accounts for points: its two ends do not agree on what its change did.
+"Cost" is said only of the verdict `costs`, and "gave back" only of `helps`. The share
+of any other layer accounts for points: its two ends do not agree on what its change
+did.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +30,10 @@ _Rows = Mapping[tuple[str, str], Any]  # by quantity and feature
 def cause_sentences(tables: Tables) -> dict[str, list[str]]:
     """Return the sentences on the causes of each learner's forgetting.
 
-    They speak of the way of training where there are enough seeds, else of these networks. A layer
-    has a sentence by its verdict. There is none on a learner that forgot less than 1 point, or is
-    not shown to have forgotten any. Which causes are withheld stands in the notes.
+    They speak of the way of training where there are enough seeds, else of these
+    networks. A layer has a sentence by its verdict. There is none on a learner that
+    forgot less than 1 point, or is not shown to have forgotten any. Which causes are
+    withheld stands in the notes.
 
     Args:
         tables: The tables.
@@ -39,7 +41,9 @@ def cause_sentences(tables: Tables) -> dict[str, list[str]]:
     Returns:
         The sentences by learner.
     """
-    rows = where(widest_scope(tables["causes"]), score="accuracy").dropna(subset="value")
+    rows = where(widest_scope(tables["causes"]), score="accuracy").dropna(
+        subset="value"
+    )
     return {
         learner: list(_sentences(of_learner, named_networks(tables, learner)))
         for learner, of_learner in rows.groupby("learner", sort=False)
@@ -54,7 +58,9 @@ def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sentences(rows: pd.DataFrame, networks: str) -> Iterator[str]:
-    over_all = {(r.quantity, r.feature): r for r in records(where(rows, task_position=None))}
+    over_all = {
+        (r.quantity, r.feature): r for r in records(where(rows, task_position=None))
+    }
     total = over_all.get(("forgotten", "")) or over_all.get(("lost", ""))
     if total is None or total.value < _LITTLE or not total.low > 0:
         return
@@ -73,7 +79,9 @@ def _sentences(rows: pd.DataFrame, networks: str) -> Iterator[str]:
 
 def _of_layers(over_all: _Rows) -> Iterator[str]:
     """Yield a sentence for each layer, the largest shares first, then those that did nothing."""
-    shares = [row for (quantity, _), row in over_all.items() if quantity == "attributed"]
+    shares = [
+        row for (quantity, _), row in over_all.items() if quantity == "attributed"
+    ]
     decided = [row for row in shares if row.verdict not in _NOTHING]
     decided.sort(key=lambda row: -abs(row.value))
     for row in decided[:_MOST]:
@@ -82,7 +90,9 @@ def _of_layers(over_all: _Rows) -> Iterator[str]:
         yield f"{len(decided) - _MOST} more layers: see the table causes"
     if unchanged := [row.feature for row in shares if row.verdict == "none"]:
         yield f"{_listed(unchanged)}: none"
-    if unclear := [f"{row.feature} {_with_ends(row)}" for row in shares if row.verdict == "open"]:
+    if unclear := [
+        f"{row.feature} {_with_ends(row)}" for row in shares if row.verdict == "open"
+    ]:
         yield f"{CAUSE_VERDICTS['open']}: {_listed(unclear)}"
 
 
@@ -92,7 +102,9 @@ def _of_layer(row: Any, over_all: _Rows) -> str:
         share = _with_ends(row._replace(value=-row.value, low=-row.high, high=-row.low))
     reason = CAUSE_VERDICTS[row.verdict]
     if row.verdict in _WITH_ENDS:
-        broken, restored = (over_all[end, row.feature] for end in ("broken", "restored"))
+        broken, restored = (
+            over_all[end, row.feature] for end in ("broken", "restored")
+        )
         reason = (
             f"by itself its change breaks {points(broken.value)}, "
             f"putting it back returns {points(restored.value)}"
@@ -102,7 +114,10 @@ def _of_layer(row: Any, over_all: _Rows) -> str:
 
 def _is_beyond_0(row: Any) -> bool:
     """Return whether a quantity is shown not to be 0, and may be a point."""
-    return bool(row.low > 0 or row.high < 0) and max(abs(row.low), abs(row.high)) >= _LITTLE
+    return (
+        bool(row.low > 0 or row.high < 0)
+        and max(abs(row.low), abs(row.high)) >= _LITTLE
+    )
 
 
 def _with_ends(row: Any) -> str:

@@ -1,9 +1,9 @@
 """Results written to TensorBoard and Weights & Biases by their own writers.
 
 Scalars are written by the number of tasks learned, each a mean over orders, then seeds:
-`accuracy/LEARNER/FEATURE/READOUT`, the accuracy on all test examples (no readout at the output),
-and after all tasks `layers/QUANTITY/LEARNER/FEATURE/READOUT`, the quantities of each layer over all
-tasks. The tables are written as well.
+`accuracy/LEARNER/FEATURE/READOUT`, the accuracy on all test examples (no readout at the
+output), and after all tasks `layers/QUANTITY/LEARNER/FEATURE/READOUT`, the quantities
+of each layer over all tasks. The tables are written as well.
 """
 
 from collections.abc import Iterator, Sequence
@@ -59,17 +59,25 @@ def scalars(tables: Tables) -> Iterator[tuple[str, int, float]]:
     """Yield the tag, the step (the number of tasks learned) and the value of each scalar."""
     frame = where(tables["measurements"], metric="pra")
     seeds = frame.groupby(["tasks_seen", *_LAYER, "seed"], sort=True)["value"].mean()
-    for (tasks_seen, *layer), value in seeds.groupby(level=[0, 1, 2, 3]).mean().dropna().items():
+    for (tasks_seen, *layer), value in (
+        seeds.groupby(level=[0, 1, 2, 3]).mean().dropna().items()
+    ):
         yield "/".join(filter(None, ("accuracy", *layer))), int(tasks_seen), value
     layers = where(tables["layers"], task_position=None)
     last = int(frame["tasks_seen"].max())
     for row in layers.dropna(subset="value").itertuples():
-        yield f"layers/{row.quantity}/{row.learner}/{row.feature}/{row.readout}", last, row.value
+        yield (
+            f"layers/{row.quantity}/{row.learner}/{row.feature}/{row.readout}",
+            last,
+            row.value,
+        )
 
 
 def _writer(folder: str | Path) -> Any:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
-        raise InputError("tensorboard is not installed: run pip install tensorboard") from None
+        raise InputError(
+            "tensorboard is not installed: run pip install tensorboard"
+        ) from None
     return SummaryWriter(str(folder))

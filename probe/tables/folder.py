@@ -1,7 +1,7 @@
 """Results as folders: tables as CSV, arrays as NPZ, and a description that lists all of them.
 
-They hold no code and no pickles. A run directory of a study is read as well: it has the same tables
-under the same names.
+They hold no code and no pickles. A run directory of a study is read as well: it has the
+same tables under the same names.
 """
 
 import json
@@ -88,7 +88,8 @@ def read_folder(folder: Path) -> Saved:
     """Return the contents that `write_folder` wrote.
 
     Raises:
-        InputError: There is no result, or a file is missing or has changed since it was written.
+        InputError: There is no result, or a file is missing or has changed since it was
+            written.
     """
     description = _description(folder)
     arrays = {}
@@ -124,16 +125,18 @@ def read_tables(folder: Path) -> Tables:
     if not isfile(files["measurements"]):
         if isfile(folder / "rows.csv"):
             raise InputError(
-                f"{folder} was written by an earlier version of forgetting-probe: run its study "
-                f"again with another --out"
+                f"{folder} was written by an earlier version of forgetting-probe: run "
+                "its study again with another --out"
             )
         raise InputError(
-            f"{folder} holds no result (no measurements.csv): name the directory of a `probe run`, "
-            f"or a folder that `save` wrote"
+            f"{folder} holds no result (no measurements.csv): name the directory of a "
+            "`probe run`, or a folder that `save` wrote"
         )
     written = recorded_hashes(folder)
     present = {n: p for n, p in files.items() if p.is_file() or f"{n}.csv" in written}
-    return all_tables(**{name: read_table(path, name) for name, path in present.items()})
+    return all_tables(
+        **{name: read_table(path, name) for name, path in present.items()}
+    )
 
 
 def hashes_of_tables(folder: Path) -> dict[str, str]:
@@ -164,11 +167,15 @@ def _refuse_foreign(folder: Path) -> None:
     try:
         names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     except OSError as error:
-        raise InputError(f"cannot use {folder} ({error.strerror}): choose another folder") from None
+        raise InputError(
+            f"cannot use {folder} ({error.strerror}): choose another folder"
+        ) from None
     if DESCRIPTION in names:
         names -= {DESCRIPTION, _ARRAYS, *(f"{name}.csv" for name in SCHEMAS)}
     if names:
-        raise InputError(f"{folder} holds something else ({min(names)}): choose another folder")
+        raise InputError(
+            f"{folder} holds something else ({min(names)}): choose another folder"
+        )
 
 
 def _description(folder: Path) -> Mapping[str, Any]:
@@ -176,15 +183,20 @@ def _description(folder: Path) -> Mapping[str, Any]:
     path = folder / DESCRIPTION
     if not path.is_file():
         raise InputError(
-            f"{folder} holds no saved result (no {DESCRIPTION}): name a folder that `save` wrote"
+            f"{folder} holds no saved result (no {DESCRIPTION}): name a folder that "
+            "`save` wrote"
         )
     try:
         description = json.loads(unhashed(path.read_bytes()))
     except (ValueError, RecursionError):
         raise _damaged(path) from None
-    # What is hashed by somebody else may still be anything, also the name of a file elsewhere.
+    # What is hashed by somebody else may still be anything, also the name of a file
+    # elsewhere.
     names = {_ARRAYS, *(f"{name}.csv" for name in SCHEMAS)}
-    complete = isinstance(description, dict) and {"kind", "record", "files"} <= description.keys()
+    complete = (
+        isinstance(description, dict)
+        and {"kind", "record", "files"} <= description.keys()
+    )
     files = description["files"] if complete else None
     if not isinstance(files, dict) or not set(files) <= names:
         raise _damaged(path)

@@ -17,8 +17,12 @@ from probe.tables.statement_text import is_part, points, sentences
 from probe.tables.table_file import where
 
 _CONTROLS = {
-    "exclusion_difference": "accuracy gained over a network that never saw the task, in points",
-    "selectivity": "points more on test data than on permuted training labels, fitted to these",
+    "exclusion_difference": (
+        "accuracy gained over a network that never saw the task, in points"
+    ),
+    "selectivity": (
+        "points more on test data than on permuted training labels, fitted to these"
+    ),
 }
 MEASURED = {"accuracy": "", "floor": UNTRAINED, "ceiling": OFFLINE}
 """The quantities of a curve, with the control that each is measured on, "" for the learner."""
@@ -41,31 +45,40 @@ _NARROW = 0.3  # of the interval of a share that is shown
 def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """Return the layers over all tasks as sheets, one for each learner and readout.
 
-    Numbers are in %, differences in points of accuracy, over all tasks; forgotten is the mean over
-    the tasks before the last. A dash means "not measured"; also what was never learned is left out
-    where it is no part of what offline training adds, as a sentence below says.
+    Numbers are in %, differences in points of accuracy, over all tasks; forgotten is
+    the mean over the tasks before the last. A dash means "not measured"; also what was
+    never learned is left out where it is no part of what offline training adds, as a
+    sentence below says.
 
     Args:
         tables: The tables, with the layers and the statements on them.
-        one_network: Whether all runs share one network, so that there is one learner, and seeds
-            are retrainings.
+        one_network: Whether all runs share one network, so that there is one learner,
+            and seeds are retrainings.
     """
     layers = tables["layers"]
     tasks = count_tasks(layers)
     statements = sentences(tables, tasks)
     sheets = []
-    over_all = where(layers, task_position=None).groupby(["learner", "readout"], sort=False)
+    over_all = where(layers, task_position=None).groupby(
+        ["learner", "readout"], sort=False
+    )
     for (learner, readout), rows in over_all:
         lines = []
         by_depth = rows.sort_values("depth", kind="stable")
         for feature, quantities in by_depth.groupby("feature", sort=False):
             layer = {row.quantity: row for row in quantities.itertuples()}
-            lines.append((feature, *(_points(layer, q) for q in _QUANTITIES), retained(layer)))
+            lines.append(
+                (feature, *(_points(layer, q) for q in _QUANTITIES), retained(layer))
+            )
         sheets.append(
             Sheet(
                 of="" if one_network else learner,
                 title=_title(readout, by_depth["seeds"].iloc[0], one_network, tasks),
-                columns=("feature", *(name.replace("_", " ") for name in _QUANTITIES), "retained"),
+                columns=(
+                    "feature",
+                    *(name.replace("_", " ") for name in _QUANTITIES),
+                    "retained",
+                ),
                 lines=lines,
                 after=[
                     *repair_sentences(rows, learner),
@@ -73,7 +86,8 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
                 ],
             )
         )
-    # Last, as they are on no readout: the answer to read first stands at the end of a terminal.
+    # Last, as they are on no readout: the answer to read first stands at the end of a
+    # terminal.
     if sheets:
         causes = cause_sentences(tables).items()
         named = [f"{name}: {text}" for name, texts in causes for text in texts]
@@ -91,7 +105,14 @@ def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
     return [
         Sheet(
             title=f"{control.replace('_', ' ')}, in %: {meaning}",
-            columns=("learner", "readout", "feature", "accuracy", "control", "difference"),
+            columns=(
+                "learner",
+                "readout",
+                "feature",
+                "accuracy",
+                "control",
+                "difference",
+            ),
             lines=[
                 (
                     row.learner,
@@ -170,14 +191,20 @@ def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:
         amount_of: Function that returns the amount of a readout.
 
     Returns:
-        The rows of all layers but the output, by depth and amount, with the amount as a column.
+        The rows of all layers but the output, by depth and amount, with the amount as a
+        column.
     """
     rows = where(layers, task_position=None)
     rows = rows.assign(amount=rows["readout"].map(amount_of, na_action="ignore"))
     rows = rows.dropna(subset="amount").sort_values(["depth", "amount"])
-    groups = rows.assign(guessed=rows["quantity"] == "chance").groupby(["learner", "feature"])
+    groups = rows.assign(guessed=rows["quantity"] == "chance").groupby(
+        ["learner", "feature"]
+    )
     # Only the output, where nothing is retrained, has a level of guessing.
-    return rows[(groups["amount"].transform("nunique") > 1) & ~groups["guessed"].transform("any")]
+    return rows[
+        (groups["amount"].transform("nunique") > 1)
+        & ~groups["guessed"].transform("any")
+    ]
 
 
 def repair_sentences(layers: pd.DataFrame, learner: str) -> list[str]:
@@ -218,8 +245,14 @@ def together(sheets: Sequence[Sheet]) -> Sheet:
 def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
     # If the network is the same, only retraining depends on the seed.
     mean = seeds > 1 and (not one_network or readout == RETRAIN)
-    over = f", mean over {seeds} {'retrainings' if one_network else 'seeds'}" if mean else ""
-    on = f"; forgotten: of task{'s 1 to' * (tasks > 2)} {tasks - 1}" if tasks > 1 else ""
+    over = (
+        f", mean over {seeds} {'retrainings' if one_network else 'seeds'}"
+        if mean
+        else ""
+    )
+    on = (
+        f"; forgotten: of task{'s 1 to' * (tasks > 2)} {tasks - 1}" if tasks > 1 else ""
+    )
     return f"readout {readout}, in %{over}{on}"
 
 

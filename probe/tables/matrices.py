@@ -1,7 +1,7 @@
 """A[l, t, j] from measurements: the accuracy matrix of a feature, a mean over orders and seeds.
 
-The matrix of the output is R. Its rows name no feature, so the output is found as the feature whose
-PRA has no readout.
+The matrix of the output is R. Its rows name no feature, so the output is found as the
+feature whose PRA has no readout.
 """
 
 import numpy as np
@@ -22,7 +22,8 @@ def accuracy_matrix(cells: pd.DataFrame, tasks: int) -> AccuracyMatrix:
     """Average the accuracies of runs, over the orders of each seed, then over seeds.
 
     Args:
-        cells: One accuracy per row, with the columns tasks_seen, task_position, seed and value.
+        cells: One accuracy per row, with the columns tasks_seen, task_position, seed
+            and value.
         tasks: The number of tasks T.
 
     Returns:
@@ -33,7 +34,9 @@ def accuracy_matrix(cells: pd.DataFrame, tasks: int) -> AccuracyMatrix:
     for (tasks_seen, position), scores in scores_of.items():
         # Equal values have themselves for a mean, to the last bit.
         equal = len({value for _, value in scores}) == 1
-        values[tasks_seen, position - 1] = scores[0][1] if equal else mean_over_runs(scores)
+        values[tasks_seen, position - 1] = (
+            scores[0][1] if equal else mean_over_runs(scores)
+        )
     return AccuracyMatrix(values)
 
 
@@ -47,12 +50,15 @@ def mean_accuracies(measurements: pd.DataFrame) -> dict[str, AccuracyMatrix]:
         The matrix R of each learner, by name.
 
     Raises:
-        InputError: The rows come from more than one scenario or network, or name too few tasks.
+        InputError: The rows come from more than one scenario or network, or name too
+            few tasks.
     """
     check_one_study(measurements)
     table = where(measurements, metric="accuracy", feature="")
     by_learner = table.groupby("learner", sort=False)
-    return {learner: accuracy_matrix(cells, _tasks(cells)) for learner, cells in by_learner}
+    return {
+        learner: accuracy_matrix(cells, _tasks(cells)) for learner, cells in by_learner
+    }
 
 
 class Matrices:
@@ -68,8 +74,8 @@ class Matrices:
         levels: The controls.
         seeds: The seeds, ascending.
         features: The names of the features, by depth.
-        readouts: The readouts in order of first appearance, `retrain` if only outputs were
-            measured.
+        readouts: The readouts in order of first appearance, `retrain` if only outputs
+            were measured.
         outputs: The features of each learner that are its network's own output.
 
     Raises InputError for a position or number of tasks that an order does not have.
@@ -87,8 +93,12 @@ class Matrices:
         named = table.dropna(subset="task_position")[["order", "task", "task_position"]]
         self.positions = named.drop_duplicates(["order", "task_position"], keep="last")
         self.orders = tuple(filter(None, self.positions["order"].unique()))
-        self._layers = table.loc[table["feature"] != "", _LAYER].drop_duplicates(_LAYER[:2])
-        by_depth = self._layers.drop_duplicates("feature").sort_values("depth", kind="stable")
+        self._layers = table.loc[table["feature"] != "", _LAYER].drop_duplicates(
+            _LAYER[:2]
+        )
+        by_depth = self._layers.drop_duplicates("feature").sort_values(
+            "depth", kind="stable"
+        )
         self.features = tuple(by_depth["feature"])
         at_output = (table["metric"] == "pra") & (table["readout"] == "")
         self.outputs = table.loc[at_output, ["learner", "feature"]].drop_duplicates()
@@ -142,7 +152,8 @@ class Matrices:
         for kind, name in (("feature", feature), ("readout", readout)):
             if name not in (names := getattr(self, f"{kind}s")):
                 raise unknown(kind, name, names, "in this analysis")
-        # Readouts of each task have rows of the output too, which is multi-head for them.
+        # Readouts of each task have rows of the output too, which is multi-head for
+        # them.
         at_output = (self.outputs == [learner, feature]).all(axis=1).any()
         if at_output and (learner, feature, readout) not in self._cells:
             return "", ""
@@ -151,10 +162,14 @@ class Matrices:
     def _matrix(self, learner: str, feature: str, readout: str) -> AccuracyMatrix:
         cells = self._cells.get((learner, feature, readout), self._none)
         if not (cells["tasks_seen"] == 0).any():
-            cells = pd.concat([cells, self._control(UNTRAINED, learner, feature, readout)])
+            cells = pd.concat(
+                [cells, self._control(UNTRAINED, learner, feature, readout)]
+            )
         return accuracy_matrix(cells, self.tasks)
 
-    def _control(self, control: str, learner: str, feature: str, readout: str) -> pd.DataFrame:
+    def _control(
+        self, control: str, learner: str, feature: str, readout: str
+    ) -> pd.DataFrame:
         """Return the cells of a control's last network in each order of a learner, in row 0.
 
         There are no such cells for a learner whose network has other layers.
@@ -166,7 +181,9 @@ class Matrices:
         )
         if len(layers.merge(of_control)) < len(layers):
             return self._none
-        last = cells[cells["tasks_seen"] == cells["tasks_seen"].max()].assign(tasks_seen=0)
+        last = cells[cells["tasks_seen"] == cells["tasks_seen"].max()].assign(
+            tasks_seen=0
+        )
         orders = where(self.table, learner=learner)["order"].unique()
         positions = where(self.positions, order=orders)
         return last.drop(columns=["order", "task_position"]).merge(positions, on="task")
@@ -175,11 +192,13 @@ class Matrices:
 def _tasks(table: pd.DataFrame) -> int:
     """Return T; raises InputError if an order has fewer tasks, as T could then be any size."""
     tasks = int(max([0, *table[["tasks_seen", "task_position"]].max().dropna()]))
-    positions = table.dropna(subset="task_position").groupby("order", sort=False)["task_position"]
+    positions = table.dropna(subset="task_position").groupby("order", sort=False)[
+        "task_position"
+    ]
     for order, count in positions.nunique().items():
         if count < tasks:
             raise InputError(
-                f"the rows name {tasks} tasks, of which order {order!r} has {count}: give all rows "
-                f"of its tasks"
+                f"the rows name {tasks} tasks, of which order {order!r} has {count}: "
+                "give all rows of its tasks"
             )
     return tasks

@@ -69,7 +69,8 @@ class ResultBase(ABC):
     def save(self, folder: str | Path) -> None:
         """Write the result into a folder, from which `probe.load` reads it back exactly.
 
-        The folder is written completely or not at all, and holds no code and no pickles.
+        The folder is written completely or not at all, and holds no code and no
+        pickles.
 
         Args:
             folder: Path of the folder; an earlier result in it is replaced.

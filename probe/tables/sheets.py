@@ -17,7 +17,8 @@ class Sheet:
         lines: The lines, each with one cell for each column.
         title: The title of the table; may be empty.
         after: Sentences below the table.
-        of: The subject of the table, such as a learner, written before the title; may be empty.
+        of: The subject of the table, such as a learner, written before the title; may
+            be empty.
     """
 
     columns: Sequence[str]
@@ -51,8 +52,8 @@ def as_text(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
 def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
     """Return sheets and notes as HTML for a notebook.
 
-    Every text is escaped, nothing is loaded from elsewhere, and the colors are the page's, so that
-    it can be read in light and dark themes.
+    Every text is escaped, nothing is loaded from elsewhere, and the colors are the
+    page's, so that it can be read in light and dark themes.
 
     Args:
         sheets: The sheets.
@@ -62,9 +63,13 @@ def as_html(sheets: Iterable[Sheet], notes: Iterable[str]) -> str:
         The HTML.
     """
     said = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    parts = [f"<details><summary>Notes</summary><ul>{said}</ul></details>"] if said else []
+    parts = (
+        [f"<details><summary>Notes</summary><ul>{said}</ul></details>"] if said else []
+    )
     parts += [part for sheet in sheets for part in _html(sheet)]
-    return printable(f'<div style="overflow-x:auto" tabindex="0">{"".join(parts)}</div>')
+    return printable(
+        f'<div style="overflow-x:auto" tabindex="0">{"".join(parts)}</div>'
+    )
 
 
 def as_latex(sheet: Sheet) -> str:
@@ -86,12 +91,24 @@ def as_latex(sheet: Sheet) -> str:
     \end{tabular}
     \end{table}
     """
-    rows = [" & ".join(map(_latex, line)) + r" \\" for line in (sheet.columns, *sheet.lines)]
+    rows = [
+        " & ".join(map(_latex, line)) + r" \\" for line in (sheet.columns, *sheet.lines)
+    ]
     columns = [*zip(*sheet.lines, strict=True)][1:]
     sides = "l" + "".join("lr"[any(map(_NUMBER.match, cells))] for cells in columns)
     said = [f"% {' '.join(sentence.split())}" for sentence in sheet.after]
-    head = [r"\begin{table}", rf"\caption{{{_latex(sheet.heading)}}}", r"\label{tab:layers}"]
-    body = [rf"\begin{{tabular}}{{{sides}}}", r"\toprule", rows[0], r"\midrule", *rows[1:]]
+    head = [
+        r"\begin{table}",
+        rf"\caption{{{_latex(sheet.heading)}}}",
+        r"\label{tab:layers}",
+    ]
+    body = [
+        rf"\begin{{tabular}}{{{sides}}}",
+        r"\toprule",
+        rows[0],
+        r"\midrule",
+        *rows[1:],
+    ]
     ends = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
     return "\n".join([*said, r"% \usepackage{booktabs}", *head, *body, *ends])
 
@@ -101,7 +118,9 @@ def columns_of(sheet: Sheet) -> list[str]:
     table = [sheet.columns, *sheet.lines]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+        ).rstrip()
         for row in table
     ]
 
@@ -114,7 +133,9 @@ def _html(sheet: Sheet) -> Iterator[str]:
     line = "border-bottom:1px solid currentColor"
     first, *others = sheet.columns
     titles = f'<th scope="col" {style}>{escape(first)}</th>'
-    titles += "".join(f'<th scope="col" {right}>{escape(title)}</th>' for title in others)
+    titles += "".join(
+        f'<th scope="col" {right}>{escape(title)}</th>' for title in others
+    )
     yield '<table style="border-collapse:collapse;margin:0.3em 0;color:inherit;background:none">'
     yield f'<caption style="text-align:left;color:inherit">{escape(sheet.heading)}</caption>'
     yield f'<thead style="{line}"><tr>{titles}</tr></thead><tbody>'
@@ -122,7 +143,9 @@ def _html(sheet: Sheet) -> Iterator[str]:
         rest = "".join(f"<td {right}>{escape(cell)}</td>" for cell in cells)
         yield f'<tr><th scope="row" {style}>{escape(name)}</th>{rest}</tr>'
     yield "</tbody></table>"
-    yield from (f'<p style="margin:0.3em 0">{escape(sentence)}</p>' for sentence in sheet.after)
+    yield from (
+        f'<p style="margin:0.3em 0">{escape(sentence)}</p>' for sentence in sheet.after
+    )
 
 
 _NUMBER = re.compile(r"-$|-?\d")  # a number, perhaps with its interval, or a dash

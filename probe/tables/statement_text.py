@@ -35,7 +35,8 @@ _UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point
 def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
     """Return the sentences on each learner and readout.
 
-    They speak of the way of training where its seeds are enough, else of these networks.
+    They speak of the way of training where its seeds are enough, else of these
+    networks.
 
     Args:
         tables: The tables.
@@ -45,17 +46,23 @@ def sentences(tables: Tables, tasks: int) -> dict[tuple[str, str], list[str]]:
         The sentences by learner and readout.
     """
     statements = _detailed(tables)
-    ranges = {(r.learner, r.readout, r.statement): r for r in records(tables["first_layer"])}
+    ranges = {
+        (r.learner, r.readout, r.statement): r for r in records(tables["first_layer"])
+    }
     return {
         key: [
             *_stated(rows, tables, ranges, tasks),
-            *three_numbers(where(tables["layers"], learner=key[0], readout=key[1])).values(),
+            *three_numbers(
+                where(tables["layers"], learner=key[0], readout=key[1])
+            ).values(),
         ]
         for key, rows in statements.groupby(["learner", "readout"], sort=False)
     }
 
 
-def _stated(rows: pd.DataFrame, tables: Tables, ranges: _Ranges, tasks: int) -> list[str]:
+def _stated(
+    rows: pd.DataFrame, tables: Tables, ranges: _Ranges, tasks: int
+) -> list[str]:
     """Return a sentence for each statement on a learner and readout.
 
     rows: as in `_detailed`, on every layer; ranges: of the first layer.
@@ -73,17 +80,23 @@ def _stated(rows: pd.DataFrame, tables: Tables, ranges: _Ranges, tasks: int) -> 
     if slopes is not None and "yes" not in set(slopes["verdict"]):
         del by_statement["loses_plasticity"]
     budget = budget_of(tables["retraining"], readout)
-    layer_rows = where(tables["layers"], learner=learner, readout=readout, quantity="forgotten")
+    layer_rows = where(
+        tables["layers"], learner=learner, readout=readout, quantity="forgotten"
+    )
     earlier = earlier_tasks(layer_rows["task_position"].dropna(), tasks - 1)
     text = {
-        name: sentence(of_statement, ranges.get((learner, readout, name)), earlier, budget)
+        name: sentence(
+            of_statement, ranges.get((learner, readout, name)), earlier, budget
+        )
         for name, of_statement in by_statement.items()
     }
     if "forgets" in text:
         forgetting = set(by_statement["forgets"]["feature"])
         layers = by_statement.get("below_ceiling", judged.head(0))["feature"]
         if lacking := [layer for layer in layers if layer not in forgetting]:
-            text["forgets"] += f"; not measured after every task at {', '.join(lacking)}"
+            text["forgets"] += (
+                f"; not measured after every task at {', '.join(lacking)}"
+            )
     prefix = f"{networks}: " if networks else ""
     stated = [f"{prefix}{words}" for words in text.values()]
     if len(unfinished):
@@ -94,14 +107,19 @@ def _stated(rows: pd.DataFrame, tables: Tables, ranges: _Ranges, tasks: int) -> 
 def named_networks(tables: Tables, learner: str) -> str:
     """Name the networks of a learner, of which an interval over test examples speaks.
 
-    Seeds that only retrain downstream of the same network have the same accuracies at its output.
+    Seeds that only retrain downstream of the same network have the same accuracies at
+    its output.
 
     Args:
         tables: The tables.
         learner: The learner.
     """
-    cells = where(tables["measurements"], learner=learner, metric="accuracy", feature="")
-    of_runs = cells.groupby(["order", "seed"], sort=False)["value"].agg(tuple).reset_index()
+    cells = where(
+        tables["measurements"], learner=learner, metric="accuracy", feature=""
+    )
+    of_runs = (
+        cells.groupby(["order", "seed"], sort=False)["value"].agg(tuple).reset_index()
+    )
     networks = len(of_runs.drop_duplicates(["order", "value"]))
     return f"these {networks} networks" if networks > 1 else "this network"
 
@@ -109,7 +127,8 @@ def named_networks(tables: Tables, learner: str) -> str:
 def is_part(never_learned: float, offline_adds: float) -> bool:
     """Return whether something never learned is a part of what offline training adds.
 
-    It is not where it is negative, or a layer was worse than untrained right after its tasks.
+    It is not where it is negative, or a layer was worse than untrained right after its
+    tasks.
 
     Args:
         never_learned: The accuracy that was missing right after each task.
@@ -128,8 +147,8 @@ def three_numbers(layers: pd.DataFrame) -> dict[str, str]:
         layers: The rows of one learner and readout.
 
     Returns:
-        The sentences by feature: what offline training adds to a layer, what the layer had added
-        right after each task, and what it has lost since.
+        The sentences by feature: what offline training adds to a layer, what the layer
+        had added right after each task, and what it has lost since.
     """
     over_all = where(layers, task_position=None).sort_values("depth", kind="stable")
     text: dict[str, str] = {}
@@ -141,8 +160,8 @@ def three_numbers(layers: pd.DataFrame) -> dict[str, str]:
             lost = value_of.get("forgotten", math.nan)
             since = f", and has lost {points(lost)} since" if lost == lost else ""
             text[str(feature)] = (
-                f"at {feature} offline adds {points(adds)} points, this layer had added "
-                f"{points(value_of['acquired'])}{since}"
+                f"at {feature} offline adds {points(adds)} points, this layer had "
+                f"added {points(value_of['acquired'])}{since}"
             )
     return text
 
@@ -190,7 +209,9 @@ def _detailed(tables: Tables) -> pd.DataFrame:
     rows = rows.assign(by_seed=by_seed)
     rows["by_seed"] = rows["by_seed"].where(rows["scope"] == TRAINING, "")
     ends = where(tables["layers"], quantity=["ceiling", "floor"], task_position=None)
-    by_end = ends.pivot_table("value", KEY[:-1], "quantity").reindex(columns=["ceiling", "floor"])
+    by_end = ends.pivot_table("value", KEY[:-1], "quantity").reindex(
+        columns=["ceiling", "floor"]
+    )
     by_layer = (by_end["ceiling"] - by_end["floor"]).rename("offline_adds")
     return rows.join(by_layer, on=KEY[:-1])
 
@@ -198,15 +219,17 @@ def _detailed(tables: Tables) -> pd.DataFrame:
 def seed_values(tables: Tables) -> dict[Any, dict[int, float]]:
     """Return the value of each seed by learner, readout, feature and statement."""
     groups = tables["statement_seeds"].groupby(KEY, sort=False)
-    return {key: dict(zip(rows["seed"], rows["value"], strict=True)) for key, rows in groups}
+    return {
+        key: dict(zip(rows["seed"], rows["value"], strict=True)) for key, rows in groups
+    }
 
 
 def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sheet:
     """Compare two runs layer by layer, in percentage points.
 
-    The difference is the second run minus the first. Its 95 % interval is Student's, over the
-    differences by seed; it is left out for fewer than two seeds, and where the runs, or the
-    measurements of a layer, have different seeds.
+    The difference is the second run minus the first. Its 95 % interval is Student's,
+    over the differences by seed; it is left out for fewer than two seeds, and where the
+    runs, or the measurements of a layer, have different seeds.
 
     Args:
         first: Name of the first run.
@@ -221,13 +244,19 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
     earlier = before["statements"][[*KEY, "value"]]
     by_seed = seed_values(before), seed_values(after)
     lines = []
-    for row in after["statements"].merge(earlier, on=KEY, suffixes=("", "_before")).itertuples():
+    for row in (
+        after["statements"]
+        .merge(earlier, on=KEY, suffixes=("", "_before"))
+        .itertuples()
+    ):
         difference = row.value - row.value_before
         interval = ""
         key = tuple(getattr(row, column) for column in KEY)
         old, new = (values.get(key, {}) for values in by_seed)
         if old.keys() == new.keys() == seeds and len(seeds) > 1:
-            half = half_width(stdev(new[seed] - old[seed] for seed in seeds), len(seeds))
+            half = half_width(
+                stdev(new[seed] - old[seed] for seed in seeds), len(seeds)
+            )
             interval = f" [{points(difference - half)}, {points(difference + half)}]"
         cells = (
             *key[:3],
@@ -239,7 +268,9 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
         lines.append(cells)
     columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
     data = dict.fromkeys(
-        name for tables in (before, after) for name in tables["measurements"]["scenario"][:1]
+        name
+        for tables in (before, after)
+        for name in tables["measurements"]["scenario"][:1]
     )
     other = f"; of different data: {', '.join(data)}" if len(data) > 1 else ""
     return Sheet(
@@ -249,12 +280,16 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
     )
 
 
-def sentence(rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | None) -> str:
+def sentence(
+    rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | None
+) -> str:
     """Describe one statement on the layers of a learner and readout, by depth.
 
     Args:
-        rows: The statement on each layer, with the columns `by_seed` and `offline_adds`.
-        first_layer: The row with the range of the first layer, None if there is no such row.
+        rows: The statement on each layer, with the columns `by_seed` and
+            `offline_adds`.
+        first_layer: The row with the range of the first layer, None if there is no such
+            row.
         earlier: The tasks that may be forgotten, see `earlier_tasks`.
         budget: The epochs of a retraining; None for other readouts.
 
@@ -269,7 +304,9 @@ def sentence(rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | N
     during = f"retrained for {budget} epochs, " if budget else ""
     by_verdict = dict(list(rows.groupby("verdict", sort=False)))
     finds, finding = _VERBS[statement]
-    unit = {"forgets": f" on {earlier}", "loses_plasticity": " per task"}.get(statement, "")
+    unit = {"forgets": f" on {earlier}", "loses_plasticity": " per task"}.get(
+        statement, ""
+    )
     if "yes" in by_verdict:
         shown = _values(by_verdict["yes"], unit)
         parts = [f"{during}{learner} {finds}{_range(first_layer)}: {shown}"]
@@ -279,9 +316,14 @@ def sentence(rows: pd.DataFrame, first_layer: Any, earlier: str, budget: int | N
         parts = [f"{during}no layer of {learner} is shown to {finding}"]
     if "open" in by_verdict:
         parts.append(f"inconclusive: {_values(by_verdict['open'], unit)}")
-    words = {verdict: f"not judged, as {reason}," for verdict, reason in WITHHELD.items()}
+    words = {
+        verdict: f"not judged, as {reason}," for verdict, reason in WITHHELD.items()
+    }
     if "no" in by_verdict:
-        words = {"no": f"less than {margin(by_verdict['no']['margin'].max())}{unit}", **words}
+        words = {
+            "no": f"less than {margin(by_verdict['no']['margin'].max())}{unit}",
+            **words,
+        }
     for verdict in filter(by_verdict.__contains__, words):
         parts.append(f"{words[verdict]} at {', '.join(by_verdict[verdict]['feature'])}")
     if first_layer and first_layer.seeds_needed is not None:

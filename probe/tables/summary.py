@@ -19,7 +19,9 @@ Scores = list[tuple[int, float]]
 """The seed and the score of runs."""
 
 
-def scores_by(table: pd.DataFrame, columns: Iterable[str]) -> dict[tuple[Any, ...], Scores]:
+def scores_by(
+    table: pd.DataFrame, columns: Iterable[str]
+) -> dict[tuple[Any, ...], Scores]:
     """Return the scores of runs by the values of columns, in order of first appearance."""
     scores = defaultdict[tuple[Any, ...], Scores](list)
     cells = (table[name].tolist() for name in (*columns, "seed", "value"))
@@ -42,8 +44,8 @@ def seed_means(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
         columns: The columns by which rows are grouped.
 
     Returns:
-        A row for each measured group, in order of first appearance, with these columns, then mean,
-        std and seeds.
+        A row for each measured group, in order of first appearance, with these columns,
+        then mean, std and seeds.
     """
     means = [
         (*key, mean.mean, mean.std, mean.seeds)
@@ -62,7 +64,8 @@ def check_one_study(table: pd.DataFrame) -> None:
     studies = sorted(set(table["network"] + " on " + table["scenario"]))
     if len(studies) > 1:
         raise InputError(
-            f"rows from different studies ({', '.join(studies)}) cannot be averaged: choose one"
+            f"rows from different studies ({', '.join(studies)}) cannot be averaged: "
+            "choose one"
         )
 
 
@@ -83,26 +86,34 @@ def require(table: pd.DataFrame, column: str) -> None:
 def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
     """Average `pra` and `f1` of the readout `retrain` and of the output over seeds.
 
-    The scores are those after a learner's last task, which is 0 for `untrained`. A seed's score is
-    the mean over its orders (Murata 2020, section 3); `f1` is grouped by task position, whatever
-    the task, also that of networks that were trained in no order: it is the mean over the tasks at
-    this position in the orders of the study. NaN means "not measured" and is left out.
+    The scores are those after a learner's last task, which is 0 for `untrained`. A
+    seed's score is the mean over its orders (Murata 2020, section 3); `f1` is grouped
+    by task position, whatever the task, also that of networks that were trained in no
+    order: it is the mean over the tasks at this position in the orders of the study.
+    NaN means "not measured" and is left out.
 
     Args:
-        measurements: The measurements of one study; the order of a learner's rows does not matter.
+        measurements: The measurements of one study; the order of a learner's rows does
+            not matter.
 
     Returns:
-        The table `summary`, by learner (in order of first appearance), metric, depth and position.
+        The table `summary`, by learner (in order of first appearance), metric, depth
+        and position.
 
     Raises:
-        InputError: The rows come from several scenarios or networks, or lack a depth or position.
+        InputError: The rows come from several scenarios or networks, or lack a depth or
+            position.
     """
     check_one_study(measurements)
     table = where(measurements, metric=METRICS, readout=["", RETRAIN])
-    table = table[table["tasks_seen"] == table.groupby("learner")["tasks_seen"].transform("max")]
+    table = table[
+        table["tasks_seen"] == table.groupby("learner")["tasks_seen"].transform("max")
+    ]
     require(table, "depth")
     require(where(table, metric="f1"), "task_position")
-    table = table.assign(task_position=table["task_position"].where(table["metric"] == "f1"))
+    table = table.assign(
+        task_position=table["task_position"].where(table["metric"] == "f1")
+    )
     table = _in_every_order(table)
     columns = ["learner", "metric", "depth", "task_position"]
     ranks = {"learner": measurements["learner"].unique().tolist(), "metric": METRICS}
@@ -113,10 +124,16 @@ def summarize(measurements: pd.DataFrame) -> pd.DataFrame:
 def _in_every_order(table: pd.DataFrame) -> pd.DataFrame:
     """Put the F1 of networks without an order at the position of its task in each order."""
     is_f1 = (table["metric"] == "f1") & (table["task"] != "")
-    places = table.loc[is_f1 & (table["order"] != ""), ["order", "task", "task_position"]]
+    places = table.loc[
+        is_f1 & (table["order"] != ""), ["order", "task", "task_position"]
+    ]
     places = places.drop_duplicates()
     is_without = is_f1 & (table["order"] == "") & table["task"].isin(places["task"])
-    placed = table[is_without].drop(columns=["order", "task_position"]).merge(places, on="task")
+    placed = (
+        table[is_without]
+        .drop(columns=["order", "task_position"])
+        .merge(places, on="task")
+    )
     return pd.concat([table[~is_without], placed])
 
 
@@ -125,13 +142,13 @@ def pra_by_step(measurements: pd.DataFrame, readout: str) -> pd.DataFrame:
 
     Args:
         measurements: The measurements of one study.
-        readout: The readout of the features; for the output, rows of this readout are used if there
-            are any, otherwise rows without a readout.
+        readout: The readout of the features; for the output, rows of this readout are
+            used if there are any, otherwise rows without a readout.
 
     Returns:
-        The means over seeds of means over orders, in the columns learner, depth, feature,
-        tasks_seen, mean, std and seeds: by learner (in order of first appearance), depth, and tasks
-        seen.
+        The means over seeds of means over orders, in the columns learner, depth,
+        feature, tasks_seen, mean, std and seeds: by learner (in order of first
+        appearance), depth, and tasks seen.
     """
     table = where(measurements, metric="pra")
     features = where(table, readout=readout)["feature"]
@@ -143,7 +160,9 @@ def pra_by_step(measurements: pd.DataFrame, readout: str) -> pd.DataFrame:
     return _ranked(means, ["learner", "depth", "tasks_seen"], ranks)
 
 
-def _ranked(frame: pd.DataFrame, columns: list[str], ranks: dict[str, list[str]]) -> pd.DataFrame:
+def _ranked(
+    frame: pd.DataFrame, columns: list[str], ranks: dict[str, list[str]]
+) -> pd.DataFrame:
     """Sort rows by columns; `ranks` gives the order of the names in some of them."""
 
     def rank(column: pd.Series) -> pd.Series:
@@ -156,8 +175,8 @@ def _ranked(frame: pd.DataFrame, columns: list[str], ranks: dict[str, list[str]]
 def training_seconds(times: pd.DataFrame) -> dict[str, float]:
     """Return the seconds of each learner's whole training: the mean over orders, then over seeds.
 
-    Only runs that have learned as many tasks as any other run count. Learners are in the order in
-    which such a run first appears.
+    Only runs that have learned as many tasks as any other run count. Learners are in
+    the order in which such a run first appears.
 
     >>> training_seconds(new_table("times", [("er", "0", 0, 1, 1.5), ("er", "0", 0, 2, 2.5)]))
     {'er': 4.0}
@@ -165,7 +184,8 @@ def training_seconds(times: pd.DataFrame) -> dict[str, float]:
     runs = times.groupby(["learner", "order", "seed"], sort=False)
     # Python's sum, for its rounding.
     totals = runs.agg(
-        tasks_seen=("tasks_seen", "max"), value=("seconds", lambda seconds: sum(seconds))
+        tasks_seen=("tasks_seen", "max"),
+        value=("seconds", lambda seconds: sum(seconds)),
     ).reset_index()
     # An unfinished run took less time because it did less.
     complete = totals[totals["tasks_seen"] == totals["tasks_seen"].max()]

@@ -1,7 +1,7 @@
 """Tables in memory and as CSV files; every cell is checked when it is written and when it is read.
 
-CSV files hold floats by repr, empty cells for missing values, and line feeds only: a table reads
-back bit for bit.
+CSV files hold floats by repr, empty cells for missing values, and line feeds only: a
+table reads back bit for bit.
 """
 
 import csv
@@ -26,19 +26,24 @@ def new_table(name: str, rows: Iterable[Any] = ()) -> pd.DataFrame:
 
     Args:
         name: The name of the table.
-        rows: The cells of each row by column, or in the order of the columns, or a frame with these
-            columns; texts that are left out are empty, numbers are missing.
+        rows: The cells of each row by column, or in the order of the columns, or a
+            frame with these columns; texts that are left out are empty, numbers are
+            missing.
     """
     schema = SCHEMAS[name]
     cells = rows if isinstance(rows, pd.DataFrame) else list(rows)
     frame = pd.DataFrame(cells, columns=list(schema), dtype=object)
     texts = {column: "" for column, kind in schema.items() if kind.dtype == TEXT.dtype}
-    return frame.fillna(texts).astype({column: kind.dtype for column, kind in schema.items()})
+    return frame.fillna(texts).astype(
+        {column: kind.dtype for column, kind in schema.items()}
+    )
 
 
 def all_tables(**tables: pd.DataFrame) -> Tables:
     """Return these tables by name, and every other table without rows."""
-    return {name: tables[name] if name in tables else new_table(name) for name in SCHEMAS}
+    return {
+        name: tables[name] if name in tables else new_table(name) for name in SCHEMAS
+    }
 
 
 def records(frame: pd.DataFrame) -> list[Any]:
@@ -55,15 +60,20 @@ def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
 
     Args:
         table: The table.
-        values: The value in each column, a collection of several, or None for an absent number.
+        values: The value in each column, a collection of several, or None for an absent
+            number.
 
     >>> times = new_table("times", [("er", "0", 0, 1, 1.5), ("si", "0", 0, 1, 2.5)])
     >>> where(times, learner="er", tasks_seen=[1, 2])["seconds"].tolist()
     [1.5]
     """
     for column, value in values.items():
-        allowed = [value] if value is None or isinstance(value, str | int) else list(value)
-        table = table[table[column].isna() if value is None else table[column].isin(allowed)]
+        allowed = (
+            [value] if value is None or isinstance(value, str | int) else list(value)
+        )
+        table = table[
+            table[column].isna() if value is None else table[column].isin(allowed)
+        ]
     return table
 
 
@@ -76,20 +86,23 @@ def write_table(path: Path, name: str, frame: pd.DataFrame) -> None:
         frame: The table.
 
     Raises:
-        InputError: A cell would not read back: it is not of the type of its column, out of
-            range, or not valid Unicode.
+        InputError: A cell would not read back: it is not of the type of its column, out
+            of range, or not valid Unicode.
     """
     frame = checked(frame, name, lambda index: f"{path} cannot be written: row {index}")
     cells = frame.astype(object).where(frame.notna(), None)
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
-            # csv quotes a cell with a carriage return only if its own line ending has one.
+            # csv quotes a cell with a carriage return only if its own line ending has
+            # one.
             lines = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
             writer = csv.writer(lines, lineterminator="\r\n")
             writer.writerow(frame.columns)
             writer.writerows(cells.itertuples(index=False, name=None))
     except UnicodeEncodeError as error:
-        raise InputError(f"{path} cannot be written: invalid Unicode ({error})") from None
+        raise InputError(
+            f"{path} cannot be written: invalid Unicode ({error})"
+        ) from None
 
 
 def table_file(folder: Path, name: str) -> Path:
@@ -115,8 +128,9 @@ def read_table(path: Path, name: str) -> pd.DataFrame:
         name: The name of the table.
 
     Raises:
-        InputError: The file cannot be read, differs from the hash recorded in its folder, or has a
-            cell that `write_table` refuses; the message names file, line and column.
+        InputError: The file cannot be read, differs from the hash recorded in its
+            folder, or has a cell that `write_table` refuses; the message names file,
+            line and column.
     """
     columns, numbers = list(SCHEMAS[name]), list[int]()
     lines: list[tuple[str, ...]] = []
@@ -144,11 +158,13 @@ def read_table(path: Path, name: str) -> pd.DataFrame:
     return checked(frame, name, lambda index: f"{path}, line {numbers[index]}")
 
 
-def checked(frame: pd.DataFrame, name: str, where: Callable[[int], str]) -> pd.DataFrame:
+def checked(
+    frame: pd.DataFrame, name: str, where: Callable[[int], str]
+) -> pd.DataFrame:
     """Return the columns of a table in the dtypes of its schema.
 
-    The frame may have been filtered and sorted, have further columns, and come from a CSV file,
-    which turns the text "0" into a number and an empty text into a gap.
+    The frame may have been filtered and sorted, have further columns, and come from a
+    CSV file, which turns the text "0" into a number and an empty text into a gap.
 
     Args:
         frame: The DataFrame.
@@ -156,8 +172,8 @@ def checked(frame: pd.DataFrame, name: str, where: Callable[[int], str]) -> pd.D
         where: Function that names a row by its index, for messages.
 
     Raises:
-        InputError: The frame is not a DataFrame, or a column is missing, repeated, or cannot hold
-            one of its cells.
+        InputError: The frame is not a DataFrame, or a column is missing, repeated, or
+            cannot hold one of its cells.
     """
     if not isinstance(frame, pd.DataFrame):
         raise InputError(f"expected a pandas DataFrame, got {type(frame).__name__}")
@@ -175,11 +191,13 @@ def checked(frame: pd.DataFrame, name: str, where: Callable[[int], str]) -> pd.D
         try:
             columns[column] = _converted(cells, kind)
         except (ValueError, TypeError, OverflowError):
-            wrong_cells = (k for k in range(len(cells)) if not _is_right(cells[k : k + 1], kind))
+            wrong_cells = (
+                k for k in range(len(cells)) if not _is_right(cells[k : k + 1], kind)
+            )
             index = next(wrong_cells)
             raise InputError(
-                f"{where(index)}: {shown(cells[index])} cannot be the value of {column}, expected "
-                f"{kind}"
+                f"{where(index)}: {shown(cells[index])} cannot be the value of "
+                f"{column}, expected {kind}"
             ) from None
     return pd.DataFrame(columns)
 
@@ -221,5 +239,7 @@ def _text(cell: Any, kind: Column) -> str:
     if pd.isna(cell):
         return ""
     # In a column with gaps, a CSV turns whole numbers into floats.
-    is_whole = isinstance(cell, float) and cell.is_integer() and kind.dtype != NUMBER.dtype
+    is_whole = (
+        isinstance(cell, float) and cell.is_integer() and kind.dtype != NUMBER.dtype
+    )
     return str(int(cell) if is_whole else cell)

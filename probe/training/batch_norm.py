@@ -24,7 +24,11 @@ def running_norms(model: nn.Module) -> list[_NormBase]:
     1
     """
     norms = (module for module in model.modules() if isinstance(module, _NormBase))
-    return [norm for norm in norms if norm.track_running_stats and norm.running_mean is not None]
+    return [
+        norm
+        for norm in norms
+        if norm.track_running_stats and norm.running_mean is not None
+    ]
 
 
 @torch.no_grad()
@@ -33,10 +37,11 @@ def reestimate(
 ) -> None:
     """Re-estimate running statistics from the inputs, in place.
 
-    An untrained network has no statistics (mean 0, variance 1), a fine-tuned one those of its last
-    task. The new statistics are means over batches of all inputs in one fixed shuffled order. All
-    other modules stay in eval mode, and no labels are used. Modes and momentum are restored, also
-    after a failure, which leaves the statistics of the batches up to then.
+    An untrained network has no statistics (mean 0, variance 1), a fine-tuned one those
+    of its last task. The new statistics are means over batches of all inputs in one
+    fixed shuffled order. All other modules stay in eval mode, and no labels are used.
+    Modes and momentum are restored, also after a failure, which leaves the statistics
+    of the batches up to then.
 
     Args:
         model: The model.
@@ -56,7 +61,9 @@ def reestimate(
             norm.train()
         # Of nearly equal size, as each counts alike; a single example has no variance.
         size = batch_size_for(x, column.device, _SIZE)
-        for count, indices in enumerate(order.tensor_split(max(1, len(order) // size)), 1):
+        for count, indices in enumerate(
+            order.tensor_split(max(1, len(order) // size)), 1
+        ):
             for norm in norms:
                 norm.momentum = 1 / count  # the plain mean over batches
             batch = gather(x, indices)

@@ -1,8 +1,9 @@
 """Chains of small layers, trained without autograd.
 
-A step of a small network spends its time on the nodes of autograd and on launching kernels. Here
-the passes through the layers are written out (`probe.training.chain_layers`); autograd sees only
-the scores, from which a learner's loss is computed as usual.
+A step of a small network spends its time on the nodes of autograd and on launching
+kernels. Here the passes through the layers are written out
+(`probe.training.chain_layers`); autograd sees only the scores, from which a learner's
+loss is computed as usual.
 """
 
 from collections.abc import Iterator
@@ -15,12 +16,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import _disable_current_modes
 
-from probe.training.chain_layers import Link, by_autograd, dense, elementwise, flatten, windows
+from probe.training.chain_layers import (
+    Link,
+    by_autograd,
+    dense,
+    elementwise,
+    flatten,
+    windows,
+)
 from probe.training.evaluation import SelectedOutputs
 from probe.training.memory_format import channels_last
 from probe.training.recipe import Precision
 
-# The first five are written out, the others go by autograd, each with a graph of its own.
+# The first five are written out, the others go by autograd, each with a graph of its
+# own.
 _KINDS = {
     nn.Linear,
     nn.Conv2d,
@@ -46,10 +55,10 @@ _KINDS = {
 class Chain:
     """The training passes of an `nn.Sequential` of small layers.
 
-    `step` sets the parameters' gradients of the cross-entropy. For any other loss, call `open` and
-    then the model once: its scores have no graph to the parameters, and `backward` completes the
-    parameters' gradients from those of the scores. A second call, and inputs that require
-    gradients, go through autograd.
+    `step` sets the parameters' gradients of the cross-entropy. For any other loss, call
+    `open` and then the model once: its scores have no graph to the parameters, and
+    `backward` completes the parameters' gradients from those of the scores. A second
+    call, and inputs that require gradients, go through autograd.
 
     Args:
         model: The `nn.Sequential`.
@@ -58,14 +67,19 @@ class Chain:
     def __init__(self, model: nn.Sequential) -> None:
         self.model = model
         self._layers = _layers(model)
-        self._places = {p: torch.zeros_like(p) for p in model.parameters() if p.requires_grad}
-        trained = [any(p in self._places for p in layer.parameters()) for layer in self._layers]
+        self._places = {
+            p: torch.zeros_like(p) for p in model.parameters() if p.requires_grad
+        }
+        trained = [
+            any(p in self._places for p in layer.parameters()) for layer in self._layers
+        ]
         self._first = trained.index(True)
         self._type = next(model.parameters()).dtype
         self._links: dict[torch.Size, list[Link]] = {}
         self._open = False
         self._scores = torch.empty(0)
-        # Links with their inputs: of a pass that waits for its gradients, and of the last one.
+        # Links with their inputs: of a pass that waits for its gradients, and of the
+        # last one.
         self._pending = list[tuple[Link, Tensor]]()
         self._last = list[tuple[Link, Tensor]]()
 
@@ -78,7 +92,8 @@ class Chain:
             y: The labels, (B,).
 
         Returns:
-            The scores (B, K) and their mean cross-entropy; None for inputs of another form.
+            The scores (B, K) and their mean cross-entropy; None for inputs of another
+            form.
         """
         if not self._takes(x):
             return None
@@ -127,7 +142,9 @@ class Chain:
         for at, (link, x) in reversed(list(enumerate(links[self._first :]))):
             dy = link.backward(x, dy, at > 0)
         for p, place in self._places.items():
-            if p.grad is not None and p.grad is not place:  # a penalty's, or a second call's
+            if (
+                p.grad is not None and p.grad is not place
+            ):  # a penalty's, or a second call's
                 place += p.grad
             p.grad = place
 
@@ -152,7 +169,10 @@ class Chain:
             link = windows(layer, x, self._places)
         elif isinstance(layer, nn.ReLU | nn.Tanh):
             link = elementwise(layer, x)
-        elif isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (1, -1):
+        elif isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (
+            1,
+            -1,
+        ):
             link = flatten(x)
         return link or by_autograd(layer, self._places)
 
@@ -164,7 +184,8 @@ class Chain:
 def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
     """Prepare a model that is a chain of layers for training passes, within the block.
 
-    Its parameters stay the same objects; weights of convolutions become channels-last in memory.
+    Its parameters stay the same objects; weights of convolutions become channels-last
+    in memory.
 
     Args:
         model: The model.
@@ -202,11 +223,18 @@ def _is_chain(model: nn.Sequential) -> bool:
     parameters = list(model.parameters())
     # A layer, a parameter or memory that is met twice has the sum of two gradients.
     used = [p for layer in layers for p in layer._parameters.values() if p is not None]
-    once = len(set(layers)) == len(layers) and len({p.data_ptr() for p in used}) == len(used)
+    once = len(set(layers)) == len(layers) and len({p.data_ptr() for p in used}) == len(
+        used
+    )
     kinds = {(type(p), p.dtype, p.device.type) for p in parameters}
-    plain = any(kinds == {(nn.Parameter, kind, "cpu")} for kind in (torch.float32, torch.float64))
+    plain = any(
+        kinds == {(nn.Parameter, kind, "cpu")}
+        for kind in (torch.float32, torch.float64)
+    )
     # Masks of images are drawn in the order of the memory, which is another here.
-    images = takewhile(lambda layer: not isinstance(layer, nn.Flatten | nn.Linear), layers)
+    images = takewhile(
+        lambda layer: not isinstance(layer, nn.Flatten | nn.Linear), layers
+    )
     drawn = any(isinstance(layer, nn.Dropout) for layer in images)
     sound = once and plain and {*map(type, layers)} <= _KINDS and not drawn
     trained = len(used) == len(parameters) and any(p.requires_grad for p in parameters)
@@ -221,4 +249,6 @@ def _bare(model: nn.Module) -> bool:
     for p in model.parameters():
         hooks += [p._backward_hooks, p._post_accumulate_grad_hooks]
     attributes = {"forward", "weight", "bias"}
-    return not any(hooks) and not any(attributes & vars(m).keys() for m in model.modules())
+    return not any(hooks) and not any(
+        attributes & vars(m).keys() for m in model.modules()
+    )

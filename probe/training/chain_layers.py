@@ -1,7 +1,7 @@
 """Links of a chain: layers whose forward and backward passes are written out, into reused memory.
 
-A link is made for inputs of a fixed shape. Its next pass overwrites the results of the last. Images
-(B, C, H, W) are channels-last in memory.
+A link is made for inputs of a fixed shape. Its next pass overwrites the results of the
+last. Images (B, C, H, W) are channels-last in memory.
 """
 
 import math
@@ -15,7 +15,8 @@ from torch import Tensor, nn
 Gradients = Mapping[Any, Tensor]
 """The tensors for the gradients, by parameter; frozen parameters have none."""
 
-# Numbers in the windows of a convolution, above which torch's kernels are faster: docs/speed.md.
+# Numbers in the windows of a convolution, above which torch's kernels are faster:
+# docs/speed.md.
 _MOST = 2**17
 
 
@@ -24,9 +25,11 @@ class Link(NamedTuple):
 
     Attributes:
         forward: Function that maps a batch x (B, ...) to y (B, ...).
-        backward: Function of x, the gradient of y, and whether the gradient of x is needed. It
-            writes the gradients of the parameters, and returns that of x if it is needed.
-        spared: The number of multiply-adds that a product of the layer skips, as all are zero.
+        backward: Function of x, the gradient of y, and whether the gradient of x is
+            needed. It writes the gradients of the parameters, and returns that of x if
+            it is needed.
+        spared: The number of multiply-adds that a product of the layer skips, as all
+            are zero.
     """
 
     forward: Callable[[Tensor], Tensor]
@@ -34,7 +37,9 @@ class Link(NamedTuple):
     spared: int = 0
 
 
-def dense(dx: Tensor, weight: Tensor, bias: Tensor | None, gradients: Gradients) -> Link:
+def dense(
+    dx: Tensor, weight: Tensor, bias: Tensor | None, gradients: Gradients
+) -> Link:
     """Return the link of R rows (R, D) times weights (O, D), plus biases (O,), as in `nn.Linear`.
 
     Args:
@@ -64,7 +69,9 @@ def dense(dx: Tensor, weight: Tensor, bias: Tensor | None, gradients: Gradients)
     return Link(forward, backward)
 
 
-def side(pixels: int, taps: int, stride: int, padding: int) -> tuple[int, slice, slice, int]:
+def side(
+    pixels: int, taps: int, stride: int, padding: int
+) -> tuple[int, slice, slice, int]:
     """Measure one side of a convolution: the taps that see the image in some output are live.
 
     Args:
@@ -74,8 +81,9 @@ def side(pixels: int, taps: int, stride: int, padding: int) -> tuple[int, slice,
         padding: The zeros before and after the image.
 
     Returns:
-        The number of outputs; the slice of the live taps; the slice of the image in the smallest
-        padded image that the live taps do not leave; and the side of this padded image.
+        The number of outputs; the slice of the live taps; the slice of the image in the
+        smallest padded image that the live taps do not leave; and the side of this
+        padded image.
 
     >>> side(2, 3, 2, 1)
     (1, slice(1, 3, None), slice(0, 2, None), 2)
@@ -92,8 +100,8 @@ def side(pixels: int, taps: int, stride: int, padding: int) -> tuple[int, slice,
 def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
     """Return the link of a convolution: one product of its weights and the windows of the image.
 
-    Taps that see only padding are left out, as their gradients are 0: on an image of 2 x 2, only
-    four taps of a padded 3 x 3 kernel of stride 2 are used.
+    Taps that see only padding are left out, as their gradients are 0: on an image of 2
+    x 2, only four taps of a padded 3 x 3 kernel of stride 2 are used.
 
     Args:
         module: The convolution.
@@ -101,13 +109,16 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
         gradients: The memory of the parameters' gradients.
 
     Returns:
-        The link, None for convolutions that are not plain or whose windows hold too many numbers.
+        The link, None for convolutions that are not plain or whose windows hold too
+        many numbers.
     """
     plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
     if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
         return None
     weight = module.weight
-    sides = list(map(side, x.shape[2:], module.kernel_size, module.stride, module.padding))
+    sides = list(
+        map(side, x.shape[2:], module.kernel_size, module.stride, module.padding)
+    )
     (H, high, *_), (W, wide, *_) = sides
     live = weight.detach().permute(0, 2, 3, 1)[:, high, wide]  # (O, taps, taps, C)
     shape = len(x), H, W, len(live)
@@ -146,14 +157,22 @@ def _windows(
     """
     (H, high, image_rows, padded_H), (W, wide, image_columns, padded_W) = sides
     taps = high.stop - high.start, wide.stop - wide.start
-    padded = x.new_zeros(2, len(x), padded_H, padded_W, x.shape[1])  # images and their gradients
+    padded = x.new_zeros(
+        2, len(x), padded_H, padded_W, x.shape[1]
+    )  # images and their gradients
     image, dimage = padded[:, :, image_rows, image_columns].permute(0, 1, 4, 2, 3)
     in_rows = padded.unfold(2, taps[0], strides[0])[:, :, :H]
-    in_windows = in_rows.unfold(3, taps[1], strides[1])[:, :, :, :W].permute(0, 1, 2, 3, 5, 6, 4)
+    in_windows = in_rows.unfold(3, taps[1], strides[1])[:, :, :, :W].permute(
+        0, 1, 2, 3, 5, 6, 4
+    )
     windows, dwindows = in_windows.unbind()  # (B, H', W', taps, taps, C)
     copied, dcopied = windows.contiguous(), windows.new_empty(windows.shape)
-    pairs = [(dwindows[:, :, :, i, j], dcopied[:, :, :, i, j]) for i, j in np.ndindex(*taps)]
-    rows, drows = (memory.view(-1, windows[0, 0, 0].numel()) for memory in (copied, dcopied))
+    pairs = [
+        (dwindows[:, :, :, i, j], dcopied[:, :, :, i, j]) for i, j in np.ndindex(*taps)
+    ]
+    rows, drows = (
+        memory.view(-1, windows[0, 0, 0].numel()) for memory in (copied, dcopied)
+    )
 
     def forward(x: Tensor) -> Tensor:
         image.copy_(x)

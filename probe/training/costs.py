@@ -1,6 +1,7 @@
 """Costs of learning a task: bytes of parameters and samples, and multiply-adds.
 
-Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see `probe.metrics.diaz_rodriguez`.
+Diaz-Rodriguez 2018 and Kemker 2018 compare learners by these, see
+`probe.metrics.diaz_rodriguez`.
 """
 
 import sys
@@ -27,14 +28,16 @@ class Cost:
 
     Attributes:
         parameter_bytes: Bytes of the model's parameters.
-        carried_bytes: Bytes that the learner carried into the task besides the model, such as
-            importances and anchors.
-        stored_bytes: Bytes of samples of earlier tasks, stored while the task was learned.
+        carried_bytes: Bytes that the learner carried into the task besides the model,
+            such as importances and anchors.
+        stored_bytes: Bytes of samples of earlier tasks, stored while the task was
+            learned.
         train_bytes: Bytes of the task's training data.
-        ops_one_pass: Multiply-adds of one forward and backward pass of the model over that data.
+        ops_one_pass: Multiply-adds of one forward and backward pass of the model over
+            that data.
         ops: Total multiply-adds spent to learn the task.
-        kept_bytes: Bytes of the model, its buffers and everything carried and stored for later
-            tasks, once the task is learned.
+        kept_bytes: Bytes of the model, its buffers and everything carried and stored
+            for later tasks, once the task is learned.
     """
 
     parameter_bytes: int
@@ -56,11 +59,14 @@ class _Uncompiled(_FlopCounterMode):
         return False
 
 
-def ops_counter(formulas: dict[Any, Any] | None = None) -> tuple[FlopCounterMode, _FlopCounterMode]:
+def ops_counter(
+    formulas: dict[Any, Any] | None = None,
+) -> tuple[FlopCounterMode, _FlopCounterMode]:
     """Return torch's counter of floating-point operations over all modules.
 
-    Use the returned mode as the context in which it counts. As a context itself, the counter would
-    track the modules, which fails at a parameter's view without gradients.
+    Use the returned mode as the context in which it counts. As a context itself, the
+    counter would track the modules, which fails at a parameter's view without
+    gradients.
 
     Args:
         formulas: Formulas by operation, in place of torch's.
@@ -83,8 +89,9 @@ def ops_counter(formulas: dict[Any, Any] | None = None) -> tuple[FlopCounterMode
 class OpsMeter:
     """A meter of multiply-adds of matrix products and convolutions, forward and backward.
 
-    torch's FlopCounterMode counts them (two floating-point operations each) as they run; a step of
-    a size seen before is taken to cost the same. Elementwise work is added by formula with `add`.
+    torch's FlopCounterMode counts them (two floating-point operations each) as they
+    run; a step of a size seen before is taken to cost the same. Elementwise work is
+    added by formula with `add`.
 
     Attributes:
         total: The number of multiply-adds so far.
@@ -108,7 +115,8 @@ class OpsMeter:
 
         Args:
             size: The batch size.
-            skipped: Function that returns the number of multiply-adds that the step skipped.
+            skipped: Function that returns the number of multiply-adds that the step
+                skipped.
         """
         # Counting slows a step down: each size is counted once.
         if size in self._ops_of_size:
@@ -137,10 +145,13 @@ class OpsMeter:
 def _convolution_backward(*inputs: Any, out_shape: object) -> int:
     """Return the operations of a convolution's two gradients, each as many as the forward pass.
 
-    torch's own formula ignores that a group only sees its own channels. Per-example gradients,
-    which are one grouped convolution, would be counted once for each example too often.
+    torch's own formula ignores that a group only sees its own channels. Per-example
+    gradients, which are one grouped convolution, would be counted once for each example
+    too often.
     """
-    grad_output, x, weight, *_, transposed, _, _, output_mask = inputs  # tensors as their shapes
+    grad_output, x, weight, *_, transposed, _, _, output_mask = (
+        inputs  # tensors as their shapes
+    )
     forward = int(conv_flop_count(list(x), list(weight), list(grad_output), transposed))
     return forward * sum(map(bool, output_mask[:2]))
 
@@ -152,8 +163,8 @@ _FORMULAS = {torch.ops.aten.convolution_backward: _convolution_backward}
 def one_pass_ops(model: nn.Module, examples: Examples, batch_size: int) -> int:
     """Count the multiply-adds of one forward and backward pass of the model over N examples.
 
-    They are counted on one batch and scaled. A copy of the model is run with its own random
-    generator.
+    They are counted on one batch and scaled. A copy of the model is run with its own
+    random generator.
 
     Args:
         model: The model.

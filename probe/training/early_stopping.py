@@ -36,11 +36,12 @@ class EarlyStopping:
         data: The examples, x (N, ...) and y (N,).
         recipe: The settings of the training.
         generator: Source of randomness.
-        objective: The objective of the training, with its loss on held-out examples, and its sums
-            over steps.
+        objective: The objective of the training, with its loss on held-out examples,
+            and its sums over steps.
 
     Attributes:
-        training: The numbers of the examples to train on, ascending, (M,) int64 on the CPU.
+        training: The numbers of the examples to train on, ascending, (M,) int64 on the
+            CPU.
     """
 
     def __init__(
@@ -73,8 +74,12 @@ class EarlyStopping:
         if loss < self._best:
             self._best = loss
             self._waited = 0
-            self._state = {name: t.detach().clone() for name, t in named_state(model).items()}
-            sums = {name: getattr(self._objective, name) for name in self._objective.sums}
+            self._state = {
+                name: t.detach().clone() for name, t in named_state(model).items()
+            }
+            sums = {
+                name: getattr(self._objective, name) for name in self._objective.sums
+            }
             self._sums = copy.deepcopy(sums)
         return self._waited >= self._patience
 

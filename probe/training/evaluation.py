@@ -21,7 +21,10 @@ Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
 
 
-_MIXED, _PARTS = 16, 4  # examples of a batch of all classes, and its parts of similar ones
+_MIXED, _PARTS = (
+    16,
+    4,
+)  # examples of a batch of all classes, and its parts of similar ones
 _FEWEST = 8  # examples of a batch
 _NOISE = 4  # times the difference between two runs of the same batch
 _NEAR = 0.02  # of the differences between examples, above what autocast rounds
@@ -40,23 +43,27 @@ def predict_each(
 ) -> tuple[dict[str, Tensor], Tensor]:
     """Predict the class of all N examples, for several sets of competing classes, in one pass.
 
-    The prediction is the largest of the K logits. It is computed in fp32 without TF32, whatever the
-    precision of the training: ties of bf16 logits would go to the lowest class.
+    The prediction is the largest of the K logits. It is computed in fp32 without TF32,
+    whatever the precision of the training: ties of bf16 logits would go to the lowest
+    class.
 
     Args:
-        logits: Function that maps a batch (B, ...) to (B, K); a module must be in eval mode.
+        logits: Function that maps a batch (B, ...) to (B, K); a module must be in eval
+            mode.
         examples: The examples, x (N, ...) and y (N,) int64, on the model's device.
         classes: Number of classes K.
-        barred: Tables (R, K) bool of the outputs that do not compete, by name; None = all compete.
+        barred: Tables (R, K) bool of the outputs that do not compete, by name; None =
+            all compete.
         batch_size: The batch size, None = one that is fast on the device.
         rows: The row of the table for each example, (N,) int64; None = its class.
-        loss_of: The name in `barred` under which the loss of each example is computed; empty = no
-            loss.
-        any_layout: Whether batches of images may be channels-last; None = tried on a few examples.
+        loss_of: The name in `barred` under which the loss of each example is computed;
+            empty = no loss.
+        any_layout: Whether batches of images may be channels-last; None = tried on a
+            few examples.
 
     Returns:
-        The predictions (N,) int64 by name, and the cross-entropies (N,) float32 in nats under
-        `loss_of`, infinite where the label does not compete; (0,) without it.
+        The predictions (N,) int64 by name, and the cross-entropies (N,) float32 in nats
+        under `loss_of`, infinite where the label does not compete; (0,) without it.
 
     Raises:
         InputError: The logits have the wrong shape, or one is NaN.
@@ -80,31 +87,43 @@ def predict_each(
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
             if (shape := tuple(scores.shape)) != (len(indices), classes):
-                raise InputError(f"the model's output is {shape}, expected {len(indices), classes}")
+                raise InputError(
+                    f"the model's output is {shape}, expected {len(indices), classes}"
+                )
             if scores.isnan().any():
                 diverged = "it diverged; lower learning_rate"
                 remedy = OVERFLOW if scores.dtype == torch.half else diverged
                 raise InputError(f"the model's output is NaN: {remedy}")
-            # Where all that compete are -inf, one of them is to be predicted all the same.
+            # Where all that compete are -inf, one of them is to be predicted all the
+            # same.
             finite = scores.clamp(min=torch.finfo(scores.dtype).min)
             for name, table in barred.items():
                 mask = None if table is None else table[row_of_example[indices]]
-                competing = scores if mask is None else finite.masked_fill(mask, -torch.inf)
+                competing = (
+                    scores if mask is None else finite.masked_fill(mask, -torch.inf)
+                )
                 predicted[name].append(competing.argmax(1))
                 if name == loss_of:
-                    losses.append(cross_entropy(competing, examples.y[indices], reduction="none"))
-    return {name: torch.cat(parts) for name, parts in predicted.items()}, torch.cat(losses)
+                    losses.append(
+                        cross_entropy(competing, examples.y[indices], reduction="none")
+                    )
+    return {name: torch.cat(parts) for name, parts in predicted.items()}, torch.cat(
+        losses
+    )
 
 
 @torch.no_grad()
 def check_independence(
-    compute: Callable[[Value], Iterable[tuple[str, Tensor]]], x: Rows | Value, labels: Tensor
+    compute: Callable[[Value], Iterable[tuple[str, Tensor]]],
+    x: Rows | Value,
+    labels: Tensor,
 ) -> None:
     """Compare the values of a few examples in a mixed batch and in batches of similar examples.
 
-    They differ with batch norm in training mode, or with prompts that the whole batch chooses (as
-    in L2P). An accuracy is then that of an order of the test examples, and not of the network.
-    What is drawn at random differs for the same batch, too: only more than that is refused.
+    They differ with batch norm in training mode, or with prompts that the whole batch
+    chooses (as in L2P). An accuracy is then that of an order of the test examples, and
+    not of the network. What is drawn at random differs for the same batch, too: only
+    more than that is refused.
 
     Args:
         compute: Function that maps a batch to named values (B, ...).
@@ -115,7 +134,9 @@ def check_independence(
         InputError: The values differ; the message names them.
     """
     by_label = labels.argsort(stable=True)
-    positions = torch.linspace(0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device)
+    positions = torch.linspace(
+        0, len(labels) - 1, min(_MIXED, len(labels)), device=labels.device
+    )
     chosen = by_label[positions.long()]
 
     def values(rows: Tensor) -> dict[str, Tensor]:
@@ -129,15 +150,19 @@ def check_independence(
     for name in (name for name, value in mixed.items() if len(value) == len(chosen)):
         if _excess(mixed[name], torch.cat([part[name] for part in apart])) <= 0:
             continue
-        # A layer in which the strongest win may amplify what kernels of another batch size round:
-        # each part again, repeated up to the same size, with its examples in the same places.
-        filled = [values(part[(every - part[0]) % len(part)])[name][part] for part in parts]
+        # A layer in which the strongest win may amplify what kernels of another batch
+        # size round: each part again, repeated up to the same size, with its examples
+        # in the same places.
+        filled = [
+            values(part[(every - part[0]) % len(part)])[name][part] for part in parts
+        ]
         noise = (_finite(values(every)[name]) - _finite(mixed[name])).abs().max()
         if _excess(mixed[name], torch.cat(filled)) > _NOISE * noise:
             raise InputError(
-                f"{name} of an example depends on the others of its batch (a prompt that the batch "
-                f"chooses? batch norm in training mode?): choose a prompt for each example (L2P: "
-                f"batchwise_prompt=False), or use running statistics"
+                f"{name} of an example depends on the others of its batch (a prompt "
+                "that the batch chooses? batch norm in training mode?): choose a "
+                "prompt for each example (L2P: batchwise_prompt=False), or use "
+                "running statistics"
             )
 
 
@@ -148,7 +173,9 @@ def _excess(together: Tensor, apart: Tensor) -> Tensor:
     # By column: one of -1e4 stands for an output that is never predicted.
     difference = (together - apart).abs().amax(0)
     largest = apart.abs().amax(0)
-    return (difference - _NEAR * (apart - apart.mean(0)).abs().max() - _ROUNDING * largest).max()
+    return (
+        difference - _NEAR * (apart - apart.mean(0)).abs().max() - _ROUNDING * largest
+    ).max()
 
 
 def _finite(values: Tensor) -> Tensor:
@@ -159,7 +186,8 @@ def check_outputs(logits: Logits, examples: Labeled) -> None:
     """Check that a network's outputs for an example do not depend on the others of its batch.
 
     Args:
-        logits: Function that maps a batch (B, ...) to (B, K); a module must be in eval mode.
+        logits: Function that maps a batch (B, ...) to (B, K); a module must be in eval
+            mode.
         examples: The examples, x (N, ...) and y (N,) int64.
 
     Raises:
@@ -168,7 +196,9 @@ def check_outputs(logits: Logits, examples: Labeled) -> None:
     check_independence(lambda x: [("the output", logits(x))], examples.x, examples.y)
 
 
-def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.device) -> Tensor:
+def barred_but(
+    competing: Sequence[Sequence[int]], classes: int, device: torch.device
+) -> Tensor:
     """Mark the outputs that do not compete.
 
     Args:
@@ -188,7 +218,9 @@ def barred_but(competing: Sequence[Sequence[int]], classes: int, device: torch.d
     return barred.to(device)
 
 
-def batch_size_for(x: Rows | Value, device: torch.device, most: int | None = None) -> int:
+def batch_size_for(
+    x: Rows | Value, device: torch.device, most: int | None = None
+) -> int:
     """Return a batch size at which evaluation is fast on a device, fewer where examples are large.
 
     Args:
@@ -200,8 +232,9 @@ def batch_size_for(x: Rows | Value, device: torch.device, most: int | None = Non
     >>> [batch_size_for(torch.empty(9, 3, size, size), cpu) for size in (32, 224)]
     [128, 55]
     """
-    # On a CPU the activations of larger batches leave the caches and come from fresh pages of the
-    # system: at 500 an example took 1.5 times as long. A GPU wants to be filled.
+    # On a CPU the activations of larger batches leave the caches and come from fresh
+    # pages of the system: at 500 an example took 1.5 times as long. A GPU wants to be
+    # filled.
     fast, room = (128, 2**25) if device.type == "cpu" else (2048, 2**29)
     most = most or fast
     if not isinstance(x, Tensor | tuple | Mapping):
@@ -218,8 +251,8 @@ def _weight(dtype: torch.dtype) -> int:
 class SelectedOutputs(nn.Module):
     """A network (B, ...) -> (B, O), read only at K chosen outputs: (B, ...) -> (B, K).
 
-    The other outputs do not compete in a training loss and are never predicted. `outputs` holds the
-    chosen outputs, (K,) int64 on the network's device.
+    The other outputs do not compete in a training loss and are never predicted.
+    `outputs` holds the chosen outputs, (K,) int64 on the network's device.
     """
 
     def __init__(self, network: nn.Module, outputs: Tensor) -> None:
@@ -233,7 +266,9 @@ class SelectedOutputs(nn.Module):
         return logits.index_select(1, self._outputs)
 
 
-def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None) -> Tensor | None:
+def outputs_of(
+    classes: int, shape: Sequence[int], chosen: Sequence[int] | None
+) -> Tensor | None:
     """Return the outputs that stand for the classes 0..K-1.
 
     Args:
@@ -245,28 +280,35 @@ def outputs_of(classes: int, shape: Sequence[int], chosen: Sequence[int] | None)
         The outputs (K,) int64, None if these are all outputs.
 
     Raises:
-        InputError: O is not K, or outputs do not exist, are too few, or are named twice.
+        InputError: O is not K, or outputs do not exist, are too few, or are named
+            twice.
 
     >>> outputs_of(2, (8, 10), [3, 7])
     tensor([3, 7])
     """
     if len(shape) != 2:
-        raise InputError(f"the model's output is {('B', *shape[1:])}, expected (B, {classes})")
+        raise InputError(
+            f"the model's output is {('B', *shape[1:])}, expected (B, {classes})"
+        )
     outputs = list(range(shape[1]) if chosen is None else chosen)
     if len(outputs) != classes or len(set(outputs)) != classes:
         raise InputError(
-            f"{len(set(outputs))} outputs for {classes} classes: name one for each in classes="
+            f"{len(set(outputs))} outputs for {classes} classes: name one for each in "
+            "classes="
         )
     if outside := [output for output in outputs if not 0 <= output < shape[1]]:
-        raise InputError(f"classes= names outputs {outside}, but the model has only {shape[1]}")
+        raise InputError(
+            f"classes= names outputs {outside}, but the model has only {shape[1]}"
+        )
     return None if chosen is None else torch.tensor(outputs, device="cpu")
 
 
 def penultimate(model: nn.Module, x: Tensor) -> Tensor:
     """Return phi(x) (B, D), the input of the layer whose output is the logits.
 
-    The layer is the last one with a weight matrix, usually a dense layer; layers after it (Flatten,
-    Identity, an activation) are skipped, and inputs of more dimensions are flattened.
+    The layer is the last one with a weight matrix, usually a dense layer; layers after
+    it (Flatten, Identity, an activation) are skipped, and inputs of more dimensions are
+    flattened.
 
     Args:
         model: The model, which keeps its mode.
@@ -276,18 +318,24 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
         The features phi(x), (B, D).
 
     Raises:
-        InputError: The output does not come from such a layer through layers with a single input.
+        InputError: The output does not come from such a layer through layers with a
+            single input.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.ReLU(), nn.Linear(4, 2), nn.Identity())
     >>> penultimate(model, torch.tensor([[[1.0, -1.0], [-2.0, 3.0]]])).tolist()
     [[1.0, 0.0, 0.0, 3.0]]
     """
-    # By tensor: the features that it was computed from by layers without weights. Weak, as the id
-    # of a tensor that is gone may be that of another, and none is to outlive its use.
+    # By tensor: the features that it was computed from by layers without weights. Weak,
+    # as the id of a tensor that is gone may be that of another, and none is to outlive
+    # its use.
     before = WeakTensorKeyDictionary()
 
     def note(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
-        if isinstance(output, Tensor) and len(inputs) == 1 and isinstance(inputs[0], Tensor):
+        if (
+            isinstance(output, Tensor)
+            and len(inputs) == 1
+            and isinstance(inputs[0], Tensor)
+        ):
             # Norms have weights too, but vectors: they tell no classes apart.
             matrix = any(p.ndim > 1 for p in module.parameters())
             features = inputs[0] if matrix else before.get(inputs[0])
@@ -297,12 +345,16 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
     with ExitStack() as hooks:
         for module in model.modules():
             # A dense layer under a parametrization (weight norm) has children.
-            if isinstance(module, nn.Linear) or not any(True for _ in module.children()):
+            if isinstance(module, nn.Linear) or not any(
+                True for _ in module.children()
+            ):
                 hooks.callback(module.register_forward_hook(note).remove)
         logits = model(x)
     features = before.get(logits) if isinstance(logits, Tensor) else None
     if features is None or len(features) != len(logits):
-        raise InputError("the model must return the output of its last layer (such as nn.Linear)")
+        raise InputError(
+            "the model must return the output of its last layer (such as nn.Linear)"
+        )
     return torch.flatten(features, 1)
 
 

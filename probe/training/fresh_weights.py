@@ -20,8 +20,8 @@ Factory = Callable[[], nn.Module]
 Fresh = Rule | nn.Module | Mapping[str, Tensor] | Factory
 """The source of fresh values.
 
-A rule; a function that makes a new model of the same architecture; or a model or a state dict, to
-rewind to its values.
+A rule; a function that makes a new model of the same architecture; or a model or a
+state dict, to rewind to its values.
 """
 
 _CONVOLUTIONS = nn.Conv1d | nn.Conv2d | nn.Conv3d
@@ -40,14 +40,15 @@ def initialize(
 
     Args:
         model: The model, which is changed in place.
-        rule: `torch` = each module's own `reset_parameters`; `murata` = He initialization for
-            convolutions, N(0, 0.01^2) for dense weights, zero biases, and each other module's own
-            `reset_parameters` (Murata 2020, section 3, which does not mention normalization
-            layers).
+        rule: `torch` = each module's own `reset_parameters`; `murata` = He
+            initialization for convolutions, N(0, 0.01^2) for dense weights, zero
+            biases, and each other module's own `reset_parameters` (Murata 2020, section
+            3, which does not mention normalization layers).
         generator: Source of randomness.
-        keep: Names of parameters and buffers, as in `state_dict`, that keep their values.
-        unread: Names of parameters that nothing reads; they keep their values if no rule writes
-            them.
+        keep: Names of parameters and buffers, as in `state_dict`, that keep their
+            values.
+        unread: Names of parameters that nothing reads; they keep their values if no
+            rule writes them.
 
     Raises:
         InputError: No rule writes some other parameter.
@@ -76,24 +77,31 @@ def initialize(
         for parameter in fresh.values():
             parameter.fill_(torch.nan)
         for module in model.modules():
-            tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+            tensors = [
+                *module.parameters(recurse=False),
+                *module.buffers(recurse=False),
+            ]
             if not all(id(tensor) in held for tensor in tensors):
                 _fill(module, rule, generator)
-        # A rule writes a module as a whole, or its children too; what is kept gets its value back.
+        # A rule writes a module as a whole, or its children too; what is kept gets its
+        # value back.
         for tensor, value in saved:
             tensor.copy_(value)
         for name, value in before.items():
             if fresh[name].isnan().any():
                 fresh[name].copy_(value)
-    if unwritten := [name for name, parameter in fresh.items() if parameter.isnan().any()]:
+    if unwritten := [
+        name for name, parameter in fresh.items() if parameter.isnan().any()
+    ]:
         raise no_rule_for(unwritten)
 
 
 def without_rule(model: nn.Module, rule: Rule) -> list[str]:
     """List all parameters that no rule can reach, without writing any.
 
-    These are the parameters of modules that have no `reset_parameters`, nor have their parents.
-    That of a parametrized module writes a weight that is computed from others, to no effect.
+    These are the parameters of modules that have no `reset_parameters`, nor have their
+    parents. That of a parametrized module writes a weight that is computed from others,
+    to no effect.
 
     Args:
         model: The model.
@@ -115,14 +123,16 @@ def without_rule(model: nn.Module, rule: Rule) -> list[str]:
 def no_rule_for(names: Collection[str]) -> InputError:
     """Return the error for parameters that no rule writes."""
     what = ", ".join(map(repr, names))
-    return InputError(f"no rule re-initializes {what}: pass fresh= or define reset_parameters()")
+    return InputError(
+        f"no rule re-initializes {what}: pass fresh= or define reset_parameters()"
+    )
 
 
 def check_fresh(fresh: Fresh, model: nn.Module) -> None:
     """Check that `fresh` is a rule, or holds the whole state of the model.
 
-    A function is called once for the check. Parameters that a rule does not reach are listed by
-    `without_rule`.
+    A function is called once for the check. Parameters that a rule does not reach are
+    listed by `without_rule`.
 
     Args:
         fresh: A rule, a model, a state dict, or a function that makes a model.
@@ -152,8 +162,8 @@ def fresh_state(
 ) -> Mapping[str, Tensor]:
     """Return fresh values of parameters and buffers by name.
 
-    A function is called with the global generators of torch, Python and numpy seeded from
-    `generator`; they are restored afterwards.
+    A function is called with the global generators of torch, Python and numpy seeded
+    from `generator`; they are restored afterwards.
 
     Args:
         fresh: A model, a state dict, or a function that makes a model.
@@ -171,19 +181,24 @@ def fresh_state(
     if isinstance(fresh, Mapping):
         for name, value in fresh.items():
             if not isinstance(value, Tensor):
-                raise InputError(f"`fresh` holds no tensor at {name!r}: pass a state dict")
+                raise InputError(
+                    f"`fresh` holds no tensor at {name!r}: pass a state dict"
+                )
         return fresh
     if not isinstance(fresh, nn.Module):
         if not callable(fresh):
             raise InputError(
-                f"`fresh` must be a model or a function that makes one, got {type(fresh).__name__}"
+                "`fresh` must be a model or a function that makes one, got "
+                f"{type(fresh).__name__}"
             )
         fresh = built_network(fresh, generator)
     check_values(fresh)
     return named_state(unwrapped(fresh))
 
 
-def built_network(build: Factory, generator: torch.Generator, name: str = "fresh") -> nn.Module:
+def built_network(
+    build: Factory, generator: torch.Generator, name: str = "fresh"
+) -> nn.Module:
     """Return the network that a user's function makes, with every global generator seeded.
 
     Args:
@@ -200,7 +215,9 @@ def built_network(build: Factory, generator: torch.Generator, name: str = "fresh
     except InputError:
         raise
     except Exception as error:
-        raise InputError(f"{name}() raised {described(error)}: it must make a model") from error
+        raise InputError(
+            f"{name}() raised {described(error)}: it must make a model"
+        ) from error
     if not isinstance(network, nn.Module):
         raise InputError(f"{name}() must return a model, got {type(network).__name__}")
     check_values(network)
@@ -209,13 +226,18 @@ def built_network(build: Factory, generator: torch.Generator, name: str = "fresh
 
 def _reset_of(module: nn.Module) -> Callable[[], object] | None:
     # Only nn.MultiheadAttention spells it with an underscore.
-    return getattr(module, "reset_parameters", None) or getattr(module, "_reset_parameters", None)
+    return getattr(module, "reset_parameters", None) or getattr(
+        module, "_reset_parameters", None
+    )
 
 
 def _by_murata(module: nn.Module, rule: Rule) -> bool:
-    # A parametrized layer computes its weight from other parameters, which only it can fill.
+    # A parametrized layer computes its weight from other parameters, which only it can
+    # fill.
     weighted = "weight" in dict(module.named_parameters(recurse=False))
-    return rule == "murata" and weighted and isinstance(module, _CONVOLUTIONS | nn.Linear)
+    return (
+        rule == "murata" and weighted and isinstance(module, _CONVOLUTIONS | nn.Linear)
+    )
 
 
 def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
@@ -223,7 +245,9 @@ def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).
         std = 0.01 if isinstance(module, nn.Linear) else (2 / weight[0].numel()) ** 0.5
-        normal = torch.randn(weight.shape, generator=generator, dtype=torch.float32, device="cpu")
+        normal = torch.randn(
+            weight.shape, generator=generator, dtype=torch.float32, device="cpu"
+        )
         weight.copy_(normal * std)
         if isinstance(module.bias, Tensor):
             module.bias.zero_()

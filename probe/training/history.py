@@ -28,10 +28,10 @@ class History:
     """The course of a training of E epochs.
 
     Attributes:
-        losses: The E + 1 losses in nats: the loss of the first batch before any step, then the mean
-            of each epoch.
-        accuracies: The E training accuracies in [0, 1]: the share of an epoch's examples that are
-            classified correctly while they are trained on.
+        losses: The E + 1 losses in nats: the loss of the first batch before any step,
+            then the mean of each epoch.
+        accuracies: The E training accuracies in [0, 1]: the share of an epoch's
+            examples that are classified correctly while they are trained on.
 
     Raises:
         ValueError: The numbers cannot be those of a training, as in a corrupt file.
@@ -41,8 +41,13 @@ class History:
     accuracies: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        finite = all(type(x) is float and math.isfinite(x) for x in self.losses + self.accuracies)
-        right = finite and 0 <= min(self.losses + self.accuracies) <= max(self.accuracies) <= 1
+        finite = all(
+            type(x) is float and math.isfinite(x) for x in self.losses + self.accuracies
+        )
+        right = (
+            finite
+            and 0 <= min(self.losses + self.accuracies) <= max(self.accuracies) <= 1
+        )
         if not right or len(self.losses) != len(self.accuracies) + 1:
             raise ValueError(f"no training gives {self}")
 
@@ -70,14 +75,16 @@ class History:
 
     def until(self, epoch: int) -> Self:
         """Return the history up to an epoch, 1 to E."""
-        return replace(self, losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch])
+        return replace(
+            self, losses=self.losses[: epoch + 1], accuracies=self.accuracies[:epoch]
+        )
 
 
 class HistoryRecorder(Objective):
     """Plain cross-entropy, with a record of the course of training.
 
-    After each epoch in `epochs`, from 1, the model's parameters and buffers are copied into
-    `states`, by epoch and name; `probe.modules.restore` restores them.
+    After each epoch in `epochs`, from 1, the model's parameters and buffers are copied
+    into `states`, by epoch and name; `probe.modules.restore` restores them.
     """
 
     by_scores = True
@@ -104,13 +111,16 @@ class HistoryRecorder(Objective):
         self._right = []
         if len(self._accuracies) in self._epochs:
             state = named_state(model).items()
-            self.states[len(self._accuracies)] = {n: v.detach().clone() for n, v in state}
+            self.states[len(self._accuracies)] = {
+                n: v.detach().clone() for n, v in state
+            }
 
 
 def _change(values: Sequence[float]) -> float:
     """Return the change per epoch at the end, NaN for a single epoch.
 
-    It compares means over a fifth of the epochs, as dropout makes single epochs fluctuate by more.
+    It compares means over a fifth of the epochs, as dropout makes single epochs
+    fluctuate by more.
 
     >>> _change([2.0, 1.0, 0.75]), _change([5, 5, 5, 5, 5, 5, 3.0, 1.0, 2.0, 0.0])
     (-0.25, -0.5)
@@ -134,7 +144,10 @@ def notes_of(history: History) -> list[str]:
     if history.converged or math.isnan(history.fall):
         return []
     loss = f"loss {history.losses[-1]:.2f} ({-history.fall:+.3f} nats an epoch)"
-    accuracy = f"{100 * history.accuracies[-1]:.1f} % ({100 * history.rise:+.1f} points an epoch)"
+    accuracy = (
+        f"{100 * history.accuracies[-1]:.1f} % ({100 * history.rise:+.1f} points an "
+        "epoch)"
+    )
     return [f"{UNFINISHED}: {loss}, training accuracy {accuracy}"]
 
 

@@ -27,16 +27,19 @@ from probe.training.recipe import Recipe, batch_ends
 class Objective:
     """The loss of one step, and hooks around it; plain cross-entropy unless overridden.
 
-    For every batch of B examples the first four methods are called once each, in this order.
+    For every batch of B examples the first four methods are called once each, in this
+    order.
 
     Attributes:
         losses: Losses of the epochs so far, see `probe.training.history.History`.
-        by_scores: Whether a small network may be trained without autograd (`probe.training.chain`):
-            the loss needs no gradients except those of its scores, scores are neither changed nor
-            kept, and parameters and gradients are only changed in place. It is not inherited: a
-            class that overrides anything must set it itself.
-        sums: The names of attributes that add up over steps. Early stopping discards the steps
-            after the best epoch, and these attributes are set to what they were then.
+        by_scores: Whether a small network may be trained without autograd
+            (`probe.training.chain`): the loss needs no gradients except those of its
+            scores, scores are neither changed nor kept, and parameters and gradients
+            are only changed in place. It is not inherited: a class that overrides
+            anything must set it itself.
+        sums: The names of attributes that add up over steps. Early stopping discards
+            the steps after the best epoch, and these attributes are set to what they
+            were then.
     """
 
     losses: tuple[float, ...] = ()
@@ -58,8 +61,8 @@ class Objective:
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         """Return the loss of `model` on a batch.
 
-        With `by_scores` the scores may have no graph to the parameters; the gradients are then
-        complete in `after_backward`.
+        With `by_scores` the scores may have no graph to the parameters; the gradients
+        are then complete in `after_backward`.
 
         Args:
             model: The model.
@@ -120,9 +123,10 @@ def fit(
 ) -> None:
     """Train `model` in place on N examples with a new optimizer.
 
-    Every epoch visits each example once, in an order drawn from `generator`; randomness inside the
-    model (dropout) follows from it too. With `patience`, examples are held out first. Only
-    parameters that require gradients change; modes and global generators are restored afterwards.
+    Every epoch visits each example once, in an order drawn from `generator`; randomness
+    inside the model (dropout) follows from it too. With `patience`, examples are held
+    out first. Only parameters that require gradients change; modes and global
+    generators are restored afterwards.
 
     Args:
         model: The model.
@@ -133,8 +137,8 @@ def fit(
         meter: A meter that counts the operations; it does not change the training.
 
     Raises:
-        InputError: The loss is not finite; the message names the epoch. Or another thread draws
-            from torch's global generator.
+        InputError: The loss is not finite; the message names the epoch. Or another
+            thread draws from torch's global generator.
 
     >>> from probe.examples import Examples
     >>> model, data = nn.Linear(2, 2), Examples(torch.eye(2), torch.tensor([0, 1]))
@@ -148,15 +152,17 @@ def fit(
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
-        torch.autocast(data.y.device.type, enabled=False),  # whoever calls may be under it
+        torch.autocast(
+            data.y.device.type, enabled=False
+        ),  # whoever calls may be under it
         products(recipe.precision),
         mode(model, training=True),
         chained(model, recipe.precision) if by_scores else nullcontext() as chain,
         nullcontext() if chain else faster_layout(model, data),
         every_global_stream(generator),
     ):
-        # Made where a chain's parameters lie as they will. Adam's moments start at 0 with each
-        # training: none are carried over from another task.
+        # Made where a chain's parameters lie as they will. Adam's moments start at 0
+        # with each training: none are carried over from another task.
         trained = [p for p in model.parameters() if p.requires_grad]
         update = no_other_draws()(updates(trained, recipe, left))
         spared = chain.spared if chain else int
@@ -167,13 +173,15 @@ def fit(
                 _batches(data, stopping.training, recipe.batch_size, generator), left
             ):
                 with meter.step(len(y), spared) if meter else nullcontext():
-                    # An objective sees what its data hold; a tuple only where a tail is trained.
+                    # An objective sees what its data hold; a tuple only where a tail is
+                    # trained.
                     batch = steps.batch(cast(Tensor, x), y)
                     epoch_losses.append(_gradients(model, *batch, recipe, steps, chain))
                     steps.after_backward(model)
                     update()
                     steps.after_step(model)
-            # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped every step.
+            # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped
+            # every step.
             numbers = torch.stack(epoch_losses).double().cpu()
             losses += ([] if losses else [float(numbers[0])]) + [float(numbers.mean())]
             if not math.isfinite(losses[-1]):
@@ -195,18 +203,33 @@ def _batches(
         yield gather(data.x, indices, on_cpu), data.y.index_select(0, indices)
 
 
-def _diverged(losses: list[float], n: int, recipe: Recipe, dtype: torch.dtype) -> InputError:
+def _diverged(
+    losses: list[float], n: int, recipe: Recipe, dtype: torch.dtype
+) -> InputError:
     """Return the error of a training on n examples, with its losses so far."""
-    remedy = OVERFLOW if dtype == torch.half else f"lower learning_rate ({recipe.learning_rate:g})"
+    remedy = (
+        OVERFLOW
+        if dtype == torch.half
+        else f"lower learning_rate ({recipe.learning_rate:g})"
+    )
     if losses[0] == math.inf and dtype != torch.half:
-        remedy = "the first batch has classes whose output is -inf: let the model mask none of them"
+        remedy = (
+            "the first batch has classes whose output is -inf: let the model mask "
+            "none of them"
+        )
     return InputError(
-        f"training diverged in epoch {len(losses) - 1} of {recipe.epochs_on(n)}: {remedy}"
+        f"training diverged in epoch {len(losses) - 1} of {recipe.epochs_on(n)}: "
+        f"{remedy}"
     )
 
 
 def _gradients(
-    model: nn.Module, x: Tensor, y: Tensor, recipe: Recipe, steps: Objective, chain: Chain | None
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor,
+    recipe: Recipe,
+    steps: Objective,
+    chain: Chain | None,
 ) -> Tensor:
     """Set the parameters' gradients on x (B, ...), y (B,), and return the loss, a scalar.
 
@@ -226,6 +249,8 @@ def _gradients(
     if chain:
         chain.backward()
     for p in model.parameters():
-        if p.requires_grad and p.grad is not None and p.grad.is_sparse:  # few optimizers take it
+        if (
+            p.requires_grad and p.grad is not None and p.grad.is_sparse
+        ):  # few optimizers take it
             p.grad = p.grad.to_dense()
     return loss.detach()

@@ -36,8 +36,8 @@ def channels_last(x: AnyValue) -> AnyValue:
 def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
     """Return whether a function of images gives the same in both memory layouts, up to rounding.
 
-    A `view` that joins channels and pixels fails on channels-last images, and `as_strided` would
-    read other elements.
+    A `view` that joins channels and pixels fails on channels-last images, and
+    `as_strided` would read other elements.
 
     Args:
         function: A function of batches (B, ...).
@@ -49,7 +49,10 @@ def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
     # Copies: the function may write into its input.
     x = mapped(few, torch.clone)
     other = mapped(channels_last(few), torch.clone)
-    if all(a.stride() == b.stride() for a, b in zip(tensors(x), tensors(other), strict=True)):
+    if all(
+        a.stride() == b.stride()
+        for a, b in zip(tensors(x), tensors(other), strict=True)
+    ):
         return False
     try:
         a = function(x)
@@ -71,10 +74,10 @@ def some(data: Labeled) -> Value:
 def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
     """Give `model` batches of `data` channels-last within the block, if that trains faster.
 
-    It does for models with convolutions to train and no random draws: on one CPU core (an AMD EPYC)
-    a step takes 0.55 to 0.95 of the time. Parameters keep their layout, as kernels follow the
-    layout of the activations. The model's buffers and mode are restored afterwards, and it has no
-    gradients.
+    It does for models with convolutions to train and no random draws: on one CPU core
+    (an AMD EPYC) a step takes 0.55 to 0.95 of the time. Parameters keep their layout,
+    as kernels follow the layout of the activations. The model's buffers and mode are
+    restored afterwards, and it has no gradients.
 
     Args:
         model: The model.
@@ -85,13 +88,17 @@ def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
         return
 
     def to_channels_last(module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(channels_last(x) if type(x) in (Tensor, tuple, dict) else x for x in inputs)
+        return tuple(
+            channels_last(x) if type(x) in (Tensor, tuple, dict) else x for x in inputs
+        )
 
     with model.register_forward_pre_hook(to_channels_last):
         yield
 
 
-def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
+def gains_pixelwise(
+    model: nn.Module, function: Callable[[Value], Tensor], few: Value
+) -> bool:
     """Return whether a model is faster on channels-last images, with the same results.
 
     The model's buffers and mode are restored afterwards, and it has no gradients.
@@ -105,9 +112,12 @@ def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: 
         Whether it is faster, with the same results.
     """
     leaves = [module for module in model.modules() if not list(module.children())]
-    convolves = any(isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves)
-    # Flattening gives back a gradient channel by channel: where it meets a ReLU pixel by pixel,
-    # that one's backward pass takes 15 times as long, which is more than convolutions gain.
+    convolves = any(
+        isinstance(leaf, nn.Conv2d) and leaf.weight.requires_grad for leaf in leaves
+    )
+    # Flattening gives back a gradient channel by channel: where it meets a ReLU pixel
+    # by pixel, that one's backward pass takes 15 times as long, which is more than
+    # convolutions gain.
     flattens = any(
         isinstance(first, nn.ReLU) and isinstance(second, nn.Flatten)
         for first, second in pairwise(leaves)
@@ -120,10 +130,13 @@ def gains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: 
         return same and _trains_pixelwise(model, function, few)
 
 
-def _trains_pixelwise(model: nn.Module, function: Callable[[Value], Tensor], few: Value) -> bool:
+def _trains_pixelwise(
+    model: nn.Module, function: Callable[[Value], Tensor], few: Value
+) -> bool:
     """Return whether a step in training mode succeeds without random draws.
 
-    Random masks are drawn in the order of the memory, so another layout would change them.
+    Random masks are drawn in the order of the memory, so another layout would change
+    them.
     """
     before = global_states()
     try:

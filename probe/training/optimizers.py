@@ -21,7 +21,9 @@ _OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
 _KERNELS = {"adam": torch._fused_adam_, "adamw": torch._fused_adamw_}
 
 
-def updates(trained: Sequence[Tensor], recipe: Recipe, steps: int) -> Callable[[], None]:
+def updates(
+    trained: Sequence[Tensor], recipe: Recipe, steps: int
+) -> Callable[[], None]:
     """Return a function that takes the next step of a training, with a new optimizer.
 
     It clips the gradients as the recipe says.
@@ -37,7 +39,9 @@ def updates(trained: Sequence[Tensor], recipe: Recipe, steps: int) -> Callable[[
     rates = (rate_at(recipe, step, steps) for step in range(steps))
     kinds = {(p.device, p.dtype) for p in trained}
     plain = len(kinds) == 1 and not any(kind.is_complex for _, kind in kinds)
-    step_at = (_adam if plain and recipe.optimizer in _KERNELS else _from_torch)(trained, recipe)
+    step_at = (_adam if plain and recipe.optimizer in _KERNELS else _from_torch)(
+        trained, recipe
+    )
 
     def step() -> None:
         if recipe.clip_norm is not None:
@@ -50,9 +54,14 @@ def updates(trained: Sequence[Tensor], recipe: Recipe, steps: int) -> Callable[[
 
 def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
     """Return a function that takes a step at a given rate with an optimizer of torch."""
-    extra: dict[str, Any] = {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
+    extra: dict[str, Any] = (
+        {"momentum": recipe.momentum} if recipe.optimizer == "sgd" else {}
+    )
     if recipe.optimizer != "nadam" and any(p.is_complex() for p in trained):
-        extra |= {"fused": False, "foreach": True}  # fused kernels only take real numbers
+        extra |= {
+            "fused": False,
+            "foreach": True,
+        }  # fused kernels only take real numbers
     optimizer = _OPTIMIZERS[recipe.optimizer](
         trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **extra
     )
@@ -68,12 +77,20 @@ def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], 
 def _adam(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
     """Return such a function for Adam or AdamW that calls torch's kernel directly.
 
-    All parameters must have one type and device. `torch.optim` takes twice as long if there are few
-    parameters, and imports the compiler.
+    All parameters must have one type and device. `torch.optim` takes twice as long if
+    there are few parameters, and imports the compiler.
     """
     states: dict[Tensor, tuple[Tensor, Tensor, Tensor]] = {}
-    settings = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "amsgrad": False, "maximize": False}
-    kernel = partial(_KERNELS[recipe.optimizer], weight_decay=recipe.weight_decay, **settings)
+    settings = {
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "eps": 1e-8,
+        "amsgrad": False,
+        "maximize": False,
+    }
+    kernel = partial(
+        _KERNELS[recipe.optimizer], weight_decay=recipe.weight_decay, **settings
+    )
 
     @torch.no_grad()
     def step(rate: float) -> None:
@@ -93,9 +110,10 @@ def _adam(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
 def rate_at(recipe: Recipe, step: int, steps: int) -> float:
     """Return the learning rate of one step of a training.
 
-    A constant rate is exactly the recipe's. With W warm-up steps, the rate rises from 1 / (W + 1)
-    of the recipe's in the first step to all of it in the step after the warm-up. A cosine schedule
-    falls from there, and would reach 0 in the step after the last.
+    A constant rate is exactly the recipe's. With W warm-up steps, the rate rises from 1
+    / (W + 1) of the recipe's in the first step to all of it in the step after the
+    warm-up. A cosine schedule falls from there, and would reach 0 in the step after the
+    last.
 
     Args:
         recipe: The settings of the training.
@@ -114,16 +132,21 @@ def rate_at(recipe: Recipe, step: int, steps: int) -> float:
         return recipe.learning_rate * (step + 1) / (warm + 1)
     if recipe.schedule == "constant":
         return recipe.learning_rate
-    return recipe.learning_rate * (1 + math.cos(math.pi * ((step - warm) / (steps - warm)))) / 2
+    return (
+        recipe.learning_rate
+        * (1 + math.cos(math.pi * ((step - warm) / (steps - warm))))
+        / 2
+    )
 
 
 def optimizer_ops(recipe: Recipe) -> int:
     """Return the multiply-adds per parameter of one step of the recipe's optimizer, by formula.
 
-    Every multiplication, division and root counts as one, with the addition beside it. Adam and
-    AdamW: two for the first moment, three for the second, a root, a division and the step; Nadam:
-    the same, with a division and a step for the gradient of its own; SGD: the step. Weight decay
-    and momentum take one more each, and clipping two: a square for the norm, and a factor.
+    Every multiplication, division and root counts as one, with the addition beside it.
+    Adam and AdamW: two for the first moment, three for the second, a root, a division
+    and the step; Nadam: the same, with a division and a step for the gradient of its
+    own; SGD: the step. Weight decay and momentum take one more each, and clipping two:
+    a square for the norm, and a factor.
     """
     step = {"adam": 8, "adamw": 8, "nadam": 10, "sgd": 1}[recipe.optimizer]
     clipping = 2 * (recipe.clip_norm is not None)

@@ -17,10 +17,11 @@ OVERFLOW = "float16 ends at 65,504; give the network in float32 or bfloat16"
 def products(precision: Precision) -> Iterator[None]:
     """Keep all bits of products of fp32 matrices and convolutions within the block.
 
-    By default torch may round the factors on a GPU to the 10 bits of TF32; for convolutions it does
-    unless this is turned off. Within the block it may do so only on a GPU with the precision
-    `tf32`; with `bf16`, operations that autocast leaves in fp32 keep all bits. The settings apply
-    to the whole process and are restored afterwards, also after a failure.
+    By default torch may round the factors on a GPU to the 10 bits of TF32; for
+    convolutions it does unless this is turned off. Within the block it may do so only
+    on a GPU with the precision `tf32`; with `bf16`, operations that autocast leaves in
+    fp32 keep all bits. The settings apply to the whole process and are restored
+    afterwards, also after a failure.
 
     Args:
         precision: The precision.
@@ -33,8 +34,13 @@ def products(precision: Precision) -> Iterator[None]:
     tensor([[2.]])
     """
     if precision == "auto":
-        raise InputError('precision "auto" is only for studies and analyze: give "fp32" or another')
-    rounded, backends = precision == "tf32", cast(Any, torch.backends)  # not all of it has types
+        raise InputError(
+            'precision "auto" is only for studies and analyze: give "fp32" or another'
+        )
+    rounded, backends = (
+        precision == "tf32",
+        cast(Any, torch.backends),
+    )  # not all of it has types
     cudnn = backends.cudnn
     mkldnn = backends.mkldnn
     with ExitStack() as restored:
@@ -43,7 +49,8 @@ def products(precision: Precision) -> Iterator[None]:
             restored.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)
 
-        # Torch 2.9 has a setting for each kind of product, and refuses to mix them with the old.
+        # Torch 2.9 has a setting for each kind of product, and refuses to mix them with
+        # the old.
         if hasattr(backends.cuda.matmul, "fp32_precision"):
             for kind in (backends.cuda.matmul, cudnn.conv, cudnn.rnn):
                 put(kind, "fp32_precision", "tf32" if rounded else "ieee")
@@ -60,9 +67,10 @@ def products(precision: Precision) -> Iterator[None]:
 def lowered(device: str, low: bool) -> torch.autocast:
     """Return a context in which a loss is computed in bf16, or in fp32.
 
-    This concerns the loss only: gradients and updates are those of the fp32 weights. Torch's cache
-    of bf16 weights is off, as it lives until the outermost autocast ends. That may be an autocast
-    around the whole training, in which every later step would use the weights of the first.
+    This concerns the loss only: gradients and updates are those of the fp32 weights.
+    Torch's cache of bf16 weights is off, as it lives until the outermost autocast ends.
+    That may be an autocast around the whole training, in which every later step would
+    use the weights of the first.
 
     Args:
         device: The type of the device.

@@ -7,7 +7,13 @@ from math import ceil
 from typing import Literal
 
 from probe.training.fresh_weights import Rule
-from probe.validation import FromZero, PositiveFloat, PositiveInt, ShareBelowOne, configuration
+from probe.validation import (
+    FromZero,
+    PositiveFloat,
+    PositiveInt,
+    ShareBelowOne,
+    configuration,
+)
 
 Optimizer = Literal["adam", "adamw", "nadam", "sgd"]
 """The optimizers by name, each with torch's own defaults for settings that are not in a recipe."""
@@ -30,35 +36,41 @@ class Recipe:
     >>> Recipe(epochs=20, optimizer="sgd", learning_rate=0.1, momentum=0.9).batch_size
     64
 
-    The paper does not give the batch size; 64 is ours. Weights, updates and evaluations stay in
-    fp32. On a CPU a training in fp32 repeats bit for bit; on a GPU, kernels that add in no fixed
-    order may change the last bits.
+    The paper does not give the batch size; 64 is ours. Weights, updates and evaluations
+    stay in fp32. On a CPU a training in fp32 repeats bit for bit; on a GPU, kernels
+    that add in no fixed order may change the last bits.
 
     Args:
-        epochs: The number of passes over the examples; with `patience`, the largest number.
-        iterations: The number of steps, which replaces `epochs`; the last pass may be a part.
-        patience: The number of epochs without a lower loss on held-out examples after which the
-            training ends, with the weights of the lowest; None = no early stopping.
-        validation: The share of the examples that is held out for that, drawn at random.
+        epochs: The number of passes over the examples; with `patience`, the largest
+            number.
+        iterations: The number of steps, which replaces `epochs`; the last pass may be a
+            part.
+        patience: The number of epochs without a lower loss on held-out examples after
+            which the training ends, with the weights of the lowest; None = no early
+            stopping.
+        validation: The share of the examples that is held out for that, drawn at
+            random.
         init: The rule for the fresh weights at the start (see `fresh_weights`).
-        precision: The precision of the loss. `bf16` computes it under torch's autocast, including
-            the frozen part of a model that is run as a whole; `tf32` lets a GPU round the factors
-            of products to 10 bits; `auto`, only in studies and `analyze`, means `bf16` where that
-            is faster, else `fp32`.
-        weight_decay: The weight decay, 0 or more, as in torch: `adamw` shrinks the weights by it,
-            separately from the gradient; the others add it to the gradient. The default is 0, also
-            for `adamw`, for which torch's default is 0.01.
+        precision: The precision of the loss. `bf16` computes it under torch's autocast,
+            including the frozen part of a model that is run as a whole; `tf32` lets a
+            GPU round the factors of products to 10 bits; `auto`, only in studies and
+            `analyze`, means `bf16` where that is faster, else `fp32`.
+        weight_decay: The weight decay, 0 or more, as in torch: `adamw` shrinks the
+            weights by it, separately from the gradient; the others add it to the
+            gradient. The default is 0, also for `adamw`, for which torch's default is
+            0.01.
         momentum: The momentum, 0 or more and below 1, only for `sgd`.
-        schedule: The course of the learning rate; `cosine` lowers it to 0 along half a wave over
-            the whole training.
-        warmup: The share of a training's steps, 0 or more and below 1, in which the rate first
-            rises linearly. It is a share because one recipe serves trainings of many lengths.
-        clip_norm: The largest norm of all gradients together, including those of penalties, before
-            the optimizer's step; None = no clipping.
+        schedule: The course of the learning rate; `cosine` lowers it to 0 along half a
+            wave over the whole training.
+        warmup: The share of a training's steps, 0 or more and below 1, in which the
+            rate first rises linearly. It is a share because one recipe serves trainings
+            of many lengths.
+        clip_norm: The largest norm of all gradients together, including those of
+            penalties, before the optimizer's step; None = no clipping.
 
     Raises:
-        InputError: A value is invalid, such as `epochs=0`, momentum is given without `sgd`, or only
-            one of `patience` and `validation` is given.
+        InputError: A value is invalid, such as `epochs=0`, momentum is given without
+            `sgd`, or only one of `patience` and `validation` is given.
     """
 
     epochs: PositiveInt = 5
@@ -90,7 +102,9 @@ class Recipe:
 
     def of_epochs(self, epochs: int) -> Recipe:
         """Return the recipe of a training of so many epochs, without early stopping."""
-        return replace(self, epochs=epochs, iterations=None, patience=None, validation=0.0)
+        return replace(
+            self, epochs=epochs, iterations=None, patience=None, validation=0.0
+        )
 
     def long_enough(self, examples: int) -> Recipe:
         """Return the recipe with as many epochs as make `LEAST_STEPS` on N examples, or more.
@@ -166,4 +180,6 @@ class RecipeChanges:
         """
         if self.epochs and not self.iterations:
             recipe = replace(recipe, iterations=None)
-        return replace(recipe, **{k: v for k, v in asdict(self).items() if v is not None})
+        return replace(
+            recipe, **{k: v for k, v in asdict(self).items() if v is not None}
+        )

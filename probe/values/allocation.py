@@ -34,14 +34,15 @@ class CacheSettings:
 
     Args:
         budget: Bytes of memory on the model's device; None = half of the free memory.
-        scratch: A folder for values that do not fit; None = they are computed again when needed.
+        scratch: A folder for values that do not fit; None = they are computed again
+            when needed.
         room: Bytes on the disk of that folder; None = half of the free space.
-        storage: `bf16` stores floating-point values in half the bytes of fp32, rounded to 8
-            significant bits.
+        storage: `bf16` stores floating-point values in half the bytes of fp32, rounded
+            to 8 significant bits.
 
     Raises:
-        InputError: A size is invalid, the scratch folder is not a path, room is given without a
-            scratch folder, or the storage is unknown.
+        InputError: A size is invalid, the scratch folder is not a path, room is given
+            without a scratch folder, or the storage is unknown.
     """
 
     budget: Bytes | None = None
@@ -93,10 +94,10 @@ def allocate(
 ) -> tuple[Allocation, ...]:
     """Choose where each feature's values are stored.
 
-    The feature that saves most work for its bytes (operations per byte) comes first: in most
-    networks the deepest. Its values go to memory if they still fit, else to a memory-mapped file if
-    they still fit on the disk; otherwise they are recomputed. The input itself takes no bytes and
-    is in memory.
+    The feature that saves most work for its bytes (operations per byte) comes first: in
+    most networks the deepest. Its values go to memory if they still fit, else to a
+    memory-mapped file if they still fit on the disk; otherwise they are recomputed. The
+    input itself takes no bytes and is in memory.
 
     Args:
         sizes: Bytes of all examples' values, by feature.

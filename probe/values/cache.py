@@ -13,7 +13,13 @@ from probe.cut.cuts import Cuts
 from probe.cut.interface import Cut, TensorFacts
 from probe.memory import MappedRows
 from probe.values.allocation import Allocation, CacheSettings, Storage, allocate
-from probe.values.layout import Inputs, PrefixCall, ValueLayout, stored_type, value_layout
+from probe.values.layout import (
+    Inputs,
+    PrefixCall,
+    ValueLayout,
+    stored_type,
+    value_layout,
+)
 
 _SMALLEST, _LARGEST = 32, 128  # examples of a batch that a prefix is given
 _SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on its slot
@@ -40,7 +46,9 @@ def plan_values(
         n = sum(sizes) if cut.facts.trained else sizes[1]
         size = sum(_size(kept, settings.storage) for kept in cut.facts.kept)
         bytes_of_name[cut.facts.name] = n * size
-    return allocate(bytes_of_name, {cut.facts.name: cut.facts.work for cut in cuts}, settings)
+    return allocate(
+        bytes_of_name, {cut.facts.name: cut.facts.work for cut in cuts}, settings
+    )
 
 
 def _size(kept: TensorFacts, storage: Storage) -> int:
@@ -52,13 +60,17 @@ def _size(kept: TensorFacts, storage: Storage) -> int:
 
 
 def store_values(
-    cuts: Sequence[Cut], plan: Sequence[Allocation], x: Value, settings: CacheSettings, size: int
+    cuts: Sequence[Cut],
+    plan: Sequence[Allocation],
+    x: Value,
+    settings: CacheSettings,
+    size: int,
 ) -> dict[str, Rows]:
     """Return every cut's values for all inputs, stored as planned.
 
-    One pass over the inputs computes all stored values. Prefixes run on batches of the training's
-    batch size, within limits: smaller ones spend their time on overhead, larger ones need much
-    memory.
+    One pass over the inputs computes all stored values. Prefixes run on batches of the
+    training's batch size, within limits: smaller ones spend their time on overhead,
+    larger ones need much memory.
 
     Args:
         cuts: The cuts.
@@ -79,10 +91,15 @@ def store_values(
     every = torch.arange(len(inputs), device=inputs.device)
     batches = (batch for _, _, batch in inputs.batches(every[:_FEW], _FEW))
     for _, name, value in Cuts(tuple(cuts)).values(batches):
-        layouts = [inputs.layouts.get(kept.input_index) for kept in cut_of_name[name].facts.kept]
+        layouts = [
+            inputs.layouts.get(kept.input_index)
+            for kept in cut_of_name[name].facts.kept
+        ]
         layout = value_layout(value, layouts, settings.storage)
         if locations[name] == "recomputed":
-            rows[name] = RecomputedRows(layout, partial(_value_of, cut_of_name[name]), inputs, size)
+            rows[name] = RecomputedRows(
+                layout, partial(_value_of, cut_of_name[name]), inputs, size
+            )
         else:
             scratch = settings.scratch if locations[name] == "memory-mapped" else None
             rows[name] = cached = CachedRows(layout, inputs, scratch)
@@ -109,7 +126,9 @@ class CachedRows:
     Tensors of the input itself are not copied.
     """
 
-    def __init__(self, layout: ValueLayout, inputs: Inputs, scratch: Path | None) -> None:
+    def __init__(
+        self, layout: ValueLayout, inputs: Inputs, scratch: Path | None
+    ) -> None:
         self._layout = layout
         self._n = len(inputs)
         self._rows: list[Tensor | MappedRows] = []
@@ -120,18 +139,25 @@ class CachedRows:
             elif scratch is not None:
                 self._rows.append(MappedRows(scratch, *shape, part.stored))
             elif inputs.device.type == "cpu":
-                # From numpy, which asks for large pages: to touch new memory takes half the time.
-                memory = np.empty((self._n, part.width * part.stored.itemsize), np.uint8)
+                # From numpy, which asks for large pages: to touch new memory takes half
+                # the time.
+                memory = np.empty(
+                    (self._n, part.width * part.stored.itemsize), np.uint8
+                )
                 self._rows.append(torch.from_numpy(memory).view(part.stored))
             else:
-                self._rows.append(torch.empty(shape, dtype=part.stored, device=inputs.device))
+                self._rows.append(
+                    torch.empty(shape, dtype=part.stored, device=inputs.device)
+                )
 
     def __len__(self) -> int:
         return self._n
 
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
-        return self._layout.value([rows.index_select(0, indices) for rows in self._rows])
+        return self._layout.value(
+            [rows.index_select(0, indices) for rows in self._rows]
+        )
 
     def put(self, value: Value, where: slice) -> None:
         """Store the first examples of a batch.
@@ -144,7 +170,8 @@ class CachedRows:
         parts = zip(self._layout.parts, rows, strict=True)
         targets = [None if p.input_index is not None else to[where] for p, to in parts]
         self._layout.write(value, targets)
-        # Pages that were written to count as this process's memory until they are let go.
+        # Pages that were written to count as this process's memory until they are let
+        # go.
         for mapped_rows in self._rows:
             if isinstance(mapped_rows, MappedRows):
                 mapped_rows.let_go()
@@ -153,13 +180,15 @@ class CachedRows:
 class RecomputedRows:
     """Values recomputed from the inputs on every request, bit for bit the same.
 
-    The last bits of a matrix product or a convolution depend on the batch size, which is therefore
-    always the one used to fill caches. With some kernels they also depend on the slot in the batch.
-    If this is observed for the prefix, every example is computed at the slot that it has when a
-    cache is filled, which takes several passes.
+    The last bits of a matrix product or a convolution depend on the batch size, which
+    is therefore always the one used to fill caches. With some kernels they also depend
+    on the slot in the batch. If this is observed for the prefix, every example is
+    computed at the slot that it has when a cache is filled, which takes several passes.
     """
 
-    def __init__(self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, size: int) -> None:
+    def __init__(
+        self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, size: int
+    ) -> None:
         self._layout = layout
         self._prefix = prefix
         self._inputs = inputs
@@ -173,8 +202,11 @@ class RecomputedRows:
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
         empty = partial(torch.empty, device=indices.device)
-        rows = [empty((len(indices), p.width), dtype=p.stored) for p in self._layout.parts]
-        # Whoever trains the tail in reduced precision gets the values that a cache would give.
+        rows = [
+            empty((len(indices), p.width), dtype=p.stored) for p in self._layout.parts
+        ]
+        # Whoever trains the tail in reduced precision gets the values that a cache
+        # would give.
         with torch.no_grad(), torch.autocast(indices.device.type, enabled=False):
             batches = self._inputs.batches(indices, self._size, self._own_slots)
             for positions, slots, batch in batches:
@@ -192,7 +224,11 @@ def _same_at_every_slot(prefix: PrefixCall, inputs: Inputs, batch_size: int) -> 
     for _, _, batch in inputs.batches(some, batch_size):
         before = [part.clone() for part in tensors(prefix(mapped(batch, torch.clone)))]
         for shift in _SHIFTS:
-            after = tensors(prefix(mapped(batch, partial(torch.roll, shifts=shift, dims=0))))
-            if not all(map(torch.equal, after, (part.roll(shift, 0) for part in before))):
+            after = tensors(
+                prefix(mapped(batch, partial(torch.roll, shifts=shift, dims=0)))
+            )
+            if not all(
+                map(torch.equal, after, (part.roll(shift, 0) for part in before))
+            ):
                 return False
     return True

@@ -24,8 +24,8 @@ class TensorLayout:
         strides: The strides in elements, which keep channels-last images channels-last.
         dtype: The data type that is returned.
         stored: The data type that is stored.
-        input_index: Index of the tensor in the model's input if it is an unchanged input, else
-            None.
+        input_index: Index of the tensor in the model's input if it is an unchanged
+            input, else None.
     """
 
     shape: tuple[int, ...]
@@ -41,7 +41,9 @@ class TensorLayout:
 
     def shaped(self, rows: Tensor) -> Tensor:
         """Return rows (N, D) as (N, *shape), a view of the same memory."""
-        return rows.as_strided((len(rows), *self.shape), (rows.stride(0), *self.strides))
+        return rows.as_strided(
+            (len(rows), *self.shape), (rows.stride(0), *self.strides)
+        )
 
 
 @dataclass(frozen=True)
@@ -58,15 +60,18 @@ class ValueLayout:
         return sum(part.width * part.stored.itemsize for part in stored)
 
     def write(
-        self, value: Value, rows: Sequence[Tensor | None], at: tuple[Tensor, Tensor] | None = None
+        self,
+        value: Value,
+        rows: Sequence[Tensor | None],
+        at: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         """Copy the first n examples of a batch to n rows.
 
         Args:
             value: The batch, each tensor (B, *shape), B at least n.
             rows: The rows (n, D) for each part; a part with None is left out.
-            at: Positions and slots, both (k,), to copy the examples at these slots of the batch to
-                the rows at these positions instead.
+            at: Positions and slots, both (k,), to copy the examples at these slots of
+                the batch to the rows at these positions instead.
 
         Raises:
             InputError: The shape of the value is not that of this layout.
@@ -74,7 +79,8 @@ class ValueLayout:
         shapes = [tuple(tensor.shape[1:]) for tensor in tensors(value)]
         if shapes != (expected := [part.shape for part in self.parts]):
             raise InputError(
-                f"a feature's shape depends on the batch, {expected}, then {shapes}: use another"
+                f"a feature's shape depends on the batch, {expected}, then {shapes}: "
+                "use another"
             )
         for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
             if to is None:
@@ -88,14 +94,16 @@ class ValueLayout:
     def value(self, rows: Sequence[Tensor]) -> Value:
         """Return the value, each tensor (N, *shape), from the rows (N, D) of its parts."""
         pairs = zip(self.parts, rows, strict=True)
-        return like(self.form, [part.shaped(flat.to(part.dtype)) for part, flat in pairs])
+        return like(
+            self.form, [part.shaped(flat.to(part.dtype)) for part, flat in pairs]
+        )
 
 
 class Inputs:
     """A model's inputs by index, one or more tensors (N, ...).
 
-    Each batch has their memory layout. `rows` is the memory of each tensor as (N, D); a tensor is
-    copied if its examples are not contiguous.
+    Each batch has their memory layout. `rows` is the memory of each tensor as (N, D); a
+    tensor is copied if its examples are not contiguous.
     """
 
     def __init__(self, x: Value) -> None:
@@ -105,7 +113,11 @@ class Inputs:
         for at, tensor in enumerate(tensors(x)):
             # A batch is gathered row by row: each example must be one run of memory.
             D = tensor[:1].numel()
-            part = tensor if _strides(tensor) and tensor.stride(0) == D else tensor.contiguous()
+            part = (
+                tensor
+                if _strides(tensor) and tensor.stride(0) == D
+                else tensor.contiguous()
+            )
             self.rows.append(part.as_strided((len(part), D), (D, 1)))
             self.layouts[at] = tensor_layout(part, "fp32", input_index=at)
         self.device = self.rows[0].device
@@ -116,7 +128,10 @@ class Inputs:
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the inputs (B, ...) at `indices` (B,), in memory of their own."""
         pairs = zip(self.layouts.values(), self.rows, strict=True)
-        return like(self.form, [part.shaped(rows.index_select(0, indices)) for part, rows in pairs])
+        return like(
+            self.form,
+            [part.shaped(rows.index_select(0, indices)) for part, rows in pairs],
+        )
 
     def batches(
         self, indices: Tensor, size: int, own_slots: bool = False
@@ -129,7 +144,8 @@ class Inputs:
         Args:
             indices: The examples, (n,).
             size: The batch size.
-            own_slots: Whether example i is always at slot i % size; this may take more batches.
+            own_slots: Whether example i is always at slot i % size; this may take more
+                batches.
 
         Yields:
             Positions, slots and batch.
@@ -138,7 +154,8 @@ class Inputs:
         for positions in _rounds(indices % size) if own_slots else every.split(size):
             some = indices[positions]
             slots = some % size if own_slots else every[: len(some)]
-            # The last bits of a value depend on the batch's size: a short batch is filled up.
+            # The last bits of a value depend on the batch's size: a short batch is
+            # filled up.
             padded = some.new_zeros(size)
             padded[slots] = some
             yield positions, slots, self[padded]
@@ -151,8 +168,8 @@ def value_layout(
 
     Args:
         value: The batch, each tensor (B, ...).
-        input_layouts: The layout in the inputs of each tensor that is an unchanged input, which is
-            read from there; None for other tensors.
+        input_layouts: The layout in the inputs of each tensor that is an unchanged
+            input, which is read from there; None for other tensors.
         storage: The precision in which the other tensors are stored.
 
     Returns:
@@ -163,13 +180,16 @@ def value_layout(
     return ValueLayout(tuple(layouts), value)
 
 
-def tensor_layout(part: Tensor, storage: Storage, input_index: int | None = None) -> TensorLayout:
+def tensor_layout(
+    part: Tensor, storage: Storage, input_index: int | None = None
+) -> TensorLayout:
     """Return the layout of one tensor (B, ...) of a batch's value, contiguous if it has gaps.
 
     Args:
         part: The tensor.
         storage: The precision in which it is stored.
-        input_index: Index of the tensor in the model's input, None if it is not an input.
+        input_index: Index of the tensor in the model's input, None if it is not an
+            input.
 
     Returns:
         The layout.

@@ -1,7 +1,7 @@
 """The commands of `probe` with their flags; each is carried out by a separate module.
 
-The signature of a function is its command line, and its docstring is its `--help`. Heavy modules
-are imported inside the commands, so that `probe --help` answers at once.
+The signature of a function is its command line, and its docstring is its `--help`.
+Heavy modules are imported inside the commands, so that `probe --help` answers at once.
 """
 
 from pathlib import Path
@@ -27,7 +27,9 @@ def _show_version(requested: bool) -> None:
         raise typer.Exit
 
 
-_VERSION = typer.Option("--version", callback=_show_version, is_eager=True, help="The version.")
+_VERSION = typer.Option(
+    "--version", callback=_show_version, is_eager=True, help="The version."
+)
 
 
 @app.callback()
@@ -63,12 +65,14 @@ def init(file: Path = Path("study.toml"), *, options: flags.InitOptions) -> None
 
 
 @app.command()
-@with_options("MODULE:FACTORY|DIR", "A function that builds the network, or a recorder's folder.")
+@with_options(
+    "MODULE:FACTORY|DIR", "A function that builds the network, or a recorder's folder."
+)
 def model(factory: str, options: flags.ModelOptions) -> int:
     """Measure how much each layer of your own network retains, from its checkpoints.
 
-    The run directory has the same tables and figures as a study's. The exit code is 1 if any
-    job failed.
+    The run directory has the same tables and figures as a study's. The exit code is 1
+    if any job failed.
     """
     from scenarios.commands.model import probe_model
 
@@ -80,8 +84,9 @@ def model(factory: str, options: flags.ModelOptions) -> int:
 def diff(before: Path, after: Path, options: flags.DiffOptions) -> int:
     """Find the layer whose change made a network worse, and what would bring it back.
 
-    Nothing is needed but two checkpoints and test examples of what the network could do. The exit
-    code is 1 if more was lost than --tolerate allows, at the lower end of the 95 % interval.
+    Nothing is needed but two checkpoints and test examples of what the network could
+    do. The exit code is 1 if more was lost than --tolerate allows, at the lower end of
+    the 95 % interval.
     """
     from scenarios.commands.diff import show_diff
 
@@ -104,8 +109,8 @@ def status(directory: Directory, as_json: AsJson = False) -> None:
 def figures(directory: Path, options: flags.FigureOptions) -> None:
     """Draw the figures of a study from its tables only.
 
-    With any flag, draw only the requested figures, for a paper: each with its caption, in a
-    separate folder.
+    With any flag, draw only the requested figures, for a paper: each with its caption,
+    in a separate folder.
     """
     from scenarios.commands.figures import draw_figures, draw_requested
 
@@ -117,31 +122,42 @@ def figures(directory: Path, options: flags.FigureOptions) -> None:
 @app.command()
 def report(
     directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Run directories, or saved results.")
+        list[Path],
+        typer.Argument(metavar="DIR...", help="Run directories, or saved results."),
     ],
-    out: Annotated[Path | None, typer.Option(help="The file; DIR/report.html by default.")] = None,
-    learners: Annotated[str | None, typer.Option(help="Learners, as er,si; 12 by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file; DIR/report.html by default.")
+    ] = None,
+    learners: Annotated[
+        str | None, typer.Option(help="Learners, as er,si; 12 by default.")
+    ] = None,
 ) -> None:
     """Write one HTML page that says which layer forgot what, with figures and tables.
 
-    Several directories are shown side by side, with the differences of each from the first.
+    Several directories are shown side by side, with the differences of each from the
+    first.
     """
     from scenarios.commands.report import show_report
 
     show_report(directories, out, learners)
 
 
-_MOST = typer.Option(min=0, max=1, help="Accuracy that a layer of the second run may forget.")
+_MOST = typer.Option(
+    min=0, max=1, help="Accuracy that a layer of the second run may forget."
+)
 
 
 @app.command()
 def compare(
-    first: Directory, second: Directory, max_forgetting: Annotated[float | None, _MOST] = None
+    first: Directory,
+    second: Directory,
+    max_forgetting: Annotated[float | None, _MOST] = None,
 ) -> int:
     """Show how much more or less each layer forgets in a second run than in the first.
 
-    A run may also be reference:mnist or reference:digits, the tables behind docs/found.md. The exit
-    code is 1 if a layer of the second run forgets more than --max-forgetting.
+    A run may also be reference:mnist or reference:digits, the tables behind
+    docs/found.md. The exit code is 1 if a layer of the second run forgets more than
+    --max-forgetting.
     """
     from scenarios.commands.report import show_compared
 
@@ -154,11 +170,14 @@ def explain(
     learner: Annotated[str, typer.Option(help="A learner of the study.")],
     readout: Annotated[str, typer.Option(help="A readout downstream of the feature.")],
     feature: Annotated[str, typer.Option(help="The layer.")],
-    quantity: Annotated[str, typer.Option(help="A quantity of layers.csv.")] = "forgotten",
+    quantity: Annotated[
+        str, typer.Option(help="A quantity of layers.csv.")
+    ] = "forgotten",
 ) -> None:
     """Show the accuracies behind a number in layers.csv, and the files they come from.
 
-    Each accuracy is shown by seed, order and task position, with the formula and the notes.
+    Each accuracy is shown by seed, order and task position, with the formula and the
+    notes.
     """
     from scenarios.commands.report import show_explanation
 
@@ -170,8 +189,9 @@ def explain(
 def metrics(file: Path, options: flags.MetricsOptions) -> None:
     """Compute every metric of the literature from an accuracy matrix.
 
-    Each row of FILE holds the accuracy on all T tasks, after one more task than the row above. A
-    first row of accuracies before any training is optional. Leave unmeasured cells empty or nan.
+    Each row of FILE holds the accuracy on all T tasks, after one more task than the row
+    above. A first row of accuracies before any training is optional. Leave unmeasured
+    cells empty or nan.
     """
     from scenarios.commands.metrics import score_file
 
@@ -179,19 +199,23 @@ def metrics(file: Path, options: flags.MetricsOptions) -> None:
 
 
 @app.command()
-@with_options("MODULE:FACTORY|NETWORK", "A model or its factory, or a network of `probe list`.")
+@with_options(
+    "MODULE:FACTORY|NETWORK", "A model or its factory, or a network of `probe list`."
+)
 def layers(model: str, options: flags.LayersOptions) -> None:
     """List the modules at which a model can be cut, and suggest a good set of them.
 
-    The model is called on random inputs: normal values, or zeros and ones for integers. The columns
-    frozen and left count the parameters upstream and downstream of the cut.
+    The model is called on random inputs: normal values, or zeros and ones for integers.
+    The columns frozen and left count the parameters upstream and downstream of the cut.
     """
     from scenarios.commands.layers import show_layers
 
     show_layers(model, options)
 
 
-_FOLDER = typer.Argument(metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*.")
+_FOLDER = typer.Argument(
+    metavar="FOLDER", help="Images as train/CLASS/* and test/CLASS/*."
+)
 _WEIGHTS = typer.Option(
     metavar="FILE|default|random", help="A state dict, torchvision's, or untrained."
 )
@@ -200,14 +224,19 @@ _WEIGHTS = typer.Option(
 @app.command()
 def features(
     folder: Annotated[Path, _FOLDER],
-    network: Annotated[str, typer.Option(help="A classification network of torchvision.")],
-    out: Annotated[Path, typer.Option(metavar="FILE.npz", help="The feature file to write.")],
+    network: Annotated[
+        str, typer.Option(help="A classification network of torchvision.")
+    ],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE.npz", help="The feature file to write.")
+    ],
     weights: Annotated[str, _WEIGHTS] = "default",
     device: Device = "auto",
 ) -> None:
     """Write a feature file from images, using the last hidden layer of a pretrained network.
 
-    A study takes the file instead of a data set. torchvision downloads its weights if needed.
+    A study takes the file instead of a data set. torchvision downloads its weights if
+    needed.
     """
     from probe.devices import device_named
     from scenarios.data.image_features import write_features_of_images
@@ -215,18 +244,23 @@ def features(
     write_features_of_images(folder, network, weights, out, device_named(device))
 
 
-prepare = typer.Typer(no_args_is_help=True, help="Write a feature file from a published data set.")
+prepare = typer.Typer(
+    no_args_is_help=True, help="Write a feature file from a published data set."
+)
 app.add_typer(prepare, name="prepare")
 
 _OUT = typer.Option(metavar="FILE.npz", help="The feature file to write.")
 _FEATURES = typer.Option(
-    metavar="FILE.npy", help="Features (N, D) in the order of images.txt, instead of ResNet-50's."
+    metavar="FILE.npy",
+    help="Features (N, D) in the order of images.txt, instead of ResNet-50's.",
 )
 
 
 @prepare.command()
 def cub200(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder CUB_200_2011.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The folder CUB_200_2011.")
+    ],
     out: Annotated[Path, _OUT],
     weights: Annotated[str, _WEIGHTS] = "default",
     features: Annotated[Path | None, _FEATURES] = None,
@@ -241,8 +275,12 @@ def cub200(
 
 @prepare.command()
 def audioset(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the embeddings.")],
-    classes: Annotated[Path, typer.Option(metavar="FILE", help="A class on each line.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="The folder of the embeddings.")
+    ],
+    classes: Annotated[
+        Path, typer.Option(metavar="FILE", help="A class on each line.")
+    ],
     out: Annotated[Path, _OUT],
 ) -> None:
     """Prepare AudioSet's embeddings of the samples with exactly one of some classes."""
@@ -251,22 +289,30 @@ def audioset(
     prepare_audioset(folder, classes, out)
 
 
-_DATA_SETS = typer.Argument(metavar="DATASET|FILE.npz...", help="Data sets or feature files.")
+_DATA_SETS = typer.Argument(
+    metavar="DATASET|FILE.npz...", help="Data sets or feature files."
+)
 _BINS = typer.Option(help="Number of bins of equal width, 2 to 256; MDL by default.")
 
 
 @app.command()
 def redundancy(
     data_sets: Annotated[list[str], _DATA_SETS],
-    data: Annotated[Path | None, typer.Option(help="Data folder; PROBE_DATA by default.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Data folder; PROBE_DATA by default.")
+    ] = None,
     bins: Annotated[int | None, _BINS] = None,
-    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("runs/redundancy"),
-    download: Annotated[bool, typer.Option("--download", help="Download missing data.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path(
+        "runs/redundancy"
+    ),
+    download: Annotated[
+        bool, typer.Option("--download", help="Download missing data.")
+    ] = False,
 ) -> None:
     """Count the non-redundant features of data sets by FCBF, and plot their dependence.
 
-    Continuous features of the training data are discretized by minimum description length (MDL), or
-    into bins.
+    Continuous features of the training data are discretized by minimum description
+    length (MDL), or into bins.
     """
     from scenarios.commands.redundancy import show_redundancy
 

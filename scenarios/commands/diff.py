@@ -37,10 +37,13 @@ def show_diff(before: Path, after: Path, options: DiffOptions) -> bool:
         Whether no more was lost than is tolerated.
 
     Raises:
-        InputError: A flag is invalid, or files, network and examples do not fit each other.
+        InputError: A flag is invalid, or files, network and examples do not fit each
+            other.
     """
     if options.tolerate is not None and not options.tolerate >= 0:
-        raise InputError(f"--tolerate must be a number, 0 or more, got {options.tolerate}")
+        raise InputError(
+            f"--tolerate must be a number, 0 or more, got {options.tolerate}"
+        )
     diff = _compare(before, after, options)
     if options.out:
         write_diff(diff, options.out)
@@ -55,7 +58,10 @@ def show_diff(before: Path, after: Path, options: DiffOptions) -> bool:
     if lost.low * unit <= options.tolerate:
         return True
     interval = f"[{unit * lost.low:.3g}, {unit * lost.high:.3g}]"
-    say(f"lost {unit * lost.value:.3g} {interval}, more than --tolerate {options.tolerate:g}")
+    say(
+        f"lost {unit * lost.value:.3g} {interval}, more than --tolerate "
+        f"{options.tolerate:g}"
+    )
     return False
 
 
@@ -80,12 +86,21 @@ def write_diff(diff: Diff, folder: Path) -> None:
 
 def _compare(before: Path, after: Path, options: DiffOptions) -> Diff:
     """Load the user's code and both networks, and compare them."""
-    typed = [options.model, options.call, options.old, options.new, options.train, options.score]
+    typed = [
+        options.model,
+        options.call,
+        options.old,
+        options.new,
+        options.train,
+        options.score,
+    ]
     with ExitStack() as stack:
         for target in filter(None, typed):
             stack.enter_context(importing(target))
         entry = UserCode(
-            network=options.model, call=options.call or "", output=position(options.output)
+            network=options.model,
+            call=options.call or "",
+            output=position(options.output),
         ).network_entry()
         return probe.diff(
             before,
@@ -130,7 +145,9 @@ def blocks(text: str) -> Any:
     patterns: dict[str, list[str]] = {}
     for name, _, pattern in parts:
         if not name or not pattern:
-            raise InputError(f"--blocks expects NAME,NAME or NAME=GLOB,NAME=GLOB, got {text!r}")
+            raise InputError(
+                f"--blocks expects NAME,NAME or NAME=GLOB,NAME=GLOB, got {text!r}"
+            )
         patterns.setdefault(name, []).append(pattern)
     return patterns
 
@@ -139,8 +156,9 @@ def examples(target: str) -> Any:
     """Return the examples that a flag names.
 
     Args:
-        target: MODULE:OBJECT, where the object is a pair (x, y), a Dataset, a DataLoader or a
-            function without arguments that returns one; or FILE.npz with the arrays x and y.
+        target: MODULE:OBJECT, where the object is a pair (x, y), a Dataset, a
+            DataLoader or a function without arguments that returns one; or FILE.npz
+            with the arrays x and y.
 
     Raises:
         InputError: There is no such object or file, or the function fails.
@@ -150,7 +168,9 @@ def examples(target: str) -> Any:
         return _tensor(arrays["x"]), _tensor(arrays["y"])
     module, _, name = target.rpartition(":")
     if not module:
-        raise InputError(f"expected MODULE:OBJECT or FILE.npz with x and y, got {target!r}")
+        raise InputError(
+            f"expected MODULE:OBJECT or FILE.npz with x and y, got {target!r}"
+        )
     objects = vars(imported(module))
     if name not in objects:
         raise unknown(

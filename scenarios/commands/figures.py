@@ -1,6 +1,7 @@
 """`probe figures`: the figures of a study, from its tables only.
 
-They can be drawn on another machine from a copy of the tables, or again in another style.
+They can be drawn on another machine from a copy of the tables, or again in another
+style.
 """
 
 from pathlib import Path

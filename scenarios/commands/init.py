@@ -32,16 +32,22 @@ def show_written(file: Path, options: InitOptions) -> None:
         OSError: A file cannot be written.
     """
     if file.suffix != ".toml":
-        raise InputError(f"a study file ends in .toml, got {file}: name it {file.name}.toml")
+        raise InputError(
+            f"a study file ends in .toml, got {file}: name it {file.name}.toml"
+        )
     if options.own and (options.data or options.network):
-        raise InputError("--own writes a network and data: leave out --data and --network")
+        raise InputError(
+            "--own writes a network and data: leave out --data and --network"
+        )
     name = options.data or "digits"
     # Other data are downloaded later.
     is_here = not options.own and (name.endswith(".npz") or name in BUNDLED)
     data = load(name) if is_here else None
     # A network for vectors, or for images of any size of 8 x 8 or more.
     network = "mlp" if data is not None and data.train.x.ndim < 4 else "cnn3"
-    command = f"probe run {file}" + (f" --load {file.with_name(OWN_FILE)}" if options.own else "")
+    command = f"probe run {file}" + (
+        f" --load {file.with_name(OWN_FILE)}" if options.own else ""
+    )
     learners = chosen_learners(names(options.learners or "finetune,er,offline"), {})
     text = (_TEMPLATES / "study.toml").read_text("utf-8")
     text = text.format(
@@ -49,7 +55,9 @@ def show_written(file: Path, options: InitOptions) -> None:
         data=json.dumps("mydata" if options.own else name),
         tasks="tasks = [[0, 1], [2, 3]]" if options.own else _tasks(name, data),
         network=json.dumps("mynet" if options.own else options.network or network),
-        learners="\n".join(f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners),
+        learners="\n".join(
+            f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners
+        ),
     )
     texts = {file: text}
     if options.own:

@@ -1,7 +1,7 @@
 """`probe layers`: the modules at which a user's model can be cut, and a suggested set of them.
 
-`probe.cut.candidates` tries each module on a batch of three random inputs and suggests a set; this
-module loads the model and prints the table.
+`probe.cut.candidates` tries each module on a batch of three random inputs and suggests
+a set; this module loads the model and prints the table.
 """
 
 import re
@@ -47,11 +47,17 @@ def show_layers(target: str, options: LayersOptions) -> None:
             sample = sample_inputs(options.input, options.integers)
             model = _model(target, sample)
             cutting = partial(tracked, label="cutting")
-            modules = candidates(model, sample, position(options.output), progress=cutting)
+            modules = candidates(
+                model, sample, position(options.output), progress=cutting
+            )
         # The user's model may raise anything.
         except BaseException as error:
-            raised = error.__cause__ or error if isinstance(error, ModelRaised) else error
-            if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(raised):
+            raised = (
+                error.__cause__ or error if isinstance(error, ModelRaised) else error
+            )
+            if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(
+                raised
+            ):
                 raise
             raise InputError(
                 f"the model raised {described(raised)} on "
@@ -68,9 +74,16 @@ def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
     renamed = {"kind": "type", "shape": "output", "bytes": "cached_bytes"}
     features = []
     for module in modules:
-        entry = {renamed.get(name, name): value for name, value in asdict(module).items()}
-        features.append(entry | ({"cached_bytes": None} if module.slow else {"slow": None}))
-    return {"features": features, "suggested": [m.feature for m in modules if m.suggested]}
+        entry = {
+            renamed.get(name, name): value for name, value in asdict(module).items()
+        }
+        features.append(
+            entry | ({"cached_bytes": None} if module.slow else {"slow": None})
+        )
+    return {
+        "features": features,
+        "suggested": [m.feature for m in modules if m.suggested],
+    }
 
 
 def _model(target: str, sample: Value) -> nn.Module:
@@ -78,17 +91,21 @@ def _model(target: str, sample: Value) -> nn.Module:
     # A dotted name without a factory is refused by `load_callable`.
     if ":" in target or "." in target:
         factory = load_callable(target, "a callable that returns a model")
-        return factory if isinstance(factory, nn.Module) else build_model(target, factory)
+        return (
+            factory if isinstance(factory, nn.Module) else build_model(target, factory)
+        )
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
-        raise InputError(f"{target} takes one input without a name: give one --input, as 3x32x32")
+        raise InputError(
+            f"{target} takes one input without a name: give one --input, as 3x32x32"
+        )
     return build_network(target, tensors(sample)[0].shape[1:], classes=10)
 
 
 def _print(modules: Sequence[Candidate]) -> None:
     """Print a table of the features, the reasons against caching some, and the suggested set.
 
-    The modules are in the order in which the model computes them. Lines to a file or a pipe are not
-    truncated.
+    The modules are in the order in which the model computes them. Lines to a file or a
+    pipe are not truncated.
     """
     console = Console()
     console = console if console.is_terminal else Console(width=200)
@@ -100,7 +117,11 @@ def _print(modules: Sequence[Candidate]) -> None:
         shape = "x".join(map(str, m.shape)) or "one number"
         shape = f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape
         size = "the slow way" if m.slow else show_size(m.bytes)
-        name = "*" * m.suggested, escape(printable(m.feature)), escape(printable(m.kind))
+        name = (
+            "*" * m.suggested,
+            escape(printable(m.feature)),
+            escape(printable(m.kind)),
+        )
         table.add_row(*name, shape, size, f"{m.frozen:,}", f"{m.left:,}")
     console.print(table)
     # Each reason once, with all of its features.
@@ -115,20 +136,25 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     """Return a batch of three random examples: a tensor, a tuple of tensors, or a mapping by name.
 
     Args:
-        texts: The shapes of the inputs, [NAME=]SHAPE[:int], such as 3x32x32 or mask=16:int.
+        texts: The shapes of the inputs, [NAME=]SHAPE[:int], such as 3x32x32 or
+            mask=16:int.
         integers: Whether all inputs are integers.
 
     Returns:
-        Normal values, or zeros and ones for integers, which any embedding accepts; the same at
-        every call.
+        Normal values, or zeros and ones for integers, which any embedding accepts; the
+        same at every call.
 
     Raises:
         InputError: A shape is malformed, or some inputs lack a name or share one.
     """
     generator = stream(0, "sample")
-    names, inputs = zip(*(_draw(text, integers, generator) for text in texts), strict=True)
+    names, inputs = zip(
+        *(_draw(text, integers, generator) for text in texts), strict=True
+    )
     if any(names) and len(set(filter(None, names))) < len(inputs):
-        raise InputError(f"--input: name all inputs differently, or none, got {', '.join(texts)}")
+        raise InputError(
+            f"--input: name all inputs differently, or none, got {', '.join(texts)}"
+        )
     if any(names):
         return dict(zip(names, inputs, strict=True))
     return inputs if len(inputs) > 1 else inputs[0]
@@ -138,7 +164,11 @@ def _draw(text: str, integers: bool, generator: torch.Generator) -> tuple[str, T
     """Return the name of an --input ("" if it has none), and random inputs of its shape."""
     match = re.fullmatch(_INPUT, text)
     if match is None:
-        raise InputError(f"--input expects a shape, 3x32x32, NAME=16 or NAME=16:int, got {text!r}")
+        raise InputError(
+            f"--input expects a shape, 3x32x32, NAME=16 or NAME=16:int, got {text!r}"
+        )
     name, shape, is_integer = match.groups()
     draw = partial(torch.randint, 2) if integers or is_integer else torch.randn
-    return name or "", draw((_EXAMPLES, *map(int, shape.split("x"))), generator=generator)
+    return name or "", draw(
+        (_EXAMPLES, *map(int, shape.split("x"))), generator=generator
+    )

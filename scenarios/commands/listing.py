@@ -1,7 +1,7 @@
 """`probe list`: everything that a study or a command can name.
 
-The lists are the ones that the package itself uses; a learner or readout is described by the first
-line of its class's docstring.
+The lists are the ones that the package itself uses; a learner or readout is described
+by the first line of its class's docstring.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,11 @@ def show_names(as_json: bool = False) -> None:
         print_json(names)
         return
     for key, entries in names.items():
-        title = "metrics of" if key == "metrics" else key.removesuffix("s").replace("_", " ")
+        title = (
+            "metrics of"
+            if key == "metrics"
+            else key.removesuffix("s").replace("_", " ")
+        )
         table = Table(title, "")
         for entry in entries:
             name, about, *rest = entry.values()
@@ -48,7 +52,9 @@ def _names() -> dict[str, list[dict[str, Any]]]:
     presets = dict[str, str]()
     for name in preset_names():
         study = check_study(read_study(name), name)
-        learners = f"{', '.join(study.learners)}; seeds {', '.join(map(str, study.seeds))}"
+        learners = (
+            f"{', '.join(study.learners)}; seeds {', '.join(map(str, study.seeds))}"
+        )
         presets[name] = f"{study.network.name} on {study.scenario.title}: {learners}"
     data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.
@@ -66,7 +72,9 @@ def _names() -> dict[str, list[dict[str, Any]]]:
     return {
         "presets": _entries(presets),
         "data_sets": _entries(data),
-        "networks": [{"name": n, "features": a.features} for n, a in ARCHITECTURES.items()],
+        "networks": [
+            {"name": n, "features": a.features} for n, a in ARCHITECTURES.items()
+        ],
         "learners": _entries(LEARNERS),
         "readouts": _entries({name: entry.readout for name, entry in READOUTS.items()}),
         "metrics": papers,
@@ -75,5 +83,10 @@ def _names() -> dict[str, list[dict[str, Any]]]:
 
 def _entries(about_by_name: Mapping[str, str | type]) -> list[dict[str, Any]]:
     """Return names with their descriptions; of a class, the first line of its docstring."""
-    texts = {n: a if isinstance(a, str) else a.__doc__ for n, a in about_by_name.items()}
-    return [{"name": n, "about": (text or "").partition("\n")[0]} for n, text in texts.items()]
+    texts = {
+        n: a if isinstance(a, str) else a.__doc__ for n, a in about_by_name.items()
+    }
+    return [
+        {"name": n, "about": (text or "").partition("\n")[0]}
+        for n, text in texts.items()
+    ]

@@ -1,8 +1,8 @@
 """`probe metrics`: every metric of the literature from an accuracy matrix in a file.
 
-The matrix may come from any framework. Metrics with further inputs (the matrix of the cumulative
-learner, offline accuracy, sizes of the test sets) are computed if these are given, and otherwise
-listed with the reason.
+The matrix may come from any framework. Metrics with further inputs (the matrix of the
+cumulative learner, offline accuracy, sizes of the test sets) are computed if these are
+given, and otherwise listed with the reason.
 """
 
 from pathlib import Path
@@ -32,14 +32,15 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     Args:
         file: The file with R, (T, T) or (T+1, T): .csv, .npy, or a framework's log
             (`probe.metrics.matrix_file`).
-        options: The flags of `probe metrics`; `reference` is a file with the cumulative learner's
-            R, in one of the same formats.
+        options: The flags of `probe metrics`; `reference` is a file with the cumulative
+            learner's R, in one of the same formats.
 
     Raises:
         InputError: The values cannot be read, or the matrices have different T.
     """
     R, reading = _matrix(file, options)
-    # R, the reference and the ideal are all in percent or none is: all are from one experiment.
+    # R, the reference and the ideal are all in percent or none is: all are from one
+    # experiment.
     other = _matrix(options.reference, options)[0] if options.reference else None
     if other and other.tasks != R.tasks:
         raise InputError(
@@ -64,7 +65,10 @@ def score_file(file: Path, options: MetricsOptions) -> None:
         reason = card.not_measured.get(f"{paper}.{metric}", "")
         table.add_row(paper, metric, "" if value is None else f"{value:.4f}", reason)
     Console().print(table)
-    print(*(printable(f"{name}: {value}") for name, value in reading._asdict().items()), sep="\n")
+    print(
+        *(printable(f"{name}: {value}") for name, value in reading._asdict().items()),
+        sep="\n",
+    )
 
 
 def _matrix(path: Path, options: MetricsOptions) -> tuple[AccuracyMatrix, Reading]:
@@ -84,7 +88,8 @@ def _costs(path: Path, tasks: int) -> dict[str, list[float]]:
         raise InputError(f"--costs {path} cannot be read: {described(error)}") from None
     if len(table) != tasks:
         raise InputError(
-            f"--costs {path} has {len(table)} lines, expected one for each of {tasks} tasks"
+            f"--costs {path} has {len(table)} lines, expected one for each of {tasks} "
+            "tasks"
         )
     if "tasks_seen" in table:
         table = table.sort_values("tasks_seen")
@@ -101,10 +106,16 @@ def _with_costs(
     reasons = {**card.not_measured}
     for name, weights in {**WEIGHTS, **weightings(options.weights or ())}.items():
         key = f"cl_score[{name}]"
-        if missing := [criterion for criterion, value in criteria.items() if value is None]:
+        if missing := [
+            criterion for criterion, value in criteria.items() if value is None
+        ]:
             reasons[f"diaz_rodriguez.{key}"] = f"not measured: {', '.join(missing)}"
-        paper[key] = None if missing else cl_score(cast(dict[str, float], criteria), weights)
-    return Scorecard(values={**card.values, "diaz_rodriguez": paper}, not_measured=reasons)
+        paper[key] = (
+            None if missing else cl_score(cast(dict[str, float], criteria), weights)
+        )
+    return Scorecard(
+        values={**card.values, "diaz_rodriguez": paper}, not_measured=reasons
+    )
 
 
 def _sizes(text: str | None) -> list[int] | None:
@@ -112,4 +123,6 @@ def _sizes(text: str | None) -> list[int] | None:
     try:
         return None if text is None else [int(cell) for cell in names(text)]
     except ValueError:
-        raise InputError(f"--test-sizes expects integers as 10,20,..., got {shown(text)}") from None
+        raise InputError(
+            f"--test-sizes expects integers as 10,20,..., got {shown(text)}"
+        ) from None

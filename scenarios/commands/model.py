@@ -34,19 +34,23 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     """Measure how much each layer of a user's networks retains.
 
     Args:
-        target: The network, MODULE:FACTORY; or the folder of a recorder, with `--network`.
+        target: The network, MODULE:FACTORY; or the folder of a recorder, with
+            `--network`.
         options: The flags of `probe model`.
 
     Returns:
         Whether no job failed.
 
     Raises:
-        InputError: Flags, files, data or networks cannot be used; nothing is written then.
+        InputError: Flags, files, data or networks cannot be used; nothing is written
+            then.
     """
     runs = _runs(target, options)
     recording = runs if isinstance(runs, Recording) else None
     class_order = runs.class_order if isinstance(runs, ForeignRuns) else None
-    user_code = replace(_user_code(target, recording, options), class_order=class_order or ())
+    user_code = replace(
+        _user_code(target, recording, options), class_order=class_order or ()
+    )
     with user_code.opened(BUILT_IN), TemporaryDirectory() as scratch:
         network = user_code.network_entry().name
         name = options.out.name if options.out else f"model-{network}"
@@ -57,7 +61,11 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         checkpoints = _checkpoints(runs, folder, options)
         if recording and not options.call:
             options = replace(options, head=options.head or recording.head)
-        tasks = runs and runs.tasks if options.tasks is None else classes_of_tasks(options.tasks)
+        tasks = (
+            runs and runs.tasks
+            if options.tasks is None
+            else classes_of_tasks(options.tasks)
+        )
         loader = CheckpointLoader(
             user_code=user_code,
             name=name,
@@ -94,11 +102,15 @@ def _runs(target: str, options: ModelOptions) -> Recording | ForeignRuns | None:
     if options.from_ not in READERS:
         raise unknown("framework", options.from_, READERS)
     if options.checkpoints is None:
-        raise InputError(f"--from {options.from_} reads a folder: give --checkpoints DIR")
+        raise InputError(
+            f"--from {options.from_} reads a folder: give --checkpoints DIR"
+        )
     return READERS[options.from_](Path(options.checkpoints))
 
 
-def _user_code(target: str, recording: Recording | None, options: ModelOptions) -> UserCode:
+def _user_code(
+    target: str, recording: Recording | None, options: ModelOptions
+) -> UserCode:
     """Return the user's code named by the flags; raises InputError without network or data."""
     is_folder = bool(target) and Path(target).is_dir()
     if is_folder != (options.network is not None):
@@ -107,21 +119,25 @@ def _user_code(target: str, recording: Recording | None, options: ModelOptions) 
             f"got {target}, --network {options.network or 'left out'}"
         )
     if is_folder and options.checkpoints is not None:
-        raise InputError(f"{target} is a folder of checkpoints: leave out --checkpoints")
+        raise InputError(
+            f"{target} is a folder of checkpoints: leave out --checkpoints"
+        )
     data = options.data
     output = position(options.output)
     if recording:
         output = output if options.output else recording.output
         data = data or (str(recording.data.absolute()) if recording.data else None)
         if recording.called and options.call is None:
-            raise InputError("the recorded network was called by a function: give --call m:f")
+            raise InputError(
+                "the recorded network was called by a function: give --call m:f"
+            )
     if data is None:
         # What a recording names may be code, and only what the user types is imported.
         reference = recording.reference if recording else None
         raise InputError(
             "there are no data: give --data "
-            f"{reference.name if reference else 'MODULE:LOAD'}, which returns (train, test), "
-            "or FILE.npz"
+            f"{reference.name if reference else 'MODULE:LOAD'}, which returns (train, "
+            "test), or FILE.npz"
         )
     network, *networks = options.networks.values()
     functions = [loaded for loaded in options.load or () if re.search(r":\w+$", loaded)]
@@ -148,7 +164,9 @@ def _checkpoints(
             "or a recorder's folder"
         )
     if options.offline is not None:
-        raise InputError("--offline is only for a pattern in --checkpoints: leave it out")
+        raise InputError(
+            "--offline is only for a pattern in --checkpoints: leave it out"
+        )
     if isinstance(runs, Recording):
         return runs.checkpoints
     if runs.class_order is None:
@@ -165,12 +183,16 @@ def classes_of_tasks(text: str) -> list[list[int]]:
     tasks = []
     for task in names(text):
         limits = re.fullmatch(r"(\d{1,9})-(\d{1,9})", task)
-        if limits and 0 <= int(limits[2]) - int(limits[1]) < 100_000:  # more is a typing error
+        if (
+            limits and 0 <= int(limits[2]) - int(limits[1]) < 100_000
+        ):  # more is a typing error
             tasks.append(list(range(int(limits[1]), int(limits[2]) + 1)))
         elif re.fullmatch(r"\d{1,9}(\+\d{1,9})*", task):
             tasks.append(list(map(int, task.split("+"))))
         else:
-            raise InputError(f"--tasks expects classes, as 0-1,2-3 or 0+5,1+6, got {text!r}")
+            raise InputError(
+                f"--tasks expects classes, as 0-1,2-3 or 0+5,1+6, got {text!r}"
+            )
     return tasks
 
 
@@ -178,7 +200,9 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
     """Return the orders as a rule or by name, None for only the base order."""
     if options.orders is None:
         orders = recording.orders if recording else {}
-        return {name: [task + 1 for task in order] for name, order in orders.items()} or None
+        return {
+            name: [task + 1 for task in order] for name, order in orders.items()
+        } or None
     if not options.orders.endswith(".toml"):
         return options.orders
     try:
@@ -186,6 +210,6 @@ def _orders(recording: Recording | None, options: ModelOptions) -> Any:
     except ValidationError as error:
         reason = "; ".join(map(problem, problems(error)))
         raise InputError(
-            f"--orders {options.orders}: "
-            f"expected names of orders with the tasks from 1, as a = [2, 1, 3]; {reason}"
+            f"--orders {options.orders}: expected names of orders with the tasks from "
+            f"1, as a = [2, 1, 3]; {reason}"
         ) from None

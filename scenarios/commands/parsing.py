@@ -1,9 +1,9 @@
 """Parsing of the command line by typer: flags become one object, mistakes an `InputError`.
 
-typer reads the flags of a command from the signature of its function. This module builds the
-signature from the fields of an options class, so that a flag is defined once, with its type,
-default and help. typer only parses: by itself it would print a mistake in a box and end the
-process.
+typer reads the flags of a command from the signature of its function. This module
+builds the signature from the fields of an options class, so that a flag is defined
+once, with its type, default and help. typer only parses: by itself it would print a
+mistake in a box and end the process.
 """
 
 import inspect
@@ -19,15 +19,20 @@ from probe.errors import InputError
 # typer raises it for all mistakes of usage; the class has no public name.
 _UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
-_LISTS: dict[Any, Any] = {tuple[str, ...]: list[str], tuple[str, ...] | None: list[str] | None}
+_LISTS: dict[Any, Any] = {
+    tuple[str, ...]: list[str],
+    tuple[str, ...] | None: list[str] | None,
+}
 
 
-def with_options(metavars: str, *about: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def with_options(
+    metavars: str, *about: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that turns a function of arguments and its options into a command.
 
-    The annotation of the options is a dataclass of flags (see `scenarios.options`); the flags of
-    its base class come last. The docstring becomes the help of the command. Errors that the
-    dataclass raises pass through.
+    The annotation of the options is a dataclass of flags (see `scenarios.options`); the
+    flags of its base class come last. The docstring becomes the help of the command.
+    Errors that the dataclass raises pass through.
 
     Args:
         metavars: The names of the arguments in the help, with spaces between them.
@@ -47,18 +52,24 @@ def _typed(command: Callable[..., Any], infos: Sequence[Any]) -> Callable[..., A
     kind = options.annotation
     arguments = [
         # A flag may have the name of an argument.
-        parameter.replace(name=f"argument_{n}", annotation=Annotated[parameter.annotation, info])
+        parameter.replace(
+            name=f"argument_{n}", annotation=Annotated[parameter.annotation, info]
+        )
         for n, (parameter, info) in enumerate(zip(first, infos, strict=True))
     ]
 
     def typed(**values: Any) -> Any:
         typed_arguments = [values.pop(argument.name) for argument in arguments]
         # typer gives lists; the object is frozen and can be hashed, so it holds tuples.
-        lists = {name: tuple(value) for name, value in values.items() if type(value) is list}
+        lists = {
+            name: tuple(value) for name, value in values.items() if type(value) is list
+        }
         return command(*typed_arguments, options=kind(**values | lists))
 
     hints = get_type_hints(kind)
-    specific_first = sorted(fields(kind), key=lambda f: f.name not in kind.__annotations__)
+    specific_first = sorted(
+        fields(kind), key=lambda f: f.name not in kind.__annotations__
+    )
     flags = [_parameter(field, hints[field.name]) for field in specific_first]
     typed.__signature__ = inspect.Signature([*arguments, *flags])  # type: ignore[attr-defined]
     # Else typer would take the argument's plain type from there, without its help.
@@ -73,7 +84,9 @@ def _parameter(flag: "Field[Any]", kind: Any) -> inspect.Parameter:
     # A field named like a keyword of Python ends in an underscore, such as `from_`.
     name = f"--{flag.name.rstrip('_').replace('_', '-')}"
     default = inspect.Parameter.empty if flag.default is MISSING else flag.default
-    annotation: Any = Annotated[_LISTS.get(kind, kind), typer.Option(name, **flag.metadata)]
+    annotation: Any = Annotated[
+        _LISTS.get(kind, kind), typer.Option(name, **flag.metadata)
+    ]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(flag.name, keyword, default=default, annotation=annotation)
 
@@ -83,16 +96,17 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
 
     Args:
         app: The commands.
-        arguments: The arguments, None = those of this process; if empty, the help is shown.
+        arguments: The arguments, None = those of this process; if empty, the help is
+            shown.
 
     Returns:
         typer's exit code; 2 if only the help was shown.
 
     Raises:
-        InputError: An unknown command or flag, a missing or superfluous argument, or a value of the
-            wrong type.
-        BrokenPipeError: The pipe that the command prints to was closed. Other errors of the command
-            pass through.
+        InputError: An unknown command or flag, a missing or superfluous argument, or a
+            value of the wrong type.
+        BrokenPipeError: The pipe that the command prints to was closed. Other errors of
+            the command pass through.
     """
     try:
         return int(app(arguments, prog_name="probe", standalone_mode=False) or 0)
@@ -101,7 +115,8 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
             return 2
         raise InputError(_sentence(error)) from None
     except SystemExit as stop:
-        # rich and typer both turn it into exit code 1, which here means that a job failed.
+        # rich and typer both turn it into exit code 1, which here means that a job
+        # failed.
         if isinstance(stop.__context__, BrokenPipeError):
             raise stop.__context__ from None
         raise
@@ -109,9 +124,13 @@ def call(app: typer.Typer, arguments: Sequence[str] | None = None) -> int:
 
 def _sentence(error: Any) -> str:
     """Reword the message of typer's usage error, and name the help to read."""
-    message = error.format_message().strip().rstrip(".").replace("argument(s)", "argument")
+    message = (
+        error.format_message().strip().rstrip(".").replace("argument(s)", "argument")
+    )
     # pydantic's message ends with the value, which the flag names already.
-    message = re.sub(r"Input should be (a valid \w+).*", r"expected \1", message, flags=re.S)
+    message = re.sub(
+        r"Input should be (a valid \w+).*", r"expected \1", message, flags=re.S
+    )
     # typer has two ways to suggest a name: both become the one of `InputError`.
     near = r"\.? (?:Did you mean|\(Possible options:) ([^?)]*)[?)]"
     message = re.sub(near, r" (near: \1)", message)

@@ -1,8 +1,8 @@
 """`probe redundancy`: the redundancy of the features of data sets, in numbers and as a figure.
 
-Kemker et al. 2018 ask whether methods succeed on a data set because its features are redundant, and
-count the non-redundant ones by FCBF (Yu and Liu 2003). `probe.redundancy` has the algorithm,
-`figures.redundancy` the figure.
+Kemker et al. 2018 ask whether methods succeed on a data set because its features are
+redundant, and count the non-redundant ones by FCBF (Yu and Liu 2003).
+`probe.redundancy` has the algorithm, `figures.redundancy` the figure.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,11 @@ from scenarios.data.datasets import Dataset, Location, load
 
 
 def show_redundancy(
-    names: Sequence[str], folder: Path | None, bins: int | None, out: Path, download: bool
+    names: Sequence[str],
+    folder: Path | None,
+    bins: int | None,
+    out: Path,
+    download: bool,
 ) -> None:
     """Print the number of non-redundant features of each data set; write tables and a figure.
 
@@ -38,13 +42,16 @@ def show_redundancy(
         download: Whether missing data are downloaded.
 
     Raises:
-        InputError: Data cannot be loaded, files cannot be written, or data sets have the same name.
+        InputError: Data cannot be loaded, files cannot be written, or data sets have
+            the same name.
     """
     location = Location.of(folder, download)
     data_sets = {data.name: data for data in (load(name, location) for name in names)}
     # One table would replace the other.
     if len(data_sets) < len(names):
-        raise InputError(f"two of {', '.join(names)} share a name: list each once or rename a file")
+        raise InputError(
+            f"two of {', '.join(names)} share a name: list each once or rename a file"
+        )
     results = [measure(data, bins) for data in data_sets.values()]
     make_folder(out)
     tables = [write_redundancy(out, result) for result in results]
@@ -69,11 +76,11 @@ def measure(data: Dataset, bins: int | None = None) -> Redundancy:
     Source: Kemker 2018, table S9, which states neither the discretization nor the data.
 
     Args:
-        data: The data set; every element of an input is a feature: N inputs of any shape become
-            (N, D).
-        bins: The number of equal bins of each feature. None = `minimum_description`, which has no
-            setting and gives the paper's 39 features of MNIST's 60,000 training examples (37 to 42
-            on parts of them).
+        data: The data set; every element of an input is a feature: N inputs of any
+            shape become (N, D).
+        bins: The number of equal bins of each feature. None = `minimum_description`,
+            which has no setting and gives the paper's 39 features of MNIST's 60,000
+            training examples (37 to 42 on parts of them).
 
     Returns:
         The redundancy.

@@ -21,7 +21,9 @@ def build(root: Path) -> None:
     write_report([root], root / PAGE)
 
 
-def show_report(directories: list[Path], out: Path | None, learners: str | None = None) -> None:
+def show_report(
+    directories: list[Path], out: Path | None, learners: str | None = None
+) -> None:
     """Write the page of one or several run directories, and print its path.
 
     Args:
@@ -35,7 +37,9 @@ def show_report(directories: list[Path], out: Path | None, learners: str | None 
     from figures.report.page import PAGE, write_report
 
     path = out or directories[0] / PAGE
-    shown = write_report([*map(_named, directories)], path, names(learners) if learners else None)
+    shown = write_report(
+        [*map(_named, directories)], path, names(learners) if learners else None
+    )
     show_line(str(shown))
 
 
@@ -43,10 +47,11 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     """Print how much more or less each layer forgets in a second run than in the first.
 
     Args:
-        first: The directory of the first run, or `reference:NAME` for tables of this package.
+        first: The directory of the first run, or `reference:NAME` for tables of this
+            package.
         second: The directory of the second run.
-        most: The most accuracy that a layer of the second run may forget, a fraction; None = no
-            limit.
+        most: The most accuracy that a layer of the second run may forget, a fraction;
+            None = no limit.
 
     Returns:
         Whether no layer forgets more than the limit; those that do are printed.
@@ -64,7 +69,9 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     forgets = where(after["statements"], statement="forgets")
     above = forgets[forgets["value"] > (1 if most is None else most)]
     for row in above.itertuples():
-        limits = f"[{points(row.low)}, {points(row.high)}], more than {points(most or 0)}"
+        limits = (
+            f"[{points(row.low)}, {points(row.high)}], more than {points(most or 0)}"
+        )
         cell = f"{row.learner}, {row.readout}, {row.feature}"
         show_line(f"{cell}: forgets {points(row.value)} points {limits}")
     return bool(above.empty)
@@ -81,7 +88,9 @@ def _named(directory: Path) -> Path:
     return folder / name
 
 
-def show_explanation(root: Path, learner: str, readout: str, feature: str, quantity: str) -> None:
+def show_explanation(
+    root: Path, learner: str, readout: str, feature: str, quantity: str
+) -> None:
     """Print the formula of a layer's quantity, its accuracies, the notes on them, and the files.
 
     Args:

@@ -1,13 +1,14 @@
 """`probe run`: a study from its file to its tables and figures.
 
-It reads the study and applies the flags; loads the data and refuses settings that do not fit them;
-writes the plan to the run directory; does the remaining jobs, here or in parallel; makes tables and
-figures of all results; and prints the results. A run that is stopped loses only the measurement in
-progress, and the same command resumes it. A larger study on the same directory computes only the
-new jobs. Tables need pandas, which is imported only then: it takes a third of a second.
+It reads the study and applies the flags; loads the data and refuses settings that do
+not fit them; writes the plan to the run directory; does the remaining jobs, here or in
+parallel; makes tables and figures of all results; and prints the results. A run that is
+stopped loses only the measurement in progress, and the same command resumes it. A
+larger study on the same directory computes only the new jobs. Tables need pandas, which
+is imported only then: it takes a third of a second.
 
-Other processes may run on the same directory at any moment. The files that all of them write, the
-plan and the tables, are written under the directory's lock.
+Other processes may run on the same directory at any moment. The files that all of them
+write, the plan and the tables, are written under the directory's lock.
 """
 
 from collections.abc import Callable
@@ -59,7 +60,8 @@ def run_study(source: str, options: RunOptions) -> bool:
     """
     user_code = UserCode(loads=options.load or ())
     with user_code.opened(BUILT_IN):
-        # First without the flags: mistakes in the file are reported in the file's terms.
+        # First without the flags: mistakes in the file are reported in the file's
+        # terms.
         study = overridden(check_study(read_study(source), source), options)
         root = options.out or Path("runs") / study.name
         # A dry run writes nothing: it takes the precision that is there.
@@ -93,7 +95,8 @@ def carry_through(
         prepare: A function that returns the plan for a device.
         options: The flags.
         root: The run directory.
-        show: A function that prints the results in the run directory, see `show_outcome`.
+        show: A function that prints the results in the run directory, see
+            `show_outcome`.
 
     Returns:
         Whether no job failed; the tables are then complete.
@@ -108,11 +111,14 @@ def carry_through(
     plan, jobs = source.plan, jobs_of(source.plan)
     work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
-    # Before the files are looked at and the network is cut, which takes half as long again.
+    # Before the files are looked at and the network is cut, which takes half as long
+    # again.
     show_line(f"{plan.name}: {len(jobs)} jobs, {_rows_of(plan)}results in {root}")
     retrains = any(is_retraining(key) for job in jobs for key in work.keys_left(job))
     # A machine that only drives others with GPUs does not know their memory.
-    plans = _allocations(source, sizes, work) if retrains and work.sharing is None else {}
+    plans = (
+        _allocations(source, sizes, work) if retrains and work.sharing is None else {}
+    )
     if options.dry_run:
         progress.show_dry_run(work, sizes, plans, side_by_side(options, device))
         return True
@@ -136,7 +142,9 @@ def _device(options: RunOptions) -> torch.device:
     """Return the device of the jobs, and show it where nobody chose a GPU."""
     device = device_named(options.device, here=not options.remote)
     if options.device == "auto" and device.type == "cuda":
-        show_line(f"jobs run on {torch.cuda.get_device_name()}: --device cpu would not use it")
+        show_line(
+            f"jobs run on {torch.cuda.get_device_name()}: --device cpu would not use it"
+        )
     return device
 
 
@@ -144,7 +152,11 @@ def _rows_of(plan: Plan) -> str:
     """Return after which tasks layers are retrained, as a part of the line of the plan."""
     named = {"all": "after every task", "ends": "after the last task alone"}
     steps = plan.readouts[RETRAIN].steps if RETRAIN in plan.readouts else ()
-    return f"retraining {named[steps]}, " if isinstance(steps, str) and steps in named else ""
+    return (
+        f"retraining {named[steps]}, "
+        if isinstance(steps, str) and steps in named
+        else ""
+    )
 
 
 def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
@@ -197,16 +209,19 @@ def _to_the_end(
 ) -> tuple[list[Ended], list[run_directory.JobState]]:
     """Write the plan, do the remaining jobs, and write the tables unless others are still at work.
 
-    Returns how the jobs ended, and the states of the jobs, which the tables hold if they were
-    written. If making the tables reveals a corrupt file, its measurement is repeated once; a second
-    loss counts as a failure.
+    Returns how the jobs ended, and the states of the jobs, which the tables hold if
+    they were written. If making the tables reveals a corrupt file, its measurement is
+    repeated once; a second loss counts as a failure.
     """
     make_folder(work.root)
     with _locked(work.root):
         run_directory.describe(work.root, work.plan)
-    # Floor and ceiling first in each seed, as the other jobs compare their networks with them.
+    # Floor and ceiling first in each seed, as the other jobs compare their networks
+    # with them.
     jobs = jobs_of(work.plan)
-    ordered = sorted(jobs, key=lambda job: (job.seed, not job.offline, bool(job.without)))
+    ordered = sorted(
+        jobs, key=lambda job: (job.seed, not job.offline, bool(job.without))
+    )
     remaining = options.ordered(ordered)
     ends = list[Ended]()
     for _ in range(2):
@@ -216,28 +231,39 @@ def _to_the_end(
         if any(end.how == "locked" for end in ends):
             return ends, run_directory.survey(work.plan, work.root)
         states = _write_results(work)
-        # What was damaged since it was last looked at is set aside when the tables are made.
+        # What was damaged since it was last looked at is set aside when the tables are
+        # made.
         failed = {end.job for end in ends if end.how == "failed"}
         remaining = [job for job in jobs if job not in failed and work.keys_left(job)]
         if not remaining:
             return ends, states
-    lost = "its files were damaged while they were read, twice: check the disk, and run again"
-    return ends + [Ended(job=job, how="failed", reason=lost) for job in remaining], states
+    lost = (
+        "its files were damaged while they were read, twice: check the disk, and run "
+        "again"
+    )
+    return ends + [
+        Ended(job=job, how="failed", reason=lost) for job in remaining
+    ], states
 
 
 def _write_results(work: Work) -> list[run_directory.JobState]:
     """Update tables and figures; return the states of the jobs in them.
 
-    It holds the directory's lock meanwhile, as other processes may do the same. Figures are drawn
-    only where their tables have changed.
+    It holds the directory's lock meanwhile, as other processes may do the same. Figures
+    are drawn only where their tables have changed.
     """
     from probe.results.tables import write_tables
 
     with _locked(work.root):
         # No job is at work any more: nobody is writing a first task's training.
-        for folder in (work.root, work.root / "figures", *work.root.glob("jobs/first-task/*")):
+        for folder in (
+            work.root,
+            work.root / "figures",
+            *work.root.glob("jobs/first-task/*"),
+        ):
             sweep(folder)
-        # Before the tables: what is finished meanwhile may be in them, and then they are made anew.
+        # Before the tables: what is finished meanwhile may be in them, and then they
+        # are made anew.
         states = run_directory.survey(work.plan, work.root)
         run_directory.remove_locks(work.root, states)
         write_tables(work.plan, work.root, USER_METRICS.values())

@@ -1,7 +1,7 @@
 """`probe status`: the progress of a study, without changing anything.
 
-It works while the study runs, from any machine that sees the run directory. Neither the study's
-file nor its data are needed.
+It works while the study runs, from any machine that sees the run directory. Neither the
+study's file nor its data are needed.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,29 @@ from rich.console import Console
 
 from probe.by_layer.jobs import keys_of
 from probe.locks import is_locked
-from probe.results.run_directory import JobState, failure, read_plan, remarks, store_of, survey
+from probe.results.run_directory import (
+    JobState,
+    failure,
+    read_plan,
+    remarks,
+    store_of,
+    survey,
+)
 from probe.tables.sheets import Sheet
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import print_json, show_line
 from scenarios.execution.work import pace_of, seconds_left, shown_time
 
-# States of a job: finished; locked by a process; failed at the last attempt; not running.
+# States of a job: finished; locked by a process; failed at the last attempt; not
+# running.
 STATES = ("finished", "running", "failed", "left")
 
 
 def show_status(root: Path, as_json: bool = False) -> None:
     """Print the progress of each learner, the running jobs, corrupt files, and the time left.
 
-    Only intact measurements count. Nothing is written: a corrupt file is named and not touched.
+    Only intact measurements count. Nothing is written: a corrupt file is named and not
+    touched.
 
     Args:
         root: The run directory.
@@ -57,8 +66,8 @@ def show_status(root: Path, as_json: bool = False) -> None:
 def status_of(root: Path) -> dict[str, Any]:
     """Return the progress of a study as JSON values; docs/tables.md lists the keys.
 
-    It is read only from the run directory, and nothing is changed there. The time left is for the
-    processes at work, or for a single one if none is; None if it is unknown.
+    It is read only from the run directory, and nothing is changed there. The time left
+    is for the processes at work, or for a single one if none is; None if it is unknown.
     """
     plan = read_plan(root)
     states = survey(plan, root, checkpoints=True)
@@ -84,7 +93,9 @@ def status_of(root: Path) -> dict[str, Any]:
         "learners": list(learners.values()),
         "running": running,
         "failed": [{"job": job.name, "reason": failure(root, job)} for job in failed],
-        "corrupt": [{"job": s.job.name, "file": name} for s in states for name in s.corrupt],
+        "corrupt": [
+            {"job": s.job.name, "file": name} for s in states for name in s.corrupt
+        ],
         "processes": len(running),
         "seconds_left": seconds_left(remaining, pace_of(plan, root, now), len(running)),
         "remarks": list(remarks(root, states)),
@@ -105,5 +116,9 @@ def _time_left(status: Mapping[str, Any]) -> list[str]:
         return []
     if status["seconds_left"] is None:
         return ["time left: unknown until more measurements are finished"]
-    by = "the present rate" if status["processes"] else "the rate so far, by one process"
-    return [f"time left: about {shown_time(status['seconds_left'])} at {by} (an estimate)"]
+    by = (
+        "the present rate" if status["processes"] else "the rate so far, by one process"
+    )
+    return [
+        f"time left: about {shown_time(status['seconds_left'])} at {by} (an estimate)"
+    ]

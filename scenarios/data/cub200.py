@@ -23,16 +23,18 @@ def prepare_cub200(
         folder: The folder CUB_200_2011 of the release.
         out: The file to write.
         weights: The weights of torchvision's ResNet-50, see `load_network`.
-        features: A file (.npy) with features made elsewhere, (N, D) in the order of images.txt;
-            None = they are computed here.
+        features: A file (.npy) with features made elsewhere, (N, D) in the order of
+            images.txt; None = they are computed here.
         device: The device of the network.
 
     Raises:
-        InputError: A list is missing, or the lists or the features differ in their images.
+        InputError: A list is missing, or the lists or the features differ in their
+            images.
     """
     paths, names = (_column(folder / name) for name in ("images.txt", "classes.txt"))
     labels, is_train = (
-        _column(folder / name) for name in ("image_class_labels.txt", "train_test_split.txt")
+        _column(folder / name)
+        for name in ("image_class_labels.txt", "train_test_split.txt")
     )
     if not paths.keys() == labels.keys() == is_train.keys():
         raise InputError(
@@ -47,7 +49,9 @@ def prepare_cub200(
         )
     if features is None:
         files = [folder / "images" / path for path in paths.values()]
-        x = features_of_files(load_network(_NETWORK, weights).to(device), files, _NETWORK, device)
+        x = features_of_files(
+            load_network(_NETWORK, weights).to(device), files, _NETWORK, device
+        )
     else:
         x = _read(features, len(paths))
     classes = {number: k for k, number in enumerate(names)}
@@ -62,14 +66,17 @@ def prepare_cub200(
 def _column(path: Path) -> dict[str, str]:
     """Return the second column of a list, by the image's or class's number."""
     try:
-        pairs = [line.split(maxsplit=1) for line in path.read_text("utf-8").splitlines()]
+        pairs = [
+            line.split(maxsplit=1) for line in path.read_text("utf-8").splitlines()
+        ]
         column = {number: value.strip() for number, value in pairs}
         if len(column) < len(pairs):
             raise ValueError("a number stands on two lines")
         return column
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path} cannot be read ({error!s:.60}): expected the release's list of pairs"
+            f"{path} cannot be read ({error!s:.60}): expected the release's list of "
+            "pairs"
         ) from None
 
 

@@ -1,8 +1,9 @@
 """Data sets by name: from scikit-learn, a data folder, feature files or a user's function.
 
-`load` returns each of them in memory, split into training and test data, with float32 inputs and
-int64 labels; `scenarios.streams` divides them into tasks. The data folder, given by `--data` or the
-variable PROBE_DATA, has torchvision's layout. Nothing is downloaded unless asked for.
+`load` returns each of them in memory, split into training and test data, with float32
+inputs and int64 labels; `scenarios.streams` divides them into tasks. The data folder,
+given by `--data` or the variable PROBE_DATA, has torchvision's layout. Nothing is
+downloaded unless asked for.
 """
 
 import os
@@ -34,8 +35,9 @@ from scenarios.user_code import USER_DATA, unregistered
 class Dataset:
     """A classification data set: inputs (N, ...) and labels (N,) from 0 to K - 1.
 
-    Inputs are float32 images (N, C, H, W) or vectors (N, D). Built-in ones are in [0, 1], those of
-    a feature file are as stored, and user-defined ones can be anything that `Examples` holds.
+    Inputs are float32 images (N, C, H, W) or vectors (N, D). Built-in ones are in [0,
+    1], those of a feature file are as stored, and user-defined ones can be anything
+    that `Examples` holds.
 
     Attributes:
         name: The name in tables.
@@ -54,7 +56,9 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for split, examples in (("training", self.train), ("test", self.test)):
-            check_examples(examples, range(self.classes), f"the {split} data of {self.name}")
+            check_examples(
+                examples, range(self.classes), f"the {split} data of {self.name}"
+            )
 
     @property
     def has_tasks(self) -> bool:
@@ -97,7 +101,9 @@ class Location:
         names = [data] if isinstance(data, str) else data
         if not all(name.endswith(SUFFIX) for name in names):
             return ()
-        files = (path.stat() for name in names for path in files_of(find(name, self.folder)))
+        files = (
+            path.stat() for name in names for path in files_of(find(name, self.folder))
+        )
         return tuple((file.st_size, file.st_mtime_ns) for file in files)
 
     def now(self, data: str | Sequence[str]) -> Self:
@@ -109,9 +115,9 @@ class Location:
 def load(name: str, location: Location | None = None) -> Dataset:
     """Load a data set by name, or a feature file NAME.npz (`scenarios.data.feature_files`).
 
-    Data sets in `BUNDLED` need no folder. The data set of a feature file is named after the file,
-    without its ending; with one file per task, such as `sites/{task}.npz`, it is named after the
-    folder.
+    Data sets in `BUNDLED` need no folder. The data set of a feature file is named after
+    the file, without its ending; with one file per task, such as `sites/{task}.npz`, it
+    is named after the folder.
 
     Args:
         name: The name of a data set, or the path of a feature file.
@@ -121,8 +127,8 @@ def load(name: str, location: Location | None = None) -> Dataset:
         The data set.
 
     Raises:
-        InputError: The name is unknown, or files are missing, incomplete or corrupt; the message
-            says which, and how to get them.
+        InputError: The name is unknown, or files are missing, incomplete or corrupt;
+            the message says which, and how to get them.
 
     >>> load("digits").train.x.shape
     torch.Size([1437, 1, 8, 8])
@@ -147,11 +153,12 @@ def held_out(data: Dataset, count: int) -> Dataset:
 
     Args:
         data: The data set.
-        count: The number of examples per class, and per task if the examples have tasks; 1 or more.
+        count: The number of examples per class, and per task if the examples have
+            tasks; 1 or more.
 
     Returns:
-        The data set, with the rest as training data; its test data are dropped, as settings must be
-        chosen without them.
+        The data set, with the rest as training data; its test data are dropped, as
+        settings must be chosen without them.
 
     Raises:
         InputError: A class would keep no training example.
@@ -164,14 +171,19 @@ def held_out(data: Dataset, count: int) -> Dataset:
     for group in _groups(data.train):
         if len(group) <= count:
             raise InputError(
-                f"{data.name} has {len(group)} examples of class {int(data.train.y[group[0]])}, "
-                f"not {count} held out and one left: lower it"
+                f"{data.name} has {len(group)} examples of class "
+                f"{int(data.train.y[group[0]])}, not {count} held out and one left: "
+                "lower it"
             )
-    train, test = (_of_each(data.train, part) for part in (slice(-count), slice(-count, None)))
+    train, test = (
+        _of_each(data.train, part) for part in (slice(-count), slice(-count, None))
+    )
     return replace(data, train=train, test=test)
 
 
-def limited(data: Dataset, train: int | None = None, test: int | None = None) -> Dataset:
+def limited(
+    data: Dataset, train: int | None = None, test: int | None = None
+) -> Dataset:
     """Keep the first examples of each class, or of each class of each task if there are tasks.
 
     Args:
@@ -190,8 +202,8 @@ def limited(data: Dataset, train: int | None = None, test: int | None = None) ->
 def standardized(data: Dataset) -> Dataset:
     """Standardize inputs to mean 0 and standard deviation 1 over the training examples.
 
-    Each channel of images (N, C, H, W), or column of vectors (N, D), is standardized separately; a
-    constant one is only centered.
+    Each channel of images (N, C, H, W), or column of vectors (N, D), is standardized
+    separately; a constant one is only centered.
 
     Args:
         data: The data set.
@@ -208,17 +220,23 @@ def standardized(data: Dataset) -> Dataset:
     """
     x = data.train.x
     if not isinstance(x, Tensor) or not x.is_floating_point() or x.dim() < 2:
-        raise InputError(f"{data.name} has inputs {kinds(x)}: standardize takes one float tensor")
+        raise InputError(
+            f"{data.name} has inputs {kinds(x)}: standardize takes one float tensor"
+        )
     axes = [axis for axis in range(x.dim()) if axis != 1]
     deviation, mean = torch.std_mean(x, axes, correction=0, keepdim=True)
     scale = torch.where(deviation > 0, deviation, 1.0)
-    train, test = (replace(split, x=(split.x - mean) / scale) for split in (data.train, data.test))
+    train, test = (
+        replace(split, x=(split.x - mean) / scale) for split in (data.train, data.test)
+    )
     return replace(data, train=train, test=test)
 
 
 def _of_each(split: AnyExamples, part: slice) -> AnyExamples:
     """Return that part of the examples of each class, in the order of the split."""
-    return split.part(torch.cat([group[part] for group in _groups(split)]).sort().values)
+    return split.part(
+        torch.cat([group[part] for group in _groups(split)]).sort().values
+    )
 
 
 def _groups(split: AnyExamples) -> Iterator[Tensor]:
@@ -231,8 +249,9 @@ def _groups(split: AnyExamples) -> Iterator[Tensor]:
 def read_user_data(entry: DataEntry) -> tuple[AnyExamples, AnyExamples]:
     """Call a user's data function and return its training and test data.
 
-    A list of (train, test) pairs, one per task, becomes examples with task ids. The function sees
-    the same random numbers every time, and the global generators are restored.
+    A list of (train, test) pairs, one per task, becomes examples with task ids. The
+    function sees the same random numbers every time, and the global generators are
+    restored.
 
     Args:
         entry: The entry of the user's data function.
@@ -241,7 +260,8 @@ def read_user_data(entry: DataEntry) -> tuple[AnyExamples, AnyExamples]:
         The training data and the test data.
 
     Raises:
-        InputError: The function fails, or does not return two sets of examples of the same kind.
+        InputError: The function fails, or does not return two sets of examples of the
+            same kind.
     """
     try:
         with every_global_stream(stream(0, "data")):
@@ -256,7 +276,9 @@ def read_user_data(entry: DataEntry) -> tuple[AnyExamples, AnyExamples]:
     by_task = isinstance(data, list) and len(data) > 0 and all(map(_is_pair, data))
     # Of two tasks only the brackets tell (train, test) from a list of such pairs.
     unclear = isinstance(data, list) and any(isinstance(part, list) for part in data)
-    if not by_task and (unclear or not isinstance(data, tuple | list) or len(data) != 2):
+    if not by_task and (
+        unclear or not isinstance(data, tuple | list) or len(data) != 2
+    ):
         parts = "each of (x, y), Examples, a Dataset or a list of these"
         raise InputError(
             f"{entry.name} must return "
@@ -266,7 +288,11 @@ def read_user_data(entry: DataEntry) -> tuple[AnyExamples, AnyExamples]:
     with located(entry.name):
         splits = []
         for index, name in enumerate(("train", "test")):
-            tasks = [as_examples(task[index], name) for task in data] if by_task else data[index]
+            tasks = (
+                [as_examples(task[index], name) for task in data]
+                if by_task
+                else data[index]
+            )
             splits.append(as_examples(tasks, name))
         if not all(map(len, splits)):
             raise InputError("train or test holds no examples: return some for both")
@@ -300,16 +326,21 @@ def _is_pair(data: Any) -> bool:
 def _digits(_: Location) -> Dataset:
     """Load 1,797 handwritten digits: images (N, 1, 8, 8) in [0, 1], split by `_split`."""
     # Read as scikit-learn reads it, whose import takes half a second.
-    file = distribution("scikit-learn").locate_file("sklearn/datasets/data/digits.csv.gz")
+    file = distribution("scikit-learn").locate_file(
+        "sklearn/datasets/data/digits.csv.gz"
+    )
     table = np.loadtxt(str(file), delimiter=",")
-    return _split("digits", table[:, :-1].reshape(-1, 1, 8, 8) / 16, table[:, -1].astype(np.int64))
+    return _split(
+        "digits", table[:, :-1].reshape(-1, 1, 8, 8) / 16, table[:, -1].astype(np.int64)
+    )
 
 
 def _breast_cancer(_: Location) -> Dataset:
     """Load 569 tumours: vectors (N, 30) in [0, 1]; malignant is class 0, benign 1.
 
-    The Wisconsin diagnostic data: measurements of cell nuclei. Each feature is scaled by its range
-    in the training data, and test values beyond it are clipped; split by `_split`.
+    The Wisconsin diagnostic data: measurements of cell nuclei. Each feature is scaled
+    by its range in the training data, and test values beyond it are clipped; split by
+    `_split`.
     """
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import MinMaxScaler
@@ -345,9 +376,13 @@ def _stratified(y: Array) -> tuple[Array, Array]:
         tied = np.flatnonzero(shares - np.floor(shares) == rest)
         if more := min(len(tied), size - sizes.sum()):
             sizes[draw.choice(tied, more, replace=False)] += 1
-    classes = [np.flatnonzero(y == k)[draw.permutation(n)] for k, n in enumerate(counts)]
+    classes = [
+        np.flatnonzero(y == k)[draw.permutation(n)] for k, n in enumerate(counts)
+    ]
     parts = (np.split(numbers, [n]) for numbers, n in zip(classes, sizes, strict=True))
-    train, test = (draw.permutation(np.concatenate(part)) for part in zip(*parts, strict=True))
+    train, test = (
+        draw.permutation(np.concatenate(part)) for part in zip(*parts, strict=True)
+    )
     return train, test
 
 
@@ -358,8 +393,8 @@ def _spoken_digits(location: Location) -> Dataset:
 
     if location.folder is None:
         raise InputError(
-            "spoken_digits needs a data folder: "
-            "pass --data DIR (or set PROBE_DATA) with fsdd.npz, the Free Spoken Digit Dataset"
+            "spoken_digits needs a data folder: pass --data DIR (or set PROBE_DATA) "
+            "with fsdd.npz, the Free Spoken Digit Dataset"
         )
     train, test = spoken_digits(location.folder / "fsdd.npz")
     return Dataset(name="spoken_digits", classes=10, train=train, test=test)

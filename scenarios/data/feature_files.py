@@ -2,20 +2,21 @@
 
 The arrays of a file, by name (write them with `numpy.savez` or `write_features`):
 
-- `x_train` (N, ...), `x_test` (M, ...): one example per row, a vector (D,), an image (C, H, W) or
-  any other shape, the same in both; finite, of any real dtype, converted to float32 but not scaled.
-- `y_train` (N,), `y_test` (M,): class numbers 0 .. K-1 of an integer dtype, K of 2 or more; every
-  class is in both.
-- `task_train` (N,), `task_test` (M,), optional: the number of each example's task, from 0; a class
-  need not be in every task.
+- `x_train` (N, ...), `x_test` (M, ...): one example per row, a vector (D,), an image
+  (C, H, W) or any other shape, the same in both; finite, of any real dtype, converted
+  to float32 but not scaled.
+- `y_train` (N,), `y_test` (M,): class numbers 0 .. K-1 of an integer dtype, K of 2 or
+  more; every class is in both.
+- `task_train` (N,), `task_test` (M,), optional: the number of each example's task, from
+  0; a class need not be in every task.
 
-Arrays of 64 MB and more of an uncompressed file, as `numpy.savez` writes it, stay on disk: batches
-are read when they are needed, and the processes of a machine share one copy. Do not change a file
-while it is in use.
+Arrays of 64 MB and more of an uncompressed file, as `numpy.savez` writes it, stay on
+disk: batches are read when they are needed, and the processes of a machine share one
+copy. Do not change a file while it is in use.
 
-Other arrays are not read, such as `class_names` (K,), which tells people what the numbers mean. A
-study names the file in place of a data set, see `find`. A name such as `sites/{task}.npz` stands
-for one file per task, numbered from 0 or 1, in that order.
+Other arrays are not read, such as `class_names` (K,), which tells people what the
+numbers mean. A study names the file in place of a data set, see `find`. A name such as
+`sites/{task}.npz` stands for one file per task, numbered from 0 or 1, in that order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,8 +47,8 @@ def find(name: str, folder: Path | None) -> Path:
     """Return the path of a feature file.
 
     Args:
-        name: The path, absolute, or relative to the current directory or else to the data folder;
-            for one file per task, with {task} in it.
+        name: The path, absolute, or relative to the current directory or else to the
+            data folder; for one file per task, with {task} in it.
         folder: The data folder, None = there is none.
 
     Returns:
@@ -56,22 +57,27 @@ def find(name: str, folder: Path | None) -> Path:
     Raises:
         InputError: There is no such file.
     """
-    # Path.expanduser raises for an unknown user, and os.path's for one that no name can be.
+    # Path.expanduser raises for an unknown user, and os.path's for one that no name can
+    # be.
     path = Path(name if "\0" in name else expanduser(name))
     paths = [path] if folder is None or path.is_absolute() else [path, folder / path]
     for path in paths:
-        if path.is_file() or (TASK in name and glob(escape(str(path)).replace(TASK, "*"))):
+        if path.is_file() or (
+            TASK in name and glob(escape(str(path)).replace(TASK, "*"))
+        ):
             return path
     shown = " or ".join(str(path.absolute()) for path in paths)
-    raise InputError(f"there is no feature file {shown}: give its path, or its folder by --data")
+    raise InputError(
+        f"there is no feature file {shown}: give its path, or its folder by --data"
+    )
 
 
 def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples, int]:
     """Read a feature file, or one file per task.
 
     Args:
-        path: The path of the file; with {task} in its name, one file per task, whose examples get
-            its task id.
+        path: The path of the file; with {task} in its name, one file per task, whose
+            examples get its task id.
         checked: Whether the numbers were checked before.
 
     Returns:
@@ -81,7 +87,9 @@ def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples
         InputError: The file is defective; the message names the file and the array.
     """
     read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
-    return _features([_pair(read(file), file, checked) for file in files_of(path)], path)
+    return _features(
+        [_pair(read(file), file, checked) for file in files_of(path)], path
+    )
 
 
 def files_of(path: Path) -> list[Path]:
@@ -100,7 +108,10 @@ def files_of(path: Path) -> list[Path]:
 
 
 def write_features(
-    path: Path, train: Examples, test: Examples, class_names: Sequence[str] | None = None
+    path: Path,
+    train: Examples,
+    test: Examples,
+    class_names: Sequence[str] | None = None,
 ) -> None:
     """Write a feature file, completely or not at all.
 
@@ -108,7 +119,8 @@ def write_features(
         path: The path of the file.
         train: The training data.
         test: The test data.
-        class_names: The names of the K classes, stored beside the other arrays; None = no names.
+        class_names: The names of the K classes, stored beside the other arrays; None =
+            no names.
 
     Raises:
         InputError: The file cannot be written, or `read_features` would refuse it.
@@ -136,9 +148,13 @@ def write_features(
         np.savez(file, **arrays)
 
 
-def _pair(arrays: Mapping[str, Array], path: Path, checked: bool) -> tuple[Examples, Examples]:
+def _pair(
+    arrays: Mapping[str, Array], path: Path, checked: bool
+) -> tuple[Examples, Examples]:
     with located(str(path)):
-        return match_inputs(_split(arrays, "train", checked), _split(arrays, "test", checked))
+        return match_inputs(
+            _split(arrays, "train", checked), _split(arrays, "test", checked)
+        )
 
 
 def _features(
@@ -172,12 +188,17 @@ def _split(arrays: Mapping[str, Array], split: str, checked: bool) -> Examples:
     x = arrays[f"x_{split}"]
     if x.dtype.kind not in "biuf" or x.ndim < 2 or not x.size:
         raise InputError(
-            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers, one row per example"
+            f"x_{split} is {x.dtype} of shape {x.shape}, expected real numbers, one "
+            "row per example"
         )
-    labels = {name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays}
+    labels = {
+        name: arrays[name] for name in (f"y_{split}", f"task_{split}") if name in arrays
+    }
     for name, array in labels.items():
         if array.dtype.kind not in "iu":
-            raise InputError(f"{name} is {array.dtype}, expected int64 numbers from 0: convert it")
+            raise InputError(
+                f"{name} is {array.dtype}, expected int64 numbers from 0: convert it"
+            )
     numbers = [torch.from_numpy(array.astype(np.int64)) for array in labels.values()]
     if isinstance(x, np.memmap):
         return Examples(FileRows([x], finite=checked), *numbers)

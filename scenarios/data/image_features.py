@@ -1,8 +1,9 @@
 """`probe features`: a feature file from a folder of images, by a pretrained network.
 
-Kemker et al. 2018 train on such features of CUB-200. The images pass through the network once, in
-eval mode, and the inputs of its last dense layer are written to a feature file. Weights and images
-are not trusted: no pickle is run, and an image that would fill the memory is refused.
+Kemker et al. 2018 train on such features of CUB-200. The images pass through the
+network once, in eval mode, and the inputs of its last dense layer are written to a
+feature file. Weights and images are not trusted: no pickle is run, and an image that
+would fill the memory is refused.
 
 torchvision is imported in functions, as it takes seconds.
 """
@@ -26,8 +27,8 @@ from probe.training.precision import products
 from scenarios.data.feature_files import SUFFIX, write_features
 from scenarios.environment import variables
 
-# Networks that do not end in a dense layer, whose weights need the input scaled otherwise, or take
-# images of another size with their own weights.
+# Networks that do not end in a dense layer, whose weights need the input scaled
+# otherwise, or take images of another size with their own weights.
 _OTHERS = ("squeezenet", "googlenet", "inception", "vit_h_14")
 
 
@@ -37,22 +38,30 @@ def write_features_of_images(
     """Write the inputs of a network's last dense layer to a feature file, and print its sizes.
 
     Args:
-        folder: The folder of the images, train/CLASS/* and test/CLASS/*; classes are ordered by the
-            names of their folders.
-        network: The name of a torchvision network; resnet50 gives 2,048 features (those that Kemker
-            2018 used for CUB-200). Images are prepared as for torchvision's weights.
+        folder: The folder of the images, train/CLASS/* and test/CLASS/*; classes are
+            ordered by the names of their folders.
+        network: The name of a torchvision network; resnet50 gives 2,048 features (those
+            that Kemker 2018 used for CUB-200). Images are prepared as for torchvision's
+            weights.
         weights: The weights, see `load_network`.
         out: The file to write.
         device: The device of the network.
 
     Raises:
-        InputError: An argument cannot be used; found before images are read if possible.
+        InputError: An argument cannot be used; found before images are read if
+            possible.
     """
     from torchvision import models
 
     if out.suffix != SUFFIX or not out.parent.is_dir():
-        raise InputError(f"--out expects NAME{SUFFIX} in a folder that exists, got {out}")
-    networks = [name for name in models.list_models(module=models) if not name.startswith(_OTHERS)]
+        raise InputError(
+            f"--out expects NAME{SUFFIX} in a folder that exists, got {out}"
+        )
+    networks = [
+        name
+        for name in models.list_models(module=models)
+        if not name.startswith(_OTHERS)
+    ]
     if network not in networks:
         raise unknown("torchvision network", network, networks)
     images = {split: _images(folder / split, network) for split in ("train", "test")}
@@ -61,14 +70,17 @@ def write_features_of_images(
     # Before a network is downloaded.
     if classes != test_classes or len(classes) < 2:
         raise InputError(
-            f"{folder} has "
-            f"the classes {listed(classes)} in train and {listed(test_classes)} in test: "
-            "give both the same folders, two or more"
+            f"{folder} has the classes {listed(classes)} in train and "
+            f"{listed(test_classes)} in test: give both the same folders, two or more"
         )
     model = load_network(network, weights).to(device)
-    train, test = (_examples(model, data, split, device) for split, data in images.items())
+    train, test = (
+        _examples(model, data, split, device) for split, data in images.items()
+    )
     write_features(out, train, test, classes)
-    images_of = f"{len(train)} training and {len(test)} test images of {len(classes)} classes"
+    images_of = (
+        f"{len(train)} training and {len(test)} test images of {len(classes)} classes"
+    )
     print(f"{out}: {train.x.shape[1]} features of {images_of}")
 
 
@@ -96,7 +108,8 @@ def features_of_files(
     Args:
         model: The network, in eval mode on the device.
         files: The files.
-        network: The name of the network in torchvision, for which the images are prepared.
+        network: The name of the network in torchvision, for which the images are
+            prepared.
         device: The device.
 
     Raises:
@@ -110,9 +123,9 @@ def load_network(name: str, weights: str) -> nn.Module:
 
     Args:
         name: The name of the network in torchvision.
-        weights: The weights: `default` for torchvision's, downloaded if missing; `random` for fresh
-            weights from a fixed seed; or a file with a state dict of the network, with any number
-            of classes.
+        weights: The weights: `default` for torchvision's, downloaded if missing;
+            `random` for fresh weights from a fixed seed; or a file with a state dict of
+            the network, with any number of classes.
 
     Returns:
         The network.
@@ -125,7 +138,9 @@ def load_network(name: str, weights: str) -> nn.Module:
     state = None if weights in ("default", "random") else load_state(Path(weights))
     try:
         # The last layer has one row for each class.
-        classes = {} if state is None else {"num_classes": len(list(state.values())[-1])}
+        classes = (
+            {} if state is None else {"num_classes": len(list(state.values())[-1])}
+        )
         published = "DEFAULT" if weights == "default" else None
         # Or torch would run a pickle. torchvision draws from the global generator.
         weights_only = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
@@ -133,12 +148,18 @@ def load_network(name: str, weights: str) -> nn.Module:
             model: nn.Module = models.get_model(name, weights=published, **classes)
         if state is not None:
             model.load_state_dict(state)
-    # A damaged or hostile file makes torch raise almost anything, and so does a network.
+    # A damaged or hostile file makes torch raise almost anything, and so does a
+    # network.
     except Exception as error:
-        source = Path(torch.hub.get_dir(), "checkpoints") if weights == "default" else weights
+        source = (
+            Path(torch.hub.get_dir(), "checkpoints")
+            if weights == "default"
+            else weights
+        )
         raise InputError(
             f"the weights of torchvision's {name} cannot be loaded from {source} "
-            f"({described(error)}): put the right file there, or give it with --weights FILE"
+            f"({described(error)}): put the right file there, or give it with "
+            "--weights FILE"
         ) from None
     return model.eval()
 
@@ -170,15 +191,23 @@ def _picture(path: str) -> Any:
         with Image.open(path) as image:
             return image.convert("RGB")
     except Exception as error:
-        # A damaged or hostile file makes PIL raise almost anything, also of an image too large.
-        raise InputError(f"{path} is no image ({described(error)}): replace or remove it") from None
+        # A damaged or hostile file makes PIL raise almost anything, also of an image
+        # too large.
+        raise InputError(
+            f"{path} is no image ({described(error)}): replace or remove it"
+        ) from None
 
 
-def _examples(model: nn.Module, images: Any, split: str, device: torch.device) -> Examples:
+def _examples(
+    model: nn.Module, images: Any, split: str, device: torch.device
+) -> Examples:
     """Return the features (N, D) of images with their labels, on the CPU; shows progress."""
     # Without a generator it would draw from the global one.
     loader = DataLoader(images, batch_size=32, generator=stream(0, "loader"))
     with torch.no_grad(), products("fp32"):
         # The features of all images need not fit on the device.
-        batches = [(penultimate(model, x.to(device)).cpu(), y) for x, y in tracked(loader, split)]
+        batches = [
+            (penultimate(model, x.to(device)).cpu(), y)
+            for x, y in tracked(loader, split)
+        ]
     return Examples(*map(torch.cat, zip(*batches, strict=True)))

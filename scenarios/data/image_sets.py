@@ -1,8 +1,8 @@
 """Published image sets: MNIST, SVHN, CIFAR, from files in torchvision's layout.
 
-torchvision knows the addresses and checksums, downloads missing files if asked to, and reads them;
-it unpickles only files with the published checksum. Images are divided by 255, labels are as
-published.
+torchvision knows the addresses and checksums, downloads missing files if asked to, and
+reads them; it unpickles only files with the published checksum. Images are divided by
+255, labels are as published.
 
 torchvision is imported in functions, as it takes seconds.
 """
@@ -27,10 +27,20 @@ IMAGE_SETS = {
 
 _SPLITS = ("train", "test")
 # Errors of downloads that fail, and of files that are cut off or of another format.
-_BROKEN = (RuntimeError, OSError, ValueError, TypeError, EOFError, LookupError, AssertionError)
+_BROKEN = (
+    RuntimeError,
+    OSError,
+    ValueError,
+    TypeError,
+    EOFError,
+    LookupError,
+    AssertionError,
+)
 
 
-def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, Examples]:
+def read_image_set(
+    name: str, folder: Path | None, download: bool
+) -> dict[str, Examples]:
     """Return the train and test examples of an image set, with images in [0, 1].
 
     Args:
@@ -58,8 +68,14 @@ def read_image_set(name: str, folder: Path | None, download: bool) -> dict[str, 
         reason = reason or type(error).__name__
     files = _files(name)
     if missing := [file for file in files if not (folder / file).is_file()]:
-        remedy = "put them there" if download else "point --data at their folder, or add --download"
-        raise InputError(f"{name} in {folder} lacks {', '.join(missing)} ({reason}): {remedy}")
+        remedy = (
+            "put them there"
+            if download
+            else "point --data at their folder, or add --download"
+        )
+        raise InputError(
+            f"{name} in {folder} lacks {', '.join(missing)} ({reason}): {remedy}"
+        )
     raise InputError(
         f"{name} cannot be read from {folder} ({reason}): "
         f"one of {', '.join(files)} is damaged; remove it and add --download"
@@ -91,11 +107,16 @@ def _files(name: str) -> list[str]:
         return [f"{split}_32x32.mat" for split in _SPLITS]
     if name.startswith("cifar"):
         cls = _torchvisions(name)
-        files = [*(file for file, _ in (*cls.train_list, *cls.test_list)), cls.meta["filename"]]
+        files = [
+            *(file for file, _ in (*cls.train_list, *cls.test_list)),
+            cls.meta["filename"],
+        ]
         return [f"{cls.base_folder}/{file}" for file in files]
     raw = f"{IMAGE_SETS[name][0]}/raw"
     kinds = ("images-idx3", "labels-idx1")
-    return [f"{raw}/{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in kinds]
+    return [
+        f"{raw}/{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in kinds
+    ]
 
 
 def _torchvisions(name: str) -> Any:

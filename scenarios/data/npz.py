@@ -1,7 +1,8 @@
 """Arrays by name from an untrusted file of numpy's format .npz.
 
-A file that is no archive, is cut off, has another format, lacks arrays, or holds Python objects
-(which numpy would unpickle) raises an InputError. Large uncompressed arrays are memory-mapped.
+A file that is no archive, is cut off, has another format, lacks arrays, or holds Python
+objects (which numpy would unpickle) raises an InputError. Large uncompressed arrays are
+memory-mapped.
 """
 
 import math
@@ -55,13 +56,19 @@ def read_arrays(
             arrays = {name: _array(archive, name, file, checked) for name in wanted}
     except Exception as error:
         # A damaged or hostile file makes numpy and zipfile raise almost anything.
-        reason = "it exceeds the memory" if isinstance(error, MemoryError) else described(error)
+        reason = (
+            "it exceeds the memory"
+            if isinstance(error, MemoryError)
+            else described(error)
+        )
         raise InputError(
             f"{path} is not a complete .npz file of numbers ({reason}): write it again"
         ) from None
     if lacking := ", ".join(name for name in required if name not in arrays):
         present = ", ".join(names) or "no names"
-        raise InputError(f"{path} lacks {lacking} (it holds {present}): save it with all arrays")
+        raise InputError(
+            f"{path} lacks {lacking} (it holds {present}): save it with all arrays"
+        )
     return arrays
 
 

@@ -1,8 +1,9 @@
 """Spoken digits as images of a fixed size: the power of mel bands over time.
 
-Each recording, of any length and loudness, becomes an image of 24 bands of frequency x 24 parts of
-time, in [0, 1]: the second modality of multi-modal studies, beside images of digits. All steps use
-numpy and scipy without random numbers, so that the images are the same everywhere.
+Each recording, of any length and loudness, becomes an image of 24 bands of frequency x
+24 parts of time, in [0, 1]: the second modality of multi-modal studies, beside images
+of digits. All steps use numpy and scipy without random numbers, so that the images are
+the same everywhere.
 """
 
 from pathlib import Path
@@ -30,9 +31,9 @@ _AT_ONCE = 4096  # frames transformed at a time, which stay in the cache
 def spoken_digits(path: Path) -> tuple[Examples, Examples]:
     """Return training and test data of the Free Spoken Digit Dataset: images (N, 1, 24, 24).
 
-    Takes 0 to 4 of every speaker and digit are the test data (300 of 3,000 recordings), as in its
-    authors' split; `log_mel` makes the images, and the labels are the digits. The file has these
-    arrays:
+    Takes 0 to 4 of every speaker and digit are the test data (300 of 3,000 recordings),
+    as in its authors' split; `log_mel` makes the images, and the labels are the digits.
+    The file has these arrays:
 
     - `audio`: int16 samples of all recordings, one after the other;
     - `offsets` (N + 1,): the start of each recording, and the end of the last;
@@ -49,26 +50,37 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
         InputError: The file is missing, or its arrays differ from these.
     """
     if not path.is_file():
-        raise InputError(f"there is no {path}: put the Free Spoken Digit Dataset there as one file")
+        raise InputError(
+            f"there is no {path}: put the Free Spoken Digit Dataset there as one file"
+        )
     arrays = read_arrays(path, ("audio", "offsets", "label", "index", "sample_rate"))
     if wrong := _wrong(arrays):
-        raise InputError(f"{path} is not the Free Spoken Digit Dataset ({wrong}): replace it")
-    images = torch.from_numpy(log_mel(arrays["audio"], arrays["offsets"].astype(np.int64)))
-    examples = Examples(images.unsqueeze(1), torch.from_numpy(arrays["label"].astype(np.int64)))
+        raise InputError(
+            f"{path} is not the Free Spoken Digit Dataset ({wrong}): replace it"
+        )
+    images = torch.from_numpy(
+        log_mel(arrays["audio"], arrays["offsets"].astype(np.int64))
+    )
+    examples = Examples(
+        images.unsqueeze(1), torch.from_numpy(arrays["label"].astype(np.int64))
+    )
     is_test = torch.from_numpy(arrays["index"] < TEST_TAKES)
-    train, test = (examples.take(mask.nonzero().squeeze(1)) for mask in (~is_test, is_test))
+    train, test = (
+        examples.take(mask.nonzero().squeeze(1)) for mask in (~is_test, is_test)
+    )
     return train, test
 
 
 def log_mel(audio: Array, offsets: Array) -> Array:
     """Return the log-mel features (N, 24, 24) of N recordings, float32: bands x parts of time.
 
-    The power spectra of frames of 256 samples under a Hann window, 80 samples apart, are summed in
-    the 24 bands of `mel_bank` (the lowest first), in dB below the recording's loudest band and
-    frame: 0 dB becomes 1; -60 dB and less, or silence, becomes 0; it is linear in between. The
-    frames are averaged over 24 equally long parts of the recording, where a frame in two parts
-    counts in each by its share, so that loudness and length do not matter. Deviation from common
-    practice: the time is stretched, not padded; there is no pre-emphasis.
+    The power spectra of frames of 256 samples under a Hann window, 80 samples apart,
+    are summed in the 24 bands of `mel_bank` (the lowest first), in dB below the
+    recording's loudest band and frame: 0 dB becomes 1; -60 dB and less, or silence,
+    becomes 0; it is linear in between. The frames are averaged over 24 equally long
+    parts of the recording, where a frame in two parts counts in each by its share, so
+    that loudness and length do not matter. Deviation from common practice: the time is
+    stretched, not padded; there is no pre-emphasis.
 
     Args:
         audio: The samples of all recordings, 8,000 per second.
@@ -84,7 +96,9 @@ def log_mel(audio: Array, offsets: Array) -> Array:
     loudest = np.maximum.reduceat(powers.max(1), firsts)
     # Silence, whose loudest is 0, stays 0.
     reference = np.repeat(np.maximum(loudest, np.finfo(np.float32).tiny), counts)
-    decibel = 10 * np.log10(np.maximum(powers / reference[:, None], 10 ** (-RANGE / 10)))
+    decibel = 10 * np.log10(
+        np.maximum(powers / reference[:, None], 10 ** (-RANGE / 10))
+    )
     parts = _averaged(1 + decibel / RANGE, firsts, counts)
     return np.ascontiguousarray(parts.transpose(0, 2, 1).clip(0, 1), dtype=np.float32)
 
@@ -92,8 +106,9 @@ def log_mel(audio: Array, offsets: Array) -> Array:
 def mel_bank() -> Array:
     """Return the weights (129, 24) of the frequencies 0, 31.25 .. 4000 Hz in each mel band.
 
-    Bands are triangles of height 1, each from the center of the previous band to that of the next;
-    centers are equally far apart from 0 to 4000 Hz in mel = 2595 log10(1 + Hz / 700).
+    Bands are triangles of height 1, each from the center of the previous band to that
+    of the next; centers are equally far apart from 0 to 4000 Hz in mel = 2595 log10(1 +
+    Hz / 700).
 
     >>> mel_bank().shape
     (129, 24)
@@ -116,7 +131,9 @@ def _powers(audio: Array, starts: Array) -> Array:
     window = signal.get_window("hann", WINDOW).astype(np.float32)
     bank = mel_bank().astype(np.float32)
     blocks = np.split(starts, range(_AT_ONCE, len(starts), _AT_ONCE))
-    return np.concatenate([np.abs(fft.rfft(frames[s] * window)) ** 2 @ bank for s in blocks])
+    return np.concatenate(
+        [np.abs(fft.rfft(frames[s] * window)) ** 2 @ bank for s in blocks]
+    )
 
 
 def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
@@ -125,7 +142,9 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
     firsts, counts: the first frame of each recording, and its number of frames, (N,).
     """
     # The running sum gives the integral up to any moment, between two frames too.
-    sums = np.concatenate([np.zeros((1, BANDS)), np.cumsum(values, 0, dtype=np.float64)])
+    sums = np.concatenate(
+        [np.zeros((1, BANDS)), np.cumsum(values, 0, dtype=np.float64)]
+    )
     # In frames; a part may begin and end within one.
     moments = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
     before = np.minimum(moments.astype(np.int64), len(values) - 1)
@@ -136,7 +155,9 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
 
 def _wrong(arrays: dict[str, Array]) -> str:
     """Describe how the arrays differ from the documentation, "" if they do not."""
-    audio, offsets, label, index = (arrays[n] for n in ("audio", "offsets", "label", "index"))
+    audio, offsets, label, index = (
+        arrays[n] for n in ("audio", "offsets", "label", "index")
+    )
     if audio.ndim != 1 or audio.dtype != np.int16:
         return f"audio is {audio.dtype} of shape {audio.shape}, expected int16 samples"
     vectors = all(a.ndim == 1 and a.dtype.kind in "iu" for a in (offsets, label, index))
@@ -145,7 +166,9 @@ def _wrong(arrays: dict[str, Array]) -> str:
     # Unsigned differences would hide offsets that go back.
     short = (np.diff(offsets.astype(np.int64)) < WINDOW).any()
     if short or offsets[0] != 0 or offsets[-1] != len(audio):
-        return f"offsets go from 0 to the number of samples, by {WINDOW} samples or more"
+        return (
+            f"offsets go from 0 to the number of samples, by {WINDOW} samples or more"
+        )
     if arrays["sample_rate"].shape != () or arrays["sample_rate"] != RATE:
         return f"sample_rate is {arrays['sample_rate']}, expected {RATE}"
     return ""

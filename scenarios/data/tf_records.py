@@ -1,8 +1,9 @@
 """TFRecord files and the fields of their messages, without TensorFlow.
 
-A record is its length (8 bytes, little-endian), a checksum of that (4), the message, and a checksum
-(4). Checksums are not verified; a file that ends within a record is refused. A message of protocol
-buffers is a sequence of keys, 8 x field number + wire type, with their values.
+A record is its length (8 bytes, little-endian), a checksum of that (4), the message,
+and a checksum (4). Checksums are not verified; a file that ends within a record is
+refused. A message of protocol buffers is a sequence of keys, 8 x field number + wire
+type, with their values.
 """
 
 from collections.abc import Iterator

@@ -1,11 +1,13 @@
 """The jobs of a study on a Ray cluster, or on this machine by Ray.
 
-Ray is an optional dependency and imported only here. It assigns processors and GPUs and starts one
-process for each job, which works as in any other executor. Ray neither retries jobs nor carries
-results: those are in the run directory, and `scenarios.execution.schedule` sees to the rest.
+Ray is an optional dependency and imported only here. It assigns processors and GPUs and
+starts one process for each job, which works as in any other executor. Ray neither
+retries jobs nor carries results: those are in the run directory, and
+`scenarios.execution.schedule` sees to the rest.
 
-Much of this module keeps Ray from changing the process that uses it: its environment, its handler
-of SIGTERM, its output. `cluster` finds foreseeable failures before anything is written.
+Much of this module keeps Ray from changing the process that uses it: its environment,
+its handler of SIGTERM, its output. `cluster` finds foreseeable failures before anything
+is written.
 """
 
 import importlib.util
@@ -42,13 +44,13 @@ _QUIET = {
 def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
     """Return the executor with Ray's workers, each with a processor, a share of a GPU and one job.
 
-    They write their results into the run directory, which must be on storage that all nodes share
-    under one path: losing a node, or this process, costs only unfinished measurements. An existing
-    connection to Ray is used and kept.
+    They write their results into the run directory, which must be on storage that all
+    nodes share under one path: losing a node, or this process, costs only unfinished
+    measurements. An existing connection to Ray is used and kept.
 
     Args:
-        address: The address of a cluster (`auto` for this machine's), None = a temporary cluster
-            here.
+        address: The address of a cluster (`auto` for this machine's), None = a
+            temporary cluster here.
         workers: The largest number of jobs in parallel, None = as many as fit.
         gpus: The share of a GPU for each job, 0 to 1.
 
@@ -56,11 +58,13 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
         The executor.
 
     Raises:
-        InputError: Ray is missing, no cluster answers at the address, or jobs need a GPU and there
-            is none.
+        InputError: Ray is missing, no cluster answers at the address, or jobs need a
+            GPU and there is none.
     """
     if importlib.util.find_spec("ray") is None:
-        raise InputError("--executor ray needs Ray: pip install 'forgetting-probe[ray]'")
+        raise InputError(
+            "--executor ray needs Ray: pip install 'forgetting-probe[ray]'"
+        )
     # Ray itself tries for minutes, but finds at once a cluster without a host and port.
     endpoint = os.environ.get("RAY_ADDRESS", "") if address == "auto" else address or ""
     host, _, port = endpoint.removeprefix("ray://").rpartition(":")
@@ -94,7 +98,9 @@ def _events(
 
         def room() -> int:
             # Jobs without a processor wait in Ray.
-            return workers or max(1, _AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+            return workers or max(
+                1, _AHEAD * int(ray.cluster_resources().get("CPU", 1))
+            )
 
         yield from follow(work, take, room, start)
 
@@ -109,7 +115,8 @@ def _on_node(work: Work, job: Job, folder: Path) -> Ended:
 @cache
 def _end_with_node() -> None:
     """End this process as soon as its parent, Ray's process on the node, has ended."""
-    # Ray lets a worker run on for a while, and another process that resumes the study would wait.
+    # Ray lets a worker run on for a while, and another process that resumes the study
+    # would wait.
     parent = os.getppid()
 
     def follow() -> None:
@@ -131,7 +138,9 @@ def _ended(ray: Any, future: Future[Ended], job: Job) -> Ended:
         *_, reason = str(error).splitlines()
         return Ended(job=job, how="failed", reason=reason, trace=str(error))
     except ray.exceptions.RayError as error:
-        return Ended(job=job, how="killed", reason=f"its worker is gone ({type(error).__name__})")
+        return Ended(
+            job=job, how="killed", reason=f"its worker is gone ({type(error).__name__})"
+        )
 
 
 @contextmanager
@@ -164,7 +173,11 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
         raise Stopped(128 + signal.SIGTERM) from None
     # Ray raises almost anything here.
     except Exception as error:
-        where = f"connect to Ray at {address}" if address else "start Ray on this machine"
-        raise InputError(f"cannot {where} ({error}): check --ray-address and --executor") from None
+        where = (
+            f"connect to Ray at {address}" if address else "start Ray on this machine"
+        )
+        raise InputError(
+            f"cannot {where} ({error}): check --ray-address and --executor"
+        ) from None
     finally:
         signal.signal(signal.SIGTERM, stopping)

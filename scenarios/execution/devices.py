@@ -18,8 +18,8 @@ from scenarios.options import RunOptions
 def side_by_side(options: RunOptions, device: torch.device) -> int:
     """Return the number of jobs that share the memory of this machine.
 
-    The number is `--workers`; by default it is one job for each core that this process may use or,
-    on GPUs, as many as fit on all of them.
+    The number is `--workers`; by default it is one job for each core that this process
+    may use or, on GPUs, as many as fit on all of them.
 
     Args:
         options: The flags of `probe run`.
@@ -31,14 +31,17 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
     if options.executor == "inline":
         return 1
     if options.workers or device.type != "cpu":
-        return options.workers or int(len(_devices(device)) / (options.gpus_per_job or 1))
+        return options.workers or int(
+            len(_devices(device)) / (options.gpus_per_job or 1)
+        )
     return cores()
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:
     """Return the executor that the flags ask for.
 
-    The workers of a pool take the GPUs in turn, and share them if there are more workers.
+    The workers of a pool take the GPUs in turn, and share them if there are more
+    workers.
 
     Args:
         options: The flags of `probe run`.
@@ -54,7 +57,9 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
         if device.type == "cuda" and device.index is not None:
             raise InputError(f"Ray assigns the GPUs: use --device cuda, not {device}")
         if device.type == "cpu" and options.gpus_per_job is not None:
-            raise InputError("--gpus-per-job is for GPUs: add --device cuda, or leave it out")
+            raise InputError(
+                "--gpus-per-job is for GPUs: add --device cuda, or leave it out"
+            )
         share = 0.0 if device.type == "cpu" else options.gpus_per_job or 1.0
         return cluster(options.ray_address, options.workers, share)
     workers = side_by_side(options, device)

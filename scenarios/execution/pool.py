@@ -1,11 +1,12 @@
 """The jobs of a study in parallel, in processes of this machine.
 
-Every worker is a `ProcessPoolExecutor` of one process. A pool of many processes would break as a
-whole when one of them is killed, for example by the kernel when memory is short; here only the job
-of that process is lost, and its worker is restarted with the next.
+Every worker is a `ProcessPoolExecutor` of one process. A pool of many processes would
+break as a whole when one of them is killed, for example by the kernel when memory is
+short; here only the job of that process is lost, and its worker is restarted with the
+next.
 
-Processes are forked from a server (`scenarios.execution.server`). Workers ignore Ctrl-C, as their
-parent decides for all of them, and end at once with their parent.
+Processes are forked from a server (`scenarios.execution.server`). Workers ignore
+Ctrl-C, as their parent decides for all of them, and end at once with their parent.
 """
 
 import multiprocessing
@@ -32,7 +33,8 @@ def pool(devices: Sequence[str], work: Work, take: Take) -> Generator[Event]:
     A worker is started with its first job, so there are never more workers than jobs.
 
     Args:
-        devices: The device of each process, as torch names it; several processes may share a GPU.
+        devices: The device of each process, as torch names it; several processes may
+            share a GPU.
         work: The plan and its run directory.
         take: A function that returns the next job.
 
@@ -79,14 +81,16 @@ class _Worker:
         except (BrokenProcessPool, ConnectionError):
             if not again:
                 raise
-            # It was killed while idle, or the server that forks it was: multiprocessing starts
-            # another server once this one has been waited for.
+            # It was killed while idle, or the server that forks it was: multiprocessing
+            # starts another server once this one has been waited for.
             self.stop()
             time.sleep(0.2)
             return self.start(job, again=False)
         except (OSError, RuntimeError) as error:  # of a process, or of a thread
             reason = getattr(error, "strerror", error)
-            raise InputError(f"cannot start a worker ({reason}): use fewer --workers") from None
+            raise InputError(
+                f"cannot start a worker ({reason}): use fewer --workers"
+            ) from None
 
     def ended(self, future: Future[Ended], job: Job) -> Ended:
         """Return how a job ended; `future` is finished."""
@@ -111,7 +115,8 @@ def _context() -> BaseContext:
     """Return the multiprocessing context that forks processes from a server."""
     start_server()
     context = multiprocessing.get_context("forkserver")
-    # Until it has imported all that; Ctrl-C ends the wait, and leaves no worker without a parent.
+    # Until it has imported all that; Ctrl-C ends the wait, and leaves no worker without
+    # a parent.
     nothing = context.Process(target=int)
     nothing.start()
     nothing.join()
@@ -126,7 +131,8 @@ def _prepare() -> None:
 
 def _end_with_parent() -> None:
     """End this process as soon as its parent has ended."""
-    # A killed parent cannot stop its workers, and another process may have resumed the study.
+    # A killed parent cannot stop its workers, and another process may have resumed the
+    # study.
     if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)

@@ -1,20 +1,20 @@
 """The schedule of a study's jobs, and the protocol of their executors.
 
-An executor takes jobs one by one from a function and yields events: a measurement is finished, a
-job has ended. `inline`, the simplest, is this process; `pool` and `cluster` start jobs in other
-processes and `follow` them: finished measurements are looked for in the run directory, as any other
-channel would break with its process and lose events.
+An executor takes jobs one by one from a function and yields events: a measurement is
+finished, a job has ended. `inline`, the simplest, is this process; `pool` and `cluster`
+start jobs in other processes and `follow` them: finished measurements are looked for in
+the run directory, as any other channel would break with its process and lose events.
 
-The schedule chooses the jobs and their order: killed jobs are retried, and locked ones are left to
-other processes.
+The schedule chooses the jobs and their order: killed jobs are retried, and locked ones
+are left to other processes.
 
-Several processes may run a study in the same directory, and any of them may die. Each repeats two
-steps: it does every job that no other process has locked; then it looks at the locked ones, and
-does those that are free but not finished.
+Several processes may run a study in the same directory, and any of them may die. Each
+repeats two steps: it does every job that no other process has locked; then it looks at
+the locked ones, and does those that are free but not finished.
 
-The last process must write all tables. A process that does not wait first releases all of its locks
-and then looks: if two end at the same time, at least the later one finds no lock held and
-everything finished.
+The last process must write all tables. A process that does not wait first releases all
+of its locks and then looks: if two end at the same time, at least the later one finds
+no lock held and everything finished.
 """
 
 import time
@@ -31,7 +31,8 @@ from scenarios.execution.work import Ended, Event, Work, carry_out
 # Returns the next job, or None if there is none now; there may be one later.
 Take = Callable[[], Job | None]
 
-# A job in another process: its future, and a function that returns its end once that is done.
+# A job in another process: its future, and a function that returns its end once that is
+# done.
 Started = tuple[Future[Ended], Callable[[], Ended]]
 
 RETRIES = 2  # of a job whose process was killed
@@ -39,10 +40,10 @@ _POLL = 0.2  # seconds between two looks at the measurements of other processes
 _POLL_LOCKED = 0.5  # and at their jobs
 
 
-# Does the jobs that `take` returns, perhaps in parallel, and yields their events until all have
-# ended. Every job ends with one `Ended`, after all of its measurements; then `take` may return
-# another. Closing the generator ends everything that it started. It raises NotWritten as
-# `carry_out` does. On a CPU all executors give the same bits.
+# Does the jobs that `take` returns, perhaps in parallel, and yields their events until
+# all have ended. Every job ends with one `Ended`, after all of its measurements; then
+# `take` may return another. Closing the generator ends everything that it started. It
+# raises NotWritten as `carry_out` does. On a CPU all executors give the same bits.
 Executor = Callable[[Work, Take], Generator[Event]]
 
 
@@ -92,16 +93,16 @@ def execute(
 ) -> Iterator[Event | int]:
     """Do the unfinished jobs and yield their events; every job ends once, with an `Ended`.
 
-    A job whose process was killed is retried up to RETRIES times. While all jobs that are left
-    belong to other processes, these are checked again and again, and each time their number is
-    yielded.
+    A job whose process was killed is retried up to RETRIES times. While all jobs that
+    are left belong to other processes, these are checked again and again, and each time
+    their number is yielded.
 
     Args:
         work: The plan and its run directory.
         jobs: The jobs in the order of execution; finished ones give no event.
         executor: The executor that does the jobs.
-        wait: Whether to wait for the jobs of other processes, and to take over the jobs of a
-            process that dies; otherwise they end as `locked`.
+        wait: Whether to wait for the jobs of other processes, and to take over the jobs
+            of a process that dies; otherwise they end as `locked`.
 
     Raises:
         NotWritten: The run directory cannot be written to.
@@ -110,8 +111,8 @@ def execute(
     while remaining:
         locked = yield from _attempts(work, remaining, executor)
         while locked and not remaining:
-            # This process holds no lock by now: of several that end without waiting, the last to
-            # look here finds everything finished.
+            # This process holds no lock by now: of several that end without waiting,
+            # the last to look here finds everything finished.
             free = [job for job in locked if not work.is_locked(job)]
             locked = [job for job in locked if job not in free]
             for job in free:
@@ -134,11 +135,14 @@ def _attempts(
 ) -> Generator[Event, None, list[Job]]:
     """Do the jobs, retrying killed ones; return those that other processes had locked.
 
-    Jobs are taken from the front of `remaining`, and killed ones are appended to its end.
+    Jobs are taken from the front of `remaining`, and killed ones are appended to its
+    end.
     """
     killed = Counter[Job]()
     locked = list[Job]()
-    with closing(executor(work, lambda: remaining.popleft() if remaining else None)) as events:
+    with closing(
+        executor(work, lambda: remaining.popleft() if remaining else None)
+    ) as events:
         for event in events:
             if not isinstance(event, Ended) or event.how in ("finished", "failed"):
                 yield event
@@ -149,5 +153,7 @@ def _attempts(
                 remaining.append(event.job)
             else:
                 reason = f"{event.reason}, {RETRIES + 1} times: use fewer --workers"
-                yield replace(event, how="failed", reason=f"{reason} if memory was short")
+                yield replace(
+                    event, how="failed", reason=f"{reason} if memory was short"
+                )
     return locked

@@ -28,8 +28,11 @@ def start_early(options: RunOptions) -> None:
 
 def start_server() -> None:
     """Start the server, unless it runs; it goes on importing."""
-    multiprocessing.get_context("forkserver").set_forkserver_preload([f"{__package__}.preloaded"])
-    # It is started by `python -c`, which would import a pickle.py of the current folder.
+    multiprocessing.get_context("forkserver").set_forkserver_preload(
+        [f"{__package__}.preloaded"]
+    )
+    # It is started by `python -c`, which would import a pickle.py of the current
+    # folder.
     with variables({"PYTHONSAFEPATH": "1"}), ctrl_c_held_back():
         forkserver.ensure_running()
 

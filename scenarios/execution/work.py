@@ -1,14 +1,14 @@
 """Execution of one job under its lock, in any process, and its outcome.
 
-`Work` is all that a process needs to do any job of a plan. It is small and can be pickled: it does
-not contain the data, as every process loads them and compares their hash with the plan's.
-`carry_out` does a job under its lock and turns every failure into an event, so that a failed job
-does not end the others; all executors call it, or `carried_out` in processes that can only return
-a value.
+`Work` is all that a process needs to do any job of a plan. It is small and can be
+pickled: it does not contain the data, as every process loads them and compares their
+hash with the plan's. `carry_out` does a job under its lock and turns every failure into
+an event, so that a failed job does not end the others; all executors call it, or
+`carried_out` in processes that can only return a value.
 
-The time left is estimated from the seconds that finished measurements took: a measurement is
-expected to take the median of its kind, in proportion to its effort. The estimate is only for
-display.
+The time left is estimated from the seconds that finished measurements took: a
+measurement is expected to take the median of its kind, in proportion to its effort. The
+estimate is only for display.
 """
 
 import traceback
@@ -45,8 +45,8 @@ class Work:
         device: The device, as torch names it.
         root: The run directory.
         cache: The memory and disk for cached activations.
-        sharing: The number of workers of this machine that share the cache; None = one worker has
-            all of it.
+        sharing: The number of workers of this machine that share the cache; None = one
+            worker has all of it.
         recompute: Whether to repeat jobs whose results were made by other code.
     """
 
@@ -96,9 +96,9 @@ class Ended:
 
     Attributes:
         job: The job.
-        how: The outcome: `finished`, all of its measurements are stored; `locked`, another process
-            is doing it; `killed`, its process is gone or ran out of memory, so it may be retried;
-            `failed`, a retry would fail, too.
+        how: The outcome: `finished`, all of its measurements are stored; `locked`,
+            another process is doing it; `killed`, its process is gone or ran out of
+            memory, so it may be retried; `failed`, a retry would fail, too.
         reason: The reason in one sentence, "" for a finished job.
         trace: The traceback of an unforeseen error, else "".
     """
@@ -130,13 +130,21 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
     """
     try:
         if not work.root.is_dir():
-            raise NotWritten(f"{work.root} is gone: name the folder where it is now, and run again")
+            raise NotWritten(
+                f"{work.root} is gone: name the folder where it is now, and run again"
+            )
         device = torch.device(work.device)
         recompute = work.recompute
-        cache = work.cache if work.sharing is None else work.cache.settled(device, work.sharing)
+        cache = (
+            work.cache
+            if work.sharing is None
+            else work.cache.settled(device, work.sharing)
+        )
         with no_exit(), ExitStack() as stack:
             source = partial(stack.enter_context, work.loader(work.plan, device))
-            for key in measure_job(work.plan, work.root, job, source, cache, recompute=recompute):
+            for key in measure_job(
+                work.plan, work.root, job, source, cache, recompute=recompute
+            ):
                 yield job, key
     except Locked as error:
         yield Ended(job=job, how="locked", reason=str(error))
@@ -147,7 +155,9 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
     except (MemoryError, torch.OutOfMemoryError) as error:
         yield Ended(job=job, how="killed", reason=f"out of memory ({described(error)})")
     except Exception as error:
-        yield Ended(job=job, how="failed", reason=described(error), trace=traceback.format_exc())
+        yield Ended(
+            job=job, how="failed", reason=described(error), trace=traceback.format_exc()
+        )
     else:
         yield Ended(job=job, how="finished")
 
@@ -171,8 +181,9 @@ def carried_out(work: Work, job: Job) -> Ended:
 def effort(job: Job, key: Key) -> float:
     """Return the rough effort of a measurement, as a number of tasks to train on.
 
-    Retraining and offline training count as T tasks, and step i of the cumulative learner as i.
-    Evaluations, readouts without epochs and networks from files count as a tenth of a task.
+    Retraining and offline training count as T tasks, and step i of the cumulative
+    learner as i. Evaluations, readouts without epochs and networks from files count as
+    a tenth of a task.
 
     Args:
         job: The job.
@@ -210,15 +221,17 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
 
 
 def seconds_left(
-    keys_left: Mapping[Job, Sequence[Key]], pace: Mapping[str, float], processes: int = 1
+    keys_left: Mapping[Job, Sequence[Key]],
+    pace: Mapping[str, float],
+    processes: int = 1,
 ) -> float | None:
     """Return the estimated seconds until all jobs are done.
 
     Args:
         keys_left: The remaining measurements of each job.
         pace: The seconds per unit of effort, by kind of measurement, see `pace_of`.
-        processes: The number of processes, each on a different job; the result is never less than
-            the time of the longest job.
+        processes: The number of processes, each on a different job; the result is never
+            less than the time of the longest job.
 
     Returns:
         The seconds, None if the pace is unknown.
@@ -234,7 +247,9 @@ def seconds_left(
     seconds = []
     usual = median(pace.values())
     for job, keys in keys_left.items():
-        seconds.append(sum(effort(job, key) * pace.get(_kind(key), usual) for key in keys))
+        seconds.append(
+            sum(effort(job, key) * pace.get(_kind(key), usual) for key in keys)
+        )
     return max(sum(seconds) / max(1, processes), *seconds)
 
 
@@ -247,7 +262,9 @@ def shown_time(seconds: float) -> str:
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48)):
         if seconds < most * length:
             number = seconds / length
-            return f"{max(number, 1):.{1 if unit == 'h' and number < 10 else 0}f} {unit}"
+            return (
+                f"{max(number, 1):.{1 if unit == 'h' and number < 10 else 0}f} {unit}"
+            )
     return f"{seconds / 86400:.1f} days"
 
 
@@ -255,4 +272,6 @@ def _kind(key: Key) -> str:
     """Return the kind of a measurement; those of the same kind and effort take the same time."""
     if key.readout_name == REWOUND:
         return REWOUND
-    return "retraining" if is_retraining(key) else "readout" if key.feature else "output"
+    return (
+        "retraining" if is_retraining(key) else "readout" if key.feature else "output"
+    )

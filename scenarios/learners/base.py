@@ -30,10 +30,10 @@ class Settings(BaseModel):
     Attributes:
         kind: The learner's name in a study.
         training: The learner's changes to the study's recipe.
-        freeze: The dotted names of the network's modules that are frozen from a task on; learners
-            with `cannot_freeze` have none.
-        freeze_from: The first task at which they are frozen, counted from 1 in the order of
-            learning; at 1 they keep their fresh weights.
+        freeze: The dotted names of the network's modules that are frozen from a task
+            on; learners with `cannot_freeze` have none.
+        freeze_from: The first task at which they are frozen, counted from 1 in the
+            order of learning; at 1 they keep their fresh weights.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -47,7 +47,9 @@ class Settings(BaseModel):
     @model_validator(mode="after")
     def _freezes_something(self) -> Self:
         if self.freeze_from != _FREEZE_FROM and not self.freeze:
-            raise ValueError(f"freeze_from = {self.freeze_from} freezes nothing: name modules")
+            raise ValueError(
+                f"freeze_from = {self.freeze_from} freezes nothing: name modules"
+            )
         return self
 
     @property
@@ -83,25 +85,27 @@ Train = Callable[[Task, Examples, OpsMeter], None]
 class Learner(Objective):
     """A model that learns one task after another.
 
-    A task is learned by `begin(task)`, then for every batch of `examples(task)` the four steps of
-    `Objective` (`batch`, `loss`, `after_backward`, `after_step`), then `end(task)`. A learner may
-    override any of them, or `train` if it does not learn by batches. Everything that it carries
-    from task to task besides the model goes through `state` and `restore`. Random numbers come from
-    `stream`, which depends on the seed, the purpose and the number of tasks learned, so that a run
-    resumed from a checkpoint equals an uninterrupted one. The optimizer is reset with each task.
+    A task is learned by `begin(task)`, then for every batch of `examples(task)` the
+    four steps of `Objective` (`batch`, `loss`, `after_backward`, `after_step`), then
+    `end(task)`. A learner may override any of them, or `train` if it does not learn by
+    batches. Everything that it carries from task to task besides the model goes through
+    `state` and `restore`. Random numbers come from `stream`, which depends on the seed,
+    the purpose and the number of tasks learned, so that a run resumed from a checkpoint
+    equals an uninterrupted one. The optimizer is reset with each task.
 
     Attributes:
         settings_class: The class that checks the learner's table in a study.
         offline: Whether it learns all tasks at once.
-        elementwise: The multiply-adds of elementwise work per trained parameter and step, such as
-            for a penalty's gradient (matrix products are counted as they run).
-        own_features: The features of the learner's own network, by depth, with `output` last; empty
-            if it learns the study's network.
-        task_aware: Whether it needs the task id of each example, so that it has the multi-head
-            only.
-        first_task: A name shared by learners that train on the first task in exactly the same way:
-            they gather nothing at its steps, and `end` does not change the model. It is not
-            inherited.
+        elementwise: The multiply-adds of elementwise work per trained parameter and
+            step, such as for a penalty's gradient (matrix products are counted as they
+            run).
+        own_features: The features of the learner's own network, by depth, with `output`
+            last; empty if it learns the study's network.
+        task_aware: Whether it needs the task id of each example, so that it has the
+            multi-head only.
+        first_task: A name shared by learners that train on the first task in exactly
+            the same way: they gather nothing at its steps, and `end` does not change
+            the model. It is not inherited.
     """
 
     settings_class: ClassVar[type[Settings]] = Settings
@@ -123,7 +127,9 @@ class Learner(Objective):
         return ""
 
     @classmethod
-    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
+    def network(
+        cls, settings: Any, shape: Sequence[int], classes: int, tasks: int
+    ) -> nn.Module:
         """Build the learner's own network, uninitialized.
 
         Args:
@@ -142,7 +148,9 @@ class Learner(Objective):
         """Return the scenario as the learner sees it in training, tests and retraining."""
         return scenario
 
-    def __init__(self, model: nn.Module, recipe: Recipe, settings: Settings, seed: int) -> None:
+    def __init__(
+        self, model: nn.Module, recipe: Recipe, settings: Settings, seed: int
+    ) -> None:
         self.model = model
         self.recipe = recipe
         self.settings = settings
@@ -183,7 +191,9 @@ class Learner(Objective):
         parameters = list(self.model.parameters())
         trained = sum(p.numel() for p in parameters if p.requires_grad)
         # Elementwise work, which no matrix product shows.
-        meter.add(meter.steps * trained * (optimizer_ops(self.recipe) + self.elementwise))
+        meter.add(
+            meter.steps * trained * (optimizer_ops(self.recipe) + self.elementwise)
+        )
         return Cost(
             parameter_bytes=bytes_of(parameters),
             carried_bytes=carried,
@@ -191,7 +201,9 @@ class Learner(Objective):
             train_bytes=bytes_of([*tensors(task.train.x), task.train.y]),
             ops_one_pass=one_pass_ops(self.model, task.train, self.recipe.batch_size),
             ops=meter.total,
-            kept_bytes=bytes_of([*parameters, *self.model.buffers(), *self.carried().values()])
+            kept_bytes=bytes_of(
+                [*parameters, *self.model.buffers(), *self.carried().values()]
+            )
             + self.stored_bytes(),
         )
 
@@ -215,7 +227,14 @@ class Learner(Objective):
             data: The result of `examples`.
             meter: The counter of multiply-adds.
         """
-        fit(self.model, data, self.recipe, self.stream("batches"), objective=self, meter=meter)
+        fit(
+            self.model,
+            data,
+            self.recipe,
+            self.stream("batches"),
+            objective=self,
+            meter=meter,
+        )
 
     def end(self, task: Task) -> None:
         """Store what later tasks need; `seen` and `learned` include this task."""
@@ -224,7 +243,8 @@ class Learner(Objective):
         """Return the tensors that later tasks need besides the model and stored samples, by name.
 
         A tensor with the shape of a parameter is named KIND.PARAMETER, such as
-        `importance.output.weight`, so that a checkpoint can be checked against the model.
+        `importance.output.weight`, so that a checkpoint can be checked against the
+        model.
         """
         return {}
 

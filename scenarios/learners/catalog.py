@@ -1,7 +1,8 @@
 """All learners by name: subclasses of `Learner` in this folder, marked by `probe.learner`.
 
-The module of a learner is imported when its class is asked for. User-defined learners are marked
-the same way, and are known while their file is loaded (`scenarios.user_code`).
+The module of a learner is imported when its class is asked for. User-defined learners
+are marked the same way, and are known while their file is loaded
+(`scenarios.user_code`).
 """
 
 import re
@@ -65,15 +66,16 @@ def settings_of(table: object) -> Settings:
     """Return the settings that a table describes, checked by the class of its learner.
 
     Args:
-        table: A mapping of `kind` to a name of `LEARNERS` and of other keys to that learner's
-            settings; checked settings are returned as they are.
+        table: A mapping of `kind` to a name of `LEARNERS` and of other keys to that
+            learner's settings; checked settings are returned as they are.
 
     Returns:
         The settings.
 
     Raises:
         InputError: The kind is unknown.
-        ValidationError: Anything else is wrong; the error has its path within the table.
+        ValidationError: Anything else is wrong; the error has its path within the
+            table.
 
     Example:
         >>> settings_of({"kind": "er", "memory_per_class": 20}).budget.per_class

@@ -26,11 +26,11 @@ class ContinualSettings(base.Settings):
     """The settings that all continual learners share.
 
     Attributes:
-        loss_classes: The outputs in the training's cross-entropy: `all`; those of the classes
-            `seen` so far, including the present task's; or those of the `task` of each example, as
-            in a multi-head network (Chaudhry 2018, section 2.1).
-        exemplars: The examples of earlier tasks that are stored and replayed (the "-S" variants of
-            Chaudhry 2018).
+        loss_classes: The outputs in the training's cross-entropy: `all`; those of the
+            classes `seen` so far, including the present task's; or those of the `task`
+            of each example, as in a multi-head network (Chaudhry 2018, section 2.1).
+        exemplars: The examples of earlier tasks that are stored and replayed (the "-S"
+            variants of Chaudhry 2018).
     """
 
     loss_classes: Literal["all", "seen", "task"] = "all"
@@ -45,8 +45,8 @@ class ClassMemorySettings(ContinualSettings):
     """The settings of a learner that stores the same number of examples of each class.
 
     Attributes:
-        memory_per_class: The number of examples of each class of each task, in place of `exemplars`
-            (Murata 2020: 128 on MNIST and SVHN).
+        memory_per_class: The number of examples of each class of each task, in place of
+            `exemplars` (Murata 2020: 128 on MNIST and SVHN).
     """
 
     exemplars: None = None
@@ -61,12 +61,13 @@ class ClassMemorySettings(ContinualSettings):
 class ContinualLearner(base.Learner):
     """Fine-tuning (FT, naive): plain training on each task in turn; Chaudhry 2018's Vanilla.
 
-    With exemplars it is their Vanilla-S. Other continual learners override its steps, and `carried`
-    and `take_over` for what they carry from task to task besides the model. `classification` is the
-    loss of the batch, replayed examples included.
+    With exemplars it is their Vanilla-S. Other continual learners override its steps,
+    and `carried` and `take_over` for what they carry from task to task besides the
+    model. `classification` is the loss of the batch, replayed examples included.
 
     Attributes:
-        replays: Whether this class stores and replays the exemplars of the settings' budget.
+        replays: Whether this class stores and replays the exemplars of the settings'
+            budget.
     """
 
     settings_class: ClassVar[type[base.Settings]] = ContinualSettings
@@ -90,14 +91,20 @@ class ContinualLearner(base.Learner):
 
     def begin(self, task: Task) -> None:
         self._stored = self.stored
-        self._joined = bool(self.exemplars and self.exemplars.settings.replay == "joined")
+        self._joined = bool(
+            self.exemplars and self.exemplars.settings.replay == "joined"
+        )
         if self._stored is not None:
             self._orders = _orders_of(self._stored, self.stream("replay"))
         self._tasks += (task.classes,)
         self._barred: Tensor | None = None
 
     def examples(self, task: Task) -> Examples:
-        return join([self._stored, task.train]) if self._stored and self._joined else task.train
+        return (
+            join([self._stored, task.train])
+            if self._stored and self._joined
+            else task.train
+        )
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if self._stored is None or self._joined:
@@ -133,9 +140,14 @@ class ContinualLearner(base.Learner):
             scores = scores.masked_fill(self._barred[y], -torch.inf)
         weight = None
         # A single example, as where a Fisher is taken, weighs 1.
-        if self.exemplars and self._stored and self.exemplars.settings.balanced and len(y) > 1:
-            # torch divides by the sum of the weights: so the loss is the mean of the classes'
-            # means. `bincount` would wait for a GPU.
+        if (
+            self.exemplars
+            and self._stored
+            and self.exemplars.settings.balanced
+            and len(y) > 1
+        ):
+            # torch divides by the sum of the weights: so the loss is the mean of the
+            # classes' means. `bincount` would wait for a GPU.
             counts = y.new_zeros(scores.shape[1]).scatter_add_(0, y, torch.ones_like(y))
             weight = counts.clamp(min=1).reciprocal().to(scores.dtype)
         return functional.cross_entropy(scores, y, weight=weight)
@@ -145,7 +157,9 @@ class ContinualLearner(base.Learner):
             self.exemplars.add(self.model, task, self.stream("memory"))
 
     def stored_bytes(self) -> int:
-        return bytes_of(x for name, x in self.state().items() if name in ("memory.x", "memory.y"))
+        return bytes_of(
+            x for name, x in self.state().items() if name in ("memory.x", "memory.y")
+        )
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         """Restore the state that `carried` returned; it is empty before the first task."""
@@ -165,10 +179,11 @@ class ContinualLearner(base.Learner):
 class ExperienceReplay(ContinualLearner):
     """Experience replay, or naive rehearsal (Murata 2020, after Hsu et al. 2018).
 
-    Each batch is learned together with a batch of equal size from the memory. After each task,
-    random examples of each of its classes enter the memory for good. The replayed batch has no
-    repeats, is smaller while the memory is smaller, and its examples weigh as much as new ones.
-    This is fine-tuning with uniform exemplars. Neither paper gives the size of the replayed batch.
+    Each batch is learned together with a batch of equal size from the memory. After
+    each task, random examples of each of its classes enter the memory for good. The
+    replayed batch has no repeats, is smaller while the memory is smaller, and its
+    examples weigh as much as new ones. This is fine-tuning with uniform exemplars.
+    Neither paper gives the size of the replayed batch.
     """
 
     settings_class = ClassMemorySettings
@@ -184,7 +199,8 @@ def _orders_of(stored: Examples, generator: torch.Generator) -> Iterator[Tensor]
     """Yield random orders (M,) of the stored examples, on their device, endlessly."""
     n = len(stored)
     device = stored.y.device
-    # The CPU draws, the same for every device; a GPU gets many at a time, so that neither waits.
+    # The CPU draws, the same for every device; a GPU gets many at a time, so that
+    # neither waits.
     ahead = 1 if device.type == "cpu" else max(1, min(_AHEAD, _MOST // n))
     while True:
         drawn = [torch.randperm(n, generator=generator) for _ in range(ahead)]

@@ -43,8 +43,8 @@ class LwfSettings(ContinualSettings):
 
     Attributes:
         strength: The weight of the distillation; 0 is fine-tuning (Murata 2020: 1.0).
-        temperature: The temperature T, which divides scores before they are compared (Li and Hoiem
-            2016: 2).
+        temperature: The temperature T, which divides scores before they are compared
+            (Li and Hoiem 2016: 2).
     """
 
     strength: FromZero = 1.0
@@ -56,14 +56,15 @@ class LearningWithoutForgetting(DistillingLearner):
     """Learning without forgetting (Li and Hoiem 2016).
 
     It minimizes L + strength x T^2 KL(p', p), with p' and p the old and the new model's
-    softmax(scores / T) over the classes seen before the task; with loss_classes = "task", there is
-    one term for the classes of each earlier task. The mean is over the whole batch, replayed
-    exemplars included. The first task is fine-tuning.
+    softmax(scores / T) over the classes seen before the task; with loss_classes =
+    "task", there is one term for the classes of each earlier task. The mean is over the
+    whole batch, replayed exemplars included. The first task is fine-tuning.
 
-    Deviations: KL in place of the cross-entropy, from which it differs by a constant; the factor
-    T^2 of Hinton et al. 2015, which makes the size of the gradient independent of T; exemplars, if
-    asked for; the old model runs beside the new one, while the paper records its outputs once, with
-    the same result; no warm-up of only the new outputs; weight decay only by the recipe.
+    Deviations: KL in place of the cross-entropy, from which it differs by a constant;
+    the factor T^2 of Hinton et al. 2015, which makes the size of the gradient
+    independent of T; exemplars, if asked for; the old model runs beside the new one,
+    while the paper records its outputs once, with the same result; no warm-up of only
+    the new outputs; weight decay only by the recipe.
     """
 
     settings_class = LwfSettings
@@ -77,7 +78,9 @@ class LearningWithoutForgetting(DistillingLearner):
         groups = list(dict.fromkeys(self._tasks)) if by_task else [self.seen]
         super().begin(task)
         self._old = self._old if self.settings.strength else None
-        self._groups = [torch.tensor(group, device=task.train.y.device) for group in groups]
+        self._groups = [
+            torch.tensor(group, device=task.train.y.device) for group in groups
+        ]
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         old = self.old_scores(x)
@@ -86,7 +89,9 @@ class LearningWithoutForgetting(DistillingLearner):
         if old is None:
             return loss
         temperature = self.settings.temperature
-        terms = (softened_kl(old[:, g], scores[:, g], temperature) for g in self._groups)
+        terms = (
+            softened_kl(old[:, g], scores[:, g], temperature) for g in self._groups
+        )
         return loss + self.settings.strength * sum(terms)
 
 
@@ -106,7 +111,9 @@ def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
     """
     targets, outputs = (functional.log_softmax(z / temperature, 1) for z in (old, new))
     # By logarithms, so that a probability of 0 gives 0, not NaN.
-    divergence = functional.kl_div(outputs, targets, reduction="batchmean", log_target=True)
+    divergence = functional.kl_div(
+        outputs, targets, reduction="batchmean", log_target=True
+    )
     return temperature**2 * divergence
 
 
@@ -122,10 +129,10 @@ class HerdingSettings(ContinualSettings):
     """The settings of iCaRL.
 
     Attributes:
-        exemplars: The exemplars, by default those of Rebuffi et al. 2017 on CIFAR-100, 2000 in
-            total.
-        loss_classes: The classes in the loss; only `seen`, as sigmoids do not compete and classes
-            not yet seen are left out.
+        exemplars: The exemplars, by default those of Rebuffi et al. 2017 on CIFAR-100,
+            2000 in total.
+        loss_classes: The classes in the loss; only `seen`, as sigmoids do not compete
+            and classes not yet seen are left out.
     """
 
     loss_classes: Literal["seen"] = "seen"
@@ -136,14 +143,16 @@ class HerdingSettings(ContinualSettings):
 class IcarlHybrid1(DistillingLearner):
     """Hybrid1: iCaRL's training, the network's outputs as classifier (Rebuffi et al. 2017).
 
-    Every output is a sigmoid. The loss is the binary cross-entropy, summed over the classes seen so
-    far. The targets are the labels, 1 or 0, for the classes of the task, and the old model's
-    outputs for earlier classes. The training data are the task's and the exemplars.
+    Every output is a sigmoid. The loss is the binary cross-entropy, summed over the
+    classes seen so far. The targets are the labels, 1 or 0, for the classes of the
+    task, and the old model's outputs for earlier classes. The training data are the
+    task's and the exemplars.
 
-    Source: algorithm 3. Deviations: the loss is a mean over the batch, not a sum over the data; the
-    network has the outputs of later classes from the start, and the loss leaves them out; the old
-    model runs beside the new one, which gives the same outputs as recording them once; images are
-    not mirrored. A class that occurs again counts as a class of the task.
+    Source: algorithm 3. Deviations: the loss is a mean over the batch, not a sum over
+    the data; the network has the outputs of later classes from the start, and the loss
+    leaves them out; the old model runs beside the new one, which gives the same outputs
+    as recording them once; images are not mirrored. A class that occurs again counts as
+    a class of the task.
     """
 
     settings_class = HerdingSettings
@@ -171,10 +180,10 @@ class IcarlHybrid1(DistillingLearner):
 class Icarl(IcarlHybrid1):
     """iCaRL, with the nearest mean of exemplars as classifier (Rebuffi et al. 2017).
 
-    It is trained as `IcarlHybrid1`. The mean of a class is the mean of phi(x) over its exemplars,
-    with every phi(x) and the mean scaled to length 1 (for phi see `penultimate`); means are
-    recomputed after every task. Before the first task the network's outputs classify. Source:
-    algorithm 1.
+    It is trained as `IcarlHybrid1`. The mean of a class is the mean of phi(x) over its
+    exemplars, with every phi(x) and the mean scaled to length 1 (for phi see
+    `penultimate`); means are recomputed after every task. Before the first task the
+    network's outputs classify. Source: algorithm 1.
     """
 
     by_scores = True
@@ -190,7 +199,9 @@ class Icarl(IcarlHybrid1):
             return super().scores(x)
         phi = functional.normalize(penultimate(self.model, x), dim=1)
         # A matrix product would round small distances away.
-        return -torch.cdist(phi, self._means, compute_mode="donot_use_mm_for_euclid_dist")
+        return -torch.cdist(
+            phi, self._means, compute_mode="donot_use_mm_for_euclid_dist"
+        )
 
     def end(self, task: Task) -> None:
         super().end(task)
@@ -211,7 +222,9 @@ class Icarl(IcarlHybrid1):
         classes = in_batches(self.model, self.model, first).shape[1]
         self._means = phi.new_full((classes, phi.shape[1]), torch.inf)
         for label in exemplars.y.unique().tolist():
-            self._means[label] = functional.normalize(phi[exemplars.y == label].mean(0), dim=0)
+            self._means[label] = functional.normalize(
+                phi[exemplars.y == label].mean(0), dim=0
+            )
 
 
 def _binary(scores: Tensor, targets: Tensor) -> Tensor:

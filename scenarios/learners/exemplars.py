@@ -1,7 +1,8 @@
 """Exemplars: examples of earlier classes, chosen by a strategy and stored within a budget.
 
-A sampling strategy (Chaudhry 2018, section 4.2) gives the indices of at most `count` of a class's n
-examples, without repeats, in order of choice: when the budget shrinks, the first are kept.
+A sampling strategy (Chaudhry 2018, section 4.2) gives the indices of at most `count` of
+a class's n examples, without repeats, in order of choice: when the budget shrinks, the
+first are kept.
 """
 
 from collections.abc import Sequence
@@ -25,22 +26,27 @@ _LAST = 1e-12  # of the largest weight: what draws an example only after all oth
 
 
 def choose(
-    strategy: Strategy, model: nn.Module, pool: Examples, count: int, generator: torch.Generator
+    strategy: Strategy,
+    model: nn.Module,
+    pool: Examples,
+    count: int,
+    generator: torch.Generator,
 ) -> Tensor:
     """Return the indices (m,) of the chosen examples, int64 on the CPU, m = min(n, count).
 
-    `entropy` draws with q ~ the entropy of the softmax over all outputs, so that uncertain examples
-    are likely. `plane_distance` draws with q ~ 1 / d, so that examples near the plane
-    phi . w + b = 0 of their class are likely. The paper has d = phi(x) . w and does not say what q
-    is if d is not positive. Deviations: d is the absolute logit, bias included, so that both sides
-    of the plane count equally; no example counts as nearer than 1 % of the mean distance, so that
-    an example on the plane is likely, not certain. If all q are 0 or infinite, all examples are
-    equally likely.
+    `entropy` draws with q ~ the entropy of the softmax over all outputs, so that
+    uncertain examples are likely. `plane_distance` draws with q ~ 1 / d, so that
+    examples near the plane phi . w + b = 0 of their class are likely. The paper has d =
+    phi(x) . w and does not say what q is if d is not positive. Deviations: d is the
+    absolute logit, bias included, so that both sides of the plane count equally; no
+    example counts as nearer than 1 % of the mean distance, so that an example on the
+    plane is likely, not certain. If all q are 0 or infinite, all examples are equally
+    likely.
 
     Args:
         strategy: The sampling strategy.
-        model: The model after the task; it runs, in eval mode, only for strategies that need its
-            features or logits.
+        model: The model after the task; it runs, in eval mode, only for strategies that
+            need its features or logits.
         pool: The n examples of one class, 1 or more.
         count: The largest number to choose.
         generator: A CPU generator.
@@ -63,15 +69,19 @@ def choose(
         weights = 1 / distance.clamp(min=_NEAREST * float(distance.mean()))
     largest = float(weights.max())
     drawable = 0 < largest < torch.inf
-    usable = weights.clamp(min=_LAST * largest) if drawable else torch.ones_like(weights)
-    return torch.multinomial(usable.cpu(), min(count, len(weights)), generator=generator)
+    usable = (
+        weights.clamp(min=_LAST * largest) if drawable else torch.ones_like(weights)
+    )
+    return torch.multinomial(
+        usable.cpu(), min(count, len(weights)), generator=generator
+    )
 
 
 def mean_of_features(features: Tensor, count: int) -> Tensor:
     """Take examples one by one, each time the one that brings their mean closest to that of all.
 
-    Source: Rebuffi et al. 2017, algorithm 4 (herding); an example is taken once, and the means are
-    not scaled to length 1.
+    Source: Rebuffi et al. 2017, algorithm 4 (herding); an example is taken once, and
+    the means are not scaled to length 1.
 
     Args:
         features: The features, (n, D), which are first scaled to length 1.
@@ -101,19 +111,21 @@ ReplayMode = Literal["batch", "joined"]
 class ExemplarSettings(BaseModel):
     """The settings of exemplars: their number, their choice and their replay.
 
-    Give either `per_class` or `total`. A class that recurs counts in each task that has it.
+    Give either `per_class` or `total`. A class that recurs counts in each task that has
+    it.
 
     Attributes:
         per_class: The number of exemplars of each class of each task.
-        total: The number of exemplars for all classes of the tasks learned, shared equally and
-            rounded down, so that earlier classes give some up as new ones come.
+        total: The number of exemplars for all classes of the tasks learned, shared
+            equally and rounded down, so that earlier classes give some up as new ones
+            come.
         sampling: The strategy that chooses them, see `scenarios.learners.exemplars`.
-        replay: The mode of replay: `batch` appends as many exemplars as a batch has new examples;
-            `joined` adds all exemplars to the task's training data, each visited once per epoch (as
-            iCaRL does).
-        balanced: Whether every class has the same weight in the cross-entropy of a batch with
-            exemplars; otherwise every example has the same weight, and a new class outweighs an old
-            one.
+        replay: The mode of replay: `batch` appends as many exemplars as a batch has new
+            examples; `joined` adds all exemplars to the task's training data, each
+            visited once per epoch (as iCaRL does).
+        balanced: Whether every class has the same weight in the cross-entropy of a
+            batch with exemplars; otherwise every example has the same weight, and a new
+            class outweighs an old one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -127,7 +139,9 @@ class ExemplarSettings(BaseModel):
     @model_validator(mode="after")
     def _one_budget(self) -> Self:
         if (self.per_class is None) == (self.total is None):
-            raise ValueError("give either per_class or total, the number of exemplars to store")
+            raise ValueError(
+                "give either per_class or total, the number of exemplars to store"
+            )
         return self
 
     def quota(self, classes: int) -> int:
@@ -147,7 +161,9 @@ class ExemplarSettings(BaseModel):
         """
         quota = self.per_class or (self.total or 0) // classes
         if not quota:
-            raise InputError(f"a total of {self.total} is too low for {classes} classes: raise it")
+            raise InputError(
+                f"a total of {self.total} is too low for {classes} classes: raise it"
+            )
         return quota
 
 
@@ -178,7 +194,9 @@ class Exemplars:
             chosen = choose(self.settings.sampling, model, pool, quota, generator)
             self._groups.append(pool.take(chosen.to(pool.y.device)))
         # Copies: a view would keep the memory of all.
-        self._groups = [Examples(g.x[:quota].clone(), g.y[:quota].clone()) for g in self._groups]
+        self._groups = [
+            Examples(g.x[:quota].clone(), g.y[:quota].clone()) for g in self._groups
+        ]
 
     def state(self) -> dict[str, Tensor]:
         """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
@@ -194,7 +212,9 @@ class Exemplars:
         """
         self._groups = []
         if "memory.x" in state:
-            counts = [int((t.train.y == c).sum()) for t in past for c in _trained_classes(t)]
+            counts = [
+                int((t.train.y == c).sum()) for t in past for c in _trained_classes(t)
+            ]
             sizes = [min(self.settings.quota(len(counts)), count) for count in counts]
             parts = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
             self._groups = list(map(Examples, *parts))

@@ -10,7 +10,9 @@ from probe.errors import InputError, unknown
 from probe.modules import layer, mode
 
 
-def check_freezing(model: nn.Module, names: Sequence[str], freeze_from: int, n_tasks: int) -> None:
+def check_freezing(
+    model: nn.Module, names: Sequence[str], freeze_from: int, n_tasks: int
+) -> None:
     """Check that layers of a network can be frozen from a task on, and that others go on learning.
 
     Args:
@@ -20,13 +22,15 @@ def check_freezing(model: nn.Module, names: Sequence[str], freeze_from: int, n_t
         n_tasks: The number of tasks.
 
     Raises:
-        InputError: There is no such task or module, a module has no parameters, or no parameter is
-            left to train.
+        InputError: There is no such task or module, a module has no parameters, or no
+            parameter is left to train.
     """
     if not names:
         return
     if freeze_from > n_tasks:
-        raise InputError(f"freeze_from must be 1 to {n_tasks}, got {freeze_from}: name a task")
+        raise InputError(
+            f"freeze_from must be 1 to {n_tasks}, got {freeze_from}: name a task"
+        )
     modules = dict(model.named_modules(remove_duplicate=False))
     del modules[""]
     trained = {parameter for parameter in model.parameters() if parameter.requires_grad}
@@ -35,19 +39,24 @@ def check_freezing(model: nn.Module, names: Sequence[str], freeze_from: int, n_t
             raise unknown("module", name, modules, "to freeze in the network")
         parameters = set(modules[name].parameters())
         if not parameters:
-            raise InputError(f"freeze: {name!r} has no parameters: name a module that has some")
+            raise InputError(
+                f"freeze: {name!r} has no parameters: name a module that has some"
+            )
         trained -= parameters
     if not trained:
-        raise InputError(f"freeze: nothing is left to train beside {', '.join(names)}: name fewer")
+        raise InputError(
+            f"freeze: nothing is left to train beside {', '.join(names)}: name fewer"
+        )
 
 
 @contextmanager
 def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
     """Keep layers of a network bit for bit as they are within the block.
 
-    Their parameters require no gradients, so that no optimizer has them: neither weight decay nor
-    momentum moves them. They stay in eval mode even where the network is put into train mode:
-    statistics of batch norm do not drift, and there is no dropout. Afterwards both are as before.
+    Their parameters require no gradients, so that no optimizer has them: neither weight
+    decay nor momentum moves them. They stay in eval mode even where the network is put
+    into train mode: statistics of batch norm do not drift, and there is no dropout.
+    Afterwards both are as before.
 
     Args:
         model: The network.
@@ -65,7 +74,9 @@ def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
     layers = {name: layer(model, name) for name in names}
     # Without repeats: a layer can be inside another one.
     modules = {module: None for name in names for module in layers[name].modules()}
-    parameters = {parameter: None for module in modules for parameter in module.parameters()}
+    parameters = {
+        parameter: None for module in modules for parameter in module.parameters()
+    }
     trained = [parameter for parameter in parameters if parameter.requires_grad]
     with ExitStack() as modes:
         for module in layers.values():
@@ -75,7 +86,8 @@ def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
             # That of the last step of the task before, which a penalty would read.
             parameter.grad = None
         for module in modules:
-            # Loops put the whole network into train mode, which calls this of every module.
+            # Loops put the whole network into train mode, which calls this of every
+            # module.
             vars(module)["train"] = partial(_without_change, module)
         try:
             yield

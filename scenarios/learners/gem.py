@@ -26,7 +26,8 @@ class GemSettings(ClassMemorySettings):
     """The settings of GEM.
 
     Attributes:
-        margin: The memory strength gamma (Lopez-Paz and Ranzato 2017: 0.5 in all experiments).
+        margin: The memory strength gamma (Lopez-Paz and Ranzato 2017: 0.5 in all
+            experiments).
     """
 
     margin: FromZero = 0.5
@@ -36,18 +37,21 @@ class GemSettings(ClassMemorySettings):
 class GradientEpisodicMemory(ContinualLearner):
     """Gradient episodic memory (Lopez-Paz and Ranzato 2017).
 
-    Each past task k has a memory of the last examples of each of its classes (first in, first out);
-    as the order of an epoch is random, they are drawn at random when the task ends. At every step
-    g_k is the gradient of the loss on all of memory k; if <g, g_k> < 0 for any k, g is replaced by
-    its projection (see `project`). The examples in the memory are not trained on.
+    Each past task k has a memory of the last examples of each of its classes (first in,
+    first out); as the order of an epoch is random, they are drawn at random when the
+    task ends. At every step g_k is the gradient of the loss on all of memory k; if <g,
+    g_k> < 0 for any k, g is replaced by its projection (see `project`). The examples in
+    the memory are not trained on.
 
-    Source: section 3. Deviations: gamma is a lower bound of v, where the paper adds it to the
-    solution, so that no constraint is violated. The memory's loss is that of the model in eval
-    mode, so that its pass changes no batch norm statistics and draws no dropout. With Adam (Murata
+    Source: section 3. Deviations: gamma is a lower bound of v, where the paper adds it
+    to the solution, so that no constraint is violated. The memory's loss is that of the
+    model in eval mode, so that its pass changes no batch norm statistics and draws no
+    dropout. With Adam (Murata
     2020) the step is not along the gradient, so an earlier loss may still rise.
 
-    A step costs t passes over whole memories, and the device waits for the projection, which is
-    solved on the CPU; the projection's t multiply-adds per parameter are not counted.
+    A step costs t passes over whole memories, and the device waits for the projection,
+    which is solved on the CPU; the projection's t multiply-adds per parameter are not
+    counted.
     """
 
     settings_class = GemSettings
@@ -62,15 +66,20 @@ class GradientEpisodicMemory(ContinualLearner):
         if not self._memories:
             return
         trained = [p for p in model.parameters() if p.requires_grad]
-        gradient = _flat(torch.zeros_like(p) if p.grad is None else p.grad for p in trained)
+        gradient = _flat(
+            torch.zeros_like(p) if p.grad is None else p.grad for p in trained
+        )
         with mode(model, training=False):
-            past = torch.stack([self._gradient_of(memory, trained) for memory in self._memories])
+            past = torch.stack(
+                [self._gradient_of(memory, trained) for memory in self._memories]
+            )
         projected = project(gradient, past, self.settings.margin)
         # A gradient that violates nothing is left as it is, bit for bit.
         if projected is not gradient:
             parts = projected.split([p.numel() for p in trained])
             for p, part in zip(trained, parts, strict=True):
-                # A copy lies in memory as its parameter does, which fused optimizers rely on.
+                # A copy lies in memory as its parameter does, which fused optimizers
+                # rely on.
                 p.grad = torch.empty_like(p) if p.grad is None else p.grad
                 p.grad.copy_(part.view_as(p))
 
@@ -105,8 +114,12 @@ class GradientEpisodicMemory(ContinualLearner):
             # As in training, whose gradient it is compared with.
             with lowered(device.type, self.recipe.precision == "bf16"):
                 # A copy: a model may write into its input.
-                loss = self.classification(self.model(x.clone()), y) * (len(y) / len(memory))
-            total = total + _flat(torch.autograd.grad(loss, trained, materialize_grads=True))
+                loss = self.classification(self.model(x.clone()), y) * (
+                    len(y) / len(memory)
+                )
+            total = total + _flat(
+                torch.autograd.grad(loss, trained, materialize_grads=True)
+            )
         return total
 
 
@@ -118,14 +131,14 @@ def _flat(gradients: Iterable[Tensor]) -> Tensor:
 def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
     """Return the vector g' nearest to g with <g', g_k> >= 0 for every k; it may be g itself.
 
-    g' = g + sum_k v_k g_k, computed in float64, where v minimizes 1/2 |g'|^2 over v >= margin (the
-    dual problem of Lopez-Paz and Ranzato 2017, section 3).
+    g' = g + sum_k v_k g_k, computed in float64, where v minimizes 1/2 |g'|^2 over v >=
+    margin (the dual problem of Lopez-Paz and Ranzato 2017, section 3).
 
     Args:
         gradient: The gradient g, (P,).
         past: The gradients g_k of the memories, (t, P), any of them zero or collinear.
-        margin: A lower bound of the dual variables, 0 or more; above 0, g' is not the nearest but
-            leans towards the g_k.
+        margin: A lower bound of the dual variables, 0 or more; above 0, g' is not the
+            nearest but leans towards the g_k.
 
     Returns:
         The projection g', (P,).
@@ -141,7 +154,9 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
     # All inner products at once: the last row and column are those with g.
     gram = (rows @ rows.T).cpu().numpy()
     if not np.isfinite(gram).all():
-        raise InputError("training diverged: a gradient is not finite; lower learning_rate")
+        raise InputError(
+            "training diverged: a gradient is not finite; lower learning_rate"
+        )
     if (gram[-1, :-1] >= 0).all():
         return gradient
     weights = np.append(dual(gram[:-1, :-1], gram[:-1, -1], margin), 1.0)
@@ -151,8 +166,9 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
 def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     """Return the v (t,) >= margin that minimizes 1/2 v' G v + c' v, exactly up to rounding.
 
-    With the g_k scaled to length 1, v = u + margin, and a square root A of G, this is the
-    non-negative least squares problem min_{u >= 0} |A u - b|^2, which always has a solution.
+    With the g_k scaled to length 1, v = u + margin, and a square root A of G, this is
+    the non-negative least squares problem min_{u >= 0} |A u - b|^2, which always has a
+    solution.
 
     Args:
         gram: The inner products G of the g_k, (t, t).
@@ -170,10 +186,13 @@ def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     lengths[lengths == 0] = 1
     scaled = gram / np.outer(lengths, lengths)
     linear = products / lengths + margin * scaled @ lengths
-    # Directions without length, as of collinear g_k, are left out: in them every u is as good.
+    # Directions without length, as of collinear g_k, are left out: in them every u is
+    # as good.
     values, vectors = np.linalg.eigh(scaled)
     positive = values > len(values) * np.finfo(np.float64).eps * values[-1]
     roots = np.sqrt(values[positive])
     vectors = vectors[:, positive]
-    solution: Floats = nnls(roots[:, None] * vectors.T, -(vectors.T @ linear) / roots)[0]
+    solution: Floats = nnls(roots[:, None] * vectors.T, -(vectors.T @ linear) / roots)[
+        0
+    ]
     return solution / lengths + margin

@@ -42,7 +42,9 @@ class FullRehearsalLearner(base.Learner):
         self.past += (task.train,)
 
     def stored_bytes(self) -> int:
-        return bytes_of(tensor for past in self.past for tensor in (*tensors(past.x), past.y))
+        return bytes_of(
+            tensor for past in self.past for tensor in (*tensors(past.x), past.y)
+        )
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
@@ -53,9 +55,9 @@ class FullRehearsalLearner(base.Learner):
 class Cumulative(FullRehearsalLearner):
     """Training from scratch on all tasks so far (Diaz-Rodriguez 2018, appendix A).
 
-    Every training starts from the same fresh weights. The diagonal of its R is the reference of
-    Chaudhry 2018's intransigence under every head: its loss is over all outputs, whatever the loss
-    of the learner it is compared with.
+    Every training starts from the same fresh weights. The diagonal of its R is the
+    reference of Chaudhry 2018's intransigence under every head: its loss is over all
+    outputs, whatever the loss of the learner it is compared with.
     """
 
     by_scores = True
@@ -66,7 +68,9 @@ class Cumulative(FullRehearsalLearner):
 
     def __init__(self, model: nn.Module, *arguments: Any) -> None:
         super().__init__(model, *arguments)
-        self._first = {n: tensor.detach().clone() for n, tensor in named_state(model).items()}
+        self._first = {
+            n: tensor.detach().clone() for n, tensor in named_state(model).items()
+        }
 
     @torch.no_grad()
     def begin(self, task: Task) -> None:

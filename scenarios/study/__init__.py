@@ -2,11 +2,13 @@
 
 The modules, in the order in which they are used:
 
-- `scenario_spec`, `spec`: the settings of a study; `study_file`: a preset or file, read, checked
-  and changed by flags;
-- `training`: the networks that its learners train, and learners restored from checkpoints;
-- `plan`: the plan for the engine, `probe.by_layer`, with the features and the code of user-defined
-  objects, the checks before any training, and the loader of its networks in any process.
+- `scenario_spec`, `spec`: the settings of a study; `study_file`: a preset or file,
+  read, checked and changed by flags;
+- `training`: the networks that its learners train, and learners restored from
+  checkpoints;
+- `plan`: the plan for the engine, `probe.by_layer`, with the features and the code of
+  user-defined objects, the checks before any training, and the loader of its networks
+  in any process.
 
 Processes and the order of jobs are up to `scenarios.execution`.
 """

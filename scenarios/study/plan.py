@@ -1,9 +1,10 @@
 """The plan of a study, checked before any training, and the loader of its networks and data.
 
-The plan is plain data for the engine, status and tables, and covers user-defined objects. A study
-may run for days, so foreseeable failures are found in its first seconds: each learner's network
-must take the data, and each budget of exemplars must suffice for the classes. A few examples of
-each task suffice, as only shapes and sizes matter.
+The plan is plain data for the engine, status and tables, and covers user-defined
+objects. A study may run for days, so foreseeable failures are found in its first
+seconds: each learner's network must take the data, and each budget of exemplars must
+suffice for the classes. A few examples of each task suffice, as only shapes and sizes
+matter.
 """
 
 import platform
@@ -21,7 +22,13 @@ from probe.by_layer.affordable import with_steps
 from probe.by_layer.feature_selection import features_of
 from probe.by_layer.fingerprint import data_hash, tensor_hash
 from probe.by_layer.networks import Source
-from probe.by_layer.plan import UNTRAINED, Plan, PlannedLearner, PlannedTask, probing_fields
+from probe.by_layer.plan import (
+    UNTRAINED,
+    Plan,
+    PlannedLearner,
+    PlannedTask,
+    probing_fields,
+)
 from probe.errors import InputError, located
 from probe.examples import Examples
 from probe.files import sha256
@@ -44,8 +51,8 @@ from scenarios.user_code import USER_NETWORKS, Names, UserCode, build_model, sou
 BUILT_IN: Names = {"network": ARCHITECTURES, "data set": LOADERS, "learner": MODULES}
 
 
-# Loads a plan's networks in any process, with the data on a device and the user's code within the
-# block; raises InputError if code or data have changed.
+# Loads a plan's networks in any process, with the data on a device and the user's code
+# within the block; raises InputError if code or data have changed.
 Loader = Callable[[Plan, torch.device], AbstractContextManager[Source]]
 
 # The numbers of training and of test examples of each task.
@@ -56,7 +63,11 @@ Prepared = tuple[Source, Loader, Sizes]
 
 
 def prepared(
-    study: Study, user_code: UserCode, location: Location, root: Path | None, device: torch.device
+    study: Study,
+    user_code: UserCode,
+    location: Location,
+    root: Path | None,
+    device: torch.device,
 ) -> Prepared:
     """Plan a study on its data.
 
@@ -71,7 +82,8 @@ def prepared(
         The networks with a few examples, their loader, and the sizes of the tasks.
 
     Raises:
-        InputError: The settings do not fit the data, see `plan_of` and `refuse_misfits`.
+        InputError: The settings do not fit the data, see `plan_of` and
+            `refuse_misfits`.
     """
     # Before they are read: a file that changes meanwhile has another one.
     stamped = Location(location.folder, files=location.stamps(study.scenario.data))
@@ -83,13 +95,20 @@ def prepared(
     refuse_misfits(study, scenario)
     source = StudyNetworks(plan=plan, study=study, scenario=sample)
     loader = partial(study_networks, study, stamped, user_code)
-    return source, loader, [(len(task.train), len(task.test)) for task in scenario.tasks]
+    return (
+        source,
+        loader,
+        [(len(task.train), len(task.test)) for task in scenario.tasks],
+    )
 
 
-def completed(study: Study, scenario: Scenario, device: torch.device, root: Path | None) -> Study:
+def completed(
+    study: Study, scenario: Scenario, device: torch.device, root: Path | None
+) -> Study:
     """Return the study with what `auto` and `affordable` stand for, and all features by depth.
 
-    The features of a user-defined network are known only once there are examples to call it on.
+    The features of a user-defined network are known only once there are examples to
+    call it on.
 
     Args:
         study: The study.
@@ -101,8 +120,8 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
         The study.
 
     Raises:
-        InputError: The network cannot be called on the data, has the wrong number of outputs, or
-            lacks a feature.
+        InputError: The network cannot be called on the data, has the wrong number of
+            outputs, or lacks a feature.
     """
     update: dict[str, object] = {}
     data = scenario.tasks[0]
@@ -114,7 +133,10 @@ def completed(study: Study, scenario: Scenario, device: torch.device, root: Path
             chosen = study.network.features or entry.features
             features = features_of(model, call, x, scenario.classes, chosen)
         update["network"] = study.network.model_copy(update={"features": features})
-    for name, recipe in (("training", study.training), ("retraining", study.retraining)):
+    for name, recipe in (
+        ("training", study.training),
+        ("retraining", study.retraining),
+    ):
         if recipe and recipe.precision == "auto":
             network = network_for(study.network.name, data.train.x, scenario.classes)
             update[name] = resolve_precision(recipe, network, data.train, device, root)
@@ -147,25 +169,31 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         The plan.
 
     Raises:
-        InputError: The orders do not fit the tasks, or a network's fresh weights are not
-            reproducible.
+        InputError: The orders do not fit the tasks, or a network's fresh weights are
+            not reproducible.
     """
     network_source = network_source_of(study)
     if network_source != network_source_of(study):
         raise InputError(
-            f"no seed fixes the weights of network {study.network.name!r}: "
-            "draw them with torch, numpy or random, and do not seed these from the clock"
+            f"no seed fixes the weights of network {study.network.name!r}: draw them "
+            "with torch, numpy or random, and do not seed these from the clock"
         )
     tasks = scenario.tasks
     readouts = study.probing.readouts
-    sources = {name: source for name in readouts if (source := source_of("readout", name))}
-    learners = {n: _learner(study, n, network_source, len(tasks)) for n in study.all_learners}
+    sources = {
+        name: source for name in readouts if (source := source_of("readout", name))
+    }
+    learners = {
+        n: _learner(study, n, network_source, len(tasks)) for n in study.all_learners
+    }
     return Plan(
         name=study.name,
         scenario=study.scenario.title,
         kind=study.scenario.kind,
         network=study.network.name,
-        tasks=tuple(PlannedTask(name=task.name, classes=task.classes) for task in tasks),
+        tasks=tuple(
+            PlannedTask(name=task.name, classes=task.classes) for task in tasks
+        ),
         learners=learners,
         orders=orders(study.orders, len(tasks)),
         seeds=study.seeds,
@@ -179,7 +207,9 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
     )
 
 
-def _learner(study: Study, name: str, network_source: str | None, tasks: int) -> PlannedLearner:
+def _learner(
+    study: Study, name: str, network_source: str | None, tasks: int
+) -> PlannedLearner:
     """Return the plan of one learner of a study."""
     settings = study.all_learners[name]
     network = study.network.name
@@ -199,17 +229,22 @@ def _learner(study: Study, name: str, network_source: str | None, tasks: int) ->
         steps=(0,) if settings.kind == UNTRAINED else steps,
         # A learner that brings its own network does not see the study's.
         network=None if kind.own_features else record,
-        settings=settings.recorded() | ({"source": learner_source} if learner_source else {}),
+        settings=settings.recorded()
+        | ({"source": learner_source} if learner_source else {}),
         training=study.recipe_of(name),
-        **(budget.model_dump(include={"per_class", "total", "sampling"}) if budget else {}),
+        **(
+            budget.model_dump(include={"per_class", "total", "sampling"})
+            if budget
+            else {}
+        ),
     )
 
 
 def network_source_of(study: Study) -> str | None:
     """Return a hash of a study's user-defined network, None for a built-in one.
 
-    A factory may load weights, or import a class by a computed name, so the hash covers the weights
-    that it draws from a fixed seed, and the classes of its modules.
+    A factory may load weights, or import a class by a computed name, so the hash covers
+    the weights that it draws from a fixed seed, and the classes of its modules.
     """
     entry = USER_NETWORKS.get(study.network.name)
     if entry is None:
@@ -223,9 +258,9 @@ def network_source_of(study: Study) -> str | None:
 def refuse_misfits(study: Study, scenario: Scenario) -> None:
     """Check that the networks and the settings of a study fit its data.
 
-    Misfits are layers to freeze that no network has, budgets of exemplars that are too small, more
-    neighbors than training examples, and batch norm re-estimated in networks without any. Every
-    learner is built once, on the CPU; nothing is trained.
+    Misfits are layers to freeze that no network has, budgets of exemplars that are too
+    small, more neighbors than training examples, and batch norm re-estimated in
+    networks without any. Every learner is built once, on the CPU; nothing is trained.
 
     Args:
         study: The study.
@@ -242,7 +277,10 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         norms += len(running_norms(network))
         with located(f"learners.{name}"):
             check_freezing(
-                bare(network)[0], settings.freeze, settings.freeze_from, len(scenario.tasks)
+                bare(network)[0],
+                settings.freeze,
+                settings.freeze_from,
+                len(scenario.tasks),
             )
         if partly_shared and getattr(settings, "loss_classes", "all") == "task":
             raise InputError(
@@ -252,13 +290,15 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         if settings.budget:
             settings.budget.quota(sum(len(task.classes) for task in scenario.tasks))
             if not isinstance(sample.tasks[0].train.x, Tensor):
-                raise InputError(f"learners.{name}: exemplars need one input tensor: leave it out")
+                raise InputError(
+                    f"learners.{name}: exemplars need one input tensor: leave it out"
+                )
     examples = sum(len(task.train) for task in scenario.tasks)
     knn = study.probing.readouts.get("knn")
     if knn and knn.settings["k"] > examples:
         raise InputError(
-            f"probing.readouts.knn.k: expected at most {examples}, the number of training examples"
-            f", got {knn.settings['k']}"
+            f"probing.readouts.knn.k: expected at most {examples}, the number of "
+            f"training examples, got {knn.settings['k']}"
         )
     if study.probing.batch_norm == "reestimated" and not norms:
         raise InputError("probing.batch_norm: no network has batch norm: leave it out")
@@ -270,19 +310,27 @@ def sample_of(scenario: Scenario) -> Scenario:
     def few(split: Examples) -> Examples:
         return Examples(first(split.x, SAMPLE), split.y[:SAMPLE])
 
-    tasks = (replace(task, train=few(task.train), test=few(task.test)) for task in scenario.tasks)
+    tasks = (
+        replace(task, train=few(task.train), test=few(task.test))
+        for task in scenario.tasks
+    )
     return replace(scenario, tasks=tuple(tasks))
 
 
 @contextmanager
 def study_networks(
-    study: Study, location: Location, user_code: UserCode, plan: Plan, device: torch.device
+    study: Study,
+    location: Location,
+    user_code: UserCode,
+    plan: Plan,
+    device: torch.device,
 ) -> Iterator[StudyNetworks]:
     """Load the networks of a study and the user's code that they need, within the block.
 
     Args:
         study: The study.
-        location: The data folder, with the stamps of the feature files that the plan's hash covers.
+        location: The data folder, with the stamps of the feature files that the plan's
+            hash covers.
         user_code: The user's code.
         plan: The plan.
         device: The device of the data.
@@ -296,14 +344,20 @@ def study_networks(
     with user_code.opened(BUILT_IN):
         source = network_source_of(study)
         n_tasks = len(plan.tasks)
-        if plan.learners != {n: _learner(study, n, source, n_tasks) for n in plan.learners}:
+        if plan.learners != {
+            n: _learner(study, n, source, n_tasks) for n in plan.learners
+        }:
             raise InputError("your code has changed since the run started: run again")
-        scenario = _loaded(study.scenario, location.now(study.scenario.data), device, plan.data)
+        scenario = _loaded(
+            study.scenario, location.now(study.scenario.data), device, plan.data
+        )
         yield StudyNetworks(plan=plan, study=study, scenario=scenario)
 
 
 @lru_cache(maxsize=1)
-def _loaded(spec: ScenarioSpec, location: Location, device: torch.device, data: str) -> Scenario:
+def _loaded(
+    spec: ScenarioSpec, location: Location, device: torch.device, data: str
+) -> Scenario:
     """Load the data once per process, however many jobs it does; `data` is the expected hash."""
     scenario = spec.scenario(location)
     if not location.checked and data_hash(scenario) != data:

@@ -1,10 +1,10 @@
 """The scenario of a study: data sets, and their division into tasks.
 
-There are six kinds: `class-incremental` of van de Ven et al. 2022 (disjoint classes, as in Murata
-et al. 2020 and Chaudhry et al. 2018), their `task-incremental` and `domain-incremental`, and
-`permutation`, `incremental` and `multimodal` of Kemker et al. 2018. This module has only the
-settings, which pydantic checks when the study is read; `scenarios.data` loads data,
-`scenarios.streams` divides them.
+There are six kinds: `class-incremental` of van de Ven et al. 2022 (disjoint classes, as
+in Murata et al. 2020 and Chaudhry et al. 2018), their `task-incremental` and
+`domain-incremental`, and `permutation`, `incremental` and `multimodal` of Kemker et al.
+2018. This module has only the settings, which pydantic checks when the study is read;
+`scenarios.data` loads data, `scenarios.streams` divides them.
 """
 
 from typing import Annotated, Literal, Self
@@ -23,10 +23,19 @@ from scenarios.user_code import USER_DATA, unregistered
 
 _VAN_DE_VEN = Literal["class-incremental", "task-incremental", "domain-incremental"]
 _KEMKER = Literal["permutation", "incremental", "multimodal"]
-_COMMON = {"kind", "data", "train_limit", "test_limit", "validation", "standardize", "expects"}
+_COMMON = {
+    "kind",
+    "data",
+    "train_limit",
+    "test_limit",
+    "validation",
+    "standardize",
+    "expects",
+}
 _BY_CLASS = {"classes_per_task", "tasks"}
 _PERMUTED = {"sessions", "permutation_seed"}
-# The title in tables and the keys of each kind, of `domain-incremental` by shift or source.
+# The title in tables and the keys of each kind, of `domain-incremental` by shift or
+# source.
 _KINDS = {
     "class-incremental": ("{}", _BY_CLASS),
     "task-incremental": ("{}, told the task", _BY_CLASS),
@@ -43,7 +52,9 @@ _KINDS = {
 def _data_sets(data: object) -> object:
     """Return one or several names as a list; raises InputError for unknown data sets."""
     data = data if isinstance(data, list | tuple) else (data,)
-    for name in (name for name in data if isinstance(name, str) and not name.endswith(".npz")):
+    for name in (
+        name for name in data if isinstance(name, str) and not name.endswith(".npz")
+    ):
         if name not in datasets.LOADERS and name not in USER_DATA:
             raise unregistered("data set", name, datasets.LOADERS, USER_DATA)
     return data
@@ -66,28 +77,30 @@ class ScenarioSpec(StrictModel):
 
     Attributes:
         kind: The kind of scenario.
-        data: The name of a data set or feature file; for `multimodal` two names, in order.
-        train_limit: The number of training examples per class, and per task if the data set has
-            tasks; None = all.
+        data: The name of a data set or feature file; for `multimodal` two names, in
+            order.
+        train_limit: The number of training examples per class, and per task if the data
+            set has tasks; None = all.
         test_limit: The number of test examples, likewise.
-        validation: The number of training examples per class that are held out to replace the test
-            data, for tuning settings; None = none.
-        standardize: Whether inputs are scaled to mean 0 and standard deviation 1, by channel, over
-            the remaining training examples.
+        validation: The number of training examples per class that are held out to
+            replace the test data, for tuning settings; None = none.
+        standardize: Whether inputs are scaled to mean 0 and standard deviation 1, by
+            channel, over the remaining training examples.
         classes_per_task: The number of classes of each task, a divisor of K; None = 2.
-        tasks: The classes of each task, in place of `classes_per_task`, such as [[0, 5], [1, 6]];
-            each class is in one task.
-        base: The number of classes of the first session of `incremental`; all others have one
-            class. None = half of the classes.
+        tasks: The classes of each task, in place of `classes_per_task`, such as [[0,
+            5], [1, 6]]; each class is in one task.
+        base: The number of classes of the first session of `incremental`; all others
+            have one class. None = half of the classes.
         shift: The difference between the tasks of a `domain-incremental` scenario.
         angles: The degrees by which images are rotated counterclockwise, by task.
-        sessions: The number of sessions of a permuted scenario, T; all but the first permute the
-            elements of the inputs.
-        permutation_seed: The seed of the permutations, not of a run: all runs of a study have the
-            same sessions.
-        source: The origin of the tasks: `dataset` if the tasks of the data set are the domains.
-        expects: The data that the settings are for, such as { classes = 10, inputs = [1, 28, 28] };
-            others are refused. None = any.
+        sessions: The number of sessions of a permuted scenario, T; all but the first
+            permute the elements of the inputs.
+        permutation_seed: The seed of the permutations, not of a run: all runs of a
+            study have the same sessions.
+        source: The origin of the tasks: `dataset` if the tasks of the data set are the
+            domains.
+        expects: The data that the settings are for, such as { classes = 10, inputs =
+            [1, 28, 28] }; others are refused. None = any.
     """
 
     kind: Literal[_VAN_DE_VEN, _KEMKER] = "class-incremental"
@@ -110,13 +123,23 @@ class ScenarioSpec(StrictModel):
     def _fits_kind(self) -> Self:
         """Raise InputError for keys and numbers of names that do not fit the kind."""
         if self._variant not in _KINDS:
-            raise InputError('give shift = "rotate", "permute", "classes", or source = "dataset"')
+            raise InputError(
+                'give shift = "rotate", "permute", "classes", or source = "dataset"'
+            )
         keys = _COMMON | _KINDS[self._variant][1]
-        other = {name for name, value in self if value != type(self).model_fields[name].default}
+        other = {
+            name
+            for name, value in self
+            if value != type(self).model_fields[name].default
+        }
         if unsuitable := sorted(other - keys):
-            raise InputError(f"{self._variant} has no {', '.join(unsuitable)}: leave it out")
+            raise InputError(
+                f"{self._variant} has no {', '.join(unsuitable)}: leave it out"
+            )
         if len(self.data) != (names := 2 if self.kind == "multimodal" else 1):
-            raise InputError(f"data: {self.kind} needs exactly {names}, got {', '.join(self.data)}")
+            raise InputError(
+                f"data: {self.kind} needs exactly {names}, got {', '.join(self.data)}"
+            )
         if self.shift == "rotate" and not self.angles:
             raise InputError("angles: expected 1 or more entries, got none")
         if self.shift == "classes" and self.classes_per_task == 1:
@@ -126,7 +149,11 @@ class ScenarioSpec(StrictModel):
     @property
     def _variant(self) -> str:
         """The kind, or the shift or source of a `domain-incremental` scenario."""
-        return self.kind if self.kind != "domain-incremental" else str(self.source or self.shift)
+        return (
+            self.kind
+            if self.kind != "domain-incremental"
+            else str(self.source or self.shift)
+        )
 
     @property
     def title(self) -> str:
@@ -176,7 +203,9 @@ class ScenarioSpec(StrictModel):
                 return streams.dataset_tasks(first, self.kind)
         if first.has_tasks:
             if self.classes_per_task is not None or self.tasks is not None:
-                raise InputError(f"{first.name} has tasks: leave out classes_per_task and tasks")
+                raise InputError(
+                    f"{first.name} has tasks: leave out classes_per_task and tasks"
+                )
             return streams.dataset_tasks(first, "class-incremental")
         if self.tasks is None:
             return streams.split_by_class(first, self.classes_per_task or 2)
@@ -186,17 +215,22 @@ class ScenarioSpec(StrictModel):
     def _load(self, name: str, location: datasets.Location) -> datasets.Dataset:
         """Load a data set within the limits; raises InputError for tasks that the kind ignores."""
         data = datasets.load(name, location)
-        if data.has_tasks and not (self.source or self.kind.startswith(("class", "task"))):
+        if data.has_tasks and not (
+            self.source or self.kind.startswith(("class", "task"))
+        ):
             raise InputError(
                 f"{name} has its own tasks: use "
                 'kind = "class-incremental", or "domain-incremental" with source = "dataset"'
             )
-        got = Expected(classes=data.classes, inputs=tuple(tensors(data.train.x)[0].shape[1:]))
+        got = Expected(
+            classes=data.classes, inputs=tuple(tensors(data.train.x)[0].shape[1:])
+        )
         if self.expects not in (None, got):
             of = "{0.classes} classes of inputs {0.inputs}".format
             raise InputError(
-                f"{name} has {of(got)}, but these settings are for {of(self.expects)}: take "
-                f"another preset, or write a study file (`probe init`)"
+                f"{name} has {of(got)}, but these settings are for "
+                f"{of(self.expects)}: take another preset, or write a study file "
+                "(`probe init`)"
             )
         if self.validation is not None:
             data = datasets.held_out(data, self.validation)

@@ -1,16 +1,20 @@
 """Specification of a study: scenario x network x learners x orders x seeds, one frozen object.
 
-`Study` is the object that a preset or TOML file describes; pydantic checks each value, and `Study`
-itself their combinations. Later code can rely on this: features exist in some network of the study,
-names are valid in paths, heads suit the learners. It holds only the user's settings; the jobs that
-follow from it are in `probe.by_layer.jobs`.
+`Study` is the object that a preset or TOML file describes; pydantic checks each value,
+and `Study` itself their combinations. Later code can rely on this: features exist in
+some network of the study, names are valid in paths, heads suit the learners. It holds
+only the user's settings; the jobs that follow from it are in `probe.by_layer.jobs`.
 """
 
 import re
 from typing import Annotated, Any, Self, get_args
 
 from pydantic import Field
-from pydantic.functional_validators import AfterValidator, BeforeValidator, model_validator
+from pydantic.functional_validators import (
+    AfterValidator,
+    BeforeValidator,
+    model_validator,
+)
 from pydantic.types import Discriminator, StrictInt, Tag
 
 from probe.by_layer.plan import CONTROLS
@@ -27,13 +31,17 @@ from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.networks import ARCHITECTURES, network_entry
 from scenarios.study.scenario_spec import ScenarioSpec
 
-LONGEST = 80  # characters of a name: a job's folder has two names, and at most 255 in all
+LONGEST = (
+    80  # characters of a name: a job's folder has two names, and at most 255 in all
+)
 
 
 def _check_name(name: str) -> str:
     """Return a name that can be part of a job's folder; raises InputError for any other."""
     # A job's folder is LEARNER.order-ORDER.seed-N: no name may contain the separators.
-    if len(name) > LONGEST or not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name):
+    if len(name) > LONGEST or not re.fullmatch(
+        r"[A-Za-z0-9]([A-Za-z0-9_-]|\.[0-9])*", name
+    ):
         raise InputError(
             f"{shown(name)} becomes part of a folder's name: use "
             f"up to {LONGEST} letters, digits, _ and -, and a dot only before a digit"
@@ -52,9 +60,13 @@ def _seed_list(seeds: object) -> object:
     if type(seeds) is int and 1 <= seeds <= MOST:
         return tuple(range(seeds))
     if not isinstance(seeds, list | tuple):
-        raise InputError(f"expected 1 to {MOST} seeds, or a list of seeds, got {shown(seeds)}")
+        raise InputError(
+            f"expected 1 to {MOST} seeds, or a list of seeds, got {shown(seeds)}"
+        )
     if len(set(map(str, seeds))) < len(seeds):
-        raise InputError(f"seeds must not repeat, got {list(seeds)}: list each seed once")
+        raise InputError(
+            f"seeds must not repeat, got {list(seeds)}: list each seed once"
+        )
     return seeds
 
 
@@ -71,7 +83,9 @@ def _with_kinds(learners: object) -> object:
     """Use the name of a learner's table as its kind, unless the kind is given."""
     if not isinstance(learners, dict):
         return learners
-    return {n: {"kind": n, **t} if isinstance(t, dict) else t for n, t in learners.items()}
+    return {
+        n: {"kind": n, **t} if isinstance(t, dict) else t for n, t in learners.items()
+    }
 
 
 class NetworkSpec(StrictModel):
@@ -79,9 +93,10 @@ class NetworkSpec(StrictModel):
 
     Attributes:
         name: The name of a network of `scenarios.networks`, or of a registered one.
-        features: The names of the features, in any order; those of learners with a network of their
-            own may be among them. For a registered network, None = a suggested set, found once
-            there are data to call it on (`scenarios.study.plan.completed`).
+        features: The names of the features, in any order; those of learners with a
+            network of their own may be among them. For a registered network, None = a
+            suggested set, found once there are data to call it on
+            (`scenarios.study.plan.completed`).
     """
 
     name: Annotated[str, AfterValidator(lambda name: network_entry(name).name)]
@@ -96,12 +111,15 @@ class Study(StrictModel):
         scenario: The data, and their division into tasks.
         network: The network and its features.
         training: The recipe of every learner without a recipe of its own.
-        retraining: The recipe of the retrained tails; None = the training's, as in Murata 2020.
+        retraining: The recipe of the retrained tails; None = the training's, as in
+            Murata 2020.
         learners: The settings of the learners, by their names in the tables.
         orders: The task orders, a rule or a table by name, see `probe.tasks.orders`.
         seeds: The seeds; a file may give only their number n, for 0 to n - 1.
-        storage: The precision of cached activations; `bf16` takes half the memory but rounds.
-        probing: The measurements downstream of the features, and the steps at which they are made.
+        storage: The precision of cached activations; `bf16` takes half the memory but
+            rounds.
+        probing: The measurements downstream of the features, and the steps at which
+            they are made.
         report: The measurements that tables and figures show.
     """
 
@@ -110,9 +128,13 @@ class Study(StrictModel):
     network: NetworkSpec
     training: Annotated[Recipe, Field(default_factory=Recipe)]
     retraining: Recipe | None = None
-    learners: Annotated[dict[Name, AnySettings], BeforeValidator(_with_kinds), Field(min_length=1)]
+    learners: Annotated[
+        dict[Name, AnySettings], BeforeValidator(_with_kinds), Field(min_length=1)
+    ]
     orders: Orders = "rotate"
-    seeds: Annotated[tuple[Seed, ...], Field(min_length=1), BeforeValidator(_seed_list)] = (0,)
+    seeds: Annotated[
+        tuple[Seed, ...], Field(min_length=1), BeforeValidator(_seed_list)
+    ] = (0,)
     storage: Storage = "fp32"
     probing: ProbingSpec = ProbingSpec()
     report: ReportSpec = ReportSpec()
@@ -133,7 +155,9 @@ class Study(StrictModel):
         for name, settings in self.learners.items():
             reason = LEARNERS[settings.kind].cannot_freeze()
             if settings.freeze and reason:
-                raise InputError(f"learners.{name}.freeze: {settings.kind!r} {reason}: {remedy}")
+                raise InputError(
+                    f"learners.{name}.freeze: {settings.kind!r} {reason}: {remedy}"
+                )
         return self
 
     @property
@@ -143,7 +167,11 @@ class Study(StrictModel):
         for name, settings in self.learners.items():
             kind = LEARNERS[settings.kind]
             on_network = not (kind.offline or kind.own_features)
-            if self.probing.has_floor and on_network and len(self.features_of(name)) > 1:
+            if (
+                self.probing.has_floor
+                and on_network
+                and len(self.features_of(name)) > 1
+            ):
                 learners.setdefault("untrained", settings_of({"kind": "untrained"}))
         return learners
 
@@ -160,8 +188,9 @@ class Study(StrictModel):
     def features_of(self, learner: str) -> tuple[str, ...]:
         """Return the features of a learner to retrain downstream of, by depth, the output last.
 
-        They are features of the study's network, or of the learner's own network. The output is
-        always one of them: it stands for the unchanged model, and costs no retraining.
+        They are features of the study's network, or of the learner's own network. The
+        output is always one of them: it stands for the unchanged model, and costs no
+        retraining.
         """
         features = self._all_features(learner)
         # A feature that this learner's network lacks belongs to another network.
@@ -171,8 +200,8 @@ class Study(StrictModel):
     def _all_features(self, learner: str) -> tuple[str, ...]:
         """Return all features of a learner's network, by depth.
 
-        For a user-defined network these are the named features, or only the output until they are
-        known.
+        For a user-defined network these are the named features, or only the output
+        until they are known.
         """
         settings = self.learners.get(learner)
         if settings and LEARNERS[settings.kind].own_features:
@@ -185,13 +214,18 @@ class Study(StrictModel):
     def _fits_together(self) -> Self:
         """Train task-aware learners on the loss over the task's classes, unless they say otherwise.
 
-        Raises InputError for features that no network has, and learners that do not fit the tasks.
+        Raises InputError for features that no network has, and learners that do not fit
+        the tasks.
         """
         # A feature need not be in every network: each learner uses those of its own.
-        features = {f: None for learner in self.learners for f in self._all_features(learner)}
+        features = {
+            f: None for learner in self.learners for f in self._all_features(learner)
+        }
         for feature in self.network.features or ():
             if feature not in features:
-                error = unknown("feature", feature, features, "in this study's networks")
+                error = unknown(
+                    "feature", feature, features, "in this study's networks"
+                )
                 raise InputError(f"network.features: {error}")
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
@@ -205,20 +239,31 @@ class Study(StrictModel):
             kind = LEARNERS[settings.kind]
             loss = type(settings).model_fields.get("loss_classes")
             is_set = "loss_classes" in settings.model_fields_set
-            if self.scenario.task_aware and not (kind.offline or kind.task_aware or is_set):
+            if self.scenario.task_aware and not (
+                kind.offline or kind.task_aware or is_set
+            ):
                 if loss is None or "task" not in get_args(loss.annotation):
                     raise InputError(
                         f"learners.{name}: "
                         'it has no loss_classes = "task", which task-incremental needs: '
                         "leave it out or change the kind"
                     )
-                self.learners[name] = settings.model_copy(update={"loss_classes": "task"})
+                self.learners[name] = settings.model_copy(
+                    update={"loss_classes": "task"}
+                )
             if kind.task_aware or self.scenario.task_aware:
-                needs = f"learners.{name}: only the task's classes compete, so it needs the task id"
+                needs = (
+                    f"learners.{name}: only the task's classes compete, so it needs "
+                    "the task id"
+                )
                 if self.scenario.has_single_classes:
-                    raise InputError(f"{needs}, which gives away single classes: leave it out")
+                    raise InputError(
+                        f"{needs}, which gives away single classes: leave it out"
+                    )
                 if "multi" not in self.report.heads:
-                    raise InputError(f'{needs}: report heads = ["multi"], or leave it out')
+                    raise InputError(
+                        f'{needs}: report heads = ["multi"], or leave it out'
+                    )
             with located(f"learners.{name}.training"):
                 self.recipe_of(name)
         return self

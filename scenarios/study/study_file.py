@@ -1,9 +1,10 @@
 """A study as the user writes it: read from a preset or TOML file, checked, and changed by flags.
 
-There are three steps: `read_study` returns the tables of the file unchecked, `check_study` turns
-them into a `Study` or reports all of their mistakes, and `overridden` applies the flags of `probe
-run`. The changed study is checked again, so that flags obey the rules of the file. Errors name
-table and key as the user wrote them, instead of pydantic's path.
+There are three steps: `read_study` returns the tables of the file unchecked,
+`check_study` turns them into a `Study` or reports all of their mistakes, and
+`overridden` applies the flags of `probe run`. The changed study is checked again, so
+that flags obey the rules of the file. Errors name table and key as the user wrote them,
+instead of pydantic's path.
 """
 
 import tomllib
@@ -98,7 +99,9 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
     try:
         return Study.model_validate(raw)
     except ValidationError as error:
-        listed = (_problem(detail, _keys_at(detail["loc"], raw)) for detail in problems(error))
+        listed = (
+            _problem(detail, _keys_at(detail["loc"], raw)) for detail in problems(error)
+        )
         raise InputError(f"{source}: {'; '.join(listed)}") from None
 
 
@@ -159,15 +162,22 @@ def overridden(study: Study, options: RunOptions) -> Study:
         (scenario, "data", options.dataset and names(options.dataset)),
         (raw["probing"], "controls", options.controls and names(options.controls)),
         (raw["report"], "heads", options.heads and names(options.heads)),
-        (raw["probing"], "budget", options.epoch_multiples and _numbers(options.epoch_multiples)),
+        (
+            raw["probing"],
+            "budget",
+            options.epoch_multiples and _numbers(options.epoch_multiples),
+        ),
     ):
         if value is not None:
             table[key] = value
     raw["report"]["weights"].update(weightings(options.weights or ()))
-    # Learners' recipes without epochs stay so; without a retraining's, it has the training's.
+    # Learners' recipes without epochs stay so; without a retraining's, it has the
+    # training's.
     changes = (settings.get("training") for settings in raw["learners"].values())
     for recipe in filter(None, (raw["training"], raw["retraining"], *changes)):
-        if options.epochs is not None and (recipe["epochs"] or recipe.get("iterations")):
+        if options.epochs is not None and (
+            recipe["epochs"] or recipe.get("iterations")
+        ):
             recipe |= {"epochs": options.epochs, "iterations": None}
     return check_study(raw, "the flags given")
 
@@ -177,13 +187,16 @@ def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str
 
     Args:
         chosen: The names of the learners.
-        settings: The settings of the study's learners; learners without any get the defaults.
+        settings: The settings of the study's learners; learners without any get the
+            defaults.
 
     Returns:
         The settings by learner.
     """
     if "" in chosen or len(set(chosen)) < len(chosen):
-        raise InputError(f"--learners expects different names a,b,c, got {','.join(chosen)!r}")
+        raise InputError(
+            f"--learners expects different names a,b,c, got {','.join(chosen)!r}"
+        )
     # In this order: the study's settings replace the defaults of the kind.
     learners = {kind: {"kind": kind} for kind in LEARNERS} | settings
     for name in chosen:

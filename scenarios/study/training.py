@@ -1,14 +1,16 @@
 """Training of networks by the learners of a study, the source of its plan's networks.
 
-A learner starts from a fresh network and learns one task after another. After every task the
-model's weights and the rest of the learner's state (exemplars, importances, earlier models) are
-saved as tensors in a checkpoint. A restored learner continues as if it had never been stopped, to
-the bit: every random number comes from a named stream of the job's seed and does not depend on
-earlier draws. A checkpoint may come from an earlier version of the code, or be damaged in a way
-that its hash does not show. So it is loaded into a fresh learner and checked; one that does not fit
-is set aside, and an earlier one is tried. `probe.by_layer.store` keeps files and hashes.
+A learner starts from a fresh network and learns one task after another. After every
+task the model's weights and the rest of the learner's state (exemplars, importances,
+earlier models) are saved as tensors in a checkpoint. A restored learner continues as if
+it had never been stopped, to the bit: every random number comes from a named stream of
+the job's seed and does not depend on earlier draws. A checkpoint may come from an
+earlier version of the code, or be damaged in a way that its hash does not show. So it
+is loaded into a fresh learner and checked; one that does not fit is set aside, and an
+earlier one is tried. `probe.by_layer.store` keeps files and hashes.
 
-Training on the first task is done once for all learners that train on it in the same way.
+Training on the first task is done once for all learners that train on it in the same
+way.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +49,10 @@ from scenarios.user_code import USER_NETWORKS
 _LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
 
 # Errors of a failing device; the second is a nameless RuntimeError in older torch.
-_DEVICE_FAILED = (torch.OutOfMemoryError, getattr(torch, "AcceleratorError", MemoryError))
+_DEVICE_FAILED = (
+    torch.OutOfMemoryError,
+    getattr(torch, "AcceleratorError", MemoryError),
+)
 
 
 def restored(
@@ -55,8 +60,8 @@ def restored(
 ) -> tuple[Learner, TrainingCost | None] | None:
     """Restore a learner from the checkpoint after some tasks, with the cost of the last task.
 
-    If the checkpoint no longer has the learner's state, only the model is restored. Errors of a
-    failing device, such as running out of memory, are raised.
+    If the checkpoint no longer has the learner's state, only the model is restored.
+    Errors of a failing device, such as running out of memory, are raised.
 
     Args:
         fresh: A function that makes a learner that has learned nothing.
@@ -65,8 +70,8 @@ def restored(
         store: The store of the job's results.
 
     Returns:
-        The learner and the cost; None if there is no checkpoint or it cannot be restored, in which
-        case it is set aside.
+        The learner and the cost; None if there is no checkpoint or it cannot be
+        restored, in which case it is set aside.
     """
     saved = store.load_checkpoint(tasks_seen)
     if saved is None:
@@ -80,7 +85,8 @@ def restored(
     try:
         # Removed first: the rest must be exactly the learner's state.
         cost = None if saved.learner is None else TrainingCost.of_state(state)
-        # Strict: it raises for a weight that is missing, superfluous or of another shape.
+        # Strict: it raises for a weight that is missing, superfluous or of another
+        # shape.
         learner.model.load_state_dict(model)
         if cost:
             learner.restore(state, past)
@@ -103,8 +109,8 @@ def train_first_task(
     """Train a learner on its first task, or load the weights, losses and counts of that training.
 
     Args:
-        store: The store of the training, see `first_task_store`; two processes that train at the
-            same time write the same files.
+        store: The store of the training, see `first_task_store`; two processes that
+            train at the same time write the same files.
         learner: The learner.
         task: The first task.
         data: The examples to train on.
@@ -127,13 +133,17 @@ def train_first_task(
     learner.train(task, data, meter)
     state = {
         "counts": torch.tensor([meter.total - before, meter.steps]),
-        "seconds and losses": torch.tensor([now() - start, *learner.losses], dtype=torch.float64),
+        "seconds and losses": torch.tensor(
+            [now() - start, *learner.losses], dtype=torch.float64
+        ),
     }
     store.save_checkpoint(1, learner.model.state_dict(), state)
     return 0.0
 
 
-def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> Store | None:
+def first_task_store(
+    plan: Plan, job: Job, learner: Learner, store: Store
+) -> Store | None:
     """Return the store of the training on a job's first task, kept for later jobs.
 
     Args:
@@ -143,8 +153,9 @@ def first_task_store(plan: Plan, job: Job, learner: Learner, store: Store) -> St
         store: The store of the job's results.
 
     Returns:
-        The store, shared by all jobs with the same first training; None if the first task cannot
-        be shared, the job leaves out task 1, or layers are frozen from the start.
+        The store, shared by all jobs with the same first training; None if the first
+        task cannot be shared, the job leaves out task 1, or layers are frozen from the
+        start.
     """
     loss = vars(type(learner)).get("first_task")
     if loss is None or job.without == 1 or learner.settings.frozen_at(1):
@@ -163,12 +174,12 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     Args:
         study: The study.
         learner: The name of the learner.
-        scenario: The learner's view of the scenario (its kind's `view`), of which only the shape of
-            an input, K and T are used.
+        scenario: The learner's view of the scenario (its kind's `view`), of which only
+            the shape of an input, K and T are used.
 
     Returns:
-        The study's network, unless the learner has its own architecture; on the CPU, and the same
-        for every seed: initial weights are drawn later.
+        The study's network, unless the learner has its own architecture; on the CPU,
+        and the same for every seed: initial weights are drawn later.
 
     Raises:
         InputError: The network cannot take the data.
@@ -179,7 +190,8 @@ def network_of(study: Study, learner: str, scenario: Scenario) -> nn.Module:
     if not kind.own_features:
         return network_for(study.network.name, x, scenario.classes)
     shape = tensors(x)[0].shape[1:]
-    # torch's modules draw initial weights from the global generator, which is restored afterwards.
+    # torch's modules draw initial weights from the global generator, which is restored
+    # afterwards.
     with global_stream(stream(0, "build")):
         return kind.network(settings, shape, scenario.classes, len(scenario.tasks))
 
@@ -192,8 +204,8 @@ class LearnedNetworks:
         source: The source of the networks of all jobs.
         job: The job.
         view: The tasks in executed order, as the learner sees them.
-        scenario: The tasks in executed order as readouts see them, with the task id if the learner
-            receives it.
+        scenario: The tasks in executed order as readouts see them, with the task id if
+            the learner receives it.
         call: The call of the network itself, which a learner calls as `model(x)`.
         fresh: The source of fresh weights, None = the recipe's rule.
         store: The store of the job's results.
@@ -252,7 +264,9 @@ class LearnedNetworks:
         key = tuple(features), self.call, frozenset(architecture(model).items())
         if key not in _LAST:
             _LAST.clear()
-            _LAST[key] = cut_each(model, features, sample, self.call.output, self.call.call)
+            _LAST[key] = cut_each(
+                model, features, sample, self.call.output, self.call.call
+            )
         return _LAST[key]
 
     @property
@@ -265,7 +279,11 @@ class LearnedNetworks:
     @property
     def _steps(self) -> Sequence[int]:
         """The step before the first task and after each; the last is T even without one task."""
-        return (*range(self.job.last - 1), self.job.last) if self.job.without else self.job.steps
+        return (
+            (*range(self.job.last - 1), self.job.last)
+            if self.job.without
+            else self.job.steps
+        )
 
     def _fresh(self) -> Learner:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""
@@ -273,7 +291,8 @@ class LearnedNetworks:
         job = self.job
         kind = LEARNERS[self.job.kind]
         recipe = study.recipe_of(job.learner)
-        # Only from the seed: all learners and orders of a seed start from the same weights.
+        # Only from the seed: all learners and orders of a seed start from the same
+        # weights.
         drawn = stream(job.seed, "init")
         model = network_of(study, job.learner, self.view)
         if job.own_network:
@@ -281,9 +300,12 @@ class LearnedNetworks:
         else:
             draw_weights(model, study.network.name, recipe.init, drawn)
         device = self.view.tasks[0].train.y.device
-        learner = kind(model.to(device), recipe, study.all_learners[job.learner], job.seed)
+        learner = kind(
+            model.to(device), recipe, study.all_learners[job.learner], job.seed
+        )
         if job.kind == UNTRAINED:
-            # The initial statistics, which come from no data, would make the floor too low.
+            # The initial statistics, which come from no data, would make the floor too
+            # low.
             reestimate(learner.model, self.view.merged.train.x)
         return learner
 
@@ -306,16 +328,20 @@ class LearnedNetworks:
         with located(f"task {task.name} ({done} of {len(self._tasks)})"):
             if self.source.study.scenario.task_aware and learner.offline:
                 model = bare(learner.model)[0]
-                cost = train_offline(model, self.call, self.scenario, learner.recipe, self.job.seed)
+                cost = train_offline(
+                    model, self.call, self.scenario, learner.recipe, self.job.seed
+                )
                 learner.learned = 1
                 learner.seen = task.classes
             else:
                 cost = self._learn(learner, task)
-        # The checkpoint comes first: a job killed before the measurement does not repeat the task.
+        # The checkpoint comes first: a job killed before the measurement does not
+        # repeat the task.
         state = {**learner.state(), **cost.to_state()}
         self.store.save_checkpoint(self._steps[done], learner.model.state_dict(), state)
         if self.source.study.probing.checkpoints == "needed":
-            # A resumed run goes on from the one just saved; comparisons read earlier models.
+            # A resumed run goes on from the one just saved; comparisons read earlier
+            # models.
             probing = self.source.study.probing
             compared = (probing.diagnostics or probing.hybrids) and not self.job.without
             self.store.drop_checkpoint(self._steps[done - 1], model=not compared)
@@ -334,7 +360,9 @@ class LearnedNetworks:
         start = now()
         cost = learner.learn(task, train)
         seconds = now() - start + spared
-        return TrainingCost(cost=cost, seconds=seconds, stuck=never_left(learner.losses))
+        return TrainingCost(
+            cost=cost, seconds=seconds, stuck=never_left(learner.losses)
+        )
 
 
 @dataclass(kw_only=True)
@@ -363,7 +391,8 @@ class StudyNetworks:
         """
         study = self.study
         network = self.study.network.name
-        # First the order, then the view: a learner's view may depend on which task comes first.
+        # First the order, then the view: a learner's view may depend on which task
+        # comes first.
         view = scenario = LEARNERS[job.kind].view(self.scenario.reordered(job.tasks))
         entry = USER_NETWORKS.get(network)
         call = ModelCall()
@@ -373,7 +402,9 @@ class StudyNetworks:
             call = ModelCall(call=entry.call, output=entry.output) if entry else call
         if study.scenario.task_aware:
             scenario, call = _task_aware(view, call)
-        return LearnedNetworks(self, job, view, scenario, call, fresh, cast(Store, results))
+        return LearnedNetworks(
+            self, job, view, scenario, call, fresh, cast(Store, results)
+        )
 
 
 def _task_aware(view: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
@@ -383,5 +414,7 @@ def _task_aware(view: Scenario, call: ModelCall) -> tuple[Scenario, ModelCall]:
         for k, task in enumerate(view.tasks)
     )
     classes = [task.classes for task in tasks]
-    task_aware = restrict_to_task(lambda model, x, _: call(model, x), classes, view.classes)
+    task_aware = restrict_to_task(
+        lambda model, x, _: call(model, x), classes, view.classes
+    )
     return replace(view, tasks=tasks), ModelCall(call=task_aware)

@@ -5,7 +5,16 @@ import pickle
 import numpy as np
 import torch
 
-from tests.bad_input.making import FEATURES, TRAP, Trap, npy, npy_header, npz, picture, saved
+from tests.bad_input.making import (
+    FEATURES,
+    TRAP,
+    Trap,
+    npy,
+    npy_header,
+    npz,
+    picture,
+    saved,
+)
 
 X, Y = FEATURES["x_train"], FEATURES["y_train"]
 CODE = "__import__('os').open('sprung', 64)"
@@ -33,10 +42,19 @@ METRICS: dict[str, tuple[Given, str]] = {
 REDUNDANCY: dict[str, tuple[Given, str]] = {
     "pickle.npz": (TRAP, ""),
     "cut.npz": (npz()[:-30], ""),
-    "deflated.npz": (npz({"x_train": npy_header("(2, 65000000)", data=bytes(2**20))}), ""),
-    "hostile.npz": (npz({"x_train": npy_header("(4,)", "'|O'", TRAP)}), "Object arrays"),
+    "deflated.npz": (
+        npz({"x_train": npy_header("(2, 65000000)", data=bytes(2**20))}),
+        "",
+    ),
+    "hostile.npz": (
+        npz({"x_train": npy_header("(4,)", "'|O'", TRAP)}),
+        "Object arrays",
+    ),
     "lacking.npz": (npz({"x_train": None}), "x_train"),
-    "bomb.npz": (npz({"x_train": npy_header("(100000, 100000)", data=bytes(1000))}), "memory"),
+    "bomb.npz": (
+        npz({"x_train": npy_header("(100000, 100000)", data=bytes(1000))}),
+        "memory",
+    ),
     "large.npz": (npz({"x_test": X.astype(float) * 1e300}), "example 0"),
 }
 WEIGHTS: dict[str, tuple[Given, str]] = {
@@ -50,7 +68,11 @@ WEIGHTS: dict[str, tuple[Given, str]] = {
 CHANGED: dict[str, tuple[str, Given, str]] = {
     "no-summary": ("summary", None, "summary.csv"),
     "swapped": ("summary", TABLES["metrics"], "summary.csv"),
-    "escape": ("summary", TABLES["summary"].replace("pra", "\x1b[2J\u202e"), r"\x1b[2J\u202e"),
+    "escape": (
+        "summary",
+        TABLES["summary"].replace("pra", "\x1b[2J\u202e"),
+        r"\x1b[2J\u202e",
+    ),
     "hostile": ("metrics", TRAP, "metrics.csv"),
     "accuracy": ("measurements", ROWS.replace("0.5,\n", "7.5,\n"), "7.5"),
 }
@@ -90,10 +112,15 @@ FILES: dict[str, str | bytes] = {
 MISTAKES: dict[str, tuple[str, ...]] = {
     **{f"metrics {name}": (name, said) for name, (_, said) in METRICS.items()},
     **{f"redundancy {name}": (name, said) for name, (_, said) in REDUNDANCY.items()},
-    **{SHUFFLENET.format("ok", name): (name, said) for name, (_, said) in WEIGHTS.items()},
+    **{
+        SHUFFLENET.format("ok", name): (name, said)
+        for name, (_, said) in WEIGHTS.items()
+    },
     **{f"figures {folder}": (said,) for folder, (_, _, said) in CHANGED.items()},
     SHUFFLENET.format("ok", "default"): ("shufflenet_v2_x0_5",),
-    **{SHUFFLENET.format(x, "random"): (f"{x}/train/a/1.png",) for x in ("cut", "trap")},
+    **{
+        SHUFFLENET.format(x, "random"): (f"{x}/train/a/1.png",) for x in ("cut", "trap")
+    },
     SHUFFLENET.format("one-class", "random"): ("one-class",),
     "features full --network resnet --out a.npz --weights random": ("'resnet'",),
     "metrics R.csv --reference three.csv": ("R.csv", "three.csv"),

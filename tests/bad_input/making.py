@@ -33,9 +33,15 @@ def study(changes: Mapping[str, str | None] | None = None) -> str:
     kept = {
         key: value
         for key, value in STUDY.items()
-        if not any(f"{key}.".startswith(f"{c}.") or c.startswith(f"{key}.") for c in changes)
+        if not any(
+            f"{key}.".startswith(f"{c}.") or c.startswith(f"{key}.") for c in changes
+        )
     }
-    lines = [f"{key} = {value}" for key, value in {**changes, **kept}.items() if value is not None]
+    lines = [
+        f"{key} = {value}"
+        for key, value in {**changes, **kept}.items()
+        if value is not None
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -60,8 +66,16 @@ def npy(array, objects: bool = False) -> bytes:
 
 def npy_header(shape: str, descr: str = "'<f8'", data: bytes = b"") -> bytes:
     """Return a .npy whose header says what it likes."""
-    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header + b"\n" + data
+    header = (
+        f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
+    )
+    return (
+        b"\x93NUMPY\x01\x00"
+        + struct.pack("<H", len(header) + 1)
+        + header
+        + b"\n"
+        + data
+    )
 
 
 FEATURES = {
@@ -72,7 +86,9 @@ FEATURES = {
 }
 
 
-def npz(changes: Mapping[str, object] | None = None, whole: Mapping = FEATURES) -> bytes:
+def npz(
+    changes: Mapping[str, object] | None = None, whole: Mapping = FEATURES
+) -> bytes:
     """Return an archive of arrays, some changed; None leaves one out, bytes are stored as such."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -55,7 +55,9 @@ BAD: dict[str, Any] = {
     "cut": GOOD[:-40],
     "trap": TRAP,
     "optimizer": saved({"optimizer": {"lr": 0.1}, "epoch": 3}),
-    "lacking": saved({name: value for name, value in WEIGHTS.items() if name != "2.bias"}),
+    "lacking": saved(
+        {name: value for name, value in WEIGHTS.items() if name != "2.bias"}
+    ),
 }
 THERE = (
     *("ck/offline-0", "ck/seed0-task1", "ck/seed0-task2"),
@@ -77,7 +79,10 @@ FILES: dict[str, str | bytes] = {
     **{f"{name}.pt": GOOD for name in THERE},
     **{f"ck-{name}/task2.pt": content for name, content in BAD.items()},
 }
-MODEL = "model ownnets:{} --data ownnets:{} --checkpoints {} --tasks {} --workers 1 --out new-run"
+MODEL = (
+    "model ownnets:{} --data ownnets:{} --checkpoints {} --tasks {} --workers 1 --out "
+    "new-run"
+)
 SEED = "'ck/seed0-task{task}.pt'"
 
 
@@ -94,7 +99,10 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     model(files="'ck/*.pt'"): ("'ck/*.pt'", "{task}"),
     model(files="'ck/seed{sed}-task{task}.pt'"): ("'sed'", "'seed'"),
     model(files="rec-none"): ("rec-none",),
-    model(files="'ck-twice/task{task}.pt'"): ("ck-twice/task02.pt", "ck-twice/task2.pt"),
+    model(files="'ck-twice/task{task}.pt'"): (
+        "ck-twice/task02.pt",
+        "ck-twice/task2.pt",
+    ),
     model(files="'ck-ragged/seed{seed}-task{task}.pt'"): ("seed-1",),
     model("few"): ("[4, 5]", "[3, 5]"),
     model("absent"): ("'absent'",),

@@ -15,7 +15,10 @@ def assert_refused(called: tuple[int, str, str], *named: str) -> None:
 
 def contents(folder: Path) -> dict[Path, bytes | None]:
     """Return every path below a folder with its bytes."""
-    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+    return {
+        path: path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
 
 
 def last_changes(folder: Path) -> dict[Path, tuple[int, int]]:

@@ -17,7 +17,8 @@ LINES = {
     "init nowhere/study.toml": ("nowhere/study.toml",),
     "figures full --label er": ("'er'",),
 }
-# One study with several mistakes says all of them: keys, their values, and what is named.
+# One study with several mistakes says all of them: keys, their values, and what is
+# named.
 KEYS: dict[str, dict[str, tuple[str, str]]] = {
     "types": {
         "seeds": ("'two'", "'two'"),
@@ -47,23 +48,42 @@ ONCE: dict[str, tuple[dict[str, str | None], str]] = {
     "number": ({"seeds": "99999999999999999999"}, "99999999999999999999"),
     "feature": ({"network.features": "['hiden1']"}, "hiden1"),
     "kind": ({"scenario.kind": "'splits'"}, "'splits'"),
-    "budget-warmup": ({"probing.budget": "[1, 2]", "retraining.warmup": "0.1"}, "budget"),
-    "data-file": ({"scenario.data": r'"~root\u0000\u001b[2J.npz"'}, r"~root\x00\x1b[2J.npz"),
+    "budget-warmup": (
+        {"probing.budget": "[1, 2]", "retraining.warmup": "0.1"},
+        "budget",
+    ),
+    "data-file": (
+        {"scenario.data": r'"~root\u0000\u001b[2J.npz"'},
+        r"~root\x00\x1b[2J.npz",
+    ),
     "grid": (
-        {"orders": "'shuffle:10000'", "seeds": "10000", "learners": "{er = {}, offline = {}}"},
+        {
+            "orders": "'shuffle:10000'",
+            "seeds": "10000",
+            "learners": "{er = {}, offline = {}}",
+        },
         "100020000",
     ),
     "steps": ({"probing.readouts": "{ncm = [0, 6]}"}, "got 6"),
     "knn": ({"probing.readouts": "{knn = {k = 51}}"}, "got 51"),
     "freeze": ({"learners.finetune.freeze": "['hiden1']"}, "'hidden1'"),
     "freeze-flat": ({"learners.finetune.freeze": "['hidden1.0']"}, "'hidden1.0'"),
-    "freeze-all": ({"learners.finetune.freeze": "['hidden1', 'hidden2', 'output']"}, "output"),
+    "freeze-all": (
+        {"learners.finetune.freeze": "['hidden1', 'hidden2', 'output']"},
+        "output",
+    ),
     "freeze-from": (
-        {"learners.finetune.freeze": "['hidden1']", "learners.finetune.freeze_from": "6"},
+        {
+            "learners.finetune.freeze": "['hidden1']",
+            "learners.finetune.freeze_from": "6",
+        },
         "got 6",
     ),
     "freeze-none": ({"learners.finetune.freeze_from": "3"}, "freeze_from = 3"),
-    "freeze-kind": ({"learners": "{cumulative = {freeze = ['hidden1']}}"}, "'cumulative'"),
+    "freeze-kind": (
+        {"learners": "{cumulative = {freeze = ['hidden1']}}"},
+        "'cumulative'",
+    ),
 }
 NO_TOML: dict[str, str | bytes] = {
     "broken": "seeds = [",
@@ -75,13 +95,19 @@ FILES: dict[str, str | bytes] = {
     "full/thesis.txt": "",
     "folder.toml/x": "",
     "wrong.json": "{}",
-    **{f"{x}.toml": study({k: v for k, (v, _) in keys.items()}) for x, keys in KEYS.items()},
+    **{
+        f"{x}.toml": study({k: v for k, (v, _) in keys.items()})
+        for x, keys in KEYS.items()
+    },
     **{f"{name}.toml": study(changes) for name, (changes, _) in ONCE.items()},
     **{f"{name}.toml": content for name, content in NO_TOML.items()},
 }
 MISTAKES: dict[str, tuple[str, ...]] = {
     **LINES,
-    **{f"run {x}.toml": (x, *(said for _, said in keys.values())) for x, keys in KEYS.items()},
+    **{
+        f"run {x}.toml": (x, *(said for _, said in keys.values()))
+        for x, keys in KEYS.items()
+    },
     **{f"run {name}.toml": (said,) for name, (_, said) in ONCE.items()},
     **{f"run {name}.toml": (f"{name}.toml",) for name in (*NO_TOML, "folder")},
     "run wrong.json": ("wrong.json",),

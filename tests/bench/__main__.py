@@ -27,7 +27,9 @@ def main() -> None:
     """Print every row as soon as it is measured."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--only", choices=SECTIONS, help="one section instead of all")
-    parser.add_argument("--repeats", type=int, default=3, help="timed runs, of which the median")
+    parser.add_argument(
+        "--repeats", type=int, default=3, help="timed runs, of which the median"
+    )
     asked = parser.parse_args()
     torch.set_num_threads(1)
     print(machine())

@@ -1,8 +1,8 @@
 """Partial retraining as a good engineer writes it in an afternoon: the other yardstick for speed.
 
-Values of the frozen stages computed once, in large batches, and kept channels-last; tails of their
-own, channels-last; fused Adam; bf16 by autocast where it is asked for. Random streams are those of
-`obvious`.
+Values of the frozen stages computed once, in large batches, and kept channels-last;
+tails of their own, channels-last; fused Adam; bf16 by autocast where it is asked for.
+Random streams are those of `obvious`.
 """
 
 import copy
@@ -21,7 +21,11 @@ _SIZE = 500
 
 
 def sweep(
-    model: nn.Sequential, features: Sequence[str], train: Examples, test: Examples, recipe: Recipe
+    model: nn.Sequential,
+    features: Sequence[str],
+    train: Examples,
+    test: Examples,
+    recipe: Recipe,
 ) -> dict[str, float]:
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
     names = [name for name, _ in model.named_children()]

@@ -29,7 +29,14 @@ CUTTINGS: Sequence[tuple[Callable[[], nn.Module], int, tuple[str, ...]]] = (
 
 def cuts(repeats: int) -> Rows:
     """Cutting at all features, in s and in forward passes of 64 examples."""
-    yield "network, features", "a pass", "cut", "other weights", "passes", "passes, other"
+    yield (
+        "network, features",
+        "a pass",
+        "cut",
+        "other weights",
+        "passes",
+        "passes, other",
+    )
     for build, pixels, features in CUTTINGS:
         model, x = build().eval(), torch.randn(PASS, 3, pixels, pixels)
         first = cut_each(model, features, x[:SAMPLE])
@@ -39,7 +46,11 @@ def cuts(repeats: int) -> Rows:
             "again": partial(first.of, model),
         }
         times = interleaved(actions, 1 if pixels > 100 else repeats)
-        seconds = [*times.values(), times["cut"] / times["pass"], times["again"] / times["pass"]]
+        seconds = [
+            *times.values(),
+            times["cut"] / times["pass"],
+            times["again"] / times["pass"],
+        ]
         title = f"{build.__name__} at {pixels}, {len(features)}"
         yield (title, *(f"{each:.2f}" for each in seconds))
 

@@ -1,7 +1,8 @@
 """The gain of two worker processes over one process, in a study of jobs of some three seconds.
 
-Every run is a `probe run` of its own, from the start of the interpreter to the last figure. The
-duration of a job is the difference of a run of many jobs and one of few; the ways take turns.
+Every run is a `probe run` of its own, from the start of the interpreter to the last
+figure. The duration of a job is the difference of a run of many jobs and one of few;
+the ways take turns.
 """
 
 import subprocess
@@ -18,7 +19,11 @@ FEW, MANY = 4, 16
 
 def executors(repeats: int) -> Rows:
     """Studies of 16 jobs on the clock, in one process and in two."""
-    runs = {f"{way} {jobs}": partial(_run, WAYS[way], jobs) for way in WAYS for jobs in (FEW, MANY)}
+    runs = {
+        f"{way} {jobs}": partial(_run, WAYS[way], jobs)
+        for way in WAYS
+        for jobs in (FEW, MANY)
+    }
     taken = interleaved(runs, repeats, perf_counter)
     whole = {way: taken[f"{way} {MANY}"] for way in WAYS}
     job = {way: (whole[way] - taken[f"{way} {FEW}"]) / (MANY - FEW) for way in WAYS}

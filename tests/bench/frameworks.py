@@ -39,7 +39,9 @@ def avalanche(repeats: int) -> Rows:
         with redirect_stdout(io.StringIO()):
             taken = interleaved(ways, repeats)
         seconds = (f"{each:.1f}" for each in taken.values())
-        gains = (f"{taken[way] / taken['ours']:.1f}x" for way in ("documented", "fastest"))
+        gains = (
+            f"{taken[way] / taken['ours']:.1f}x" for way in ("documented", "fastest")
+        )
         yield (name, *seconds, *gains)
 
 
@@ -67,8 +69,13 @@ def _documented(name: str, images: torch.utils.data.Subset) -> None:
     from avalanche.training.plugins import EvaluationPlugin
 
     order = list(range(2 * TASKS))
-    benchmark = nc_benchmark(images, images, TASKS, task_labels=False, fixed_class_order=order)
-    metrics = accuracy_metrics(minibatch=True, epoch=True), loss_metrics(minibatch=True, epoch=True)
+    benchmark = nc_benchmark(
+        images, images, TASKS, task_labels=False, fixed_class_order=order
+    )
+    metrics = (
+        accuracy_metrics(minibatch=True, epoch=True),
+        loss_metrics(minibatch=True, epoch=True),
+    )
     shown = EvaluationPlugin(*metrics, loggers=[InteractiveLogger()])
     _naive(_network(name), benchmark, shown)
 
@@ -81,7 +88,9 @@ def _fastest(name: str, x: torch.Tensor, y: torch.Tensor) -> None:
     from avalanche.training.plugins import EvaluationPlugin
 
     parts = zip(x.split(EACH), y.split(EACH), strict=True)
-    benchmark = benchmark_from_datasets(train=[of_tensors(*part, task_labels=0) for part in parts])
+    benchmark = benchmark_from_datasets(
+        train=[of_tensors(*part, task_labels=0) for part in parts]
+    )
     model = _network(name).to(memory_format=torch.channels_last)
     _naive(model, benchmark, EvaluationPlugin(), fused=True)
 
@@ -90,7 +99,11 @@ def _naive(model: nn.Module, benchmark: Any, evaluator: Any, **adam: bool) -> No
     from avalanche.training import Naive
 
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE, **adam)
-    how = {"criterion": nn.CrossEntropyLoss(), "train_mb_size": BATCH, "evaluator": evaluator}
+    how = {
+        "criterion": nn.CrossEntropyLoss(),
+        "train_mb_size": BATCH,
+        "evaluator": evaluator,
+    }
     learner = Naive(model=model, optimizer=optimizer, **how)
     for experience in benchmark.train_stream:
         learner.train(experience)
@@ -103,4 +116,6 @@ def _ours(name: str, x: torch.Tensor, y: torch.Tensor) -> None:
     )
     for k, part in enumerate(zip(x.split(EACH), y.split(EACH), strict=True)):
         data, classes = Examples(*part), (2 * k, 2 * k + 1)
-        learner.learn(Task(index=k + 1, name=str(k), classes=classes, train=data, test=data))
+        learner.learn(
+            Task(index=k + 1, name=str(k), classes=classes, train=data, test=data)
+        )

@@ -10,7 +10,14 @@ from scenarios.execution.schedule import inline
 from tests.bench.timing import Rows, interleaved, scratch
 from tests.scenarios.execution.helpers import finish, work_of
 
-BASE = {"features": 3, "tasks": 6, "orders": 2, "seeds": 1, "epochs": 8, "examples": 100}
+BASE = {
+    "features": 3,
+    "tasks": 6,
+    "orders": 2,
+    "seeds": 1,
+    "epochs": 8,
+    "examples": 100,
+}
 SIZES = {
     "features": (1, 2, 3),
     "tasks": (3, 6, 12),
@@ -27,7 +34,9 @@ def growth(repeats: int) -> Rows:
     """Seconds of a study by features, tasks, orders, seeds, epochs and examples of a class."""
     yield "axis", "sizes", "seconds", "", "", "large / middle"
     for axis, sizes in SIZES.items():
-        times = interleaved({str(n): partial(_study, BASE | {axis: n}) for n in sizes}, repeats)
+        times = interleaved(
+            {str(n): partial(_study, BASE | {axis: n}) for n in sizes}, repeats
+        )
         _, middle, large = times.values()
         seconds = (f"{each:.1f}" for each in times.values())
         yield (axis, ", ".join(times), *seconds, f"{large / middle:.2f}")

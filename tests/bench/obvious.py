@@ -1,8 +1,9 @@
 """Partial retraining as one would write it first: right, plain, and the yardstick for speed.
 
-A deep copy per feature, the frozen stages in eval mode under `no_grad` and run at every step, the
-data in memory as tensors, torch's own Adam, fp32, images channel by channel. It shares with the
-product its random streams, so that both see the same fresh weights and the same batches.
+A deep copy per feature, the frozen stages in eval mode under `no_grad` and run at every
+step, the data in memory as tensors, torch's own Adam, fp32, images channel by channel.
+It shares with the product its random streams, so that both see the same fresh weights
+and the same batches.
 """
 
 import copy
@@ -18,13 +19,19 @@ from tests.laws.reference import fresh
 
 
 def sweep(
-    model: nn.Sequential, features: Sequence[str], train: Examples, test: Examples, recipe: Recipe
+    model: nn.Sequential,
+    features: Sequence[str],
+    train: Examples,
+    test: Examples,
+    recipe: Recipe,
 ) -> dict[str, float]:
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
     return {f: accuracy(_retrained(model, f, train, recipe), test) for f in features}
 
 
-def _retrained(model: nn.Sequential, feature: str, data: Examples, recipe: Recipe) -> nn.Module:
+def _retrained(
+    model: nn.Sequential, feature: str, data: Examples, recipe: Recipe
+) -> nn.Module:
     """Return the model M_i, retrained downstream of a stage of a chain of stages."""
     own = copy.deepcopy(model)
     names = [name for name, _ in own.named_children()]
@@ -35,7 +42,9 @@ def _retrained(model: nn.Sequential, feature: str, data: Examples, recipe: Recip
     draw = stream(0, "retrain", feature)
     torch.randint(2**62, (), generator=draw)  # the product seeds dropout with it
     for _ in range(recipe.epochs):
-        for chosen in torch.randperm(len(data), generator=draw).split(recipe.batch_size):
+        for chosen in torch.randperm(len(data), generator=draw).split(
+            recipe.batch_size
+        ):
             with torch.no_grad():
                 value = prefix(data.x[chosen])
             loss = nn.functional.cross_entropy(tail(value), data.y[chosen])
@@ -49,7 +58,9 @@ def _retrained(model: nn.Sequential, feature: str, data: Examples, recipe: Recip
 def accuracy(model: nn.Module, test: Examples) -> float:
     """Return the share of right answers, in batches of 500."""
     parts = zip(test.x.split(500), test.y.split(500), strict=True)
-    return sum(int((model.eval()(x).argmax(1) == y).sum()) for x, y in parts) / len(test)
+    return sum(int((model.eval()(x).argmax(1) == y).sum()) for x, y in parts) / len(
+        test
+    )
 
 
 def stages(model: nn.Sequential) -> list[str]:

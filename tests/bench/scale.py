@@ -25,7 +25,17 @@ from probe.training.costs import Cost
 from tests.bench.timing import Rows, scratch
 from tests.scenarios.study.toy import named_plan
 
-LEARNERS = ("finetune", "er", "ewc", "si", "lwf", "gem", "icarl", "cumulative", "offline")
+LEARNERS = (
+    "finetune",
+    "er",
+    "ewc",
+    "si",
+    "lwf",
+    "gem",
+    "icarl",
+    "cumulative",
+    "offline",
+)
 TASKS, PER_TASK, SEEDS = 20, 5, 5
 HEADS = ("single", "multi", "all")
 STEPS = ("reading", "summary.csv", "metrics.csv", "measurements.csv")
@@ -76,20 +86,28 @@ def _write_study(root: Path) -> None:
         "report": {"heads": HEADS},
     }
     first_layer = range(0, TASKS * PER_TASK, PER_TASK)
-    plan = named_plan(raw, tuple((f"task {k}", tuple(range(k, k + PER_TASK))) for k in first_layer))
+    plan = named_plan(
+        raw, tuple((f"task {k}", tuple(range(k, k + PER_TASK))) for k in first_layer)
+    )
     describe(root, plan)
     # 100 test examples a class, most of them predicted as one of a few.
     draw, classes = np.random.default_rng(0), np.arange(TASKS * PER_TASK)
     labels = classes.repeat(100)
-    shares = [draw.dirichlet(np.full(len(classes), 0.1), len(classes)) for _ in range(_POOL)]
-    pool = [np.concatenate([draw.choice(classes, 100, p=p) for p in own]) for own in shares]
+    shares = [
+        draw.dirichlet(np.full(len(classes), 0.1), len(classes)) for _ in range(_POOL)
+    ]
+    pool = [
+        np.concatenate([draw.choice(classes, 100, p=p) for p in own]) for own in shares
+    ]
     test = TestExamples(labels=labels, tasks=labels // PER_TASK)
     keys = [(job, key) for job in jobs_of(plan) for key in keys_of(plan, job)]
     for k, (job, key) in enumerate(keys):
         store_of(plan, root, job).write(key, _measured(key, test, pool[7 * k % _POOL]))
 
 
-def _measured(key: Key, test: TestExamples, predicted: NDArray[np.int64]) -> Measurement:
+def _measured(
+    key: Key, test: TestExamples, predicted: NDArray[np.int64]
+) -> Measurement:
     heads = HEADS[:1] if key.feature else HEADS
     learned = key.tasks_seen and not key.feature
     cost = TrainingCost(cost=_COST, seconds=0.5) if learned else None

@@ -25,25 +25,34 @@ SETTINGS = MapSettings()
 RATE, RADIUS = SETTINGS.final_som_rate, SETTINGS.final_radius
 READOUT = 1e-9  # so small that as many examples are novel at the end as at the start
 COUNTS = {"ours": 2048, "numpy": 256, "loop over units": 16}
-PHASES = {"base, map alone": None, "base, both layers": None, "later": SETTINGS.threshold}
+PHASES = {
+    "base, map alone": None,
+    "base, both layers": None,
+    "later": SETTINGS.threshold,
+}
 
 
 def phases(repeats: int) -> Rows:
     """Examples per second of GeppNet, and times as fast as the others."""
     yield ("phase", "novel", *COUNTS, "x numpy", "x loop")
     model = _trained()
-    # As many as were novel in sessions of MNIST's classes: 8,200 to 11,400 of 20,000 iterations.
+    # As many as were novel in sessions of MNIST's classes: 8,200 to 11,400 of 20,000
+    # iterations.
     data = _images(max(COUNTS.values()), 1, wrong=0.5)
     some = {way: data.take(torch.arange(count)) for way, count in COUNTS.items()}
     for phase in PHASES:
         actions: dict[str, Callable[[], object]] = {
             "ours": partial(_ours, phase, model, some["ours"]),
             "numpy": partial(_plain, Whole, phase, model, some["numpy"]),
-            "loop over units": partial(_plain, ByUnit, phase, model, some["loop over units"]),
+            "loop over units": partial(
+                _plain, ByUnit, phase, model, some["loop over units"]
+            ),
         }
         taken = interleaved(actions, repeats)
         speed = {way: COUNTS[way] / seconds for way, seconds in taken.items()}
-        ratios = (f"{speed['ours'] / speed[way]:.0f}" for way in ("numpy", "loop over units"))
+        ratios = (
+            f"{speed['ours'] / speed[way]:.0f}" for way in ("numpy", "loop over units")
+        )
         speeds = (f"{speed[way]:,.0f}" for way in COUNTS)
         yield (phase, f"{_ours(phase, model, data) / len(data):.0%}", *speeds, *ratios)
 
@@ -96,4 +105,6 @@ def _images(count: int, seed: int, wrong: float = 0.0) -> Examples:
     patterns = torch.rand(10, 784, generator=stream(0, "patterns"))
     noise = torch.rand(count, 784, generator=stream(seed, "noise"))
     other = torch.rand(count, generator=stream(seed, "wrong")) < wrong
-    return Examples(0.4 * patterns[y] + 0.6 * noise, torch.where(other, (y + 1) % 10, y))
+    return Examples(
+        0.4 * patterns[y] + 0.6 * noise, torch.where(other, (y + 1) % 10, y)
+    )

@@ -28,7 +28,11 @@ from tests.bench.timing import Rows, interleaved
 BATCH, CLASSES = 64, 10
 EXAMPLES, EPOCHS = 60_000, 5
 EVALUATED = 6  # training examples per test example, as in MNIST
-PLAIN = {"obvious": obvious.sweep, "afternoon": afternoon.sweep, "afternoon bf16": afternoon.sweep}
+PLAIN = {
+    "obvious": obvious.sweep,
+    "afternoon": afternoon.sweep,
+    "afternoon bf16": afternoon.sweep,
+}
 WAYS = (*PLAIN, "fp32", "bf16")
 
 Run = Callable[[int, int], object]
@@ -67,8 +71,8 @@ SUBJECTS = (
 class Cost(NamedTuple):
     """Seconds of a sweep: fixed + example * n + step * n * epochs, for n training examples.
 
-    fixed: copying and cutting; example: steps done once (filling the caches, evaluating); step:
-    one example in one epoch, over all features.
+    fixed: copying and cutting; example: steps done once (filling the caches,
+    evaluating); step: one example in one epoch, over all features.
     """
 
     fixed: float
@@ -83,7 +87,15 @@ class Cost(NamedTuple):
 
 def sweeps(repeats: int) -> Rows:
     """Seconds at 60,000 examples and 5 epochs; times as fast as obvious, and as an afternoon's."""
-    yield "network, feature, way", "all-in x", "x afternoon", "epoch x", "all-in", "epoch", "limit"
+    yield (
+        "network, feature, way",
+        "all-in x",
+        "x afternoon",
+        "epoch x",
+        "all-in",
+        "epoch",
+        "limit",
+    )
     rate = _rate()
     for subject in SUBJECTS:
         for title, features in _sweeps(subject):
@@ -126,28 +138,41 @@ def _sweeps(subject: Subject) -> list[tuple[str, list[str]]]:
     return [("all features", stages), (stages[-1], stages[-1:])]
 
 
-def _sweep_costs(subject: Subject, features: Sequence[str], repeats: int) -> dict[str, Cost]:
+def _sweep_costs(
+    subject: Subject, features: Sequence[str], repeats: int
+) -> dict[str, Cost]:
     """Return the costs of a sweep over `features`, of others and of the product, by way."""
     model, data = subject.model(), subject.images(2 * subject.n)
 
     def run(way: str, n: int, epochs: int) -> None:
         precision = "bf16" if "bf16" in way else "fp32"
-        recipe = Recipe(epochs=epochs, batch_size=BATCH, init="murata", precision=precision)  # type: ignore[arg-type]
+        recipe = Recipe(
+            epochs=epochs, batch_size=BATCH, init="murata", precision=precision
+        )  # type: ignore[arg-type]
         train, test = (Examples(data.x[:k], data.y[:k]) for k in (n, n // EVALUATED))
         PLAIN.get(way, _sweep)(model, features, train, test, recipe)
 
-    # A step downstream of the last feature alone is so short that it takes many to be seen.
+    # A step downstream of the last feature alone is so short that it takes many to be
+    # seen.
     many = 2 if len(features) > 1 else 150
     more = {way: 2 if way == "obvious" else many for way in WAYS}
     return _costs({way: partial(run, way) for way in WAYS}, subject.n, more, repeats)
 
 
 def _sweep(
-    model: nn.Module, features: Sequence[str], train: Examples, test: Examples, recipe: Recipe
+    model: nn.Module,
+    features: Sequence[str],
+    train: Examples,
+    test: Examples,
+    recipe: Recipe,
 ) -> dict[str, float]:
     """Return each feature's accuracy on `test`, as `obvious.sweep` does, by the product."""
-    each = retrain_each(model, features, train, test, CLASSES, RetrainSettings(recipe=recipe))
-    return {one.feature: float((one.predicted == test.y).float().mean()) for one in each}
+    each = retrain_each(
+        model, features, train, test, CLASSES, RetrainSettings(recipe=recipe)
+    )
+    return {
+        one.feature: float((one.predicted == test.y).float().mean()) for one in each
+    }
 
 
 def _costs(
@@ -159,7 +184,9 @@ def _costs(
     """
     sizes = {way: ((n, 1), (n, 1 + more[way]), (2 * n, 1)) for way in runs}
     actions = {
-        f"{way} {k}": partial(run, *sizes[way][k]) for k in range(3) for way, run in runs.items()
+        f"{way} {k}": partial(run, *sizes[way][k])
+        for k in range(3)
+        for way, run in runs.items()
     }
     times = interleaved(actions, repeats)
     solved = {}
@@ -181,7 +208,9 @@ def filling(repeats: int) -> Rows:
             yield (f"{subject.network}, {title}", *cells)
 
 
-def _filling(subject: Subject, features: Sequence[str], repeats: int) -> tuple[float, float]:
+def _filling(
+    subject: Subject, features: Sequence[str], repeats: int
+) -> tuple[float, float]:
     """Return seconds for one example, from runs of n and of 3n: steps done once drop out."""
     n, model = subject.n, subject.model().eval()
     x = subject.images(3 * n).x
@@ -192,7 +221,9 @@ def _filling(subject: Subject, features: Sequence[str], repeats: int) -> tuple[f
     actions: dict[str, Callable[[], object]] = {}
     for size in (n, 3 * n):
         actions |= {
-            f"fill {size}": partial(store_values, cuts, plan, x[:size], settings, BATCH),
+            f"fill {size}": partial(
+                store_values, cuts, plan, x[:size], settings, BATCH
+            ),
             f"plain {size}": partial(forward, model, x[:size]),
             f"last {size}": partial(forward, model, last[:size]),
         }

@@ -1,7 +1,7 @@
 """Timing on a machine that others use too: interleaved, medians, and a description of the machine.
 
-Unless stated otherwise the processor time of one thread is measured: on an idle machine it equals
-the time on the clock, and on a busy one it leaves out the waiting.
+Unless stated otherwise the processor time of one thread is measured: on an idle machine
+it equals the time on the clock, and on a busy one it leaves out the waiting.
 """
 
 import os
@@ -49,8 +49,11 @@ def machine() -> str:
     """Return the processor, its support of bf16, torch's version and the load."""
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     name, *_ = re.findall(r"model name\s*: (.*)", text) or [platform.machine()]
-    skills = [s for s in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if f" {s} " in text]
+    skills = [
+        s for s in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if f" {s} " in text
+    ]
     load = f"one thread, load {os.getloadavg()[0]:.1f}"
     return (
-        f"{name}, {os.cpu_count()} cores ({', '.join(skills)}), torch {torch.__version__}, {load}"
+        f"{name}, {os.cpu_count()} cores ({', '.join(skills)}), torch "
+        f"{torch.__version__}, {load}"
     )

@@ -79,14 +79,16 @@ def check_layers(drawn, rows):
 def hidden_data(figure):
     """List the panels that cut off a marker, a line or a bar.
 
-    In pixels: lines across a panel and polar panels then need no rule of their own. The figure has
-    been drawn, as by `text_faults`.
+    In pixels: lines across a panel and polar panels then need no rule of their own. The
+    figure has been drawn, as by `text_faults`.
     """
     faults = []
     for number, axes in enumerate(figure.axes, start=1):
         lines = [(line, line.get_xydata()) for line in axes.lines]
         bars = [c for c in axes.collections if isinstance(c, LineCollection)]
-        lines += [(bar, ends) for bar in bars for ends in bar.get_segments() if len(ends)]
+        lines += [
+            (bar, ends) for bar in bars for ends in bar.get_segments() if len(ends)
+        ]
         drawn = [line.get_transform().transform(ends) for line, ends in lines]
         at = np.concatenate([*drawn, np.empty((0, 2))])
         at = at[np.isfinite(at).all(axis=1)]
@@ -131,7 +133,9 @@ def texts(figure):
 
 
 def _meet(a, b):
-    return (a[..., :2] < b[..., 2:] - 0.5).all(-1) & (b[..., :2] < a[..., 2:] - 0.5).all(-1)
+    return (a[..., :2] < b[..., 2:] - 0.5).all(-1) & (
+        b[..., :2] < a[..., 2:] - 0.5
+    ).all(-1)
 
 
 def _ink_meets(ink, *texts):

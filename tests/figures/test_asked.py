@@ -28,14 +28,20 @@ def contents(folder):
 def test_a_pdf_has_letters_that_publishers_take_and_no_date(run, tmp_path):
     options = Options(width=3.25, font="serif", labels={"mine": "Replay (ours)"})
     paths = build_asked(run, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "a")
-    assert [path.name for path in paths] == ["tradeoff.pdf", "tradeoff.svg", "tradeoff.txt"]
+    assert [path.name for path in paths] == [
+        "tradeoff.pdf",
+        "tradeoff.svg",
+        "tradeoff.txt",
+    ]
     pdf = paths[0].read_bytes()
     for absent in (b"/Subtype /Type3", b"CreationDate"):
         assert absent not in pdf
     for present in (b"/CIDFontType2", b"DejaVuSerif"):
         assert present in pdf
     # In points: 72 to an inch.
-    assert float(re.search(rb"/MediaBox \[ 0 0 ([0-9.]+)", pdf)[1]) == pytest.approx(234)
+    assert float(re.search(rb"/MediaBox \[ 0 0 ([0-9.]+)", pdf)[1]) == pytest.approx(
+        234
+    )
     assert "Replay (ours)" in paths[2].read_text("utf-8")
     build_asked(run, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "b")
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
@@ -56,12 +62,16 @@ def test_figures_on_request_and_those_of_a_run_leave_each_other_alone(run, monke
 
 def test_flags_draw_what_they_say(probe, run, tmp_path):
     out = tmp_path / "for a paper"
-    line = "figures study --only bias,matrix --format png,pdf --width 3.25 --font-size 9 "
+    line = (
+        "figures study --only bias,matrix --format png,pdf --width 3.25 --font-size 9 "
+    )
     line += f"--font serif --learners yours,ewc --label 'ewc=EWC=old' --out '{out}'"
     code, printed, errors = probe(line)
     assert (code, errors) == (0, "")
     paths = [Path(text) for text in printed.splitlines()]
-    names = [f"{name}.{end}" for name in ("bias", "matrix") for end in ("png", "pdf", "txt")]
+    names = [
+        f"{name}.{end}" for name in ("bias", "matrix") for end in ("png", "pdf", "txt")
+    ]
     assert [path.name for path in paths] == names
     # 300 to an inch.
     assert int.from_bytes(paths[0].read_bytes()[16:20]) == 975
@@ -78,7 +88,9 @@ def test_flags_draw_what_they_say(probe, run, tmp_path):
         ("--only omegas --learners ewc", "figures.omegas"),
     ],
 )
-def test_wrong_flags_are_one_sentence_each_and_nothing_is_written(probe, run, flags, value):
+def test_wrong_flags_are_one_sentence_each_and_nothing_is_written(
+    probe, run, flags, value
+):
     code, printed, errors = probe(f"figures study --out new {flags}")
     assert (code, printed, errors.count("\n")) == (2, "", 1)
     assert value in errors

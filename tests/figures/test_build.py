@@ -21,7 +21,9 @@ ROWS = invented.rows(["finetune", "offline"], LAYERS, tasks=2)
 METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tasks=2)
 MEASUREMENTS = pd.concat([ROWS, invented.courses(["finetune"], LAYERS, steps=2)])
 OF_LAYERS = {
-    "layers": invented.layers(["finetune"], LAYERS, tasks=2, readouts=("retrain", "retrain@4")),
+    "layers": invented.layers(
+        ["finetune"], LAYERS, tasks=2, readouts=("retrain", "retrain@4")
+    ),
     "first_layer": invented.first_layer(["finetune"], "output"),
     "diagnostics": invented.diagnostics(["finetune"], LAYERS, tasks=2),
 }
@@ -42,7 +44,9 @@ def drawn(tmp_path_factory):
         "print([path.name for path in build(Path(sys.argv[1]))]); "
         "print(sorted({'torch', 'matplotlib.pyplot', 'scenarios'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, run], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, run], capture_output=True, text=True
+    )
     return run, (done.stdout, done.stderr)
 
 
@@ -50,7 +54,9 @@ def test_every_figure_is_drawn_without_torch_and_pyplot(drawn):
     run, printed = drawn
     assert printed == (f"{NAMES}\n[]\n", "")
     files = contents(run)
-    assert sorted(files) == sorted([*NAMES, *(f"{name}.txt" for name in DEFAULT), RECORD])
+    assert sorted(files) == sorted(
+        [*NAMES, *(f"{name}.txt" for name in DEFAULT), RECORD]
+    )
     for name in DEFAULT:
         assert int.from_bytes(files[f"{name}.png"][16:20]) >= 3.4 * 200
         assert b"<svg" in files[f"{name}.svg"]
@@ -73,7 +79,9 @@ def sketched(monkeypatch):
     monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
 
 
-def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(sketched, tmp_path):
+def test_a_figure_with_nothing_to_draw_is_skipped_and_its_old_picture_removed(
+    sketched, tmp_path
+):
     run = write(tmp_path, ROWS[ROWS["metric"] == "pra"])
     (run / "figures").mkdir()
     for name in ("bias", "budget"):
@@ -97,19 +105,26 @@ def test_a_missing_table_says_so_and_nothing_is_written(table, tmp_path):
     assert not (run / "figures").exists()
 
 
-def test_of_more_learners_than_appearances_no_legend_tells_them_apart(sketched, tmp_path):
+def test_of_more_learners_than_appearances_no_legend_tells_them_apart(
+    sketched, tmp_path
+):
     names = [f"er{10 + k}-uniform" for k in range(15)]
     tables = StudyTables.read(write(tmp_path, ROWS, invented.metrics(names, tasks=2)))
     drawn = draw_kinds(["matrix", "omegas", "memory"], tables, Options())
     legends = (legend for figure, _ in drawn.values() for legend in figure.legends)
     texts = {text.get_text() for legend in legends for text in legend.get_texts()}
-    assert not texts & {"Finetune", *(look.label for look in learner_appearances(names).values())}
+    assert not texts & {
+        "Finetune",
+        *(look.label for look in learner_appearances(names).values()),
+    }
 
 
 @pytest.fixture
 def run(sketched, monkeypatch, tmp_path):
     """A run directory with two figures and one that has nothing to draw."""
-    monkeypatch.setattr("figures.plotting.defaults", lambda tables: ["omegas", "matrix", "bias"])
+    monkeypatch.setattr(
+        "figures.plotting.defaults", lambda tables: ["omegas", "matrix", "bias"]
+    )
     build(tables(ROWS, METRICS)(tmp_path))
     return tmp_path
 
@@ -132,7 +147,9 @@ def tables(rows, metrics):
 def file(name, text=None):
     """Remove a file of the figures, or write a text into it."""
     return lambda run: (
-        (run / "figures" / name).write_text(text) if text else (run / "figures" / name).unlink()
+        (run / "figures" / name).write_text(text)
+        if text
+        else (run / "figures" / name).unlink()
     )
 
 
@@ -158,7 +175,9 @@ def test_figures_are_drawn_again_if_a_table_has_changed_or_a_file_is_missing(
     assert drawn_again(run) is True
 
 
-def test_a_stop_while_figures_are_replaced_leaves_no_record_of_the_old_ones(run, monkeypatch):
+def test_a_stop_while_figures_are_replaced_leaves_no_record_of_the_old_ones(
+    run, monkeypatch
+):
     """Else the old tables, should they come back, would be taken for what is drawn."""
 
     def stop(*arguments):

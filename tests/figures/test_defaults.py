@@ -45,7 +45,9 @@ def outputs(learners, tasks=5, shares=False):
     ],
     ids=["all of layers", "no layers.csv", "many", "few", "long", "one", "omegas", "1"],
 )
-def test_a_study_has_at_most_six_figures_that_mean_something(tables, drawn, monkeypatch):
+def test_a_study_has_at_most_six_figures_that_mean_something(
+    tables, drawn, monkeypatch
+):
     monkeypatch.setattr("figures.page.Page.fit", lambda page, *_, **__: page.figure)
     monkeypatch.setattr("figures.layout.arrange", lambda figure: None)
     assert list(draw_kinds((), tables, Options())) == drawn

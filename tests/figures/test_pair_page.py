@@ -45,7 +45,9 @@ def counted_numbers(text):
     ],
     ids=["new", "only old", "unchanged", "loss", "train"],
 )
-def test_every_number_of_the_answer_is_on_the_first_screen_and_tables_are_whole(options, tmp_path):
+def test_every_number_of_the_answer_is_on_the_first_screen_and_tables_are_whole(
+    options, tmp_path
+):
     diff = compared(**options)
     text = page(diff, tmp_path)
     screen = text[text.index("<h1>") : text.index("</section>")]
@@ -66,7 +68,9 @@ def test_names_are_text_and_nothing_is_fetched_or_run(tmp_path):
         text = page(diff, tmp_path)
         tags[name] = set(re.findall(r"<\w+", text))
         assert text.count(escape(name).replace("\x1b", r"\x1b")) >= 4
-        assert not re.search(r"""(src|href|action)\s*=\s*["']?[^"'#]|url\((?!#)|\son\w+=""", text)
+        assert not re.search(
+            r"""(src|href|action)\s*=\s*["']?[^"'#]|url\((?!#)|\son\w+=""", text
+        )
         assert "default-src 'none'" in text
     assert tags["mine"] == tags[EVIL]
     assert "<script" not in tags[EVIL]

@@ -46,14 +46,21 @@ def looks(figure):
     lines = figure.legends[0].get_lines()
     marked = [line for line in lines if line.get_marker() not in (None, "None", "")]
     found = dict(zip(seen.legend(figure), marked, strict=False))
-    return {name: (to_hex(line.get_color()), line.get_marker()) for name, line in found.items()}
+    return {
+        name: (to_hex(line.get_color()), line.get_marker())
+        for name, line in found.items()
+    }
 
 
 def test_every_source_gives_the_same_picture(run, tmp_path):
     tables = papers.tables()
     analysis = SimpleNamespace(tables=lambda: vars(tables))
     expected = pixels(papers.figure("depth"))
-    for figure in (figures.depth(str(run)), figures.depth(analysis), Plot(analysis).depth()):
+    for figure in (
+        figures.depth(str(run)),
+        figures.depth(analysis),
+        Plot(analysis).depth(),
+    ):
         assert pixels(figure) == expected
     (tmp_path / "measurements.csv").write_bytes((run / "measurements.csv").read_bytes())
     expected = pixels(papers.figure("bias"))
@@ -80,7 +87,9 @@ def test_what_is_no_source_is_refused(source, value):
     "name", [k for k in KINDS if not {"measurements", "summary"} & {*TABLES[k]}]
 )
 def test_a_table_that_rows_do_not_have_is_named(name):
-    with pytest.raises(InputError, match=rf"figures.{name} draws .*no ({'|'.join(TABLES[name])})"):
+    with pytest.raises(
+        InputError, match=rf"figures.{name} draws .*no ({'|'.join(TABLES[name])})"
+    ):
         getattr(figures, name)(papers.rows())
 
 

@@ -40,4 +40,6 @@ def test_each_panel_is_its_matrix_on_one_scale_on_which_a_quarter_is_half_way():
         "c 1 of 8 non-redundant (12.5 %)",
     ]
     (bar,) = (axes for axes in figure.axes if not axes.get_title())
-    assert bar.get_xlabel() == "Symmetric uncertainty (MDL cuts, 10 bins of equal width)"
+    assert (
+        bar.get_xlabel() == "Symmetric uncertainty (MDL cuts, 10 bins of equal width)"
+    )

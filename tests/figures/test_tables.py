@@ -8,7 +8,9 @@ from figures.tables import StudyTables
 from tests.figures import invented
 from tests.figures.invented import write
 
-ROWS = invented.rows(["finetune", "er", "offline"], ["output"], tasks=2, orders=1, head="multi")
+ROWS = invented.rows(
+    ["finetune", "er", "offline"], ["output"], tasks=2, orders=1, head="multi"
+)
 METRICS = invented.metrics(["er"], tasks=2, head="multi")
 
 
@@ -20,7 +22,9 @@ def test_the_cells_of_r_are_read_and_of_several_heads_the_first(tmp_path):
     layer = {"feature": "conv1", "readout": "linear"}
     A = ROWS[ROWS["metric"] == "accuracy"].assign(value=0.0, depth=1, **layer)
     first = read(
-        tmp_path, [A, ROWS, single_rows], [METRICS.assign(**layer), METRICS, single_metrics]
+        tmp_path,
+        [A, ROWS, single_rows],
+        [METRICS.assign(**layer), METRICS, single_metrics],
     )
     same(first.measurements, pd.concat([A, ROWS[ROWS["metric"] != "f1"]]))
     same(first.metrics, METRICS)
@@ -35,7 +39,9 @@ def read(folder, rows, metrics):
 
 
 def same(table, expected):
-    pd.testing.assert_frame_equal(*(t.reset_index(drop=True) for t in (table, expected)))
+    pd.testing.assert_frame_equal(
+        *(t.reset_index(drop=True) for t in (table, expected))
+    )
 
 
 @pytest.mark.parametrize("name", [r"$\frac{$", r"\$x$"])

@@ -1,8 +1,8 @@
 """Checks for a machine with a GPU: `python -m tests.gpu.check [--device cuda:0] [--small]`.
 
-Prints a line for each check, PASS, FAIL or SKIP, and exits with 1 if any failed. Without a GPU it
-runs small ones on the CPU, which shows that the checks themselves work. On an H100 all take under
-six minutes.
+Prints a line for each check, PASS, FAIL or SKIP, and exits with 1 if any failed.
+Without a GPU it runs small ones on the CPU, which shows that the checks themselves
+work. On an H100 all take under six minutes.
 """
 
 import argparse
@@ -69,7 +69,9 @@ def images(examples: int, size: int, seed: int = 0) -> Data:
     """Return noisy patterns of six classes in [0, 1], (N, 3, size, size), and their labels."""
     noise = torch.Generator().manual_seed(seed)
     labels = torch.arange(examples) % 6
-    patterns = torch.rand(6, 3, size // 8, size // 8, generator=torch.Generator().manual_seed(9))
+    patterns = torch.rand(
+        6, 3, size // 8, size // 8, generator=torch.Generator().manual_seed(9)
+    )
     x = nn.functional.interpolate(patterns, size=size)[labels]
     return (x + torch.rand(examples, 3, size, size, generator=noise)) / 2, labels
 
@@ -84,7 +86,11 @@ def cnn() -> nn.Module:
 
 
 def trained(
-    network: nn.Module, data: Data, classes: Sequence[int], steps: int, device: torch.device
+    network: nn.Module,
+    data: Data,
+    classes: Sequence[int],
+    steps: int,
+    device: torch.device,
 ) -> nn.Module:
     """Return a copy of a network, trained on the examples of some classes."""
     network, (x, labels) = deepcopy(network).to(device).train(), data
@@ -126,7 +132,10 @@ def name_device(settings: Settings) -> str:
         return f"cpu, torch {torch.__version__}"
     free = torch.cuda.mem_get_info()[0] / 1e9
     bf16 = torch.cuda.is_bf16_supported(False)
-    return f"{torch.cuda.get_device_name()}, torch {torch.__version__}, bf16 {bf16}, {free:.0f} GB"
+    return (
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, bf16 {bf16}, "
+        f"{free:.0f} GB"
+    )
 
 
 def compare_with_cpu(settings: Settings) -> str:
@@ -138,10 +147,17 @@ def compare_with_cpu(settings: Settings) -> str:
     largest = dict.fromkeys(READOUTS, 0.0)
     for readout in READOUTS:
         for feature in here.features:
-            change = here.matrix(feature, readout).values - cpu.matrix(feature, readout).values
+            change = (
+                here.matrix(feature, readout).values
+                - cpu.matrix(feature, readout).values
+            )
             largest[readout] = max(largest[readout], float(np.nanmax(abs(change))))
-    assert all(x <= (0.15 if name == "retrain" else 0.03) for name, x in largest.items()), largest
-    return f"largest differences { ({name: round(x, 3) for name, x in largest.items()}) }"
+    assert all(
+        x <= (0.15 if name == "retrain" else 0.03) for name, x in largest.items()
+    ), largest
+    return (
+        f"largest differences { ({name: round(x, 3) for name, x in largest.items()}) }"
+    )
 
 
 def draw_weights(settings: Settings) -> str:
@@ -164,9 +180,14 @@ def repeat(settings: Settings) -> str:
 def mix_devices(settings: Settings) -> str:
     """Data on the device are taken; networks on two devices are refused."""
     network, (x, y), test = setting(120)
-    untrained, data = settings.to_device(network), (x.to(settings.device), y.to(settings.device))
+    untrained, data = (
+        settings.to_device(network),
+        (x.to(settings.device), y.to(settings.device)),
+    )
     models = {3: settings.to_device(network)}
-    probe.analyze(models, data, test, TASKS, ["2"], untrained=untrained, readouts=["linear"])
+    probe.analyze(
+        models, data, test, TASKS, ["2"], untrained=untrained, readouts=["linear"]
+    )
     if not settings.on_gpu:
         return "data on the device"
     try:
@@ -213,11 +234,16 @@ def use_caches(settings: Settings) -> str:
 def copy_batches(settings: Settings) -> str:
     """Data that stay in the CPU's memory give the same, on a GPU but for the last digits."""
     here = analysis(settings.device)
-    with patch("probe.examples._LARGE", 0), patch("probe.examples.free_memory", return_value=0):
+    with (
+        patch("probe.examples._LARGE", 0),
+        patch("probe.examples.free_memory", return_value=0),
+    ):
         elsewhere = analysis(settings.device)
     largest = 0.0
     for feature in here.features:
-        one, other = (result.matrix(feature, "linear").values for result in (here, elsewhere))
+        one, other = (
+            result.matrix(feature, "linear").values for result in (here, elsewhere)
+        )
         largest = max(largest, float(np.nanmax(abs(one - other))))
     assert largest <= (0.03 if settings.on_gpu else 0), largest
     return f"largest difference {largest:.3f}"
@@ -232,7 +258,9 @@ def count_waits(settings: Settings) -> str:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         recipe = probe.Recipe(epochs=5, batch_size=32)
-        probe.partial_retrain(settings.to_device(network), ["2"], train, test, TASKS, recipe)
+        probe.partial_retrain(
+            settings.to_device(network), ["2"], train, test, TASKS, recipe
+        )
     torch.cuda.set_sync_debug_mode("default")
     places = Counter(f"{Path(w.filename).name}:{w.lineno}" for w in caught)
     return f"95 steps: {places.total()} waits, {places.most_common(8)}"
@@ -245,11 +273,18 @@ def measure_memory(settings: Settings) -> str:
     torch.manual_seed(0)
     network = cnn()
     model = probe.Model(
-        {3: settings.to_device(network)}, call=lambda model, z: model(z.float() / 255), fresh=cnn
+        {3: settings.to_device(network)},
+        call=lambda model, z: model(z.float() / 255),
+        fresh=cnn,
     )
     untrained = settings.to_device(network)
-    probe.analyze(model, (x, y), test, TASKS, ["2"], untrained=untrained, readouts=["linear"])
-    return f"data {x.nbytes / 1e9:.3f} GB, peak {settings.peak() / (x.nbytes / 1e9):.1f} times that"
+    probe.analyze(
+        model, (x, y), test, TASKS, ["2"], untrained=untrained, readouts=["linear"]
+    )
+    return (
+        f"data {x.nbytes / 1e9:.3f} GB, peak {settings.peak() / (x.nbytes / 1e9):.1f} "
+        "times that"
+    )
 
 
 def fit_and_compare(settings: Settings) -> str:
@@ -278,14 +313,21 @@ def probe_network(
     network, train = build().eval(), images(examples, size)
     test = images(max(12, examples // 5), size, seed=1)
     steps = 2 if settings.small else 40
-    networks = {t: trained(network, train, TASKS[t - 1], steps, settings.device) for t in (1, 3)}
+    networks = {
+        t: trained(network, train, TASKS[t - 1], steps, settings.device) for t in (1, 3)
+    }
     result = probe.analyze(
         probe.Model(networks, fresh=build), train, test, TASKS, features,
         untrained=settings.to_device(network), readouts=["linear", "retrain"],
         recipe=probe.Recipe(epochs=1, batch_size=32, precision="auto"),
     )  # fmt: skip
-    ends = [float(result.matrix(name, "linear").values[-1].mean()) for name in result.features]
-    return f"{examples} images of {size}: {dict(zip(result.features, ends, strict=True))}"
+    ends = [
+        float(result.matrix(name, "linear").values[-1].mean())
+        for name in result.features
+    ]
+    return (
+        f"{examples} images of {size}: {dict(zip(result.features, ends, strict=True))}"
+    )
 
 
 def probe_resnet(settings: Settings) -> str:
@@ -293,7 +335,9 @@ def probe_resnet(settings: Settings) -> str:
     import torchvision.models as networks
 
     features, size = ["layer1", "layer3", "layer4"], 64 if settings.small else 224
-    return probe_network(settings, lambda: networks.resnet18(num_classes=6), features, size)
+    return probe_network(
+        settings, lambda: networks.resnet18(num_classes=6), features, size
+    )
 
 
 def probe_transformer(settings: Settings) -> str:
@@ -353,9 +397,13 @@ def read_checkpoints(settings: Settings) -> str:
     network, train, test = setting(120)
     with TemporaryDirectory() as folder:
         for t in (1, 2, 3):
-            torch.save(settings.to_device(network).state_dict(), f"{folder}/seed0-task{t}.pt")
+            torch.save(
+                settings.to_device(network).state_dict(), f"{folder}/seed0-task{t}.pt"
+            )
         files = probe.Model(f"{folder}/seed{{seed}}-task{{task}}.pt", fresh=cnn)
-        probe.analyze(files, train, test, TASKS, ["2"], untrained=None, readouts=["linear"])
+        probe.analyze(
+            files, train, test, TASKS, ["2"], untrained=None, readouts=["linear"]
+        )
         recorder = probe.Recorder(
             f"{folder}/recording", settings.to_device(network), test, TASKS, train=train
         )
@@ -366,8 +414,23 @@ def read_checkpoints(settings: Settings) -> str:
 
 
 CHECKS: Sequence[Callable[[Settings], str]] = (
-    *(name_device, draw_weights, compare_with_cpu, repeat, mix_devices, use_precisions, use_caches),
-    *(copy_batches, count_waits, measure_memory, fit_and_compare, probe_resnet, probe_transformer),
+    *(
+        name_device,
+        draw_weights,
+        compare_with_cpu,
+        repeat,
+        mix_devices,
+        use_precisions,
+        use_caches,
+    ),
+    *(
+        copy_batches,
+        count_waits,
+        measure_memory,
+        fit_and_compare,
+        probe_resnet,
+        probe_transformer,
+    ),
     *(run_two_workers, read_checkpoints, run_ray),
 )
 
@@ -383,7 +446,10 @@ def run(check: Callable[[Settings], str], settings: Settings) -> bool:
     # A check may fail by anything; the others go on.
     except Exception as error:
         result, (*_, last) = "FAIL", traceback.extract_tb(error.__traceback__)
-        text = f"{type(error).__name__}: {str(error)[:300]} ({last.filename}:{last.lineno})"
+        text = (
+            f"{type(error).__name__}: {str(error)[:300]} "
+            f"({last.filename}:{last.lineno})"
+        )
     seconds = time.perf_counter() - begin
     text = f"{text}; {seconds:.1f} s, peak {settings.peak():.2f} GB"
     print(f"{result} {check.__name__}: {text}", flush=True)
@@ -396,8 +462,12 @@ def main() -> int:
     on_gpu = torch.cuda.is_available()
     parser.add_argument("--device", default="cuda:0" if on_gpu else "cpu")
     parser.add_argument("--small", action="store_true", default=not on_gpu)
-    parser.add_argument("--only", default="", help="a part of the names of the checks to run")
-    parser.add_argument("--limit", type=float, default=330, help="no check begins after so many s")
+    parser.add_argument(
+        "--only", default="", help="a part of the names of the checks to run"
+    )
+    parser.add_argument(
+        "--limit", type=float, default=330, help="no check begins after so many s"
+    )
     options = parser.parse_args()
     settings = Settings(torch.device(options.device), options.small)
     if not settings.on_gpu:  # two threads on two busy cores can take many times as long

@@ -1,6 +1,8 @@
-"""Pairs of networks whose units correspond, and pairs whose units do not: which are withheld?
+"""Pairs of networks whose units correspond, and pairs whose units do not: which are
+withheld?
 
-    python -m tests.laws.correspondence_rates --seeds 3 --out rates.csv    # ten minutes on one core
+    python -m tests.laws.correspondence_rates --seeds 3 --out rates.csv    # ten minutes
+    on one core
 
 The file has the signs of every pair.
 """
@@ -129,7 +131,9 @@ def signs(earlier, last, examples):
     return {
         "deficit": result.deficit,
         "worse_end": result.worse_end,
-        "itself_of_best": " ".join(f"{r.itself:.2f}/{r.best:.2f}" for r in relations.values()),
+        "itself_of_best": " ".join(
+            f"{r.itself:.2f}/{r.best:.2f}" for r in relations.values()
+        ),
         "renumbered": sum(relation.renumbered for relation in relations.values()),
         "withheld": int(reason != ""),
     }
@@ -139,12 +143,18 @@ def main():
     arguments = options(__doc__)
     lines = [
         {"architecture": architecture, "kind": kind, **signs(*pair)}
-        for architecture, seed in product(ARCHITECTURES | OTHERS, range(arguments.seeds))
+        for architecture, seed in product(
+            ARCHITECTURES | OTHERS, range(arguments.seeds)
+        )
         for kind, *pair in pairs(architecture, seed)
     ]
     table = pd.DataFrame(lines)
     table.to_csv(arguments.out, index=False)
-    print(table.pivot_table("withheld", "kind", "architecture", ["sum", "count"]).to_string())
+    print(
+        table.pivot_table(
+            "withheld", "kind", "architecture", ["sum", "count"]
+        ).to_string()
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""Intervals of causes in one network: how often do they hold the value of all possible examples?
+"""Intervals of causes in one network: how often do they hold the value of all possible
+examples?
 
     python -m tests.laws.one_network --seeds 2 --out one.csv    # 20 minutes on one core
 
-Test sets are drawn with replacement from all digits, so that the value of all of them is the truth.
+Test sets are drawn with replacement from all digits, so that the value of all of them
+is the truth.
 """
 
 from itertools import product
@@ -42,7 +44,9 @@ def coverage(values, n, draws, seed=0):
     lines = []
     for _ in range(draws):
         drawn = generator.integers(examples, size=n)
-        position = Position(values={name: x[None, None, drawn] for name, x in values.items()})
+        position = Position(
+            values={name: x[None, None, drawn] for name, x in values.items()}
+        )
         for row in study.rows({1: position}):
             if row["task_position"] is not None:
                 continue
@@ -93,9 +97,15 @@ def main():
     table.to_csv(arguments.out, index=False)
     effect = pd.cut(table.truth.abs(), EFFECTS, include_lowest=True)
     for columns in ("quantity", effect):
-        rates = table.pivot_table("covered", ["architecture", columns], "n", observed=True)
+        rates = table.pivot_table(
+            "covered", ["architecture", columns], "n", observed=True
+        )
         print(rates.mul(100).round(1).to_string())
-    print(table.groupby(["architecture", "n"])[["covered", "half", "wrong"]].mean().to_string())
+    print(
+        table.groupby(["architecture", "n"])[["covered", "half", "wrong"]]
+        .mean()
+        .to_string()
+    )
 
 
 if __name__ == "__main__":

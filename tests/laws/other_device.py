@@ -1,8 +1,9 @@
 """A device that is not the CPU, on any machine: its tensors hold CPU values that only it can reach.
 
-Within a `with OtherDevice() as there` block tensors are put on `there.device` and computed with as
-on a GPU: an operation that mixes devices raises as it does there, a CPU generator cannot draw
-there, and whatever makes the host wait for the device, or the device for the host, is counted.
+Within a `with OtherDevice() as there` block tensors are put on `there.device` and
+computed with as on a GPU: an operation that mixes devices raises as it does there, a
+CPU generator cannot draw there, and whatever makes the host wait for the device, or the
+device for the host, is counted.
 """
 
 from __future__ import annotations
@@ -22,8 +23,16 @@ from probe.memory import FileRows
 DEVICE = torch.device("cuda")
 
 CPU = torch.device("cpu")
-# The host must wait: the result is a number of Python's, or its shape depends on values.
-_WAITING = {"_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero"}
+# The host must wait: the result is a number of Python's, or its shape depends on
+# values.
+_WAITING = {
+    "_local_scalar_dense",
+    "_unique2",
+    "bincount",
+    "equal",
+    "masked_select",
+    "nonzero",
+}
 _INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
 _COPYING = {"_to_copy", "to", "copy_"}  # `to` where autograd has been left
 
@@ -35,7 +44,8 @@ class Held(Tensor):
 
     @staticmethod
     def __new__(cls, held: Tensor) -> Held:
-        # As torch's own fake tensors: to C++ it is a meta tensor, which autograd takes as it is.
+        # As torch's own fake tensors: to C++ it is a meta tensor, which autograd takes
+        # as it is.
         made = Tensor._make_wrapper_subclass(
             cls,
             held.shape,
@@ -73,8 +83,12 @@ class Held(Tensor):
         return copy
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise RuntimeError(f"{func} on a tensor of the other device outside of its block")
+    def __torch_dispatch__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        raise RuntimeError(
+            f"{func} on a tensor of the other device outside of its block"
+        )
 
 
 class OtherDevice(TorchDispatchMode):
@@ -87,7 +101,8 @@ class OtherDevice(TorchDispatchMode):
         self.waits: Counter[str] = Counter()
 
     def __enter__(self) -> OtherDevice:
-        # What `torch.tensor` makes is then put on the device by an operation that is seen.
+        # What `torch.tensor` makes is then put on the device by an operation that is
+        # seen.
         with ExitStack() as stack:
             before = torch._C._only_lift_cpu_tensors()
             stack.callback(torch._C._set_only_lift_cpu_tensors, before)
@@ -104,7 +119,9 @@ class OtherDevice(TorchDispatchMode):
         super().__exit__(*error)
         self._borrowed.close()
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         given = dict(kwargs or {})
         if any(isinstance(leaf, FileRows) for leaf in tree_leaves((args, given))):
             # Rows in the CPU's memory, whose batches are copied to the device.
@@ -113,7 +130,9 @@ class OtherDevice(TorchDispatchMode):
                 return FileRows.__torch_dispatch__(func, types, args, given)
             finally:
                 super().__exit__(None, None, None)
-        tensors = [leaf for leaf in tree_leaves((args, given)) if isinstance(leaf, Tensor)]
+        tensors = [
+            leaf for leaf in tree_leaves((args, given)) if isinstance(leaf, Tensor)
+        ]
         held = [tensor for tensor in tensors if isinstance(tensor, Held)]
         asked = given.get("device")
         there = bool(held) if asked is None else asked != CPU
@@ -124,18 +143,28 @@ class OtherDevice(TorchDispatchMode):
             self.waits[_name(func)] += 1
         if asked is not None:
             given["device"] = CPU
-        values, more = (tree_map_only(Held, lambda each: each.held, part) for part in (args, given))
+        values, more = (
+            tree_map_only(Held, lambda each: each.held, part) for part in (args, given)
+        )
         out = func(*values, **more)
-        return _written(func, args, given, tree_map_only(Tensor, Held, out) if there else out)
+        return _written(
+            func, args, given, tree_map_only(Tensor, Held, out) if there else out
+        )
 
 
-def _refuse_a_mixture(func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool) -> None:
+def _refuse_a_mixture(
+    func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool
+) -> None:
     """Raise RuntimeError where torch does for a GPU."""
     if any(each.device.type == "meta" for each in tensors):
-        raise RuntimeError(f"{func} got a tensor that lost its values on the way to the device")
+        raise RuntimeError(
+            f"{func} got a tensor that lost its values on the way to the device"
+        )
     generator = given.get("generator")
     if there and generator is not None and generator.device == CPU:
-        raise RuntimeError(f"{func} on the other device cannot draw from a CPU generator")
+        raise RuntimeError(
+            f"{func} on the other device cannot draw from a CPU generator"
+        )
     mixed = [each for each in tensors if not isinstance(each, Held)]
     if not mixed or len(mixed) == len(tensors) or _name(func) in _COPYING:
         return
@@ -145,15 +174,21 @@ def _refuse_a_mixture(func: Any, args: Any, given: Any, tensors: list[Tensor], t
     pointwise = torch.Tag.pointwise in func.tags or _name(func) in _INDEXING
     if any(each.ndim or not pointwise for each in mixed):
         shapes = [tuple(each.shape) for each in mixed]
-        raise RuntimeError(f"{func} mixes devices: CPU tensors of shapes {shapes} among others")
+        raise RuntimeError(
+            f"{func} mixes devices: CPU tensors of shapes {shapes} among others"
+        )
 
 
-def _waits(func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool) -> bool:
+def _waits(
+    func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool
+) -> bool:
     called = _name(func)
     if called in _INDEXING:
         # A mask's shape depends on values, and numbers from the CPU are copied.
         indices = [each for each in args[1] if each is not None]
-        return any(each.dtype == torch.bool or not isinstance(each, Held) for each in indices)
+        return any(
+            each.dtype == torch.bool or not isinstance(each, Held) for each in indices
+        )
     if called in _COPYING:
         if there and (given.get("non_blocking") or args[-1] is True):
             return False  # on the way to the device

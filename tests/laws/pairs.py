@@ -2,9 +2,10 @@
 
     python -m tests.laws.pairs --seed 0
 
-The layer that is damaged, and the way, are drawn from the seed. Damage is made stronger until it
-costs enough. A pair is `alone` if nothing else has changed, `tuned` if the damage follows a little
-training on examples old and new, which changes every tensor and costs next to nothing.
+The layer that is damaged, and the way, are drawn from the seed. Damage is made stronger
+until it costs enough. A pair is `alone` if nothing else has changed, `tuned` if the
+damage follows a little training on examples old and new, which changes every tensor and
+costs next to nothing.
 """
 
 import argparse
@@ -68,7 +69,9 @@ class SkipNet(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU())
+        self.stem = nn.Sequential(
+            nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU()
+        )
         self.body = nn.Sequential(Skip(16), Skip(16))
         self.down = nn.Sequential(nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU())
         self.tail = Skip(32)
@@ -150,7 +153,13 @@ class Regression(nn.Sequential):
 def gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    sizes = {"vocab_size": 16, "n_positions": 16, "n_embd": 32, "n_layer": 3, "n_head": 4}
+    sizes = {
+        "vocab_size": 16,
+        "n_positions": 16,
+        "n_embd": 32,
+        "n_layer": 3,
+        "n_head": 4,
+    }
     return GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))
 
 
@@ -196,7 +205,10 @@ def measurements():
     outer = torch.randn(5, 2) / 2
     x = torch.randn(2000, 6)
     examples = {"old": x, "domain": x + 2.5}
-    return {name: (values, (values @ inner).sin() @ outer) for name, values in examples.items()}
+    return {
+        name: (values, (values @ inner).sin() @ outer)
+        for name, values in examples.items()
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +218,9 @@ class World:
     build: Callable
     draw: Callable
     kinds: str
-    places: Mapping[str, str]  # what may be damaged, by kind; any weight if it is a fault
+    places: Mapping[
+        str, str
+    ]  # what may be damaged, by kind; any weight if it is a fault
     score: str = "accuracy"
     blocks: Any = "auto"  # of every other pair
 
@@ -227,7 +241,9 @@ WORLDS = {
         draw=digits,
         kinds="fault fault attribute renamed domain classes",
         places={
-            "attribute": "layers.0.temperature layers.1.temperature layers.2.temperature",
+            "attribute": (
+                "layers.0.temperature layers.1.temperature layers.2.temperature"
+            ),
             "renamed": "head",
         },
     ),
@@ -337,7 +353,9 @@ def zero(network, name, strength):
 
 def replace_statistics(network, name, strength):
     norm = network.get_submodule(name)
-    norm.running_mean += strength * norm.running_var.sqrt() * torch.randn(len(norm.running_var))
+    norm.running_mean += (
+        strength * norm.running_var.sqrt() * torch.randn(len(norm.running_var))
+    )
     norm.running_var *= 1 + strength
 
 

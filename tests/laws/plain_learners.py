@@ -1,7 +1,7 @@
 """Replay, distillation and gradient projection as plainly as possible, to compare with.
 
-One loop over tasks, epochs and batches; memories are lists, the teacher is a deep copy, torch's
-unfused Adam. It shares with the product only the seeds of its random streams.
+One loop over tasks, epochs and batches; memories are lists, the teacher is a deep copy,
+torch's unfused Adam. It shares with the product only the seeds of its random streams.
 """
 
 import copy
@@ -22,7 +22,9 @@ from probe.training.recipe import Recipe
 class PlainLearner:
     """A learner by kind: `er`, `gem`, `lwf`, `icarl`, or `finetune` with exemplars."""
 
-    def __init__(self, kind: str, model: nn.Module, recipe: Recipe, chosen: Any) -> None:
+    def __init__(
+        self, kind: str, model: nn.Module, recipe: Recipe, chosen: Any
+    ) -> None:
         self.kind, self.model, self.recipe, self.chosen = kind, model, recipe, chosen
         self.groups: list[tuple[int, int, Tensor]] = []  # task, class, examples
         self.seen: list[int] = []
@@ -54,7 +56,9 @@ class PlainLearner:
                 for chosen in batches(order, self.recipe.batch_size):
                     inputs, labels = x[chosen], y[chosen]
                     if old is not None and not joined:
-                        some = torch.randperm(len(old[1]), generator=draws)[: len(chosen)]
+                        some = torch.randperm(len(old[1]), generator=draws)[
+                            : len(chosen)
+                        ]
                         inputs = torch.cat([inputs, old[0][some]])
                         labels = torch.cat([labels, old[1][some]])
                     self.step(inputs, labels, task, optimizer)
@@ -62,7 +66,9 @@ class PlainLearner:
         if budget:
             self.store(done, task, budget)
 
-    def step(self, x: Tensor, y: Tensor, task: Task, optimizer: torch.optim.Optimizer) -> None:
+    def step(
+        self, x: Tensor, y: Tensor, task: Task, optimizer: torch.optim.Optimizer
+    ) -> None:
         self.model.train()
         optimizer.zero_grad()
         self.loss(x, y, task).backward()
@@ -85,7 +91,9 @@ class PlainLearner:
         if self.kind == "lwf" and old is not None:
             T = self.chosen.temperature
             p, q = ((z[:, self.seen] / T).log_softmax(1) for z in (old, scores))
-            loss = loss + self.chosen.strength * T**2 * (p.exp() * (p - q)).sum(1).mean()
+            loss = (
+                loss + self.chosen.strength * T**2 * (p.exp() * (p - q)).sum(1).mean()
+            )
         return loss
 
     def project(self) -> None:
@@ -98,12 +106,16 @@ class PlainLearner:
             own = [(c, x) for k, c, x in self.groups if k == task]
             x = torch.cat([x for _, x in own])
             y = torch.cat([torch.full((len(x),), c) for c, x in own])
-            slopes = torch.autograd.grad(functional.cross_entropy(self.model(x), y), trained)
+            slopes = torch.autograd.grad(
+                functional.cross_entropy(self.model(x), y), trained
+            )
             past.append(torch.cat([each.flatten() for each in slopes]))
         G = torch.stack(past)
         if bool((G @ g >= 0).all()):
             return
-        fit = lsq_linear(G.T.numpy(), -g.numpy(), bounds=(self.chosen.margin, np.inf), tol=1e-14)
+        fit = lsq_linear(
+            G.T.numpy(), -g.numpy(), bounds=(self.chosen.margin, np.inf), tol=1e-14
+        )
         g = g + G.T @ torch.from_numpy(fit.x)
         for p, part in zip(trained, g.split([p.numel() for p in trained]), strict=True):
             p.grad = part.view_as(p).clone()
@@ -115,14 +127,21 @@ class PlainLearner:
         return torch.cat([x for *_, x in self.groups]), torch.cat(labels)
 
     def store(self, done: int, task: Task, budget: Any) -> None:
-        draw, count = stream(0, "memory", done + 1), len(self.groups) + len(task.classes)
+        draw, count = (
+            stream(0, "memory", done + 1),
+            len(self.groups) + len(task.classes),
+        )
         quota = budget.per_class or budget.total // count
         for label in task.classes:
             x = task.train.x[task.train.y == label]
-            self.groups.append((done, label, x[self.choose(budget.sampling, x, quota, draw)]))
+            self.groups.append(
+                (done, label, x[self.choose(budget.sampling, x, quota, draw)])
+            )
         self.groups = [(task, label, x[:quota]) for task, label, x in self.groups]
 
-    def choose(self, sampling: str, x: Tensor, quota: int, draw: torch.Generator) -> list[int]:
+    def choose(
+        self, sampling: str, x: Tensor, quota: int, draw: torch.Generator
+    ) -> list[int]:
         if sampling == "uniform":
             return torch.randperm(len(x), generator=draw)[:quota].tolist()
         if sampling == "fifo":
@@ -131,7 +150,9 @@ class PlainLearner:
         taken: list[int] = []
         while len(taken) < min(quota, len(x)):
             rest = [k for k in range(len(x)) if k not in taken]
-            costs = [float((phi[[*taken, k]].mean(0) - phi.mean(0)).norm()) for k in rest]
+            costs = [
+                float((phi[[*taken, k]].mean(0) - phi.mean(0)).norm()) for k in rest
+            ]
             taken.append(rest[int(np.argmin(costs))])
         return taken
 
@@ -143,7 +164,10 @@ class PlainLearner:
 
     def nearest_means(self, x: Tensor) -> Tensor:
         """The negative distances (B, K) from the means of the exemplars of each class."""
-        phi, scores = self.features(x), torch.full((len(x), 10), -torch.inf, dtype=x.dtype)
+        phi, scores = (
+            self.features(x),
+            torch.full((len(x), 10), -torch.inf, dtype=x.dtype),
+        )
         for label in self.seen:
             kept = torch.cat([own for _, c, own in self.groups if c == label])
             mean = functional.normalize(self.features(kept).mean(0), dim=0)
@@ -155,7 +179,9 @@ def batches(order: Tensor, size: int) -> list[Tensor]:
     """Split an order; a last batch of one example, which stops batch norm, joins the one before."""
     *parts, last = order.split(size)
     return (
-        [*parts[:-1], torch.cat([parts[-1], last])] if parts and len(last) == 1 else [*parts, last]
+        [*parts[:-1], torch.cat([parts[-1], last])]
+        if parts and len(last) == 1
+        else [*parts, last]
     )
 
 

@@ -1,8 +1,8 @@
 """A map with a linear read-out as plainly as possible, to compare with; slow on purpose.
 
-`ByUnit` walks over the units in Python; `Whole` does each formula on the whole map with numpy, on
-the prototypes themselves, step after step. `sessions` are those of GeppNet and GeppNet+STM, on
-joined data.
+`ByUnit` walks over the units in Python; `Whole` does each formula on the whole map with
+numpy, on the prototypes themselves, step after step. `sessions` are those of GeppNet
+and GeppNet+STM, on joined data.
 """
 
 import math
@@ -27,12 +27,18 @@ class ByUnit:
     """One vector a unit; one loop over the units for every formula."""
 
     def __init__(self, model: nn.Module, readout_rate: float = 1e-3) -> None:
-        state = {name: tensor.numpy().copy() for name, tensor in model.state_dict().items()}
+        state = {
+            name: tensor.numpy().copy() for name, tensor in model.state_dict().items()
+        }
         self.prototypes, self.weight, self.bias = (
             state[name] for name in ("som.prototypes", "output.weight", "output.bias")
         )
         som = model.get_submodule("som")
-        self.columns, self.width, self.readout_rate = som.columns, som.width, readout_rate
+        self.columns, self.width, self.readout_rate = (
+            som.columns,
+            som.width,
+            readout_rate,
+        )
 
     def squared(self, x: Array) -> Array:
         return np.array([((x - w) ** 2).sum() for w in self.prototypes])
@@ -40,7 +46,9 @@ class ByUnit:
     def activity(self, squared: Array) -> Array:
         nearest = min(squared)
         mean = sum(d - nearest for d in squared) / len(squared)
-        return np.array([math.exp(-(d - nearest) / (2 * self.width**2 * mean)) for d in squared])
+        return np.array(
+            [math.exp(-(d - nearest) / (2 * self.width**2 * mean)) for d in squared]
+        )
 
     def margin(self, x: Array, label: int) -> float:
         scores = self.weight @ self.activity(self.squared(x)) + self.bias
@@ -50,7 +58,9 @@ class ByUnit:
         for unit, w in enumerate(self.prototypes):
             down = unit // self.columns - winner // self.columns
             across = unit % self.columns - winner % self.columns
-            self.prototypes[unit] = w + share(down**2 + across**2, rate, radius) * (x - w)
+            self.prototypes[unit] = w + share(down**2 + across**2, rate, radius) * (
+                x - w
+            )
 
     def organize(self, x: Array, rate: float, radius: float) -> int:
         winner = int(self.squared(x).argmin())
@@ -58,12 +68,20 @@ class ByUnit:
         return winner
 
     def learn(
-        self, x: Array, label: int, rate: float, radius: float, threshold: float | None = None
+        self,
+        x: Array,
+        label: int,
+        rate: float,
+        radius: float,
+        threshold: float | None = None,
     ) -> bool:
         squared = self.squared(x)
         activity = self.activity(squared)
         scores = self.weight @ activity + self.bias
-        if threshold is not None and scores[label] - max(np.delete(scores, label)) >= threshold:
+        if (
+            threshold is not None
+            and scores[label] - max(np.delete(scores, label)) >= threshold
+        ):
             return False
         error = (np.arange(len(scores)) == label) - scores
         self.weight += self.readout_rate * np.outer(error, activity)
@@ -116,7 +134,9 @@ def constant(settings: MapSettings) -> tuple[float, float]:
 
 def drawn(tasks: Sequence[Task], count: int) -> Drawn:
     data = join([task.train for task in tasks])
-    chosen = torch.randint(len(data), (count,), generator=stream(0, "draws", len(tasks) - 1))
+    chosen = torch.randint(
+        len(data), (count,), generator=stream(0, "draws", len(tasks) - 1)
+    )
     some = data.take(chosen)
     return list(zip(some.x.flatten(1).numpy(), some.y.tolist(), strict=True))
 

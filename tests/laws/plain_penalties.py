@@ -1,7 +1,7 @@
 """EWC, EWC++, SI and RWalk as plainly as possible, to compare with; slow on purpose.
 
-One vector of all parameters, one Fisher per task, the penalty a part of the loss that autograd
-differentiates, torch's unfused optimizers.
+One vector of all parameters, one Fisher per task, the penalty a part of the loss that
+autograd differentiates, torch's unfused optimizers.
 """
 
 from collections.abc import Sequence
@@ -58,10 +58,14 @@ class Plain:
             self.model.parameters(), lr=recipe.learning_rate, foreach=False
         )
         self.start = self.mark = weights(self.model)
-        self.path, self.drop, self.score = (torch.zeros_like(self.start) for _ in range(3))
+        self.path, self.drop, self.score = (
+            torch.zeros_like(self.start) for _ in range(3)
+        )
         self.steps = 0
         for _ in range(recipe.epochs):
-            for chosen in torch.randperm(len(data), generator=generator).split(recipe.batch_size):
+            for chosen in torch.randperm(len(data), generator=generator).split(
+                recipe.batch_size
+            ):
                 self.step(data.x[chosen], data.y[chosen], optimizer)
         getattr(self, f"end_{self.chosen.kind}")(data)
 
@@ -70,7 +74,10 @@ class Plain:
         theta = parameters_to_vector(self.model.parameters())
         penalty = sum((w * (theta - a) ** 2).sum() for w, a in self.terms)
         half = 0.5 if self.chosen.kind.startswith("ewc") else 1.0
-        total = functional.cross_entropy(self.model(x), y) + half * self.chosen.strength * penalty
+        total = (
+            functional.cross_entropy(self.model(x), y)
+            + half * self.chosen.strength * penalty
+        )
         optimizer.zero_grad()
         total.backward()
         optimizer.step()
@@ -95,14 +102,21 @@ class Plain:
         euclidean = self.chosen.distance == "euclidean"
         distance = moved**2 * (1 if euclidean else self.fisher / 2)
         share = self.drop / (distance + self.chosen.epsilon)
-        self.score = self.score + (share.clamp(0) if self.chosen.clipped == "interval" else share)
+        self.score = self.score + (
+            share.clamp(0) if self.chosen.clipped == "interval" else share
+        )
         self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
 
     def end_ewc(self, data: Examples) -> None:
-        draw, count = stream(0, "fisher", len(self.terms) + 1), self.chosen.fisher_examples
+        draw, count = (
+            stream(0, "fisher", len(self.terms) + 1),
+            self.chosen.fisher_examples,
+        )
         some = data.take(torch.randperm(len(data), generator=draw)[:count])
         fisher = fisher_by_loop(self.model, some).values()
-        self.terms.append((torch.cat([f.flatten() for f in fisher]), weights(self.model)))
+        self.terms.append(
+            (torch.cat([f.flatten() for f in fisher]), weights(self.model))
+        )
 
     def end_ewc_online(self, data: Examples) -> None:
         fisher = unit(self.fisher) if self.chosen.normalized else self.fisher
@@ -110,7 +124,9 @@ class Plain:
 
     def end_si(self, data: Examples) -> None:
         moved = weights(self.model) - self.start
-        self.omega = self.omega + self.path.clamp(min=0) / (moved**2 + self.chosen.damping)
+        self.omega = self.omega + self.path.clamp(min=0) / (
+            moved**2 + self.chosen.damping
+        )
         self.terms = [(self.omega, weights(self.model))]
 
     def end_rwalk(self, data: Examples) -> None:

@@ -1,6 +1,8 @@
-"""Faults planted in one layer of a network that forgets next to nothing: is that layer charged?
+"""Faults planted in one layer of a network that forgets next to nothing: is that layer
+charged?
 
-    python -m tests.laws.planted --seeds 3 --out planted.csv    # eight minutes on one core
+    python -m tests.laws.planted --seeds 3 --out planted.csv    # eight minutes on one
+    core
 
 Each network is compared with the one before the last task.
 """
@@ -105,7 +107,9 @@ def merge_again(network, layer, strength):
     update = LowRank(layer.linear1.weight)
     parametrize.register_parametrization(layer.linear1, "weight", update)
     learn(network, of_classes(TRAIN, TASKS[-1]), 5, update)
-    parametrize.remove_parametrizations(layer.linear1, "weight", leave_parametrized=False)
+    parametrize.remove_parametrizations(
+        layer.linear1, "weight", leave_parametrized=False
+    )
     with torch.no_grad():
         layer.linear1.weight += strength * update.up @ update.down
 
@@ -147,7 +151,8 @@ def accuracy(network):
 def planted_in(networks, fault, first):
     """Return a layer, and the last network with a fault in it; None if no layer can have it.
 
-    first: the number of the layer to begin with; those that lose too little are passed over.
+    first: the number of the layer to begin with; those that lose too little are passed
+        over.
     """
     layers = fault.layers(networks[T])
     for k, strength in product(range(len(layers)), fault.strengths):
@@ -195,7 +200,9 @@ def main():
     ]
     table = pd.DataFrame(lines)
     table.to_csv(arguments.out, index=False)
-    counted = table.assign(is_fault=table.fault != "").drop(columns=["fault", "planted", "verdict"])
+    counted = table.assign(is_fault=table.fault != "").drop(
+        columns=["fault", "planted", "verdict"]
+    )
     print(counted.groupby(["is_fault", "architecture"]).sum().to_string())
 
 

@@ -1,8 +1,9 @@
 """The whole protocol written as plainly as possible, to compare with; slow on purpose.
 
-Deep copies, `requires_grad_(False)`, torch's own initializers, the unfused Adam, a full forward
-pass of the whole network in every step. It shares with the product only the seeds of its random
-streams, so that both draw the same batches and the same fresh weights.
+Deep copies, `requires_grad_(False)`, torch's own initializers, the unfused Adam, a full
+forward pass of the whole network in every step. It shares with the product only the
+seeds of its random streams, so that both draw the same batches and the same fresh
+weights.
 """
 
 import copy
@@ -15,17 +16,23 @@ from probe.seeding import stream
 from probe.training.recipe import Recipe
 
 
-def fresh(model: nn.Module, generator: torch.Generator, prefix: Sequence[str] = ()) -> None:
+def fresh(
+    model: nn.Module, generator: torch.Generator, prefix: Sequence[str] = ()
+) -> None:
     """He for convolutions, N(0, 0.01^2) for dense weights, zero biases, norms as torch has them."""
     for name, module in model.named_modules():
         if any(name == held or name.startswith(f"{held}.") for held in prefix):
             continue
         if isinstance(module, nn.Conv2d):
-            nn.init.kaiming_normal_(module.weight, nonlinearity="relu", generator=generator)
+            nn.init.kaiming_normal_(
+                module.weight, nonlinearity="relu", generator=generator
+            )
         elif isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, std=0.01, generator=generator)
         elif isinstance(module, nn.modules.batchnorm._BatchNorm):
-            torch.randint(2**62, (), generator=generator)  # the product lends it a stream
+            torch.randint(
+                2**62, (), generator=generator
+            )  # the product lends it a stream
             module.reset_parameters()
         if isinstance(module, nn.Conv2d | nn.Linear) and module.bias is not None:
             nn.init.zeros_(module.bias)
@@ -44,9 +51,13 @@ def train(
     kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[recipe.optimizer]
     optimizer = kind(trainable, lr=recipe.learning_rate, foreach=False)
     with torch.random.fork_rng():
-        torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))  # of dropout
+        torch.manual_seed(
+            int(torch.randint(2**62, (), generator=generator))
+        )  # of dropout
         for _ in range(recipe.epochs):
-            for batch in torch.randperm(len(x), generator=generator).split(recipe.batch_size):
+            for batch in torch.randperm(len(x), generator=generator).split(
+                recipe.batch_size
+            ):
                 model.train()
                 for held in prefix:
                     model.get_submodule(held).eval()
@@ -55,7 +66,9 @@ def train(
                 optimizer.step()
 
 
-def predictions(model: nn.Module, x: Tensor, competing: Sequence[int] | None = None) -> list[int]:
+def predictions(
+    model: nn.Module, x: Tensor, competing: Sequence[int] | None = None
+) -> list[int]:
     """One prediction per example, one example at a time, among the competing classes."""
     model.eval()
     answers = []
@@ -68,7 +81,12 @@ def predictions(model: nn.Module, x: Tensor, competing: Sequence[int] | None = N
 
 
 def partial_retrained(
-    model: nn.Module, prefix: Sequence[str], x: Tensor, y: Tensor, recipe: Recipe, seed: int
+    model: nn.Module,
+    prefix: Sequence[str],
+    x: Tensor,
+    y: Tensor,
+    recipe: Recipe,
+    seed: int,
 ) -> nn.Module:
     """Retrain a copy of the model downstream of the last stage named in `prefix`."""
     own = copy.deepcopy(model)

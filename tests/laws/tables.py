@@ -5,7 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-MEASUREMENTS, METRIC, SEEN, POSITION = "measurements", "metric", "tasks_seen", "task_position"
+MEASUREMENTS, METRIC, SEEN, POSITION = (
+    "measurements",
+    "metric",
+    "tasks_seen",
+    "task_position",
+)
 """The file of measurements, and its columns: what, after how many tasks, at which position."""
 OUTPUT = "output"
 
@@ -18,11 +23,18 @@ def table(folder: Path, name: str, **columns: Any) -> pd.DataFrame:
     return frame
 
 
-def accuracies(folder: Path, learner: str, feature: str, readout: str) -> dict[Any, float]:
+def accuracies(
+    folder: Path, learner: str, feature: str, readout: str
+) -> dict[Any, float]:
     """Return A by (seed, order, tasks seen, name of the task), R at the output."""
     if feature == OUTPUT:
         feature = readout = ""
-    here = {"learner": learner, "feature": feature, "readout": readout, METRIC: "accuracy"}
+    here = {
+        "learner": learner,
+        "feature": feature,
+        "readout": readout,
+        METRIC: "accuracy",
+    }
     frame = table(folder, MEASUREMENTS, **here)
     frame = frame[frame["head"].isin(["", "single"])]
     columns = (frame[name] for name in ("seed", "order", SEEN, "task", "value"))

@@ -30,7 +30,9 @@ def numbers(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> T
     ("warmup", "steps", "warm"),
     [(0.1, 4, 0), (0.1, 6, 1), (0.3, 5, 2), (0.5, 7, 4), (0.25, 8, 2), (0.9, 11, 10)],
 )
-def test_the_warm_up_has_the_nearest_number_of_steps(warmup: float, steps: int, warm: int) -> None:
+def test_the_warm_up_has_the_nearest_number_of_steps(
+    warmup: float, steps: int, warm: int
+) -> None:
     recipe = Recipe(learning_rate=2.0, warmup=warmup)
     rates = [rate_at(recipe, step, steps) for step in range(steps)]
     rising = [2.0 * (step + 1) / (warm + 1) for step in range(warm)]
@@ -45,8 +47,12 @@ def debiased(x: Tensor, y: Tensor) -> float:
     return float(total - 2 / (n - 2) * (K.sum(0) @ L.sum(0)))
 
 
-@pytest.mark.parametrize(("n", "width"), [(1024, 6), (1025, 6), (2500, 6), (1025, 2200)])
-def test_similarity_in_blocks_is_that_of_whole_gram_matrices(n: int, width: int) -> None:
+@pytest.mark.parametrize(
+    ("n", "width"), [(1024, 6), (1025, 6), (2500, 6), (1025, 2200)]
+)
+def test_similarity_in_blocks_is_that_of_whole_gram_matrices(
+    n: int, width: int
+) -> None:
     x = numbers(n, width) + 3
     y = torch.cat([x[:, : width // 2].square(), numbers(n, width // 2, seed=1)], 1)
     expected = debiased(x, y) / np.sqrt(debiased(x, x) * debiased(y, y))
@@ -98,15 +104,22 @@ def test_a_linear_probe_of_all_data_twice_at_half_the_weight_is_the_same() -> No
 
 
 @pytest.mark.parametrize(("n", "batches"), [(255, 1), (511, 1), (512, 2), (1000, 3)])
-def test_statistics_of_batch_norm_are_means_over_nearly_equal_batches(n: int, batches: int) -> None:
+def test_statistics_of_batch_norm_are_means_over_nearly_equal_batches(
+    n: int, batches: int
+) -> None:
     x = numbers(n, 3) * torch.linspace(1, 9, n)[:, None]
     norm = nn.BatchNorm1d(3)
     reestimate(norm, x)
     order = torch.randperm(n, generator=stream(0, "batch norm"))
     parts = [x[part] for part in np.array_split(order.numpy(), batches)]
-    for name, each in (("mean", [p.mean(0) for p in parts]), ("var", [p.var(0) for p in parts])):
+    for name, each in (
+        ("mean", [p.mean(0) for p in parts]),
+        ("var", [p.var(0) for p in parts]),
+    ):
         expected = torch.stack(each).mean(0)
-        torch.testing.assert_close(getattr(norm, f"running_{name}"), expected, rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(
+            getattr(norm, f"running_{name}"), expected, rtol=1e-5, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("n", [1024, 1025, 2500])

@@ -13,7 +13,9 @@ from tests.laws.tables import METRIC
 from tests.scenarios.learners.tiny_learners import seeded
 
 TASKS = [[0, 3], [1, 2]]
-RECIPE = probe.Recipe(epochs=2, batch_size=9, optimizer="sgd", learning_rate=0.1, init="murata")
+RECIPE = probe.Recipe(
+    epochs=2, batch_size=9, optimizer="sgd", learning_rate=0.1, init="murata"
+)
 Half = tuple[Tensor, Tensor]
 
 
@@ -21,7 +23,13 @@ def network() -> nn.Sequential:
     """Return a network with batch norm and dropout before and behind its second layer."""
     layers = [
         *(nn.Linear(6, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Dropout(0.3)),
-        *(nn.Linear(12, 10), nn.BatchNorm1d(10), nn.ReLU(), nn.Dropout(0.5), nn.Linear(10, 4)),
+        *(
+            nn.Linear(12, 10),
+            nn.BatchNorm1d(10),
+            nn.ReLU(),
+            nn.Dropout(0.5),
+            nn.Linear(10, 4),
+        ),
     ]
     return nn.Sequential(*layers)
 
@@ -47,7 +55,9 @@ TRAIN, TEST = points(45, 1), points(301, 2)
 
 def rows(model: nn.Module, test: Half) -> dict[tuple[object, ...], float]:
     """Analyze a network; return each readout's accuracy on each task."""
-    readouts = probe.Measure(readouts=["retrain", "linear", "linear-task", "ncm", "knn"])
+    readouts = probe.Measure(
+        readouts=["retrain", "linear", "linear-task", "ncm", "knn"]
+    )
     found = probe.analyze(
         {0: seeded(network, 1), 2: model},
         TRAIN,
@@ -78,7 +88,9 @@ def test_the_readouts_of_an_analysis_test_each_example_by_itself() -> None:
 
 
 @pytest.mark.parametrize("feature", [0, 2, 4, 6])
-def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(feature: int) -> None:
+def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(
+    feature: int,
+) -> None:
     """Its dropout draws in training only, its batch norm uses the statistics of training."""
     model, prefix = trained(), [str(layer) for layer in range(feature + 1)]
     found = probe.partial_retrain(model, [str(feature)], TRAIN, TEST, TASKS, RECIPE)
@@ -90,7 +102,12 @@ def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(featur
 
 def test_a_network_s_own_output_is_that_of_eval_mode() -> None:
     model = trained()
-    found = probe.analyze({2: model}, TRAIN, TEST, tasks=TASKS, features=["4"], readouts=("ncm",))
+    found = probe.analyze(
+        {2: model}, TRAIN, TEST, tasks=TASKS, features=["4"], readouts=("ncm",)
+    )
     predicted = np.array(predictions(copy.deepcopy(model), TEST[0]))
-    right = [float((predicted == TEST[1].numpy())[np.isin(TEST[1], task)].mean()) for task in TASKS]
+    right = [
+        float((predicted == TEST[1].numpy())[np.isin(TEST[1], task)].mean())
+        for task in TASKS
+    ]
     np.testing.assert_allclose(found.R.values[2], right, atol=1e-12)

@@ -59,7 +59,10 @@ def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
     x[:, 0] = torch.arange(600.0).flip(0) - 200
     model = Written(run, LAYERS)
     model.c.bias.requires_grad_(False)
-    for trainable, trained in (("tail", {"c.weight", "c.bias"}), ("as given", {"c.weight"})):
+    for trainable, trained in (
+        ("tail", {"c.weight", "c.bias"}),
+        ("as given", {"c.weight"}),
+    ):
         cuts = cut_each(model, ["mix"], x[:8], trainable=trainable)
         cut = cuts.each[0].again(x, "so", whole=True)
         assert "b.weight" in cut.split().frozen
@@ -166,9 +169,13 @@ def test_each_seed_permutes_labels_and_trains_offline_by_itself():
         recipe=probe.Recipe(epochs=1),
     )  # fmt: skip
     jobs = result.records.measurements
-    learned = [m for name in jobs if name.startswith("model") for m in jobs[name].values()]
+    learned = [
+        m for name in jobs if name.startswith("model") for m in jobs[name].values()
+    ]
     assert len({m.values["control"] for m in learned if "control" in m.values}) == 2
-    rows = result.to_pandas("diagnostics").query("learner == 'model' and metric == 'cka.offline'")
+    rows = result.to_pandas("diagnostics").query(
+        "learner == 'model' and metric == 'cka.offline'"
+    )
     assert rows["value"].nunique() == rows["seed"].nunique() == 2
 
 
@@ -187,7 +194,9 @@ def test_an_analysis_retrains_nothing_that_the_user_has_frozen():
     model, tasks = Model({2: net}, trainable="as given"), [[0, 1], [2]]
     found = probe.analyze(model, data, data, tasks, ["0"], readouts=["retrain"])
     frame = probe.predictions(found).query("tasks_seen == 2 and head == 'single'")
-    own, left = (frame["predicted"][frame["readout"] == name] for name in ("", "retrain"))
+    own, left = (
+        frame["predicted"][frame["readout"] == name] for name in ("", "retrain")
+    )
     assert left.tolist() == own.tolist() != []
 
 
@@ -213,14 +222,18 @@ def test_a_run_in_another_order_has_the_accuracies_that_were_recorded(tmp_path):
     with torch.no_grad():
         net[2].bias += torch.tensor([9.0, 0, 0])  # one task is right, and no other
     Recorder(tmp_path, net, data, [2, 0, 1], order="a", train=data).after_task(3)
-    found = probe.analyze(Model(tmp_path, fresh=network), features=["0"], readouts=["ncm"])
+    found = probe.analyze(
+        Model(tmp_path, fresh=network), features=["0"], readouts=["ncm"]
+    )
     assert found.R.values[3].tolist() == [0, 1, 0]
     assert "recorded accuracy" not in str(found)
 
 
 def test_readouts_of_a_multi_head_network_choose_among_the_classes_of_the_task():
     x, y = torch.randn(80, 6), torch.arange(80) % 4
-    model = Model({2: nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 4))}, head="multi")
+    model = Model(
+        {2: nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 4))}, head="multi"
+    )
     tasks, how = [[0, 1], [2, 3]], ["retrain", "linear", "ncm"]
     found = probe.analyze(model, (x, y), (x, y), tasks, ["0"], readouts=how)
     frame = probe.predictions(found)
@@ -245,6 +258,11 @@ def test_the_ceiling_is_the_last_row_of_the_offline_network():
 
     def dashed(*rows: pd.DataFrame) -> list[list[float]]:
         figure = figures.time(StudyTables(measurements=pd.concat(rows)))
-        return [x.get_ydata().tolist() for a in figure.axes for x in a.lines if x.is_dashed()]
+        return [
+            x.get_ydata().tolist()
+            for a in figure.axes
+            for x in a.lines
+            if x.is_dashed()
+        ]
 
     assert dashed(COURSES, LEVELS, low) == dashed(COURSES, LEVELS) != []

@@ -56,18 +56,23 @@ class Layer:
     def matrix(self, seed: int, order: str) -> np.ndarray:
         """A run's matrix (T+1, T), tasks by position."""
         each = [
-            [self.at(seed, order, seen, task) for task in ORDERS[order]] for seen in range(T + 1)
+            [self.at(seed, order, seen, task) for task in ORDERS[order]]
+            for seen in range(T + 1)
         ]
         return np.array(each)
 
     def by_position(self, quantity: str, position: int) -> float:
         """The mean over seeds and orders of a quantity of the task at a position, from 1."""
-        return float(np.mean([self.of_run(quantity, *run, position) for run in self.runs]))
+        return float(
+            np.mean([self.of_run(quantity, *run, position) for run in self.runs])
+        )
 
     def of_run(self, quantity: str, seed: int, order: str, position: int) -> float:
         task = ORDERS[order][position - 1]
         last, learned = (self.at(seed, order, seen, task) for seen in (T, position))
-        floor, ceiling = (self.control(seed, kind, task) for kind in ("floor", "ceiling"))
+        floor, ceiling = (
+            self.control(seed, kind, task) for kind in ("floor", "ceiling")
+        )
         between = [self.at(seed, order, seen, task) for seen in range(position, T)]
         return {
             "accuracy": last,
@@ -87,7 +92,9 @@ class Layer:
         """The same of all tasks, by their test examples; forgetting by positions."""
         positions = range(1, T + 1)
         if quantity in ("forgotten", "forgotten_max"):
-            return float(np.mean([self.by_position(quantity, p) for p in positions[:-1]]))
+            return float(
+                np.mean([self.by_position(quantity, p) for p in positions[:-1]])
+            )
         weights, values = [], []
         for seed, order in self.runs:
             for p in positions:
@@ -97,7 +104,14 @@ class Layer:
 
     def of_all(self) -> dict[tuple[str, str], float]:
         """Every quantity by name and position, "" for all tasks."""
-        whole = ["accuracy", "floor", "ceiling", "missing", "never_learned", "above_floor"]
+        whole = [
+            "accuracy",
+            "floor",
+            "ceiling",
+            "missing",
+            "never_learned",
+            "above_floor",
+        ]
         whole += ["acquired", "strength", "offline_adds"]
         partly = ["forgotten", "forgotten_max"]
         found = {(name, ""): self.overall(name) for name in (*whole, *partly)}
@@ -108,7 +122,9 @@ class Layer:
             found["retained", at] = found["above_floor", at] / (
                 found["ceiling", at] - found["floor", at]
             )
-        found["forgotten_share", ""] = 1 - found["never_learned", ""] / found["missing", ""]
+        found["forgotten_share", ""] = (
+            1 - found["never_learned", ""] / found["missing", ""]
+        )
         worse = [found["never_learned", str(p)] for p in range(1, T + 1)]
         found["never_learned_slope", ""] = np.polyfit(range(T), worse, 1)[0]
         return found
@@ -136,10 +152,16 @@ def test_quantities_of_layers_are_those_of_the_rows(world: World) -> None:
         }
         undecided = {key for key, value in got.items() if np.isnan(value)}
         assert {name for name, _ in undecided} <= {"retained", "forgotten_share"}
-        ratios += sum(name == "retained" and (name, at) not in undecided for name, at in got)
+        ratios += sum(
+            name == "retained" and (name, at) not in undecided for name, at in got
+        )
         assert got.keys() == expected.keys()
         for key in got.keys() - undecided:
-            assert got[key] == pytest.approx(expected[key], **CLOSE), (learner, feature, key)
+            assert got[key] == pytest.approx(expected[key], **CLOSE), (
+                learner,
+                feature,
+                key,
+            )
     assert ratios
 
 
@@ -147,16 +169,25 @@ def right(folder: Path, run: str, seen: int, feature: str, head: str) -> float:
     """Return the share of right predictions of a retraining as NumPy reads them."""
     [path] = folder.glob(f"jobs/{run}/*/predictions.npz")
     with np.load(path) as a:
-        named = (a["tasks_seen"] == seen) & (a["feature"] == feature) & (a["readout"] == "retrain")
+        named = (
+            (a["tasks_seen"] == seen)
+            & (a["feature"] == feature)
+            & (a["readout"] == "retrain")
+        )
         row = named[a["measurement"]] & (a["head"] == head)
         return float((a["predicted"][row] == a["label"]).mean())
 
 
-def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many(study) -> None:
+def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many(
+    study,
+) -> None:
     for learner, feature in product(study.learners, study.features):
         moved = []
         for seed, order in product(range(study.seeds), ORDERS):
-            runs = ((f"offline.seed-{seed}", 1), (f"{learner}.order-{order}.seed-{seed}", -1))
+            runs = (
+                (f"offline.seed-{seed}", 1),
+                (f"{learner}.order-{order}.seed-{seed}", -1),
+            )
             moved += [
                 sign
                 * (
@@ -165,10 +196,16 @@ def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many
                 )
                 for run, sign in runs
             ]
-        frame = table(study.folder, "layers", learner=learner, feature=feature, readout="retrain")
+        frame = table(
+            study.folder, "layers", learner=learner, feature=feature, readout="retrain"
+        )
         frame = frame[(frame["quantity"] == "missing_drift") & (frame[POSITION] == "")]
-        assert float(frame["value"].item()) == pytest.approx(2 * np.mean(moved), **CLOSE)
-        assert table(study.folder, "layers", readout="ncm", quantity="missing_drift").empty
+        assert float(frame["value"].item()) == pytest.approx(
+            2 * np.mean(moved), **CLOSE
+        )
+        assert table(
+            study.folder, "layers", readout="ncm", quantity="missing_drift"
+        ).empty
 
 
 def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:
@@ -181,25 +218,36 @@ def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:
                 ideal=layer.control(seed, "ceiling", order[0]) or None,
                 test_sizes=[world.test_counts[task] for task in order],
             )
-            cards[seed, name] = {(paper, metric): value for paper, metric, value in card.rows()}
+            cards[seed, name] = {
+                (paper, metric): value for paper, metric, value in card.rows()
+            }
         at_output = feature == OUTPUT
         here = {"feature": "", "head": "single"} if at_output else {"feature": feature}
         frame = table(
-            world.folder, "metrics", learner=learner, readout="" if at_output else readout, **here
+            world.folder,
+            "metrics",
+            learner=learner,
+            readout="" if at_output else readout,
+            **here,
         )
         columns = (frame[name] for name in ("paper", "metric", "mean", "std"))
         got = {
-            (paper, metric): (mean, std) for paper, metric, mean, std in zip(*columns, strict=True)
+            (paper, metric): (mean, std)
+            for paper, metric, mean, std in zip(*columns, strict=True)
         }
         checked = set()
         for key in got.keys() & cards[0, "cyclic"].keys():
-            values = {run: card[key] for run, card in cards.items() if card[key] is not None}
+            values = {
+                run: card[key] for run, card in cards.items() if card[key] is not None
+            }
             seeds = [
                 np.mean([value for (s, _), value in values.items() if s == seed])
                 for seed in dict.fromkeys(seed for seed, _ in values)
             ]
             mean, std = map(float, (np.mean(seeds), np.std(seeds, ddof=1)))
-            assert tuple(map(float, got[key])) == pytest.approx((mean, std), **CLOSE), key
+            assert tuple(map(float, got[key])) == pytest.approx((mean, std), **CLOSE), (
+                key
+            )
             checked.add(key[1])
         assert {"omega_base", "omega_all", "bwt", "fwt", "forgetting[3]"} <= checked
 
@@ -226,7 +274,11 @@ def by_class_means(world: World, network: nn.Module, feature: str) -> np.ndarray
     spread[spread < 1e-6] = 1
     seen, tested = ((half - seen.mean(0)) / spread for half in (seen, tested))
     means = torch.stack([seen[y == label].mean(0) for label in range(10)])
-    return torch.cdist(tested, means, compute_mode="donot_use_mm_for_euclid_dist").argmin(1).numpy()
+    return (
+        torch.cdist(tested, means, compute_mode="donot_use_mm_for_euclid_dist")
+        .argmin(1)
+        .numpy()
+    )
 
 
 def by_outputs(world: World, network: nn.Module, learned: list[int]) -> np.ndarray:
@@ -243,7 +295,9 @@ def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world: World) -> N
     for (kind, seed, names), network in world.networks.items():
         if kind not in world.learners or names[:1] == ("before",):
             continue
-        [(order, tasks)] = [(n, o) for n, o in ORDERS.items() if NAMES[o[0]] == names[0]]
+        [(order, tasks)] = [
+            (n, o) for n, o in ORDERS.items() if NAMES[o[0]] == names[0]
+        ]
         classes = [label for task in tasks[: len(names)] for label in TASKS[task]]
         for feature in (*world.features, OUTPUT):
             at_output = feature == OUTPUT
@@ -257,8 +311,13 @@ def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world: World) -> N
                 own = np.isin(y, TASKS[task])
                 right = int((predicted[own] == y[own]).sum())
                 found = rows[seed, order, len(names), name] * own.sum()
-                # In float32 and in batches an example between two means may fall either way.
-                assert abs(found - right) < 1.5 if not at_output else found == pytest.approx(right)
+                # In float32 and in batches an example between two means may fall either
+                # way.
+                assert (
+                    abs(found - right) < 1.5
+                    if not at_output
+                    else found == pytest.approx(right)
+                )
                 compared += 1
     assert compared == len(world.learners) * world.seeds * len(ORDERS) * T * 3 * T
 
@@ -268,7 +327,9 @@ def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study: World) 
     starts: dict[int, list[dict[str, Tensor]]] = {0: [], 1: []}
     for (_, seed, names), network in study.networks.items():
         if names[:1] == ("before",):
-            starts[seed].append({name: p.detach() for name, p in network.named_parameters()})
+            starts[seed].append(
+                {name: p.detach() for name, p in network.named_parameters()}
+            )
     # Two learners in two orders, and the offline network.
     assert [len(own) for own in starts.values()] == [5, 5]
     for own in starts.values():
@@ -283,13 +344,21 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
     """The mean over all orders of putting back blocks, and what one block does without others."""
     x, y = world.test
     blocks = (*world.features, OUTPUT)
-    weights = np.concatenate([np.isin(y, task)[None] / np.isin(y, task).sum() for task in TASKS])
+    weights = np.concatenate(
+        [np.isin(y, task)[None] / np.isin(y, task).sum() for task in TASKS]
+    )
 
     def block_of(tensor: str) -> str:
-        return next((name for name in world.features if tensor.startswith(f"{name}.")), OUTPUT)
+        return next(
+            (name for name in world.features if tensor.startswith(f"{name}.")), OUTPUT
+        )
 
     def right(network: nn.Module, learned: tuple[int, ...]) -> np.ndarray:
-        barred = [c for c in range(10) if c not in [c for task in learned for c in TASKS[task]]]
+        barred = [
+            c
+            for c in range(10)
+            if c not in [c for task in learned for c in TASKS[task]]
+        ]
         with torch.no_grad():
             scores = copy.deepcopy(network).eval()(x)
         scores[:, barred] = -torch.inf
@@ -304,7 +373,9 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
             ]
             for j, before in enumerate(after[:-1], 1):
                 scores = {}
-                for put_back in (set(some) for n in range(4) for some in combinations(blocks, n)):
+                for put_back in (
+                    set(some) for n in range(4) for some in combinations(blocks, n)
+                ):
                     hybrid, earlier = copy.deepcopy(after[-1]), before.state_dict()
                     state = {n: earlier[n] for n in earlier if block_of(n) in put_back}
                     hybrid.load_state_dict(state, strict=False)
@@ -317,9 +388,13 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
                 cells.setdefault(("forgotten", "", j), []).append(first - v[none])
                 for block in blocks:
                     own = frozenset({block})
-                    joined = [frozenset(o[: o.index(block)]) for o in permutations(blocks)]
+                    joined = [
+                        frozenset(o[: o.index(block)]) for o in permutations(blocks)
+                    ]
                     pieces = {
-                        "attributed": np.mean([v[some | own] - v[some] for some in joined]),
+                        "attributed": np.mean(
+                            [v[some | own] - v[some] for some in joined]
+                        ),
                         "restored": v[own] - v[none],
                         "broken": v[every] - v[every - own],
                         "net": (scores[own] - scores[none]).mean(),
@@ -329,7 +404,9 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
         frame = table(world.folder, "causes", learner=learner, score="accuracy")
         columns = (frame[name] for name in ("quantity", "feature", POSITION, "value"))
         got = {(q, f, p): float(value) for q, f, p, value in zip(*columns, strict=True)}
-        expected = {(q, f, str(j)): np.mean(values) for (q, f, j), values in cells.items()}
+        expected = {
+            (q, f, str(j)): np.mean(values) for (q, f, j), values in cells.items()
+        }
         for q, f, _ in list(cells):
             expected[q, f, ""] = np.mean([expected[q, f, str(j)] for j in range(1, T)])
         assert got.keys() == expected.keys()
@@ -337,7 +414,9 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
             assert got[key] == pytest.approx(expected[key], **CLOSE), (learner, key)
 
 
-def test_own_and_inherited_change_are_read_from_networks_put_together_apart(world: World) -> None:
+def test_own_and_inherited_change_are_read_from_networks_put_together_apart(
+    world: World,
+) -> None:
     """By class means, whose predictions may differ from plain ones in an example or two."""
     y = world.test[1].numpy()
     for learner, feature in product(world.learners, world.features):
@@ -359,11 +438,16 @@ def test_own_and_inherited_change_are_read_from_networks_put_together_apart(worl
                     return float(right[of_task].mean())  # noqa: B023
 
                 now, first = read(after[-1], ()), read(before, ())
-                mixed, block = read(after[-1], upstream), read(after[-1], (f"{feature}.",))
+                mixed, block = (
+                    read(after[-1], upstream),
+                    read(after[-1], (f"{feature}.",)),
+                )
                 own = ((first - mixed) + (block - now)) / 2
                 cells.setdefault(("own", j), []).append(own)
                 cells.setdefault(("inherited", j), []).append(first - now - own)
-        frame = table(world.folder, "layers", learner=learner, feature=feature, readout="ncm")
+        frame = table(
+            world.folder, "layers", learner=learner, feature=feature, readout="ncm"
+        )
         columns = (frame[name] for name in ("quantity", POSITION, "value"))
         got = {(q, p): float(x or "nan") for q, p, x in zip(*columns, strict=True)}
         for (quantity, j), values in cells.items():

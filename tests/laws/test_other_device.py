@@ -32,13 +32,18 @@ MIXTURES: dict[str, Operation] = {
     "inputs": lambda x: torch.cat([x, X]),
     "in place": lambda x: x.mul_(X),
     "the CPU's rows by its numbers": lambda x: X[x[0].long()],
-    "a CPU generator": lambda x: torch.rand(3, device=x.device, generator=torch.Generator()),
+    "a CPU generator": lambda x: torch.rand(
+        3, device=x.device, generator=torch.Generator()
+    ),
 }
 
 
 @pytest.mark.parametrize("name", MIXTURES)
 def test_a_mixture_of_devices_is_refused(name: str) -> None:
-    with OtherDevice(), pytest.raises(RuntimeError, match=r"mixes devices|CPU generator"):
+    with (
+        OtherDevice(),
+        pytest.raises(RuntimeError, match=r"mixes devices|CPU generator"),
+    ):
         MIXTURES[name](Held(X.clone()))
 
 

@@ -18,7 +18,10 @@ QUICK = ("regression",)
 
 @pytest.mark.parametrize(
     "world",
-    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.soak) for name in WORLDS],
+    [
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.soak)
+        for name in WORLDS
+    ],
 )
 def test_the_kind_is_told_and_the_guilty_block_is_among_the_first_three(world):
     with torch.random.fork_rng(devices=[]):

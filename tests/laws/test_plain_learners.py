@@ -1,7 +1,7 @@
 """Learners against plain loops over three tasks of unlike sizes, whose batches nothing divides.
 
-The network has batch norm and dropout: what teaches, projects, chooses or classifies does so in
-eval mode.
+The network has batch norm and dropout: what teaches, projects, chooses or classifies
+does so in eval mode.
 """
 
 import copy
@@ -43,7 +43,10 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("lwf", {"strength": 2.0, "temperature": 3.0}),
     ("icarl", {"exemplars": {"total": 13}}),
     ("finetune", {"exemplars": {"total": 13}}),
-    ("finetune", {"exemplars": {"per_class": 2, "sampling": "fifo", "replay": "joined"}}),
+    (
+        "finetune",
+        {"exemplars": {"per_class": 2, "sampling": "fifo", "replay": "joined"}},
+    ),
     ("finetune", {"exemplars": {"total": 17, "sampling": "mean_of_features"}}),
 ]
 
@@ -71,8 +74,14 @@ PENALTIES: list[tuple[str, dict[str, Any]]] = [
     ("si", {"strength": 5.0, "damping": 0.02}),
     ("rwalk", {"strength": 50.0, "interval": 7, "alpha": 0.2, "epsilon": 1e-3}),
     ("rwalk", {"strength": 50.0, "interval": 5, "distance": "euclidean"}),
-    ("ewc_online", {"strength": 5.0, "alpha": 0.9, "fisher_interval": 4, "normalized": True}),
-    ("rwalk", {"strength": 5.0, "interval": 5, "fisher_interval": 4, "clipped": "interval"}),
+    (
+        "ewc_online",
+        {"strength": 5.0, "alpha": 0.9, "fisher_interval": 4, "normalized": True},
+    ),
+    (
+        "rwalk",
+        {"strength": 5.0, "interval": 5, "fisher_interval": 4, "clipped": "interval"},
+    ),
 ]
 
 
@@ -86,7 +95,9 @@ def test_penalties_are_their_formulas(kind: str, changes: dict[str, Any]) -> Non
     for done, task in enumerate(tasks()):
         own.learn(task)
         plain.learn(task.train, RECIPE, stream(0, "batches", done))
-        torch.testing.assert_close(weights(own.model), weights(plain.model), rtol=1e-6, atol=1e-9)
+        torch.testing.assert_close(
+            weights(own.model), weights(plain.model), rtol=1e-6, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("anchors", ["each", "last"])
@@ -96,11 +107,17 @@ def test_fishers_are_taken_in_eval_mode_and_added_or_replaced(anchors: str) -> N
     own = learner("ewc", recipe=RECIPE, model=model, strength=0.0, anchors=anchors)
     expected: dict[str, torch.Tensor] = {}
     for task in tasks():
-        many = task.train.take(torch.arange(len(task.train)).repeat(1 + 520 // len(task.train)))
+        many = task.train.take(
+            torch.arange(len(task.train)).repeat(1 + 520 // len(task.train))
+        )
         task = replace(task, train=many)
         own.learn(task)
         fisher = fisher_by_loop(copy.deepcopy(own.model), many)
         earlier = expected if anchors == "each" else {}
-        expected = {name: each + earlier.get(name, 0.0) for name, each in fisher.items()}
+        expected = {
+            name: each + earlier.get(name, 0.0) for name, each in fisher.items()
+        }
         for name, each in expected.items():
-            torch.testing.assert_close(own.penalty.importance[name], each, rtol=1e-6, atol=1e-12)
+            torch.testing.assert_close(
+                own.penalty.importance[name], each, rtol=1e-6, atol=1e-12
+            )

@@ -7,7 +7,9 @@ from tests.laws.planted import cases
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("architecture", ["cnn", pytest.param("mlp", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "architecture", ["cnn", pytest.param("mlp", marks=pytest.mark.soak)]
+)
 def test_the_planted_layer_has_the_largest_share(architecture):
     as_trained, *faulty = cases(architecture, seed=0)
     assert as_trained["costs"] == as_trained["helps"] == 0

@@ -99,11 +99,17 @@ def variants(kind: str) -> dict[str, dict[str, Any]]:
         elif name == "loss_classes":
             for value in get_args(field.annotation):
                 found[f"{kind}-{value}"] = {**plain, name: value}
-        elif name == "exemplars" and field.default is None and kind not in ("er", "gem"):
+        elif (
+            name == "exemplars" and field.default is None and kind not in ("er", "gem")
+        ):
             found[f"{kind}-stored"] = {**plain, name: {"per_class": 2}}
             found[f"{kind}-balanced"] = {**plain, name: {"total": 20, "balanced": True}}
         elif name not in ("kind", "exemplars", "training"):
-            found[f"{kind}-{name}"] = {**plain, **BESIDE.get(name, {}), name: OTHER[name]}
+            found[f"{kind}-{name}"] = {
+                **plain,
+                **BESIDE.get(name, {}),
+                name: OTHER[name],
+            }
     return {name: {"kind": kind, **own} for name, own in found.items()}
 
 
@@ -121,7 +127,9 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
         if learner.learned:
             return learn(learner, task, first)
         own = type(learner)
-        twin = own(copy.deepcopy(learner.model), learner.recipe, learner.settings, learner.seed)
+        twin = own(
+            copy.deepcopy(learner.model), learner.recipe, learner.settings, learner.seed
+        )
         cost, expected = learn(learner, task, first), learn(twin, task)
         assert cost == expected, learner.settings
         assert learner.losses == twin.losses, learner.settings
@@ -149,7 +157,9 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
 
 CHANGES: list[Any] = [
     *(
-        pytest.param(f"retraining.{name}", OTHER[name], marks=pytest.mark.soak if later else ())
+        pytest.param(
+            f"retraining.{name}", OTHER[name], marks=pytest.mark.soak if later else ()
+        )
         for later, name in enumerate(Recipe.__pydantic_fields__)
     ),
     *((f"training.{name}", OTHER[name]) for name in ("init", "precision", "clip_norm")),
@@ -205,11 +215,19 @@ def test_a_task_aware_network_is_cut_with_the_call_of_its_own_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = changed(BASE, "scenario.kind", "task-incremental")
-    study |= {"network": {"name": "mlp", "features": ["hidden1"]}, "learners": {"finetune": {}}}
+    study |= {
+        "network": {"name": "mlp", "features": ["hidden1"]},
+        "learners": {"finetune": {}},
+    }
     orders, rows = {"base": [1, 2], "swapped": [2, 1]}, {}
-    for name, chosen in {"both": orders, **{n: {n: order} for n, order in orders.items()}}.items():
+    for name, chosen in {
+        "both": orders,
+        **{n: {n: order} for n, order in orders.items()},
+    }.items():
         monkeypatch.setattr(training, "_LAST", {})
         run(tmp_path / name, study | {"orders": chosen})
-        rows[name] = pd.read_csv(tmp_path / name / "run/measurements.csv").set_index("order")
+        rows[name] = pd.read_csv(tmp_path / name / "run/measurements.csv").set_index(
+            "order"
+        )
     for name in orders:
         pd.testing.assert_frame_equal(rows[name].loc[name], rows["both"].loc[name])

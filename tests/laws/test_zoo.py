@@ -30,7 +30,9 @@ LIBRARIES = {
     "torchvision": "shufflenet densenet vit convnext swin_v2",
     "timm": "beit_base_patch16_224 test_vit3 swinv2_cr_tiny_224 test_efficientnet convformer "
     "resmlp nest test_nfnet densenet121",
-    "transformers": "bert deberta_v2 funnel gptj mistral opt whisper swin dinov2 poolformer",
+    "transformers": (
+        "bert deberta_v2 funnel gptj mistral opt whisper swin dinov2 poolformer"
+    ),
 }
 SLOWEST = ("shufflenet", "swin_v2", "deberta_v2", "funnel")
 SMALL = {**HOSTILE, **CHAINS}
@@ -46,7 +48,9 @@ def test_small_networks_are_cut_rightly(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_network_built_twice_takes_the_weights_in_a_file(name: str, tmp_path: Path) -> None:
+def test_a_network_built_twice_takes_the_weights_in_a_file(
+    name: str, tmp_path: Path
+) -> None:
     first, second = SMALL[name].made()[0], SMALL[name].build()
     assert architecture_difference(architecture(first), architecture(second)) == ""
     torch.save(first.state_dict(), tmp_path / "weights.pt")
@@ -64,9 +68,15 @@ def test_a_network_built_twice_takes_the_weights_in_a_file(name: str, tmp_path: 
         for name in LIBRARIES[key].split()
     ],
 )
-def test_networks_of_libraries_are_cut_rightly_and_retrained(library: str, name: str) -> None:
-    pytest.importorskip(library, reason=f"{library} is not installed; `make zoo` installs it")
-    nets = getattr(importlib.import_module(f"tests.laws.zoo.{library}_nets"), library.upper())
+def test_networks_of_libraries_are_cut_rightly_and_retrained(
+    library: str, name: str
+) -> None:
+    pytest.importorskip(
+        library, reason=f"{library} is not installed; `make zoo` installs it"
+    )
+    nets = getattr(
+        importlib.import_module(f"tests.laws.zoo.{library}_nets"), library.upper()
+    )
     *cuts, retraining = examine_all(nets[name], number=3)
     assert [cut for cut in cuts if cut.broken or cut.way != CACHED] == []
     assert (retraining.way, retraining.broken) == (RETRAINED, ())
@@ -78,7 +88,9 @@ SOAK = pytest.param(range(18, 60), marks=[pytest.mark.slow, pytest.mark.soak])
 
 @pytest.mark.parametrize("numbers", [range(3), SLOW, SOAK], ids=str)
 def test_random_networks_are_cut_rightly(numbers: range) -> None:
-    assert [line for net in map(random_net, numbers) if net for line in broken(net)] == []
+    assert [
+        line for net in map(random_net, numbers) if net for line in broken(net)
+    ] == []
 
 
 class Around(nn.Module):
@@ -104,7 +116,9 @@ class Drifting(Around):
 
     def forward(self, value: Any) -> Any:
         self.asked += 1
-        return tree_map(lambda tensor: tensor + (self.asked > 2), super().forward(value))
+        return tree_map(
+            lambda tensor: tensor + (self.asked > 2), super().forward(value)
+        )
 
 
 def unchanged(value: Any) -> Any:
@@ -138,7 +152,10 @@ TAMPERED: list[tuple[str, Callable[[Split], Split]]] = [
     ("gradients", lambda cut: frozen(cut, {"c.bias"}, set())),
     ("gradients", lambda cut: frozen(cut, set(), {"a.bias"})),
     ("gradients", lambda cut: replace(cut, trainable=False)),
-    ("built", lambda cut: replace(cut, fresh_values=dict(list(cut.fresh_values.items())[1:]))),
+    (
+        "built",
+        lambda cut: replace(cut, fresh_values=dict(list(cut.fresh_values.items())[1:])),
+    ),
 ]
 
 

@@ -42,8 +42,12 @@ class Residual(nn.Module):
 
     def __init__(self, width):
         super().__init__()
-        self.first = nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width))
-        self.second = nn.Sequential(nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width))
+        self.first = nn.Sequential(
+            nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width)
+        )
+        self.second = nn.Sequential(
+            nn.Conv2d(width, width, 3, padding=1), nn.BatchNorm2d(width)
+        )
 
     def forward(self, x):
         return (x + self.second(self.first(x).relu())).relu()
@@ -106,7 +110,9 @@ def chain(**layers):
 def mlp(*widths):
     sizes = (64, *widths)
     layers = {
-        f"hidden{depth}": nn.Sequential(nn.Flatten(), nn.Linear(sizes[depth - 1], width), nn.ReLU())
+        f"hidden{depth}": nn.Sequential(
+            nn.Flatten(), nn.Linear(sizes[depth - 1], width), nn.ReLU()
+        )
         for depth, width in enumerate(widths, 1)
     }
     return chain(**layers, output=nn.Linear(sizes[-1], 10))
@@ -135,7 +141,13 @@ def residual():
 
 def vit():
     encoder = partial(
-        nn.TransformerEncoderLayer, 32, 4, 64, dropout=0, batch_first=True, norm_first=True
+        nn.TransformerEncoderLayer,
+        32,
+        4,
+        64,
+        dropout=0,
+        batch_first=True,
+        norm_first=True,
     )
     blocks = {f"block{depth}": encoder() for depth in range(1, 5)}
     return chain(embedding=Patches(32), **blocks, output=Head(32))

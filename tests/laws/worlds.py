@@ -1,7 +1,7 @@
 """Two run directories of four tasks of unlike sizes, in orders that are not their own inverse.
 
-One is of networks in files that were never trained, by `analyze`; one of a study whose learners
-train a network with batch norm and dropout, of which every state is kept.
+One is of networks in files that were never trained, by `analyze`; one of a study whose
+learners train a network with batch norm and dropout, of which every state is kept.
 """
 
 import copy
@@ -101,7 +101,10 @@ def fitted(x: Tensor, y: Tensor, base: nn.Module | None = None) -> nn.Module:
             # Near a base, units keep their places.
             parameter.mul_(0.25).add_(value)
         hidden = torch.cat([network[:-1](x[some]), torch.ones(len(some), 1)], dim=1)
-        fit = torch.linalg.pinv(hidden, rtol=1e-3) @ nn.functional.one_hot(y[some], 10).float()
+        fit = (
+            torch.linalg.pinv(hidden, rtol=1e-3)
+            @ nn.functional.one_hot(y[some], 10).float()
+        )
         network[-1].weight.copy_(fit[:-1].T)
         network[-1].bias.copy_(fit[-1])
     return network
@@ -110,7 +113,8 @@ def fitted(x: Tensor, y: Tensor, base: nn.Module | None = None) -> nn.Module:
 def of_networks(folder: Path) -> World:
     """Analyze networks of fresh weights, saved in files, with as many test examples as there are.
 
-    The readout of class means needs no training, and is right above chance in all of them.
+    The readout of class means needs no training, and is right above chance in all of
+    them.
     """
     draw = torch.Generator().manual_seed(0)
     centers = 2 * torch.randn(10, 5, generator=draw)
@@ -133,11 +137,16 @@ def of_networks(folder: Path) -> World:
                 for seen in range(1, T + 1):
                     state = "model", seed, tuple(NAMES[task] for task in order[:seen])
                     networks[state] = fitted(*train, untrained)
-                    torch.save(networks[state].state_dict(), folder / f"{name}-{seed}-{seen}.pt")
+                    torch.save(
+                        networks[state].state_dict(),
+                        folder / f"{name}-{seed}-{seen}.pt",
+                    )
             offline = networks["offline", seed, NAMES].state_dict()
             torch.save(offline, folder / f"offline-{seed}.pt")
     orders = {name: [task + 1 for task in order] for name, order in ORDERS.items()}
-    model = probe.Model(str(folder / "{order}-{seed}-{task}.pt"), fresh=small, orders=orders)
+    model = probe.Model(
+        str(folder / "{order}-{seed}-{task}.pt"), fresh=small, orders=orders
+    )
     analysis = probe.analyze(
         model,
         train,
@@ -173,11 +182,17 @@ def of_study(folder: Path) -> World:
         kind, seed = learner.settings.kind, learner.seed
         before = copy.deepcopy(learner.model)
         # Before its first task, each run has a network of its own.
-        networks[(kind, seed, names) if names else (kind, seed, ("before", task.name))] = before
+        networks[
+            (kind, seed, names) if names else (kind, seed, ("before", task.name))
+        ] = before
         cost = learn(learner, task, *train)
-        learned[id(learner)] = names = (*names, task.name) if kind != "offline" else NAMES
+        learned[id(learner)] = names = (
+            (*names, task.name) if kind != "offline" else NAMES
+        )
         networks[kind, seed, names] = copy.deepcopy(learner.model)
-        data.setdefault("learners", []).append(learner)  # so that no number of one comes again
+        data.setdefault("learners", []).append(
+            learner
+        )  # so that no number of one comes again
         if kind == "offline":
             data.setdefault("tasks", task)
         return cost

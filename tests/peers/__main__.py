@@ -29,17 +29,28 @@ def main() -> None:
     asked = _arguments()
     torch.set_num_threads(1)
     if asked.exact:
-        # Rounding errors grow: Adam makes a step of full size out of a gradient that should be 0.
+        # Rounding errors grow: Adam makes a step of full size out of a gradient that
+        # should be 0.
         torch.set_default_dtype(torch.float64)
         scenario = _scenario(asked.data, asked.limit, torch.float64)
-        each = [(kind, differences(SETTINGS[kind], scenario, RECIPE, 0)) for kind in asked.learners]
-        table = {(kind, name): row for kind, found in each for name, row in found.items()}
+        each = [
+            (kind, differences(SETTINGS[kind], scenario, RECIPE, 0))
+            for kind in asked.learners
+        ]
+        table = {
+            (kind, name): row for kind, found in each for name, row in found.items()
+        }
         columns = [*(task.name for task in scenario.tasks), "moved"]
-        print(pd.DataFrame.from_dict(table, "index", columns=columns).map("{:.0e}".format))
+        print(
+            pd.DataFrame.from_dict(table, "index", columns=columns).map("{:.0e}".format)
+        )
         return
     print(machine())
     few, scenario = _scenario(asked.data, WARM_UP), _scenario(asked.data, asked.limit)
-    warm_up, uses = usages(asked.data, few, WARM_UP), usages(asked.data, scenario, asked.limit)
+    warm_up, uses = (
+        usages(asked.data, few, WARM_UP),
+        usages(asked.data, scenario, asked.limit),
+    )
     runs = list[dict[str, Any]]()
     for kind in asked.learners:
         # What either side does only once is not to be timed.
@@ -47,7 +58,9 @@ def main() -> None:
         for seed in range(asked.seeds):
             runs += run_all(SETTINGS[kind], scenario, uses, RECIPE, seed)
             asked.out.parent.mkdir(parents=True, exist_ok=True)
-            asked.out.write_text(json.dumps({"asked": vars(asked), "runs": runs}, default=str))
+            asked.out.write_text(
+                json.dumps({"asked": vars(asked), "runs": runs}, default=str)
+            )
             print(f"{kind}, seed {seed}, {machine()}")
     for frame in _tables(runs):
         print(frame.to_string())
@@ -62,11 +75,15 @@ def _tables(runs: Sequence[dict[str, Any]]) -> Iterator[pd.DataFrame]:
     shown = [each.map("{:.1f}".format) for each in (mean, spread)]
     yield shown[0] + " +- " + shown[1] + off.map({True: " *", False: ""}.get)
     seconds = of["seconds"].median().unstack()[[OURS, USUAL, FASTEST]]
-    ratios = {f"ratio to {name}": seconds[name] / seconds[OURS] for name in (USUAL, FASTEST)}
+    ratios = {
+        f"ratio to {name}": seconds[name] / seconds[OURS] for name in (USUAL, FASTEST)
+    }
     yield seconds.assign(**ratios).round(2)
 
 
-def _scenario(data: Path, limit: int | None, dtype: torch.dtype = torch.float32) -> Scenario:
+def _scenario(
+    data: Path, limit: int | None, dtype: torch.dtype = torch.float32
+) -> Scenario:
     scenario = split_by_class(limited(load("mnist", Location(data)), limit))
     tasks = [
         dataclasses.replace(task, train=Examples(task.train.x.to(dtype), task.train.y))
@@ -78,11 +95,19 @@ def _scenario(data: Path, limit: int | None, dtype: torch.dtype = torch.float32)
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.peers", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with MNIST")
-    parser.add_argument("--exact", action="store_true", help="weights on the same batches, float64")
-    parser.add_argument("--seeds", type=int, default=3, help="runs of each learner, from seed 0")
+    parser.add_argument(
+        "--exact", action="store_true", help="weights on the same batches, float64"
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=3, help="runs of each learner, from seed 0"
+    )
     parser.add_argument("--learners", nargs="+", choices=SETTINGS, default=[*SETTINGS])
-    parser.add_argument("--limit", type=int, help="training examples of a class, all if left out")
-    parser.add_argument("--out", type=Path, default=Path("runs/peers.json"), help="the numbers")
+    parser.add_argument(
+        "--limit", type=int, help="training examples of a class, all if left out"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs/peers.json"), help="the numbers"
+    )
     return parser.parse_args()
 
 

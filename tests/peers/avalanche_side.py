@@ -16,14 +16,19 @@ from probe.seeding import global_stream, stream
 from probe.tasks import Scenario
 from probe.training.loop import Recipe
 
-USUAL, FASTEST, OUR_BATCHES = "avalanche", "avalanche, fastest", "avalanche, our batches"
+USUAL, FASTEST, OUR_BATCHES = (
+    "avalanche",
+    "avalanche, fastest",
+    "avalanche, our batches",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Usage:
     """How avalanche is used.
 
-    experiences: what gives it the examples; fused: whether Adam is; shuffle: in every epoch.
+    experiences: what gives it the examples; fused: whether Adam is; shuffle: in every
+        epoch.
     """
 
     experiences: Sequence[Any]
@@ -34,10 +39,11 @@ class Usage:
 def usages(folder: Path, scenario: Scenario, limit: int | None) -> dict[str, Usage]:
     """Return the two usages, by name, on the tasks of a scenario of MNIST.
 
-    The usual one is that of its documentation: torchvision's images with a transform to tensors,
-    and Adam as torch gives it. The fastest that it can do by itself takes tensors in memory without
-    a transform, and the fused Adam, as we do. Neither has worker processes, loggers or evaluation.
-    Raises ValueError if their examples are not the scenario's.
+    The usual one is that of its documentation: torchvision's images with a transform to
+    tensors, and Adam as torch gives it. The fastest that it can do by itself takes
+    tensors in memory without a transform, and the fused Adam, as we do. Neither has
+    worker processes, loggers or evaluation. Raises ValueError if their examples are not
+    the scenario's.
     """
     found = {
         USUAL: Usage(experiences=_of_images(folder, scenario, limit), fused=False),
@@ -67,10 +73,17 @@ class Avalanche:
     """
 
     def __init__(
-        self, model: nn.Module, recipe: Recipe, plugins: Sequence[Any], usage: Usage, seed: int
+        self,
+        model: nn.Module,
+        recipe: Recipe,
+        plugins: Sequence[Any],
+        usage: Usage,
+        seed: int,
     ) -> None:
         adam = torch.optim.Adam(
-            model.parameters(), lr=recipe.learning_rate, fused=True if usage.fused else None
+            model.parameters(),
+            lr=recipe.learning_rate,
+            fused=True if usage.fused else None,
         )
         self.model = model
         self._strategy = Naive(
@@ -103,14 +116,20 @@ class Avalanche:
 def _of_tensors(scenario: Scenario) -> list[Any]:
     halves = ([[t.train.x, t.train.y], [t.test.x, t.test.y]] for t in scenario.tasks)
     train, test = zip(*halves, strict=True)
-    return list(tensors_benchmark(train, test, task_labels=[0] * len(train)).train_stream)
+    return list(
+        tensors_benchmark(train, test, task_labels=[0] * len(train)).train_stream
+    )
 
 
 def _of_images(folder: Path, scenario: Scenario, limit: int | None) -> list[Any]:
     train, test = (MNIST(str(folder), train=half) for half in (True, False))
     if limit is not None:
-        kept = torch.cat([(train.targets == c).nonzero().squeeze(1)[:limit] for c in range(10)])
-        train.data, train.targets = (t[kept.sort().values] for t in (train.data, train.targets))
+        kept = torch.cat(
+            [(train.targets == c).nonzero().squeeze(1)[:limit] for c in range(10)]
+        )
+        train.data, train.targets = (
+            t[kept.sort().values] for t in (train.data, train.targets)
+        )
     benchmark = nc_benchmark(
         train,
         test,

@@ -21,7 +21,13 @@ from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.networks import build_network
 from tests.laws.counting import evaluate
-from tests.peers.avalanche_side import FASTEST, OUR_BATCHES, Avalanche, Usage, same_batches
+from tests.peers.avalanche_side import (
+    FASTEST,
+    OUR_BATCHES,
+    Avalanche,
+    Usage,
+    same_batches,
+)
 from tests.peers.plugins import corrected, plugins, repaired
 
 OURS = "ours"
@@ -43,7 +49,12 @@ class Ours:
     """A learner of the catalog that learns the tasks of a scenario by their position."""
 
     def __init__(
-        self, model: nn.Module, recipe: Recipe, settings: Settings, scenario: Scenario, seed: int
+        self,
+        model: nn.Module,
+        recipe: Recipe,
+        settings: Settings,
+        scenario: Scenario,
+        seed: int,
     ) -> None:
         self.model = model
         self._learner = LEARNERS[settings.kind](model, recipe, settings, seed)
@@ -54,15 +65,19 @@ class Ours:
 
 
 def run_all(
-    settings: Settings, scenario: Scenario, usages: Mapping[str, Usage], recipe: Recipe, seed: int
+    settings: Settings,
+    scenario: Scenario,
+    usages: Mapping[str, Usage],
+    recipe: Recipe,
+    seed: int,
 ) -> list[dict[str, Any]]:
     """Train every side on the scenario from the same weights, and test it after each task.
 
-    The sides take turns at each task, so that whatever else the machine does meets them all; who
-    is first changes. Returns what each did: R with all outputs competing and with the task's own
-    alone, A_T and F_T of Chaudhry 2018 of both, in points, and the seconds of training, processor
-    time of one thread. Raises ValueError if avalanche took another number of steps than the recipe
-    says.
+    The sides take turns at each task, so that whatever else the machine does meets them
+    all; who is first changes. Returns what each did: R with all outputs competing and
+    with the task's own alone, A_T and F_T of Chaudhry 2018 of both, in points, and the
+    seconds of training, processor time of one thread. Raises ValueError if avalanche
+    took another number of steps than the recipe says.
     """
     sides = _sides(settings, scenario, usages, recipe, seed)
     names, seconds = list(sides), dict.fromkeys(sides, 0.0)
@@ -74,13 +89,22 @@ def run_all(
             sides[name].learn(position)
             seconds[name] += time.process_time() - start
             rows[name].append(_row(sides[name].model, scenario))
-    expected = recipe.epochs * sum(-(-len(t.train) // recipe.batch_size) for t in scenario.tasks)
+    expected = recipe.epochs * sum(
+        -(-len(t.train) // recipe.batch_size) for t in scenario.tasks
+    )
     runs = []
     for name, side in sides.items():
         if isinstance(side, Avalanche) and side.steps != expected:
             raise ValueError(f"{name} took {side.steps} steps, expected {expected}")
-        run = {"learner": settings.kind, "side": name, "seed": seed, "seconds": seconds[name]}
-        for which, values in zip(("all", "own"), np.array(rows[name]).swapaxes(0, 1), strict=True):
+        run = {
+            "learner": settings.kind,
+            "side": name,
+            "seed": seed,
+            "seconds": seconds[name],
+        }
+        for which, values in zip(
+            ("all", "own"), np.array(rows[name]).swapaxes(0, 1), strict=True
+        ):
             R = AccuracyMatrix(values)
             run[f"A {which}"] = 100 * chaudhry.average_accuracy(R, R.tasks)
             run[f"F {which}"] = 100 * chaudhry.forgetting(R, R.tasks)
@@ -94,18 +118,25 @@ def differences(
 ) -> dict[str, list[float]]:
     """Return the largest difference of a weight after each task, and how far one of ours moved.
 
-    By counterpart, on the same batches: the exact one, and beside it the library's own where that
-    is another; none for replay.
+    By counterpart, on the same batches: the exact one, and beside it the library's own
+    where that is another; none for replay.
     """
-    exact, own = (make(settings, recipe, scenario, seed) for make in (corrected, plugins))
+    exact, own = (
+        make(settings, recipe, scenario, seed) for make in (corrected, plugins)
+    )
     if exact is None:
         return {}
     same = [type(one) for one in own] == [type(one) for one in exact]
     found = {}
-    for name, added in {"its own": own, **({} if same else {"corrected": exact})}.items():
+    for name, added in {
+        "its own": own,
+        **({} if same else {"corrected": exact}),
+    }.items():
         start = _fresh(scenario, recipe, seed).to(scenario.tasks[0].train.x.dtype)
         ours = Ours(copy.deepcopy(start), recipe, settings, scenario, seed)
-        theirs = Avalanche(copy.deepcopy(start), recipe, added, same_batches(scenario, seed), seed)
+        theirs = Avalanche(
+            copy.deepcopy(start), recipe, added, same_batches(scenario, seed), seed
+        )
         found[name] = []
         for position in range(len(scenario.tasks)):
             ours.learn(position)
@@ -128,7 +159,11 @@ def _fresh(scenario: Scenario, recipe: Recipe, seed: int) -> nn.Module:
 
 
 def _sides(
-    settings: Settings, scenario: Scenario, usages: Mapping[str, Usage], recipe: Recipe, seed: int
+    settings: Settings,
+    scenario: Scenario,
+    usages: Mapping[str, Usage],
+    recipe: Recipe,
+    seed: int,
 ) -> dict[str, Ours | Avalanche]:
     model = partial(copy.deepcopy, _fresh(scenario, recipe, seed))
     sides = dict[str, Ours | Avalanche]()
@@ -141,16 +176,22 @@ def _sides(
         sides[name] = Avalanche(model(), recipe, added, usages[FASTEST], seed)
     exact = corrected(settings, recipe, scenario, seed)
     if exact is not None:
-        sides[OUR_BATCHES] = Avalanche(model(), recipe, exact, same_batches(scenario, seed), seed)
+        sides[OUR_BATCHES] = Avalanche(
+            model(), recipe, exact, same_batches(scenario, seed), seed
+        )
     return sides
 
 
 def _row(model: nn.Module, scenario: Scenario) -> tuple[list[float], list[float]]:
     """Return the accuracy on every task: with all outputs, and with the task's own alone."""
 
-    def accuracies(logits: Callable[[nn.Module, tuple[int, ...], Tensor], Tensor]) -> list[float]:
+    def accuracies(
+        logits: Callable[[nn.Module, tuple[int, ...], Tensor], Tensor],
+    ) -> list[float]:
         return [
-            evaluate(partial(logits, model, t.classes), t.test, scenario.classes).accuracy()
+            evaluate(
+                partial(logits, model, t.classes), t.test, scenario.classes
+            ).accuracy()
             for t in scenario.tasks
         ]
 

@@ -31,7 +31,9 @@ from scenarios.learners.penalties.ewc import EwcSettings
 from scenarios.learners.penalties.si import SiSettings
 
 
-def plugins(settings: Settings, recipe: Recipe, scenario: Scenario, seed: int) -> list[Any]:
+def plugins(
+    settings: Settings, recipe: Recipe, scenario: Scenario, seed: int
+) -> list[Any]:
     """Return avalanche's own counterpart of one of our learners."""
     match settings:
         case ContinualSettings(kind="finetune"):
@@ -44,14 +46,21 @@ def plugins(settings: Settings, recipe: Recipe, scenario: Scenario, seed: int) -
             )
             return [ReplayPlugin(mem_size=size, storage_policy=memory)]
         case EwcSettings():
-            # It has no 1/2 before lambda. Its Fisher is the mean of squared batch gradients, which
-            # is smaller by the batch's size where single gradients are independent with mean zero.
+            # It has no 1/2 before lambda. Its Fisher is the mean of squared batch
+            # gradients, which is smaller by the batch's size where single gradients are
+            # independent with mean zero.
             return [EWCPlugin(settings.strength / 2 * recipe.batch_size)]
         case SiSettings():
-            return [SynapticIntelligencePlugin(_si_lambda(settings), eps=settings.damping)]
+            return [
+                SynapticIntelligencePlugin(_si_lambda(settings), eps=settings.damping)
+            ]
         case LwfSettings():
             # It leaves out the factor T^2.
-            return [LwFPlugin(settings.strength * settings.temperature**2, settings.temperature)]
+            return [
+                LwFPlugin(
+                    settings.strength * settings.temperature**2, settings.temperature
+                )
+            ]
         case GemSettings():
             stored = settings.memory_per_class * len(scenario.tasks[0].classes)
             return [GEMPlugin(stored, settings.margin)]
@@ -100,8 +109,8 @@ class _SingleExampleEwc(EWCPlugin):
 class _PaperGem(GEMPlugin):
     """GEM with the same random examples of each class in memory as ours, and the QP as it is.
 
-    Its own memory is a random one of the task, and it adds 1e-3 to the diagonal of the Gram matrix,
-    which is much where gradients are small.
+    Its own memory is a random one of the task, and it adds 1e-3 to the diagonal of the
+    Gram matrix, which is much where gradients are small.
     """
 
     def __init__(self, settings: GemSettings, scenario: Scenario, seed: int) -> None:
@@ -129,8 +138,8 @@ class _PaperGem(GEMPlugin):
 class _CopyingSi(SynapticIntelligencePlugin):
     """SI that works on a CPU.
 
-    The weights that it notes down are views of the parameters there (on a GPU they are copies): the
-    step that it measures is 0, and so are the importance and the penalty.
+    The weights that it notes down are views of the parameters there (on a GPU they are
+    copies): the step that it measures is 0, and so are the importance and the penalty.
     """
 
     def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
@@ -145,8 +154,8 @@ class _CopyingSi(SynapticIntelligencePlugin):
 class _PaperSi(_CopyingSi):
     """SI with the gradient of the task's own loss, and with importances from 0 without bound.
 
-    As it is, its gradient includes that of the penalty, importances are cut at 0.001, and those
-    below 0 stay.
+    As it is, its gradient includes that of the penalty, importances are cut at 0.001,
+    and those below 0 stay.
     """
 
     @torch.no_grad()

@@ -63,7 +63,9 @@ def retrained(
     """Retrain a model; given: of `Model`, or of the recipe."""
     recipe = given.pop("recipe", Recipe(epochs=1))
     model = Model(net() if model is None else model, **given)
-    return partial_retrain(model, features, train, train if test is None else test, tasks, recipe)
+    return partial_retrain(
+        model, features, train, train if test is None else test, tasks, recipe
+    )
 
 
 def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetraining:
@@ -77,7 +79,9 @@ def unreadable() -> nn.Module:
 def check_told(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a mistake is told in one sentence before any training."""
     # Not an Exception: it may not become one of the sentences.
-    monkeypatch.setattr(probe.retrain, "fit", lambda *_: pytest.fail("something was trained"))
+    monkeypatch.setattr(
+        probe.retrain, "fit", lambda *_: pytest.fail("something was trained")
+    )
     call, sentence = case
     with pytest.raises(InputError) as raised:
         call()

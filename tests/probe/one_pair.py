@@ -11,7 +11,9 @@ CENTERS = 2 * torch.randn(4, 8, generator=torch.Generator().manual_seed(0))
 def data(classes, seed):
     """Return noisy points around the centers of some classes."""
     y = torch.tensor(classes)[torch.arange(80) % len(classes)]
-    return CENTERS[y] + torch.randn(80, 8, generator=torch.Generator().manual_seed(seed)), y
+    return CENTERS[y] + torch.randn(
+        80, 8, generator=torch.Generator().manual_seed(seed)
+    ), y
 
 
 def network():

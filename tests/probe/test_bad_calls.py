@@ -34,7 +34,9 @@ def named() -> nn.Module:
 
 def whole_number() -> nn.Module:
     model = net()
-    model.register_parameter("steps", nn.Parameter(torch.tensor([1]), requires_grad=False))
+    model.register_parameter(
+        "steps", nn.Parameter(torch.tensor([1]), requires_grad=False)
+    )
     return model
 
 
@@ -56,8 +58,14 @@ CASES: dict[str, Case] = {
     "None in a mapping": (lambda: Examples({"a": None}, Y), "NoneType"),
     "uneven inputs": (lambda: Examples((X, X[:3]), Y), "(3, 4)"),
     "sparse": (lambda: Examples(X.to_sparse(), Y), "sparse"),
-    "whole labels in a pair": (lambda: retrained(train=(X, Y.float())), "train: labels"),
-    "test of other keys": (lambda: two(Examples(BOTH, Y), Examples({"left": X}, Y)), "{left: "),
+    "whole labels in a pair": (
+        lambda: retrained(train=(X, Y.float())),
+        "train: labels",
+    ),
+    "test of other keys": (
+        lambda: two(Examples(BOTH, Y), Examples({"left": X}, Y)),
+        "{left: ",
+    ),
     "NaN in one of several": (lambda: two(Examples((X, NAN), Y)), "example 5"),
     "a sample too small": (lambda: split(net(), "1", X[:2]), "2 examples"),
     "a sample of numpy": (lambda: candidates(net(), X.numpy()), "ndarray"),
@@ -67,21 +75,33 @@ CASES: dict[str, Case] = {
     "a call of one row": (lambda: retrained(call=lambda m, x: m(x[:1])), "(1, 2)"),
     "no gradient": (lambda: retrained(call=lambda m, x: m(x).detach()), "'1'"),
     "whole numbers": (lambda: retrained(whole_number()), "'steps' holds torch.int64"),
-    "one example": (lambda: retrained(normed(), ["0"], recipe=Recipe(batch_size=1)), "one example"),
+    "one example": (
+        lambda: retrained(normed(), ["0"], recipe=Recipe(batch_size=1)),
+        "one example",
+    ),
     "a scripted module": (lambda: retrained(torch.jit.script(net())), "scripted"),
     "a class": (lambda: retrained(Two), "the class Two"),
     "too few outputs": (lambda: retrained(net(outputs=1)), "1 outputs for 2"),
     "classes out of range": (lambda: retrained(classes=[0, 7]), "[7]"),
     "lazy": (lambda: retrained(nn.Sequential(nn.LazyLinear(2))), "'0.weight'"),
-    "no room": (lambda: retrained(call=lambda m, x: bytearray(2**62)), "memory ran out"),
+    "no room": (
+        lambda: retrained(call=lambda m, x: bytearray(2**62)),
+        "memory ran out",
+    ),
     "a third call": (lambda: retrained(twice(), ["0#3"]), "'3'"),
     "an unknown layer": (lambda: retrained(features=["11"]), "'11': did you mean '1'"),
     "a task without classes": (lambda: retrained(tasks=[[0], [1], []]), "[3]"),
     "one name": (lambda: retrained(features="1"), "got '1'"),
     "orders": (lambda: retrained(orders="rotate"), "orders="),
     "a recipe as a mapping": (lambda: retrained(recipe={"epochs": 3}), "got dict"),
-    "another architecture": (lambda: retrained(fresh=lambda: net(9)), "'0.bias' of shape (9,)"),
-    "one that raises": (lambda: retrained(fresh=unreadable), "OSError: no weights here"),
+    "another architecture": (
+        lambda: retrained(fresh=lambda: net(9)),
+        "'0.bias' of shape (9,)",
+    ),
+    "one that raises": (
+        lambda: retrained(fresh=unreadable),
+        "OSError: no weights here",
+    ),
     "a part": (lambda: retrained(fresh=nn.Linear(4, 8)), "'0.bias' of shape none"),
     "an unknown rule": (lambda: retrained(fresh="xavier"), "'xavier'"),
     "cuts and a call": (lambda: of_cuts(net(), output="x"), "cut_each"),
@@ -101,7 +121,9 @@ def fussy(m: Any, x: Tensor) -> Tensor:
 
 
 def test_what_stops_the_training_itself_is_told_in_one_sentence() -> None:
-    with pytest.raises(InputError, match=r"^[^\n]*'a'[^\n]*modified by an inplace operation") as it:
+    with pytest.raises(
+        InputError, match=r"^[^\n]*'a'[^\n]*modified by an inplace operation"
+    ) as it:
         retrained(Written(fussy, {"a": (4, 8), "b": (8, 2)}), ["a"])
     assert isinstance(it.value.__cause__, RuntimeError)
 

@@ -13,7 +13,10 @@ from probe.record.recording import read_recording
 from probe.tasked_examples import as_examples
 
 N, TASKS = 24, [[0, 1], [2]]
-X, Y = torch.randn(N, 4, generator=torch.Generator().manual_seed(0)), torch.arange(N) % 3
+X, Y = (
+    torch.randn(N, 4, generator=torch.Generator().manual_seed(0)),
+    torch.arange(N) % 3,
+)
 ONCE = probe.Recipe(epochs=1)
 
 ITEMS = lambda x, y: list(zip(x, y, strict=True))  # noqa: E731
@@ -21,8 +24,14 @@ FORMS = {
     "tensors": lambda x, y: (x, y),
     "other labels": lambda x, y: (x, y.to(torch.uint8)),
     "arrays": lambda x, y: (x.numpy(), y.numpy()),
-    "arrays of another machine": lambda x, y: (x.numpy().astype(">f4"), y.numpy().astype(">i2")),
-    "arrays that are views": lambda x, y: (x.flip(0).numpy()[::-1], y.flip(0).numpy()[::-1]),
+    "arrays of another machine": lambda x, y: (
+        x.numpy().astype(">f4"),
+        y.numpy().astype(">i2"),
+    ),
+    "arrays that are views": lambda x, y: (
+        x.flip(0).numpy()[::-1],
+        y.flip(0).numpy()[::-1],
+    ),
     "labels in a list": lambda x, y: (x.numpy(), y.tolist()),
     "a dataset": TensorDataset,
     "a loader": lambda x, y: DataLoader(TensorDataset(x, y), batch_size=7),
@@ -39,11 +48,14 @@ def net() -> nn.Module:
 def test_one_data_set_in_any_form(form, tmp_path) -> None:
     data, plain, model = form(X, Y), Examples(X, Y), net()
     one, other = (
-        probe.partial_retrain(model, ["1", "2"], own, own, TASKS, ONCE) for own in (data, plain)
+        probe.partial_retrain(model, ["1", "2"], own, own, TASKS, ONCE)
+        for own in (data, plain)
     )
     assert one.measured == other.measured
     one, other = (
-        probe.analyze({2: model}, own, own, TASKS, ["1"], readouts=["linear"], recipe=ONCE)
+        probe.analyze(
+            {2: model}, own, own, TASKS, ["1"], readouts=["linear"], recipe=ONCE
+        )
         for own in (data, plain)
     )
     assert one.to_pandas().equals(other.to_pandas())
@@ -57,7 +69,10 @@ def test_one_data_set_in_any_form(form, tmp_path) -> None:
 @pytest.mark.parametrize("form", [own for own in FORMS.values() if own is not ITEMS])
 def test_a_list_with_the_data_of_each_task(form) -> None:
     halves = [(X[:10], Y[:10]), (X[10:], Y[10:])]
-    for given in ([form(*halves[0]), Examples(*halves[1])], [form(*half) for half in halves]):
+    for given in (
+        [form(*halves[0]), Examples(*halves[1])],
+        [form(*half) for half in halves],
+    ):
         found = as_examples(given, "train")
         assert torch.equal(found.x, X)
         assert torch.equal(found.y, Y)
@@ -65,7 +80,9 @@ def test_a_list_with_the_data_of_each_task(form) -> None:
 
 
 @pytest.mark.parametrize("writeable", [True, False])
-def test_arrays_are_not_copied(writeable: bool, recwarn: pytest.WarningsRecorder) -> None:
+def test_arrays_are_not_copied(
+    writeable: bool, recwarn: pytest.WarningsRecorder
+) -> None:
     x = X.numpy().copy()
     x.flags.writeable = writeable
     assert as_examples((x, Y), "train").x.data_ptr() == x.ctypes.data

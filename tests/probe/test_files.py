@@ -31,9 +31,13 @@ def test_a_write_that_fails_leaves_what_was_there(
             partial.write_bytes(content)
 
     monkeypatch.setattr(os, step, full)
-    with pytest.raises(InputError, match=r"cannot write .*part.json \(No space left .*make room"):
+    with pytest.raises(
+        InputError, match=r"cannot write .*part.json \(No space left .*make room"
+    ):
         write(b"new")
-    assert [file.read_bytes() for file in tmp_path.iterdir()] == ([before] if before else [])
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == (
+        [before] if before else []
+    )
     monkeypatch.undo()
     write(b"new")
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
@@ -41,12 +45,16 @@ def test_a_write_that_fails_leaves_what_was_there(
 
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(InputError, match=r"cannot write .*below \(Not a directory\): .*folder"):
+    with pytest.raises(
+        InputError, match=r"cannot write .*below \(Not a directory\): .*folder"
+    ):
         make_folder(tmp_path / "file" / "below")
 
 
 @pytest.mark.parametrize("read", [load_state, lambda path: read_arrays(path, ["x"])])
-def test_a_file_that_unpacks_a_thousandfold_is_not_read(tmp_path: Path, read: Any) -> None:
+def test_a_file_that_unpacks_a_thousandfold_is_not_read(
+    tmp_path: Path, read: Any
+) -> None:
     with (tmp_path / "x.npz").open("wb") as file:
         np.savez_compressed(file, x=np.zeros(2**23 + 1))
     with pytest.raises(InputError, match=f"{2**26 + 8 + 128} bytes"):

@@ -19,7 +19,9 @@ from tests.probe.calls import Scaled
     ("name", "feature"),
     [("reduced_resnet18", "layer3"), ("tied_weights", "encode"), ("mlp", "output")],
 )
-def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(name: str, feature: str) -> None:
+def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(
+    name: str, feature: str
+) -> None:
     """Buffers too; a layer that the prefix needs stays as it is under its other name as well."""
     model, x, _ = specimen(name)
     before = {name: tensor.clone() for name, tensor in named_state(model).items()}
@@ -27,9 +29,16 @@ def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(name: str, fe
     cut.reinitialize(SPECIMENS[name].build, stream(3, "tail"))
     built = fresh_state(SPECIMENS[name].build, stream(3, "tail"))
     assert cut.fresh_values.keys().isdisjoint(cut.frozen)
-    assert all(torch.equal(value, built[name]) for name, value in cut.fresh_values.items())
-    kept = {name.removeprefix("model."): value for name, value in named_state(cut.tail).items()}
-    assert all(torch.equal(kept[name], before[name]) for name in kept.keys() & set(cut.frozen))
+    assert all(
+        torch.equal(value, built[name]) for name, value in cut.fresh_values.items()
+    )
+    kept = {
+        name.removeprefix("model."): value
+        for name, value in named_state(cut.tail).items()
+    }
+    assert all(
+        torch.equal(kept[name], before[name]) for name in kept.keys() & set(cut.frozen)
+    )
     assert all(map(torch.equal, named_state(model).values(), before.values()))
 
 
@@ -42,18 +51,26 @@ def test_a_checkpoint_is_rewound_to_bit_for_bit(form) -> None:
     cut = split(model, "layer3", x)
     cut.reinitialize(form(checkpoint), stream(0))
     expected = named_state(checkpoint)
-    assert all(torch.equal(value, expected[name]) for name, value in cut.fresh_values.items())
+    assert all(
+        torch.equal(value, expected[name]) for name, value in cut.fresh_values.items()
+    )
     assert len(cut.fresh_values) > 2
 
 
-def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(monkeypatch) -> None:
+def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
+    monkeypatch,
+) -> None:
     """Not what every feature needs, nor what nothing reads, nor what stays frozen as given."""
-    model = nn.Sequential(Scaled(), nn.Linear(4, 4), Scaled(), nn.Linear(4, 4), Scaled())
+    model = nn.Sequential(
+        Scaled(), nn.Linear(4, 4), Scaled(), nn.Linear(4, 4), Scaled()
+    )
     model.register_parameter("unread", nn.Parameter(torch.ones(3)))
     data = Examples(torch.randn(40, 4, generator=stream(0, "x")), torch.arange(40) % 4)
     asked = (["0", "1"], data, data, [[0, 1], [2, 3]], Recipe(epochs=1))
     with monkeypatch.context() as patch:
-        patch.setattr("probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made"))
+        patch.setattr(
+            "probe.retrain.cut_found", lambda *_: pytest.fail("a cut was made")
+        )
         with pytest.raises(InputError, match=r"'2\.scale', '4\.scale'"):
             partial_retrain(model, *asked)
     for scaled in (model[2], model[4]):
@@ -72,7 +89,10 @@ class Adapted(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.base = nn.Linear(8, width)
-        self.down, self.up = nn.Linear(8, 2, bias=False), nn.Linear(2, width, bias=False)
+        self.down, self.up = (
+            nn.Linear(8, 2, bias=False),
+            nn.Linear(2, width, bias=False),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         return self.base(x) + self.up(self.down(x))
@@ -96,9 +116,13 @@ def test_what_was_frozen_stays_as_it_is() -> None:
     cut.reinitialize("torch", stream(0))
     fit(cut.tail, Examples(cut.prefix(DATA.x), DATA.y), RECIPE, stream(0))
     own, adapters = model.state_dict(), {"3.up.weight", "3.down.weight"}
-    assert {name for name, value in cut.fresh_values.items() if value.grad is not None} == adapters
+    assert {
+        name for name, value in cut.fresh_values.items() if value.grad is not None
+    } == adapters
     assert all(not torch.equal(cut.fresh_values[name], own[name]) for name in adapters)
-    [(_, base)] = [pair for pair in cut.tail.named_parameters() if "base.weight" in pair[0]]
+    [(_, base)] = [
+        pair for pair in cut.tail.named_parameters() if "base.weight" in pair[0]
+    ]
     assert torch.equal(base, own["3.base.weight"])
     assert base.grad is None
 
@@ -118,7 +142,9 @@ def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen) ->
             getattr(small[2], name).copy_(getattr(large[2], name)[list(chosen)])
         small[0].load_state_dict(large[0].state_dict())
     read, alone = (
-        partial_retrain(Model(net, fresh=net, classes=of), ["1", "2"], DATA, DATA, TASKS, RECIPE)
+        partial_retrain(
+            Model(net, fresh=net, classes=of), ["1", "2"], DATA, DATA, TASKS, RECIPE
+        )
         for net, of in ((large, chosen), (small, None))
     )
     assert read.counts == alone.counts

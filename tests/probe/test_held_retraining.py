@@ -13,21 +13,33 @@ from tests.probe.calls import DATA, TASKS, net
 
 @pytest.fixture(scope="module")
 def found() -> PartialRetraining:
-    return partial_retrain(net(), ["1", "2"], DATA, DATA, TASKS, Recipe(epochs=1), seed=4)
+    return partial_retrain(
+        net(), ["1", "2"], DATA, DATA, TASKS, Recipe(epochs=1), seed=4
+    )
 
 
 def test_its_rows_say_what_it_measured(found: PartialRetraining) -> None:
     table = found.measurements()
     rows = list(table.itertuples())
-    assert {(r.learner, r.order, r.seed, r.tasks_seen) for r in rows} == {("model", "0", 4, 2)}
+    assert {(r.learner, r.order, r.seed, r.tasks_seen) for r in rows} == {
+        ("model", "0", 4, 2)
+    }
     pra = {r.feature: r.value for r in rows if r.metric == "pra"}
-    f1 = [[r.value for r in rows if (r.metric, r.feature) == ("f1", name)] for name in ("1", "2")]
+    f1 = [
+        [r.value for r in rows if (r.metric, r.feature) == ("f1", name)]
+        for name in ("1", "2")
+    ]
     assert pra == found.pra
     np.testing.assert_array_equal(f1, found.task_f1)
-    assert {(r.feature, r.readout) for r in rows if r.feature} == {("1", "retrain"), ("2", "")}
+    assert {(r.feature, r.readout) for r in rows if r.feature} == {
+        ("1", "retrain"),
+        ("2", ""),
+    }
     own = [r.value for r in rows if r.metric == "accuracy" and not r.feature]
     assert own == [found.counts["2"].accuracy([c]) for c in (0, 1)]
-    assert summarize(table).query("metric == 'pra'")["mean"].tolist() == list(pra.values())
+    assert summarize(table).query("metric == 'pra'")["mean"].tolist() == list(
+        pra.values()
+    )
 
 
 def test_it_comes_back_exactly(found: PartialRetraining, tmp_path: Path) -> None:
@@ -41,7 +53,8 @@ def test_it_comes_back_exactly(found: PartialRetraining, tmp_path: Path) -> None
 
 def test_it_shows_the_same_in_every_way(found: PartialRetraining) -> None:
     assert repr(found) == (
-        f"PartialRetraining of 2 tasks, seed 4: PRA 1 {found.pra['1']:.4f}, 2 {found.pra['2']:.4f}"
+        f"PartialRetraining of 2 tasks, seed 4: PRA 1 {found.pra['1']:.4f}, 2 "
+        f"{found.pra['2']:.4f}"
     )
     page, lines = found._repr_html_(), found.latex().splitlines()
     for feature, f1 in zip(found.features, found.task_f1, strict=True):

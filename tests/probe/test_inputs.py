@@ -83,9 +83,12 @@ WAYS: dict[str, Callable[[Tensor, Tensor], tuple[Value, Any]]] = {
 
 
 @pytest.mark.parametrize(
-    ("way", "cache"), [*zip(WAYS, ("memory", "file", "recomputed", "memory"), strict=True)]
+    ("way", "cache"),
+    [*zip(WAYS, ("memory", "file", "recomputed", "memory"), strict=True)],
 )
-def test_the_same_however_the_inputs_are_held(way: str, cache: str, tmp_path: Path) -> None:
+def test_the_same_however_the_inputs_are_held(
+    way: str, cache: str, tmp_path: Path
+) -> None:
     ids, mask, y = words()
     x, call = WAYS[way](ids, mask)
     folder = tmp_path if cache == "file" else None
@@ -151,7 +154,9 @@ def test_cuts_serve_data_with_their_names_in_another_order(model: nn.Module) -> 
 
 
 @pytest.mark.parametrize("x", [(LEFT, RIGHT), {"left": LEFT}], ids=["tuple", "fewer"])
-def test_cuts_refuse_data_that_are_put_together_otherwise(model: nn.Module, x: Any) -> None:
+def test_cuts_refuse_data_that_are_put_together_otherwise(
+    model: nn.Module, x: Any
+) -> None:
     cuts = cut_each(model, ["a#1"], ONE.x)
     with pytest.raises(InputError, match=r"^the model was cut with x of \{left: "):
         predicted(model, cuts, Examples(x, Y))

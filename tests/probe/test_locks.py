@@ -21,7 +21,10 @@ def hold(folder: Path) -> None:
 
 def test_a_lock_is_held_by_one_and_then_free(tmp_path: Path) -> None:
     def is_refused() -> bool:
-        with pytest.raises(Locked, match="is locked by another process"), lock(tmp_path):
+        with (
+            pytest.raises(Locked, match="is locked by another process"),
+            lock(tmp_path),
+        ):
             pass
         return is_locked(tmp_path)
 
@@ -56,7 +59,9 @@ def test_a_lock_held_for_a_moment_is_only_looked_at(
     with child(lambda: hold(tmp_path)):
         until((tmp_path / "lock").exists)
         # Released once it was found locked.
-        monkeypatch.setattr(time, "sleep", lambda s: sleep(s) or (tmp_path / "end").touch())
+        monkeypatch.setattr(
+            time, "sleep", lambda s: sleep(s) or (tmp_path / "end").touch()
+        )
         assert not is_locked(tmp_path)
 
 

@@ -15,13 +15,20 @@ from tests.probe.resident import resident
 
 
 def test_sizes_are_read() -> None:
-    sizes = {"4096": 4096, "500 mb": 500 * 10**6, "1.5KiB": 1536, "1.0000000005GB": 10**9}
+    sizes = {
+        "4096": 4096,
+        "500 mb": 500 * 10**6,
+        "1.5KiB": 1536,
+        "1.0000000005GB": 10**9,
+    }
     assert {text: parse_size(text, "a size") for text in sizes} == sizes
 
 
 @pytest.mark.parametrize("text", ["", "GB", "-1GB", "1e9", "٣", "9" * 400 + "GB"])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="--cache-budget expects a size such as 500MB, 2GiB"):
+    with pytest.raises(
+        InputError, match="--cache-budget expects a size such as 500MB, 2GiB"
+    ):
         parse_size(text, "--cache-budget")
 
 
@@ -33,11 +40,15 @@ V1 = {
 V2 = {"limit": "memory.max", "usage": "memory.current", "reclaimable": "inactive_file"}
 
 
-def group(folder: Path, names: dict[str, str], limit: str, usage: int, reclaimable: int) -> None:
+def group(
+    folder: Path, names: dict[str, str], limit: str, usage: int, reclaimable: int
+) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / names["limit"]).write_text(f"{limit}\n")
     (folder / names["usage"]).write_text(f"{usage}\n")
-    (folder / "memory.stat").write_text(f"anon 7\n{names['reclaimable']} {reclaimable}\nx 1\n")
+    (folder / "memory.stat").write_text(
+        f"anon 7\n{names['reclaimable']} {reclaimable}\nx 1\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +73,9 @@ def test_every_group_around_the_process_limits(
 def test_pages_are_let_go_and_keep_what_was_written(tmp_path: Path) -> None:
     n, width = 6000, 8192
     file = MappedRows(tmp_path, n, width, torch.float32)
-    assert list(tmp_path.iterdir()) == []  # without a name: a killed process leaves nothing
+    assert (
+        list(tmp_path.iterdir()) == []
+    )  # without a name: a killed process leaves nothing
     size = n * width * 4
     before = resident("RssFile"), resident("RssAnon")
     for start in range(0, n, 50):
@@ -72,11 +85,15 @@ def test_pages_are_let_go_and_keep_what_was_written(tmp_path: Path) -> None:
         assert torch.equal(file.index_select(0, indices)[:, -1], indices.float())
     assert resident("RssFile") - before[0] < size / 4
     assert resident("RssAnon") - before[1] < size / 4
-    assert float(file.rows.double().mean()) == (n - 1) / 2  # touches all of it, and says nothing
+    assert (
+        float(file.rows.double().mean()) == (n - 1) / 2
+    )  # touches all of it, and says nothing
     assert resident("RssFile") - before[0] > 0.9 * size
 
 
-def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -87,7 +87,9 @@ def batch(x, y):
 MAPPED = {1: OfMapping(*BEFORE), 2: OfMapping(*AFTER)}
 BY_NAME = {
     "diff": lambda call: probe.diff(*MAPPED.values(), batch(*OLD), call=call),
-    "causes": lambda call: probe.causes(probe.Model(MAPPED, call=call), [batch(*OLD), batch(*NEW)]),
+    "causes": lambda call: probe.causes(
+        probe.Model(MAPPED, call=call), [batch(*OLD), batch(*NEW)]
+    ),
     "analyze": lambda call: analyzed(
         probe.Model(MAPPED, call=call), TASKS, batch(*TRAIN), batch(*TEST)
     ),

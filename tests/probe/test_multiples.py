@@ -26,20 +26,28 @@ EPOCHS, MULTIPLES = 2, (1, 2, 4)
 def chain() -> nn.Module:
     norm = nn.BatchNorm1d(16)
     drawn = nn.Dropout(0.3)
-    return nn.Sequential(nn.Linear(6, 16), norm, nn.ReLU(), drawn, nn.Linear(16, 4), Centred())
+    return nn.Sequential(
+        nn.Linear(6, 16), norm, nn.ReLU(), drawn, nn.Linear(16, 4), Centred()
+    )
 
 
 def run_whole() -> nn.Module:
     def run(m: Any, x: Tensor) -> Tensor:
-        return m.c(m.b(torch.repeat_interleave(m.a(x), (x[0] * 0 + 1).long(), 1)).relu())
+        return m.c(
+            m.b(torch.repeat_interleave(m.a(x), (x[0] * 0 + 1).long(), 1)).relu()
+        )
 
     return Written(run, ABC)
 
 
-def measured(make: Callable[[], nn.Module], features: list[str], **how: Any) -> list[Retrained]:
+def measured(
+    make: Callable[[], nn.Module], features: list[str], **how: Any
+) -> list[Retrained]:
     with global_stream(stream(0)):
         model = make()
-    return list(retrain_each(model, features, DATA, TEST, 3, RetrainSettings(seed=7, **how)))
+    return list(
+        retrain_each(model, features, DATA, TEST, 3, RetrainSettings(seed=7, **how))
+    )
 
 
 def recipe(epochs: int = EPOCHS, **changes: Any) -> Recipe:
@@ -72,7 +80,9 @@ def test_they_are_what_trainings_of_their_lengths_give(make, features) -> None:
 @pytest.mark.parametrize(
     ("make", "features"), CASES, ids=lambda case: getattr(case, "__name__", "")
 )
-def test_half_of_the_epochs_is_what_a_training_of_half_the_epochs_gives(make, features) -> None:
+def test_half_of_the_epochs_is_what_a_training_of_half_the_epochs_gives(
+    make, features
+) -> None:
     of_one, of_three, both = (
         measured(make, features, recipe=recipe(epochs), multiples=multiples)
         for epochs, multiples in ((1, (1,)), (3, (1,)), (2, (1, 2)))
@@ -109,7 +119,8 @@ def test_what_are_no_multiples_is_refused(multiples) -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"schedule": "cosine"}, {"warmup": 0.1}, {"patience": 1, "validation": 0.1}]
+    "changes",
+    [{"schedule": "cosine"}, {"warmup": 0.1}, {"patience": 1, "validation": 0.1}],
 )
 def test_a_rate_that_depends_on_the_length_is_refused(changes) -> None:
     with pytest.raises(InputError, match="depends on its length"):

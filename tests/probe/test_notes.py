@@ -20,11 +20,15 @@ RECIPE = Recipe(epochs=80, batch_size=16, learning_rate=0.02)
 
 
 Y = torch.arange(96) % 3
-DATA = Examples(functional.one_hot(Y, 6) * 3 + torch.randn(96, 6, generator=stream(0)), Y)
+DATA = Examples(
+    functional.one_hot(Y, 6) * 3 + torch.randn(96, 6, generator=stream(0)), Y
+)
 """Three clouds that any network tells apart."""
 
 
-def made(run: Callable[[Any, Tensor], Any], layers: Mapping[str, Layer] = ABC) -> nn.Module:
+def made(
+    run: Callable[[Any, Tensor], Any], layers: Mapping[str, Layer] = ABC
+) -> nn.Module:
     """Make a network of that forward pass, the same at every call."""
     with global_stream(stream(0)):
         return Written(run, layers)
@@ -49,7 +53,9 @@ def partly_without_grad(m: Any, x: Tensor) -> Tensor:
 def test_parameters_that_got_no_gradient_are_named_and_no_others() -> None:
     result = retrained(made(partly_without_grad), "a", "b")
     [note] = result.notes
-    assert note.startswith("a: its training left b.weight, b.bias as re-initialized: no gradient")
+    assert note.startswith(
+        "a: its training left b.weight, b.bias as re-initialized: no gradient"
+    )
     assert str(result).splitlines()[-1] == f"note: {note}"
 
 
@@ -61,7 +67,9 @@ def test_a_model_that_draws_at_random_behind_the_feature() -> None:
 
     [note] = retrained(made(noisy), "a").notes
     assert note.startswith("a: the model downstream of it is random in eval mode too")
-    with pytest.raises(InputError, match="cannot cut at 'b': its value is drawn at random"):
+    with pytest.raises(
+        InputError, match="cannot cut at 'b': its value is drawn at random"
+    ):
         retrained(made(noisy), "b")
 
 
@@ -70,10 +78,18 @@ def prototypes(m: Any, x: Tensor) -> Tensor:
     return -torch.cdist(m.b(m.a(x).relu()), m.means)
 
 
-def test_a_head_that_nothing_trains_is_noted_downstream_of_the_last_feature_alone() -> None:
-    layers: dict[str, Layer] = {"a": (6, 6), "b": (6, 6), "means": lambda: torch.eye(3, 6)}
+def test_a_head_that_nothing_trains_is_noted_downstream_of_the_last_feature_alone() -> (
+    None
+):
+    layers: dict[str, Layer] = {
+        "a": (6, 6),
+        "b": (6, 6),
+        "means": lambda: torch.eye(3, 6),
+    }
     result = retrained(made(prototypes, layers), "a", "b")
-    [note] = [note for note in result.notes if "nothing downstream of it is trained" in note]
+    [note] = [
+        note for note in result.notes if "nothing downstream of it is trained" in note
+    ]
     assert note.startswith("b: ")
     assert "its score is that of the model as it is" in note
 
@@ -114,7 +130,9 @@ def test_a_model_that_is_run_whole_says_why() -> None:
         return m.c(m.b(h).relu())
 
     [note] = retrained(made(repeating), "b").notes
-    assert note.startswith("b: the whole model is run for it, which is slower but equally exact: ")
+    assert note.startswith(
+        "b: the whole model is run for it, which is slower but equally exact: "
+    )
     assert len(note.rpartition(": ")[2]) > 10
 
 
@@ -126,7 +144,9 @@ def test_code_around_a_feature_is_noted_by_what_it_does_in_training_mode() -> No
         return m.c((m.shortcut(h.contiguous() if m.training else h) + m.b(h)).relu())
 
     [note] = retrained(made(block, {**ABC, "shortcut": (6, 6)}), "shortcut").notes
-    assert note.endswith("otherwise its value is computed in another way in training mode")
+    assert note.endswith(
+        "otherwise its value is computed in another way in training mode"
+    )
 
 
 def test_a_model_that_draws_from_a_generator_of_its_own_is_noted() -> None:

@@ -29,7 +29,12 @@ def test_a_bar_below_the_cell_of_a_notebook() -> None:
     notebook = new_notebook(cells=[new_code_cell(CELL)])
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     outputs = notebook.cells[0].outputs
-    assert "".join(out.text for out in outputs if out.output_type == "stream") == "10 7\n7\n"
-    bars = [out.data["text/plain"] for out in outputs if out.output_type == "display_data"]
+    assert (
+        "".join(out.text for out in outputs if out.output_type == "stream")
+        == "10 7\n7\n"
+    )
+    bars = [
+        out.data["text/plain"] for out in outputs if out.output_type == "display_data"
+    ]
     assert [bar.split()[0] for bar in bars] == ["numbers", "reading"]
     assert all("100%" in bar and "\x1b" not in bar and "\n" not in bar for bar in bars)

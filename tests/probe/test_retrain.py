@@ -50,7 +50,9 @@ def test_agrees_with_the_plain_implementation(name: str) -> None:
         )
         expected = Counts.of(test.y, reference.predictions(plain, test.x), classes=10)
         moved = np.abs(result.counts[feature].table - expected.table).sum()
-        assert moved <= 2, f"{feature}: more than one of {len(test)} predictions differs"
+        assert moved <= 2, (
+            f"{feature}: more than one of {len(test)} predictions differs"
+        )
     own = Counts.of(test.y, reference.predictions(model, test.x), classes=10)
     assert result.counts[features[-1]] == own
 

@@ -66,7 +66,12 @@ def seeded(seed: int) -> list[object]:
 
 def states() -> list[object]:
     numpys = np.random.get_state()  # noqa: NPY002
-    return [torch.get_rng_state().tolist(), random.getstate(), numpys[1].tolist(), numpys[2:]]
+    return [
+        torch.get_rng_state().tolist(),
+        random.getstate(),
+        numpys[1].tolist(),
+        numpys[2:],
+    ]
 
 
 @pytest.mark.parametrize("run", [by_python, by_numpy, in_eval_mode])
@@ -91,7 +96,11 @@ class TwoWays(nn.Module):
     def __init__(self, pool: Callable[[Tensor, int], Tensor]) -> None:
         super().__init__()
         self.pool = pool
-        self.stem, self.left, self.right = nn.Conv2d(3, 8, 1), nn.Linear(32, 4), nn.Linear(32, 4)
+        self.stem, self.left, self.right = (
+            nn.Conv2d(3, 8, 1),
+            nn.Linear(32, 4),
+            nn.Linear(32, 4),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         h = self.stem(x)
@@ -139,7 +148,9 @@ def test_the_global_generator_draws_what_the_stream_says_and_comes_back() -> Non
 
 
 @pytest.mark.skipif(torch.cuda.is_initialized(), reason="a GPU is in use already")
-def test_a_gpu_that_is_used_later_is_not_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_is_used_later_is_not_seeded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """torch keeps a seed for it until then: it would stay when the block has long ended."""
     seeds: list[int] = []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
@@ -157,8 +168,12 @@ def test_threads_give_the_results_of_one_after_the_other() -> None:
 
     def retrained(model: nn.Module) -> list[list[int]]:
         recipe = Recipe(epochs=8, batch_size=16)
-        result = partial_retrain(model, ["a", "b"], DATA, DATA, [[0, 1], [2, 3]], recipe)
-        return [predictions.predicted.tolist() for predictions in result.measured.values()]
+        result = partial_retrain(
+            model, ["a", "b"], DATA, DATA, [[0, 1], [2, 3]], recipe
+        )
+        return [
+            predictions.predicted.tolist() for predictions in result.measured.values()
+        ]
 
     in_turn, before = list(map(retrained, models)), (states(), torch.get_num_threads())
     with ThreadPoolExecutor(3) as pool:
@@ -194,12 +209,16 @@ def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:
             python, numpys = random.randrange(classes), np.random.randint(classes)  # noqa: NPY002
             return (torch.randint(classes, (len(test),)) + python + numpys) % classes
 
-    metric = MetricEntry(name="drawn", score=lambda R: random.random() + float(torch.rand(())))
+    metric = MetricEntry(
+        name="drawn", score=lambda R: random.random() + float(torch.rand(()))
+    )
     results = []
     for draw in range(2):
         before = seeded(draw)
         predicted = read(Drawing(), DATA.x, DATA.y, DATA.x, 4).predicted.tolist()
-        results.append((predicted, user_scores(AccuracyMatrix([[0.5], [0.5]]), [metric])))
+        results.append(
+            (predicted, user_scores(AccuracyMatrix([[0.5], [0.5]]), [metric]))
+        )
         assert (states(), torch.get_default_dtype()) == (before, torch.float32)
     assert results[0] == results[1]
     Drawing.predict = lambda *_: [][0]  # type: ignore[assignment, method-assign, return-value]

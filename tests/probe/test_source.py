@@ -75,7 +75,9 @@ FILES = {
     )
 }
 # A metric of another file with the name of the network's factory.
-FILES["mine/helper.py"] += "import probe\n@probe.metric('m')\ndef build(R):\n    return 0\n"
+FILES["mine/helper.py"] += (
+    "import probe\n@probe.metric('m')\ndef build(R):\n    return 0\n"
+)
 ONE_TWO = "return 1", "return 2"
 EDITS: dict[str, tuple[str, str, str, bool]] = {
     "own file": ("mine/nets.py", "return 8", "return 9", True),
@@ -89,12 +91,21 @@ EDITS: dict[str, tuple[str, str, str, bool]] = {
     "base class elsewhere": ("lib/elsewhere.py", "size = 1", "size = 2", True),
     "importlib": ("lib/dynamic.py", *ONE_TWO, True),
     "importlib, not kept": ("lib/quiet.py", *ONE_TWO, True),
-    "wrapped function of a module from a file": ("mine/plugins/by_file.py", *ONE_TWO, True),
+    "wrapped function of a module from a file": (
+        "mine/plugins/by_file.py",
+        *ONE_TWO,
+        True,
+    ),
     "runpy": ("mine/ran.py", *ONE_TWO, True),
     "data read at import": ("mine/config.json", "1", "2", False),
     "executed text": ("mine/executed.txt", *ONE_TWO, True),
     "editable installation": ("src/editable.py", *ONE_TWO, True),
-    "version": ("site-packages/installed-1.dist-info/METADATA", "Version: 1", "Version: 2", True),
+    "version": (
+        "site-packages/installed-1.dist-info/METADATA",
+        "Version: 1",
+        "Version: 2",
+        True,
+    ),
     "docstring": ("mine/nets.py", "Make it.", "Make a network.", False),
     "comment and layout": ("mine/nets.py", "8  # units", "(\n    8\n)", False),
     "metric": ("mine/nets.py", "values.min()", "values.sum()", False),
@@ -120,7 +131,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def _forget(folder: Path) -> None:
     """Import a project anew, as another process does."""
     for name, module in list(sys.modules.items()):
-        if str(folder) in str(getattr(module, "__file__", "") or getattr(module, "__path__", "")):
+        if str(folder) in str(
+            getattr(module, "__file__", "") or getattr(module, "__path__", "")
+        ):
             del sys.modules[name]
     importlib.invalidate_caches()
 
@@ -139,7 +152,9 @@ def test_an_edit(project: Path, file: str, old: str, new: str, counts: bool) -> 
     assert (_hash(project) != before) is counts
 
 
-def test_another_process_comes_to_the_same_hash_whatever_it_imported_before(project: Path) -> None:
+def test_another_process_comes_to_the_same_hash_whatever_it_imported_before(
+    project: Path,
+) -> None:
     before = _hash(project)
     program = (
         f"import sys; sys.path[:0] = {sys.path[:3]!r} + [{str(project / 'mine')!r}]\n"
@@ -184,7 +199,10 @@ def script(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
         Path(main.__file__).write_text(text)
         monkeypatch.setitem(sys.modules, "__main__", main)
         importlib.import_module("linecache").checkcache()
-        exec(compile("import functools, mylib\n" + text[1:], main.__file__, "exec"), vars(main))
+        exec(
+            compile("import functools, mylib\n" + text[1:], main.__file__, "exec"),
+            vars(main),
+        )
         return source_hash(vars(main)["build"])
 
     return hashed

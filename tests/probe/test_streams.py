@@ -30,7 +30,9 @@ def rotated(n: int, seed: int) -> list[Examples]:
     """Return three tasks of the same three classes, each at another place."""
     draw = torch.Generator().manual_seed(seed)
     corners = torch.randn(CLASSES, 6, generator=torch.Generator().manual_seed(5))
-    turn = torch.linalg.qr(torch.randn(6, 6, generator=torch.Generator().manual_seed(6))).Q
+    turn = torch.linalg.qr(
+        torch.randn(6, 6, generator=torch.Generator().manual_seed(6))
+    ).Q
     each = []
     for place in range(PLACES):
         y = torch.arange(n) % CLASSES
@@ -45,7 +47,9 @@ TRAIN, TEST = rotated(60, 0), rotated(40, 1)
 def tagged(each: list[Examples], numbers: list[int] | None = None) -> Examples:
     """Return the same examples as one, with the number of the task of each."""
     task = torch.tensor(numbers or range(len(each))).repeat_interleave(len(each[0]))
-    return Examples(torch.cat([e.x for e in each]), torch.cat([e.y for e in each]), task)
+    return Examples(
+        torch.cat([e.x for e in each]), torch.cat([e.y for e in each]), task
+    )
 
 
 @cache
@@ -54,7 +58,13 @@ def networks() -> dict[int, nn.Module]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         net = nn.Sequential(
-            *(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 8), nn.ReLU(), nn.Linear(8, CLASSES))
+            *(
+                nn.Linear(6, 12),
+                nn.ReLU(),
+                nn.Linear(12, 8),
+                nn.ReLU(),
+                nn.Linear(8, CLASSES),
+            )
         )
         found = {0: copy.deepcopy(net)}
         for step, own in enumerate(TRAIN, 1):
@@ -70,7 +80,9 @@ def networks() -> dict[int, nn.Module]:
 def right(predicted: Any, tests: list[Examples] = TEST) -> list[float]:
     """Return the accuracy on each task of predictions for all test examples."""
     parts = torch.as_tensor(predicted).split([len(own) for own in tests])
-    return [float((p == own.y).double().mean()) for p, own in zip(parts, tests, strict=True)]
+    return [
+        float((p == own.y).double().mean()) for p, own in zip(parts, tests, strict=True)
+    ]
 
 
 def test_a_plain_protocol_agrees() -> None:
@@ -80,20 +92,26 @@ def test_a_plain_protocol_agrees() -> None:
     tests = torch.cat([own.x for own in TEST])
     for depth, feature in enumerate(FEATURES[:-1], 1):
         prefix = [str(at) for at in range(2 * depth)]
-        plain = reference.partial_retrained(model, prefix, every.x, every.y, RECIPE, seed=2)
+        plain = reference.partial_retrained(
+            model, prefix, every.x, every.y, RECIPE, seed=2
+        )
         expected = right(reference.predictions(plain, tests))
         got = found.measured[feature].accuracies()
         np.testing.assert_allclose(got, expected, atol=1.01 / len(TEST[0]))
     own = right(reference.predictions(model, tests))
     np.testing.assert_array_equal(found.measured["4"].accuracies(), own)
     np.testing.assert_array_equal(found.task_f1[-1], own)  # each task has every class
-    read = analyze(networks(), TRAIN, TEST, features=FEATURES, readouts=["linear"], recipe=RECIPE)
+    read = analyze(
+        networks(), TRAIN, TEST, features=FEATURES, readouts=["linear"], recipe=RECIPE
+    )
     for step, network in networks().items():
         value, test = (network[:4](x).detach() for x in (every.x, tests))
         mean, std = value.mean(0), value.std(0, correction=0)
         kept = std > 0
         scaled, tested = (((x - mean) / std)[:, kept].numpy() for x in (value, test))
-        fitted = LogisticRegression(max_iter=5000, tol=1e-8).fit(scaled, every.y.numpy())
+        fitted = LogisticRegression(max_iter=5000, tol=1e-8).fit(
+            scaled, every.y.numpy()
+        )
         expected = right(torch.from_numpy(fitted.predict(tested)))
         got = read.matrix("3", "linear").values[step]
         np.testing.assert_allclose(got, expected, atol=1.01 / len(TEST[0]))
@@ -108,7 +126,9 @@ def test_one_stream_however_it_is_given() -> None:
     retrained, rows = [], []
     for train, test, tasks in forms:
         found = partial_retrain(ends[3], FEATURES, train, test, tasks, RECIPE)
-        retrained.append([(p.predicted.tolist(), p.f1().tolist()) for p in found.measured.values()])
+        retrained.append(
+            [(p.predicted.tolist(), p.f1().tolist()) for p in found.measured.values()]
+        )
         how = {"features": FEATURES, "recipe": RECIPE, "offline": "train"}
         rows.append(analyze(ends, train, test, tasks, **how).measurements())
     assert retrained[0] == retrained[1] == retrained[2]
@@ -121,7 +141,9 @@ def test_classes_of_tasks_are_a_shorthand() -> None:
     classes = [[2], [0, 1]]
     train, test = TRAIN[0], TEST[0]
     numbers = [torch.tensor([1, 1, 0])[half.y] for half in (train, test)]
-    told = [Examples(h.x, h.y, task) for h, task in zip((train, test), numbers, strict=True)]
+    told = [
+        Examples(h.x, h.y, task) for h, task in zip((train, test), numbers, strict=True)
+    ]
     model = networks()[1]
     by_class = partial_retrain(model, FEATURES, train, test, classes, RECIPE)
     by_number = partial_retrain(model, FEATURES, *told, recipe=RECIPE)
@@ -135,7 +157,10 @@ def test_classes_of_tasks_are_a_shorthand() -> None:
 
 def test_f1_where_classes_recur_is_of_the_task_s_own_examples() -> None:
     """Two of three classes in each task: the third, where predicted, is no false positive."""
-    parts = [own.of_classes(classes) for own, classes in zip(TEST, ([0, 1], [1, 2]), strict=False)]
+    parts = [
+        own.of_classes(classes)
+        for own, classes in zip(TEST, ([0, 1], [1, 2]), strict=False)
+    ]
     model = networks()[3]
     found = partial_retrain(model, ["4"], parts, parts, recipe=RECIPE)
     for f1, own, classes in zip(found.task_f1[0], parts, ([0, 1], [1, 2]), strict=True):
@@ -146,7 +171,9 @@ def test_f1_where_classes_recur_is_of_the_task_s_own_examples() -> None:
 
 def test_told_the_task_the_outputs_of_its_classes_compete() -> None:
     """As by a call that bars the others by hand; overlapping classes, too."""
-    classes = torch.tensor([[True, True, False], [False, True, True], [True, False, True]])
+    classes = torch.tensor(
+        [[True, True, False], [False, True, True], [True, False, True]]
+    )
     train, test = (
         [
             own.of_classes(row.nonzero()[:, 0].tolist())
@@ -159,15 +186,23 @@ def test_told_the_task_the_outputs_of_its_classes_compete() -> None:
         return model(x).masked_fill(~classes[task], -1e30)
 
     model = networks()[3]
-    by_head = partial_retrain(Model(model, head="multi"), FEATURES, train, test, recipe=RECIPE)
-    by_hand = partial_retrain(Model(model, call=barred), FEATURES, train, test, recipe=RECIPE)
+    by_head = partial_retrain(
+        Model(model, head="multi"), FEATURES, train, test, recipe=RECIPE
+    )
+    by_hand = partial_retrain(
+        Model(model, call=barred), FEATURES, train, test, recipe=RECIPE
+    )
     assert by_head.measured == by_hand.measured
     plain = [
         model(own.x).masked_fill(~row, -torch.inf).argmax(1)
         for own, row in zip(test, classes, strict=True)
     ]
-    np.testing.assert_array_equal(by_head.measured["4"].accuracies(), right(torch.cat(plain), test))
-    stream = Scenario.of_examples("", assign_tasks({"train": train, "test": test}, None))
+    np.testing.assert_array_equal(
+        by_head.measured["4"].accuracies(), right(torch.cat(plain), test)
+    )
+    stream = Scenario.of_examples(
+        "", assign_tasks({"train": train, "test": test}, None)
+    )
     heads, _ = predictions_by_head(model, stream, [0, 1])
     assert torch.equal(heads["multi"], torch.cat(plain))
     assert heads["single"].max() == 1
@@ -221,16 +256,26 @@ def test_a_default_for_the_task_leaves_the_choice_of_the_head() -> None:
         Model(networks()[0], call=lambda model, x, *, task: model(x)).task_aware  # noqa: B018
 
 
-def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes() -> None:
+def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes() -> (
+    None
+):
     """Tasks that classes name have none: a recording and its analysis would count otherwise."""
     model = Model(networks()[0], call=lambda model, x, task: model(x))
     whole = {"test": Examples(TEST[0].x, TEST[0].y)}
     two = {"test": Examples(torch.randn(4, 6), torch.arange(4))}
-    named, pair = assign_tasks(whole, [[0], [1, 2]]), assign_tasks(two, [[0, 1], [2, 3]])
-    for given, orders, message in ((named, "a", "always right"), (pair, "ab", "in several orders")):
+    named, pair = (
+        assign_tasks(whole, [[0], [1, 2]]),
+        assign_tasks(two, [[0, 1], [2, 3]]),
+    )
+    for given, orders, message in (
+        (named, "a", "always right"),
+        (pair, "ab", "in several orders"),
+    ):
         with pytest.raises(InputError, match=message):
             make_task_aware(model, given, lambda: networks()[0], orders)
-    make_task_aware(model, assign_tasks({"test": TEST}, [2, 0, 1]), lambda: networks()[0], "ab")
+    make_task_aware(
+        model, assign_tasks({"test": TEST}, [2, 0, 1]), lambda: networks()[0], "ab"
+    )
 
 
 class OfTasks(nn.Module):
@@ -243,7 +288,9 @@ class OfTasks(nn.Module):
 
     def each(self, x: torch.Tensor, task: torch.Tensor, joined: bool) -> torch.Tensor:
         if joined:
-            return torch.stack([layer(x) for layer in self.own])[task, torch.arange(len(x))]
+            return torch.stack([layer(x) for layer in self.own])[
+                task, torch.arange(len(x))
+            ]
         value = torch.zeros(len(x), 6)
         for number in task.unique():
             value[task == number] = self.own[number](x[task == number])
@@ -264,7 +311,9 @@ def test_layers_may_run_for_the_examples_of_their_task_alone(upstream: bool) -> 
     for joined in (False, True):
         given = Model(net, call=call(joined), classes=range(CLASSES))
         found.append(partial_retrain(given, ["shared.0"], TRAIN, TEST, recipe=RECIPE))
-    np.testing.assert_allclose(found[0].task_f1, found[1].task_f1, atol=1.01 / len(TEST[0]))
+    np.testing.assert_allclose(
+        found[0].task_f1, found[1].task_f1, atol=1.01 / len(TEST[0])
+    )
 
 
 def test_a_call_that_takes_one_task_for_a_batch_is_refused() -> None:
@@ -283,7 +332,9 @@ def test_the_head_of_a_recording_is_that_of_its_analysis(tmp_path) -> None:
     model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 2 * CLASSES))
     rec = Recorder(tmp_path, model, parts[1], train=parts[0], head="multi")
     rec.after_task(2)
-    read = analyze(Model(tmp_path, fresh=lambda: copy.deepcopy(model)), readouts=["linear"])
+    read = analyze(
+        Model(tmp_path, fresh=lambda: copy.deepcopy(model)), readouts=["linear"]
+    )
     np.testing.assert_array_equal(read.R.values[2], rec.R.values[2])
 
 
@@ -331,7 +382,9 @@ def test_labels_may_be_the_numbers_of_the_outputs(outputs: list[int]) -> None:
 
 def test_labels_from_zero_are_positions_whatever_the_outputs() -> None:
     model = net()
-    straight, crossed = (retrained(model, ["2"], classes=own) for own in ([0, 1], [1, 0]))
+    straight, crossed = (
+        retrained(model, ["2"], classes=own) for own in ([0, 1], [1, 0])
+    )
     assert straight.pra["2"] == pytest.approx(1 - crossed.pra["2"])
 
 

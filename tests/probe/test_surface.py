@@ -62,7 +62,9 @@ def test_help_begins_with_a_sentence_and_has_an_example(name) -> None:
     sentence, *paragraphs = (inspect.getdoc(getattr(probe, name)) or "").split("\n\n")
     assert sentence.endswith(".")
     assert "\n" not in sentence
-    assert any(paragraph.lstrip("Example:\n ").startswith(">>> ") for paragraph in paragraphs)
+    assert any(
+        paragraph.lstrip("Example:\n ").startswith(">>> ") for paragraph in paragraphs
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in probe.__all__ if name != "metrics"])
@@ -83,6 +85,8 @@ def test_mypy_knows_the_surface(tmp_path) -> None:
         # mypy does not follow the finder of an editable installation.
         env={**os.environ, "MYPYPATH": str(Path(probe.__file__).parents[1])},
     )  # fmt: skip
-    told = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
+    told = {
+        line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line
+    }
     first = PROGRAM.count("\n") + 1
     assert told == {str(first + at) for at in range(WRONG.count("\n"))}, done.stdout

@@ -22,7 +22,9 @@ def probed_study(tmp_path_factory) -> Tiny:
 @pytest.fixture(scope="session")
 def kept_study(tmp_path_factory) -> Tiny:
     """The same with all of its checkpoints; no test may change it."""
-    return Tiny(tmp_path_factory.mktemp("kept") / "tiny").ran(probed('checkpoints = "all"'))
+    return Tiny(tmp_path_factory.mktemp("kept") / "tiny").ran(
+        probed('checkpoints = "all"')
+    )
 
 
 @pytest.fixture

@@ -13,9 +13,13 @@ def numbered(labels: Sequence[int]) -> Examples:
     return Examples(torch.arange(len(y), dtype=torch.float32).reshape(-1, 1), y)
 
 
-def dataset(classes: int, train: Sequence[int], test: Sequence[int] | None = None) -> Dataset:
+def dataset(
+    classes: int, train: Sequence[int], test: Sequence[int] | None = None
+) -> Dataset:
     test = range(classes) if test is None else test
-    return Dataset(name="toy", classes=classes, train=numbered(train), test=numbered(test))
+    return Dataset(
+        name="toy", classes=classes, train=numbered(train), test=numbered(test)
+    )
 
 
 def pairs(examples: Examples) -> list[tuple[float, int]]:

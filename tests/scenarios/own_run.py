@@ -1,6 +1,7 @@
 """A network and data of a user's own in a file, studied, and its checkpoints analyzed.
 
-Four classes of small digits in two tasks, a network with batch norm, two orders and two seeds.
+Four classes of small digits in two tasks, a network with batch norm, two orders and two
+seeds.
 """
 
 from __future__ import annotations
@@ -145,8 +146,12 @@ class Own:
             learner, _, order, seed = run.groups()
             name = f"{learner}-order{order}-seed{seed}-task{path.stem.removeprefix('after-')}.pt"
             state = torch.load(path, weights_only=True)["state_dict"]
-            wrapped = {"state_dict": {f"model.{key}": value for key, value in state.items()}}
-            torch.save(wrapped, self.checkpoints / (name if order else f"offline-{seed}.pt"))
+            wrapped = {
+                "state_dict": {f"model.{key}": value for key, value in state.items()}
+            }
+            torch.save(
+                wrapped, self.checkpoints / (name if order else f"offline-{seed}.pt")
+            )
 
 
 @contextmanager
@@ -169,7 +174,9 @@ def apart() -> Iterator[None]:
 
 def tables(root: Path) -> dict[str, bytes]:
     """Return the tables that do not depend on whether a network was trained here."""
-    return {name: (root / name).read_bytes() for name in SAME if (root / name).is_file()}
+    return {
+        name: (root / name).read_bytes() for name in SAME if (root / name).is_file()
+    }
 
 
 def metrics(root: Path) -> list[dict[str, str]]:
@@ -181,7 +188,9 @@ def metrics(root: Path) -> list[dict[str, str]]:
 def results(root: Path, job: str = "") -> Mapping[str, tuple[int, int, bytes]]:
     """Return what is kept of jobs whose names hold a text, with what shows a change."""
     every = contents(root / "jobs")
-    return {name: state for name, state in every.items() if job in name.partition("/")[0]}
+    return {
+        name: state for name, state in every.items() if job in name.partition("/")[0]
+    }
 
 
 def folders(root: Path) -> dict[str, set[str]]:

@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 from tests.scenarios.table_names import TIMES
 from tests.scenarios.tiny_run import Stored, Tiny, measured
 
-FINETUNE, OFFLINE, UNTRAINED = "finetune.order-there.seed-0", "offline.seed-0", "untrained.seed-0"
+FINETUNE, OFFLINE, UNTRAINED = (
+    "finetune.order-there.seed-0",
+    "offline.seed-0",
+    "untrained.seed-0",
+)
 
 
 def names(tiny: Tiny, before: Stored | None = None) -> dict[str, set[str]]:
@@ -33,7 +37,11 @@ def rows(tiny: Tiny, name: str, **given: object) -> list[dict[str, str]]:
     """Return the rows of a table in which every given column has that value."""
     with (tiny.root / f"{name}.csv").open(newline="") as file:
         every = list(csv.DictReader(file))
-    return [row for row in every if all(row[key] == str(value) for key, value in given.items())]
+    return [
+        row
+        for row in every
+        if all(row[key] == str(value) for key, value in given.items())
+    ]
 
 
 def value(tiny: Tiny, name: str, column: str = "value", **given: object) -> float:
@@ -49,8 +57,14 @@ def predicted(tiny: Tiny, job: str, name: str) -> NDArray[np.int64]:
     """
     [path] = tiny.root.glob(f"jobs/{job}/*/predictions.npz")
     with np.load(path) as arrays:
-        each = zip(arrays["tasks_seen"], arrays["feature"], arrays["readout"], strict=True)
-        names = [f"{f'{r} of {f}' if f else r or 'output'} after {t}" for t, f, r in each]
-        here = (arrays["measurement"] == names.index(name)) & (arrays["head"] == "single")
+        each = zip(
+            arrays["tasks_seen"], arrays["feature"], arrays["readout"], strict=True
+        )
+        names = [
+            f"{f'{r} of {f}' if f else r or 'output'} after {t}" for t, f, r in each
+        ]
+        here = (arrays["measurement"] == names.index(name)) & (
+            arrays["head"] == "single"
+        )
         [row] = arrays["predicted"][here]
         return np.array([arrays["task"], arrays["label"], row], dtype=np.int64)

@@ -9,9 +9,18 @@ from scenarios.networks import build_network
 CIFAR = (3, 32, 32)
 
 
-# Zenke et al. 2017, appendix A: 3 x 3 kernels, 32, 32, 64 and 64 channels, two poolings by 2.
-CONVS = {"conv1": (32, 32, 32), "conv2": (32, 16, 16), "conv3": (64, 16, 16), "conv4": (64, 8, 8)}
-SHAPES = {"cnn4": {**CONVS, "output": (100,)}, "cnn6": {**CONVS, "dense": (512,), "output": (100,)}}
+# Zenke et al. 2017, appendix A: 3 x 3 kernels, 32, 32, 64 and 64 channels, two poolings
+# by 2.
+CONVS = {
+    "conv1": (32, 32, 32),
+    "conv2": (32, 16, 16),
+    "conv3": (64, 16, 16),
+    "conv4": (64, 8, 8),
+}
+SHAPES = {
+    "cnn4": {**CONVS, "output": (100,)},
+    "cnn6": {**CONVS, "dense": (512,), "output": (100,)},
+}
 # 3 x 3 kernels and dense layers, weights and biases, counted by hand.
 SIZES = {"cnn4": 475_268, "cnn6": 2_214_532}
 

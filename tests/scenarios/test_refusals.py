@@ -48,7 +48,10 @@ STUDIES = [
     ({"learners": {"offline": {"kind": "finetune"}}}, "offline"),
     ({"learners": {"finetune": {"training": {"init": "torch"}}}}, "training.init"),
     ({"learners": {"finetune": {"training": 5}}}, "got 5"),
-    ({"learners": {"fel": {}}, "training": {"optimizer": "sgd", "momentum": 0.9}}, "fel.training"),
+    (
+        {"learners": {"fel": {}}, "training": {"optimizer": "sgd", "momentum": 0.9}},
+        "fel.training",
+    ),
     ({"report": {"heads": ["all", "all"]}}, "report.heads"),
 ]
 
@@ -94,7 +97,10 @@ def test_a_file_without_spoken_digits_is_refused(tmp_path, value):
         ({"2": {}, "3": {}}, r"\[2, 3\]"),
         ({"1": {}, "01": {}}, r"\[1, 1\]"),
         ({"0": {}, "2": {}}, r"\[0, 2\]"),
-        ({"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}}, r"float32 \(0, 3\)"),
+        (
+            {"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}},
+            r"float32 \(0, 3\)",
+        ),
         ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "task ids"),
         ({"1": {"task_train": np.zeros(4)}}, "task_train is float64"),
         ({"x": {}}, r"x\.npz"),
@@ -124,7 +130,10 @@ def test_what_data_lack_is_named(tmp_path):
     y = torch.tensor([0, 2])
     with pytest.raises(InputError, match=r"\[2\]"):
         Dataset(
-            name="toy", classes=2, train=Examples(torch.eye(2), y), test=Examples(y[:, None], y)
+            name="toy",
+            classes=2,
+            train=Examples(torch.eye(2), y),
+            test=Examples(y[:, None], y),
         )
     with pytest.raises(InputError, match=r"gone"), lock(tmp_path / "gone", wait=True):
         pass

@@ -41,7 +41,11 @@ def test_shuffles_are_permutations_and_the_same_each_time(tasks, count):
     assert list(shuffled) == [str(k) for k in range(count)]
     assert all(sorted(order) == list(range(tasks)) for order in shuffled.values())
     more = orders(f"shuffle:{count + 1}", tasks)
-    assert {name: more[name] for name in shuffled} == shuffled == orders(f"shuffle:{count}", tasks)
+    assert (
+        {name: more[name] for name in shuffled}
+        == shuffled
+        == orders(f"shuffle:{count}", tasks)
+    )
 
 
 @pytest.mark.parametrize("listed", [[1, 2, 2], [0, 1, 2]])
@@ -84,7 +88,11 @@ def test_reordering_moves_the_same_tasks_and_twice_gives_the_same(order):
     assert [task.index for task in first.tasks] == [k + 1 for k in order]
     back = first.reordered([order.index(k) for k in range(3)])
     assert all(a is b for a, b in zip(back.tasks, base.tasks, strict=True))
-    assert (first.name, first.kind, first.classes) == (base.name, base.kind, base.classes)
+    assert (first.name, first.kind, first.classes) == (
+        base.name,
+        base.kind,
+        base.classes,
+    )
 
 
 IMAGES = torch.rand(5, 3, 7, 7, generator=torch.Generator().manual_seed(0))
@@ -95,7 +103,9 @@ IMAGE_DATA = Dataset(name="toy", classes=3, train=SPLIT, test=SPLIT)
 def test_an_oblong_image_is_rotated_not_sheared():
     """Half a turn fits; by a quarter only the middle rows and columns stay within."""
     oblong = IMAGES[:, :, :3]
-    assert torch.allclose(rotate(oblong, 180), torch.rot90(oblong, 2, (2, 3)), atol=1e-5)
+    assert torch.allclose(
+        rotate(oblong, 180), torch.rot90(oblong, 2, (2, 3)), atol=1e-5
+    )
     quarter, expected = rotate(oblong, 90), torch.rot90(oblong[..., 2:5], 1, (2, 3))
     assert torch.allclose(quarter[..., 2:5], expected, atol=1e-5)
     assert quarter[..., :2].abs().max() < 1e-5
@@ -123,7 +133,9 @@ def large(name: str, shape: Sequence[int], classes: int = 3, each: int = 3) -> D
     """Return data in which every element of every example is another number, none zero."""
     y = torch.arange(classes).repeat(each)
     x = torch.arange(1.0, 1 + len(y) * torch.Size(shape).numel()).reshape(-1, *shape)
-    return Dataset(name=name, classes=classes, train=Examples(x, y), test=Examples(-x, y))
+    return Dataset(
+        name=name, classes=classes, train=Examples(x, y), test=Examples(-x, y)
+    )
 
 
 def test_every_session_permutes_all_its_examples_by_one_bijection():
@@ -138,18 +150,25 @@ def test_every_session_permutes_all_its_examples_by_one_bijection():
         for split in ("train", "test"):
             before, after = getattr(data, split), getattr(task, split)
             assert after.y.tolist() == before.y.tolist()
-            assert torch.equal(after.x.flatten(1), before.x.flatten(1)[:, order_of[task.index]])
+            assert torch.equal(
+                after.x.flatten(1), before.x.flatten(1)[:, order_of[task.index]]
+            )
 
 
 def test_permutations_are_the_same_on_every_machine():
     assert permutation(10, 2, 0).tolist() == [5, 0, 8, 7, 2, 6, 3, 4, 1, 9]
 
 
-WIDE, NARROW = large("image", (1, 3, 4), each=2), large("sound", (5,), classes=2, each=2)
+WIDE, NARROW = (
+    large("image", (1, 3, 4), each=2),
+    large("sound", (5,), classes=2, each=2),
+)
 
 
 @pytest.mark.parametrize(("first", "second"), [(WIDE, NARROW), (NARROW, WIDE)])
-def test_each_task_is_its_data_set_flattened_and_zeros_to_the_larger_width(first, second):
+def test_each_task_is_its_data_set_flattened_and_zeros_to_the_larger_width(
+    first, second
+):
     scenario = multimodal(first, second)
     assert [task.name for task in scenario.tasks] == [first.name, second.name]
     assert [task.index for task in scenario.tasks] == [1, 2]

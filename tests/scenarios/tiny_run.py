@@ -1,7 +1,7 @@
 """A tiny study of two tasks of digits, run within this process and without its figures.
 
-It measures no more than the model at its end and one retrained downstream of `hidden1`; see
-`PROBED`.
+It measures no more than the model at its end and one retrained downstream of `hidden1`;
+see `PROBED`.
 """
 
 import io
@@ -40,7 +40,12 @@ hybrids = 0
 [learners.offline]
 """
 
-PLAIN = {"readouts": {"retrain": "last"}, "checkpoints": "all", "diagnostics": False, "hybrids": 0}
+PLAIN = {
+    "readouts": {"retrain": "last"},
+    "checkpoints": "all",
+    "diagnostics": False,
+    "hybrids": 0,
+}
 """The table `probing` of that study, for one that is no file."""
 
 PROBED = TINY.replace(
@@ -75,7 +80,8 @@ class Tiny:
     def run(self, toml: str = TINY, **flags: object) -> str:
         """Run the study, or go on with it, and return what was printed.
 
-        Figures take longer than the study, and are drawn from the tables alone: they are left out.
+        Figures take longer than the study, and are drawn from the tables alone: they
+        are left out.
         """
         # Only whoever runs it pays for the import of all that draws figures.
         from scenarios.commands.run import run_study
@@ -83,7 +89,9 @@ class Tiny:
         file, said = self.folder / "tiny.toml", io.StringIO()
         self.folder.mkdir(exist_ok=True)
         file.write_text(toml)
-        options = RunOptions(**{"out": self.root, "executor": "inline", "tables": True, **flags})
+        options = RunOptions(
+            **{"out": self.root, "executor": "inline", "tables": True, **flags}
+        )
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(said):
             patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
             assert run_study(str(file), options)
@@ -105,7 +113,11 @@ def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     """Return inode, time of change and bytes of every file below a folder, but locks."""
     files = {path: path.stat() for path in folder.rglob("*") if path.name != "lock"}
     return {
-        str(path.relative_to(folder)): (stat.st_ino, stat.st_mtime_ns, path.read_bytes())
+        str(path.relative_to(folder)): (
+            stat.st_ino,
+            stat.st_mtime_ns,
+            path.read_bytes(),
+        )
         for path, stat in files.items()
         if path.is_file()
     }

@@ -36,11 +36,17 @@ class Command:
 
     def family(self) -> list[int]:
         """Return the processes that run and were started by it, itself included."""
-        return [int(path.name) for path in Path("/proc").glob("[0-9]*") if self._marked(path)]
+        return [
+            int(path.name)
+            for path in Path("/proc").glob("[0-9]*")
+            if self._marked(path)
+        ]
 
     def _marked(self, path: Path) -> bool:
         with suppress(OSError):
-            return self.mark in (path / "environ").read_bytes() and alive(int(path.name))
+            return self.mark in (path / "environ").read_bytes() and alive(
+                int(path.name)
+            )
         return False
 
     def stops(self, number: int, send: Callable[[int, int], None] = os.kill) -> str:
@@ -58,7 +64,16 @@ def command(out: Path, *flags: str) -> Iterator[Command]:
     """Run the study within the block; nothing of it is left after it."""
     mark = uuid.uuid4().hex
     process = subprocess.Popen(
-        [sys.executable, "-m", "scenarios", "run", str(TINY), "--out", str(out), *flags],
+        [
+            sys.executable,
+            "-m",
+            "scenarios",
+            "run",
+            str(TINY),
+            "--out",
+            str(out),
+            *flags,
+        ],
         env={**os.environ, "STARTED_BY": mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -125,7 +140,8 @@ def killed_at(name: str, action: Callable[[], object]) -> None:
 def killed_after(accesses: int, root: Path, action: Callable[[], object]) -> bool:
     """Do something in a child that is killed -9 at an access to a file below a folder.
 
-    accesses: the number of those before it, of whatever kind; returns whether there were as many.
+    accesses: the number of those before it, of whatever kind; returns whether there
+        were as many.
     """
 
     def act() -> object:
@@ -146,7 +162,8 @@ def killed_after(accesses: int, root: Path, action: Callable[[], object]) -> boo
 def killer(*chosen: Callable[[], int | None]) -> Iterator[None]:
     """Kill -9 within the block what each of `chosen` returns, as soon as it returns a process.
 
-    After the block all of them must have been killed: a test without its kill tests nothing.
+    After the block all of them must have been killed: a test without its kill tests
+    nothing.
     """
     left, done = list(chosen), threading.Event()
 
@@ -174,7 +191,9 @@ def tmpfs(folder: Path, options: str) -> Iterator[Callable[[str], None]]:
     folder.mkdir(exist_ok=True)
 
     def mount(*options: str) -> None:
-        subprocess.run(["mount", *options, str(folder)], check=True, capture_output=True)
+        subprocess.run(
+            ["mount", *options, str(folder)], check=True, capture_output=True
+        )
 
     try:
         mount("-t", "tmpfs", "-o", options, "tmpfs")

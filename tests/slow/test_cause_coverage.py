@@ -61,7 +61,9 @@ def rows(seeds, examples, chance):
     result = Rewinding(scores=scores, of_task=np.full(len(scores[()]), True))
     shape = (seeds, len(ORDERS), examples)
     values = {k: x.reshape(shape) for k, x in result.quantities(LAYERS).items()}
-    study = Study(tasks=where.tasks, orders=ORDERS, is_accuracy=True, margin=0.01, trainings=seeds)
+    study = Study(
+        tasks=where.tasks, orders=ORDERS, is_accuracy=True, margin=0.01, trainings=seeds
+    )
     for row in study.rows(dict.fromkeys(range(1, TASKS), Position(values=values))):
         if row["scope"] == TRAINING and row["task_position"] is None:
             yield row

@@ -35,7 +35,9 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
     """A cluster: a node without jobs, and one with room for three and a card, which Ray counts."""
-    nodes = Nodes(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    nodes = Nodes(
+        initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+    )
     nodes.add_node(num_cpus=3, num_gpus=1)
     yield nodes
     nodes.shutdown()
@@ -56,7 +58,8 @@ def test_the_cluster_of_this_machine_is_found(
 ) -> None:
     """And left again: whether there are cards is known before anything is written."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    # Else Ray shows the cluster that it finds a token of the user's, for which this one has no use.
+    # Else Ray shows the cluster that it finds a token of the user's, for which this one
+    # has no use.
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
     if known:
         monkeypatch.setenv("RAY_ADDRESS", nodes.address)
@@ -96,15 +99,24 @@ def test_cards_are_driven_from_a_machine_without(
 ) -> None:
     """Nothing fails before a worker finds that the card is none, which only Ray believed in."""
     flags = {"executor": "ray", "ray_address": nodes.address, "gpus_per_job": 0.5}
-    few = {"learners": "finetune", "orders": "none", "device": "cuda", "cache_budget": "1MB"}
+    few = {
+        "learners": "finetune",
+        "orders": "none",
+        "device": "cuda",
+        "cache_budget": "1MB",
+    }
     assert run(tmp_path / "run", **flags, **few) == torch.cuda.is_available()
     assert ("1 job failed" in capsys.readouterr().out) != torch.cuda.is_available()
 
 
 @pytest.mark.soak
-def test_a_worker_and_a_node_are_killed(tmp_path: Path, nodes: Any, finished: Path) -> None:
+def test_a_worker_and_a_node_are_killed(
+    tmp_path: Path, nodes: Any, finished: Path
+) -> None:
     """The worker of one job, then the node of another: what is lost is done again elsewhere."""
-    work = work_of(tmp_path / "run", {SICK: "wait output after 3", JOB: "wait output after 3"})
+    work = work_of(
+        tmp_path / "run", {SICK: "wait output after 3", JOB: "wait output after 3"}
+    )
     nodes.add_node(num_cpus=2)
 
     def node() -> int | None:

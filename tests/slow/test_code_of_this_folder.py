@@ -17,17 +17,29 @@ DECOYS = ("pickle", "random", "numpy", "scenarios", "probe", "torch", "sitecusto
 def folder(tmp_path: Path) -> Path:
     """A folder with modules that say so when they are executed."""
     for name in DECOYS:
-        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'a')\n")
+        (tmp_path / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'executed')!r}, 'a')\n"
+        )
     # The decoys work: so they are seen if they are executed.
     subprocess.run([sys.executable, "-c", "import pickle"], cwd=tmp_path, check=False)
     (tmp_path / "executed").unlink()
     return tmp_path
 
 
-@pytest.mark.parametrize("executor", ["pool", pytest.param("ray", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "executor", ["pool", pytest.param("ray", marks=pytest.mark.soak)]
+)
 def test_nothing_of_it_is_executed(folder: Path, executor: str) -> None:
     # As users start it: `python -m` would look in the folder by itself.
-    command = [Path(sys.executable).with_name("probe"), "run", TINY, "--learners", "finetune"]
+    command = [
+        Path(sys.executable).with_name("probe"),
+        "run",
+        TINY,
+        "--learners",
+        "finetune",
+    ]
     flags = ["--executor", executor, "--workers", "2", "--out", "run"]
-    subprocess.run([*command, *flags], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        [*command, *flags], cwd=folder, stdout=subprocess.DEVNULL, check=True
+    )
     assert not (folder / "executed").exists()

@@ -1,8 +1,8 @@
 """Intervals cover the truth as often as they say, in made-up studies of each size.
 
-400 of them in every run of all tests, 1,500 in `make soak`, which allows for less chance.
-Seeds, test examples and both together differ by chance, and all models of a study share them; the
-truth is known in closed form (tests/probe/analysis/made_up.py).
+400 of them in every run of all tests, 1,500 in `make soak`, which allows for less
+chance. Seeds, test examples and both together differ by chance, and all models of a
+study share them; the truth is known in closed form (tests/probe/analysis/made_up.py).
 """
 
 from collections import Counter
@@ -31,26 +31,36 @@ OTHERS = {
 
 
 @pytest.mark.parametrize(
-    ("studies", "off"), [(400, 0.03), pytest.param(1500, 0.02, marks=LONG)], ids=["few", "many"]
+    ("studies", "off"),
+    [(400, 0.03), pytest.param(1500, 0.02, marks=LONG)],
+    ids=["few", "many"],
 )
 @pytest.mark.parametrize(
     ("examples", "seeds"),
     [(360, 3), *(pytest.param(1000, n, marks=LONG) for n in (3, 5, 10))],
     ids=lambda n: str(n),
 )
-def test_intervals_of_95_percent_cover_the_truth_in_95_percent(examples, seeds, studies, off):
+def test_intervals_of_95_percent_cover_the_truth_in_95_percent(
+    examples, seeds, studies, off
+):
     shares = coverage(FORGETS, examples, seeds, studies)
     assert len(shares) == 13
-    assert {name: share for name, share in shares.items() if abs(share - 0.95) > off} == {}
+    assert {
+        name: share for name, share in shares.items() if abs(share - 0.95) > off
+    } == {}
 
 
 @LONG
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 @pytest.mark.parametrize("world", OTHERS)
-def test_coverage_of_other_studies_is_above_90_percent_unless_seeds_collapse(world, seeds):
+def test_coverage_of_other_studies_is_above_90_percent_unless_seeds_collapse(
+    world, seeds
+):
     """The shares of the table in docs/believe.md."""
     shares = coverage(OTHERS[world], 200 if world == "items" else 1000, seeds, 400)
-    named = [shares[name] for name in ("missing", "never_learned", "forgotten", "retained")]
+    named = [
+        shares[name] for name in ("missing", "never_learned", "forgotten", "retained")
+    ]
     assert (min(named) < 0.9) == (world == "collapsing"), named
 
 
@@ -58,7 +68,9 @@ def test_coverage_of_other_studies_is_above_90_percent_unless_seeds_collapse(wor
 @pytest.mark.parametrize("examples", [30, 100, 300, 1000])
 @pytest.mark.parametrize("lost", [0, 0.02, 0.1, 0.5])
 @pytest.mark.parametrize("gained", [0, 0.02])
-def test_intervals_of_one_network_cover_what_it_forgot_in_93_percent(examples, lost, gained):
+def test_intervals_of_one_network_cover_what_it_forgot_in_93_percent(
+    examples, lost, gained
+):
     """Of the test examples of a task some are lost and others gained."""
     where = TestLayout(
         tasks=np.repeat([0, 1], [examples, 2]),
@@ -89,7 +101,9 @@ def coverage(world, examples, seeds, studies):
 
 @pytest.mark.parametrize("collapsing", [0, 0.15], ids=["normal", "some collapse"])
 @pytest.mark.parametrize("seeds", [3, 5, 10])
-@pytest.mark.parametrize("drops", [(0, 0, 10, 50), (0, 0.5, 3, 30), (2, 4, 8, 16)], ids=str)
+@pytest.mark.parametrize(
+    "drops", [(0, 0, 10, 50), (0, 0.5, 3, 30), (2, 4, 8, 16)], ids=str
+)
 def test_at_most_5_percent_of_ranges_miss_the_first_layer(drops, seeds, collapsing):
     """Seeds of a standard deviation of 2 points; those that collapse lose up to 40 more."""
     chance, n, L = np.random.default_rng(0), 2000, len(drops)
@@ -105,7 +119,11 @@ def test_at_most_5_percent_of_ranges_miss_the_first_layer(drops, seeds, collapsi
             for v, w in zip(value, width, strict=True)
         ]
         earliest, latest = first_layer([verdict(of_layer, MARGIN) for of_layer in each])
-        missed += earliest is None or earliest > truth or (latest is not None and latest < truth)
+        missed += (
+            earliest is None
+            or earliest > truth
+            or (latest is not None and latest < truth)
+        )
         short += earliest is not None and latest is not None and latest - earliest < 2
     assert missed <= 0.05 * n
     if not collapsing:

@@ -34,7 +34,9 @@ def cut(path: Path) -> None:
 def test_a_description_with_names_that_lead_elsewhere(out: Path) -> None:
     """Nothing goes where it points."""
     whole = json.loads((out / "study.json").read_bytes())
-    for of, name in itertools.product(("learners", "orders"), ("../../x", "/tmp/x", "a/b", "..")):
+    for of, name in itertools.product(
+        ("learners", "orders"), ("../../x", "/tmp/x", "a/b", "..")
+    ):
         own = {name: next(iter(whole["plan"][of].values()))}
         record = {**whole, "plan": {**whole["plan"], of: own}}
         (out / "study.json").write_text(json.dumps(record))
@@ -51,7 +53,8 @@ def test_results_of_other_tasks_are_named(out: Path, finished: Path) -> None:
         arrays = dict(file)
     np.savez_compressed(path, **arrays | {"label": arrays["label"] + 1})
     with pytest.raises(
-        InputError, match=f"{JOB}/[0-9a-f]{{16}} holds invalid results .*: remove it, and"
+        InputError,
+        match=f"{JOB}/[0-9a-f]{{16}} holds invalid results .*: remove it, and",
     ):
         run(out)
     shutil.rmtree(out / "jobs" / JOB)
@@ -88,7 +91,9 @@ class Touches:
         return Path.touch, (self.path,)
 
 
-def test_hostile_files_in_a_run_directory(tmp_path: Path, out: Path, finished: Path) -> None:
+def test_hostile_files_in_a_run_directory(
+    tmp_path: Path, out: Path, finished: Path
+) -> None:
     """Pickles in the place of every file of the jobs, and of the tables."""
     touched = tmp_path / "touched"
     torch.save({"weight": Touches(touched)}, tmp_path / "hostile.pt")

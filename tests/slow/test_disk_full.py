@@ -42,7 +42,9 @@ def test_every_write_fails_in_turn(
         except NotWritten as error:
             said = str(error)
         failures += 1
-        assert "nothing that was finished is lost" in said or "cannot keep values" in said
+        assert (
+            "nothing that was finished is lost" in said or "cannot keep values" in said
+        )
         assert not list(tmp_path.rglob("*.tmp"))
         assert failures < 100
     assert failures > 4
@@ -68,7 +70,9 @@ def test_a_finished_study_on_a_full_and_on_a_read_only_disk(
         show_status(out)
         with pytest.raises(NotWritten, match=r"figures.* \(Read-only file system\)"):
             build(out)
-        with pytest.raises(NotWritten, match=r"cannot write .* \(Read-only file system\)"):
+        with pytest.raises(
+            NotWritten, match=r"cannot write .* \(Read-only file system\)"
+        ):
             run(out)
         assert contents(out) == before
         remount("rw")

@@ -25,13 +25,17 @@ pytestmark = pytest.mark.slow
 
 
 def is_stopped(process: int) -> bool:
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return (
+        Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    )
 
 
 def test_the_other_takes_over_at_once(tmp_path: Path, finished: Path) -> None:
     """It waits for its job, and nothing is done again."""
     out = tmp_path / "run"
-    with child(lambda: exit_code(signaled_at("after-3.pt", signal.SIGSTOP, lambda: run(out)))):
+    with child(
+        lambda: exit_code(signaled_at("after-3.pt", signal.SIGSTOP, lambda: run(out)))
+    ):
         until(lambda: list(out.glob("jobs/finetune*/*/after-3.pt.*.tmp")))
         [job] = [path for path in (out / "jobs").iterdir() if is_locked(path)]
         other = fork(lambda: run(out))

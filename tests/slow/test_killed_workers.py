@@ -46,7 +46,9 @@ class Watched:
             yield event
 
 
-def test_killed_workers_cost_their_own_job_a_measurement(tmp_path: Path, finished: Path) -> None:
+def test_killed_workers_cost_their_own_job_a_measurement(
+    tmp_path: Path, finished: Path
+) -> None:
     """Before the job's first measurement, halfway and in the last; the other worker goes on."""
     first, second, third, *_ = (job.name for job in jobs_in(work_of(tmp_path / "run")))
     moments = {
@@ -123,7 +125,8 @@ def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
         "its worker was killed, 3 times: use fewer --workers if memory was short"
     )
     there, whole = (
-        set(tables(root)["measurements.csv"].splitlines()) for root in (work.root, finished)
+        set(tables(root)["measurements.csv"].splitlines())
+        for root in (work.root, finished)
     )
     assert there < whole
     before = measured(work.root)
@@ -134,16 +137,21 @@ def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
 
 def test_workers_go_with_their_parent(tmp_path: Path) -> None:
     """In the middle of a job; they ignore Ctrl-C, as the parent decides for them."""
-    badly = {job.name: "wait output after 1" for job in jobs_in(work_of(tmp_path / "run"))}
+    badly = {
+        job.name: "wait output after 1" for job in jobs_in(work_of(tmp_path / "run"))
+    }
     work = work_of(tmp_path / "run", badly)
 
     def execute_all() -> None:
-        # A shell lets what it starts in the background ignore it, and all that this starts.
+        # A shell lets what it starts in the background ignore it, and all that this
+        # starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         list(execute(work, jobs_in(work), partial(pool, ["cpu"] * 2)))
 
     def at_work() -> list[int]:
-        return [process for job in jobs_in(work) if (process := waiting(work, job.name))]
+        return [
+            process for job in jobs_in(work) if (process := waiting(work, job.name))
+        ]
 
     with child(execute_all) as parent:
         until(lambda: len(at_work()) == 2)

@@ -32,7 +32,9 @@ def made(name, location):
 
     def split(examples):
         y = torch.arange(classes).repeat(examples)
-        return Examples((centers[y] + torch.rand(len(y), *shape, generator=draw)) / 2, y)
+        return Examples(
+            (centers[y] + torch.rand(len(y), *shape, generator=draw)) / 2, y
+        )
 
     return datasets.Dataset(name=name, train=split(44), test=split(40), classes=classes)
 
@@ -42,13 +44,19 @@ def test_svhn_runs_from_torchvisions_files(probe, cwd, monkeypatch):
     write_svhn(cwd, SVHN, monkeypatch, {"train": labels, "test": labels})
     code, _, err = probe(f"run murata-svhn {SMALL} --orders none --data . --out run")
     assert code == 0, err
-    assert set(pd.read_csv(cwd / "run" / "measurements.csv").feature.dropna()) > {"stem", "layer4"}
+    assert set(pd.read_csv(cwd / "run" / "measurements.csv").feature.dropna()) > {
+        "stem",
+        "layer4",
+    }
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_a_preset_runs_in_small(name, probe, cwd, monkeypatch):
     load = datasets.load
-    by_name = lambda data, location=None: (made if data in SHAPES else load)(data, location)  # noqa: E731
+
+    def by_name(data, location=None):
+        return (made if data in SHAPES else load)(data, location)
+
     monkeypatch.setattr(datasets, "load", by_name)
     study = check_study(read_study(name), name)
     for file in (data for data in study.scenario.data if data.endswith(".npz")):

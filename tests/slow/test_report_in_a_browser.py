@@ -13,9 +13,17 @@ from tests.figures.report.hand_made import stated, tables, with_layers
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--no-first-run",
+)
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,14 +63,22 @@ def test_it_asks_for_nothing_and_everybody_can_read_it(
     page = opened(browser, page_file, said, viewport=viewport, color_scheme=scheme)
     assert said == [page_file.as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+    page.evaluate(
+        "for (const one of document.querySelectorAll('details')) one.open = true"
+    )
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert axe.Axe().run(page).response["violations"] == []
 
 
-def test_the_answer_and_its_heat_map_are_on_the_first_screen(browser: Any, page_file: Path) -> None:
+def test_the_answer_and_its_heat_map_are_on_the_first_screen(
+    browser: Any, page_file: Path
+) -> None:
     page = opened(browser, page_file, [], viewport={"width": 1280, "height": 800})
-    for one in (page.locator("h1"), page.locator(".answer"), page.locator("#missing > .views svg")):
+    for one in (
+        page.locator("h1"),
+        page.locator(".answer"),
+        page.locator("#missing > .views svg"),
+    ):
         box = one.last.bounding_box()
         assert box["y"] + box["height"] <= 800
 
@@ -79,7 +95,9 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(
     assert shown.count() == every
     tip, cells = page.locator("#tip"), page.locator(".cell[aria-label]")
     cells.nth(1).hover()
-    assert tip.inner_text() == "conv1, task position 2: missing -2.0 [-3.0, -1.0]; 5 seeds"
+    assert (
+        tip.inner_text() == "conv1, task position 2: missing -2.0 [-3.0, -1.0]; 5 seeds"
+    )
     cells.first.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")

@@ -58,7 +58,11 @@ def assert_whole(root: Path, before: Stored) -> None:
 @pytest.mark.parametrize("seed", range(7))
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_thrice(tmp_path: Path, finished: Path, kind: str, seed: int) -> None:
-    root, chance, before = tmp_path / "run", random.Random(f"{kind} {seed}"), measured(tmp_path)
+    root, chance, before = (
+        tmp_path / "run",
+        random.Random(f"{kind} {seed}"),
+        measured(tmp_path),
+    )
     processes = [start(root, flags) for flags in KINDS[kind]]
     for _ in range(3):
         victim, files = chance.randrange(len(processes)), chance.randrange(100)

@@ -26,7 +26,9 @@ SLURM = (signal.SIGTERM, os.killpg)
     [
         (INLINE, TERM, "imports"),
         (POOL, SLURM, "jobs/*/*/predictions.*.npz"),
-        pytest.param(POOL, CTRL_C, "study.json", marks=pytest.mark.soak),  # while the workers start
+        pytest.param(
+            POOL, CTRL_C, "study.json", marks=pytest.mark.soak
+        ),  # while the workers start
         pytest.param(INLINE, TERM, "figures", marks=pytest.mark.soak),
     ],
 )
@@ -42,7 +44,9 @@ def test_at_a_moment(
     last = nullcontext() if moment == "figures" else locked(out / "jobs" / JOB)
     with last, command(out, *flags) as started:
         maps = Path(f"/proc/{started.process.pid}/maps")
-        torch_is_imported = moment == "imports" and (lambda: "libtorch" in maps.read_text())
+        torch_is_imported = moment == "imports" and (
+            lambda: "libtorch" in maps.read_text()
+        )
         started.reaches(torch_is_imported or (lambda: list(out.glob(moment))))
         started.stops(*how)
     assert (out / "measurements.csv").exists() == (moment == "figures")

@@ -2,9 +2,10 @@
 
     python docs/found/vandeven/make_features.py DATA cifar100-features.npz [EPOCHS]
 
-Their convolutional layers, trained here on CIFAR-10 (Adam at 0.001, batches of 256, each image
-mirrored with probability 1/2), are frozen; a feature is the output of the last of them on an image
-of CIFAR-100, not standardised. DATA: folder of both image sets, in torchvision's layout.
+Their convolutional layers, trained here on CIFAR-10 (Adam at 0.001, batches of 256,
+each image mirrored with probability 1/2), are frozen; a feature is the output of the
+last of them on an image of CIFAR-100, not standardised. DATA: folder of both image
+sets, in torchvision's layout.
 """
 
 import sys
@@ -30,9 +31,13 @@ def main(data: Path, out: Path, epochs: int = 10) -> None:
     convolutions, dense = make_network()
     network = nn.Sequential(convolutions, dense).to(memory_format=torch.channels_last)
     train(network, cifar10["train"], epochs)
-    print(f"CIFAR-10 test accuracy {accuracy(convolutions, dense, cifar10['test']):.4f}")
+    print(
+        f"CIFAR-10 test accuracy {accuracy(convolutions, dense, cifar10['test']):.4f}"
+    )
     cifar100 = read_image_set("cifar100", data, download=False)
-    halves = {half: features_of(convolutions, images) for half, images in cifar100.items()}
+    halves = {
+        half: features_of(convolutions, images) for half, images in cifar100.items()
+    }
     write_features(out, halves["train"], halves["test"])
     print(f"{tuple(halves['train'].x.shape)} training features")
 
@@ -41,7 +46,9 @@ def make_network() -> tuple[nn.Sequential, nn.Linear]:
     """Return the convolutional layers, which map images to 1,024 features, and a linear layer."""
     layers: list[nn.Module] = []
     for depth, (inputs, outputs) in enumerate(zip((3, *WIDTHS), WIDTHS, strict=False)):
-        convolution = nn.Conv2d(inputs, outputs, 3, stride=min(depth, 1) + 1, padding=1, bias=False)
+        convolution = nn.Conv2d(
+            inputs, outputs, 3, stride=min(depth, 1) + 1, padding=1, bias=False
+        )
         layers += [convolution, nn.BatchNorm2d(outputs), nn.ReLU()]
     return nn.Sequential(*layers, nn.Flatten()), nn.Linear(WIDTHS[-1] * 2 * 2, 10)
 
@@ -53,12 +60,17 @@ def train(network: nn.Module, examples: Examples, epochs: int) -> None:
     for epoch in range(epochs):
         for batch in torch.randperm(len(examples)).split(256):
             images = examples.x[batch]
-            mirrored = torch.where(torch.rand(len(batch), 1, 1, 1) < 0.5, images, images.flip(-1))
+            mirrored = torch.where(
+                torch.rand(len(batch), 1, 1, 1) < 0.5, images, images.flip(-1)
+            )
             loss = functional.cross_entropy(network(mirrored), examples.y[batch])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        print(f"epoch {epoch + 1}: loss {loss:.3f}, {time.monotonic() - start:.0f} s", flush=True)
+        print(
+            f"epoch {epoch + 1}: loss {loss:.3f}, {time.monotonic() - start:.0f} s",
+            flush=True,
+        )
     network.eval()
 
 

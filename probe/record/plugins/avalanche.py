@@ -21,7 +21,8 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         learned: The number of experiences that an earlier process has trained.
 
     Raises:
-        InputError: `recorder` is not a Recorder, has another network, or has all tasks already.
+        InputError: `recorder` is not a Recorder, has another network, or has all tasks
+            already.
     """
 
     _ended = False
@@ -29,15 +30,24 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
     def before_train_dataset_adaptation(self, strategy: Any, **kwargs: Any) -> None:
         """Record the network before this experience: no plugin has prepared it yet.
 
-        Raises InputError for a masked head that was adapted to later experiences beforehand.
+        Raises InputError for a masked head that was adapted to later experiences
+        beforehand.
         """
         self.after_training(strategy)
-        heads = (m for m in strategy.model.modules() if isinstance(m, IncrementalClassifier))
-        active = {unit for head in heads for unit in head.active_units.nonzero().flatten().tolist()}
-        if not self.learned and active - {*strategy.experience.classes_in_this_experience}:
+        heads = (
+            m for m in strategy.model.modules() if isinstance(m, IncrementalClassifier)
+        )
+        active = {
+            unit
+            for head in heads
+            for unit in head.active_units.nonzero().flatten().tolist()
+        }
+        if not self.learned and active - {
+            *strategy.experience.classes_in_this_experience
+        }:
             raise InputError(
-                f"outputs {listed(sorted(active))} are active before the first experience, "
-                "which changes the loss: let the head grow (grows=)"
+                f"outputs {listed(sorted(active))} are active before the first "
+                "experience, which changes the loss: let the head grow (grows=)"
             )
         self.begin(strategy.model)
 
@@ -69,11 +79,13 @@ def data_of(benchmark: Any) -> Data:
     The benchmark's test transforms are applied to all examples.
 
     Args:
-        benchmark: An Avalanche benchmark. If the test stream has more or fewer experiences than the
-            training stream, such as one for the whole test set, it is divided by classes.
+        benchmark: An Avalanche benchmark. If the test stream has more or fewer
+            experiences than the training stream, such as one for the whole test set, it
+            is divided by classes.
 
     Raises:
-        InputError: The test stream has to be divided by classes, but tasks share classes.
+        InputError: The test stream has to be divided by classes, but tasks share
+            classes.
     """
     train = _examples(benchmark.train_stream)
     test = _examples(benchmark.test_stream)
@@ -84,9 +96,9 @@ def data_of(benchmark: Any) -> Data:
     learned_in[train.y, train.task] = 1
     if (learned_in.sum(1)[test.y] != 1).any():
         raise InputError(
-            "the benchmark has "
-            f"{sizes[0]} experiences to train on, {sizes[1]} to test on, which share classes: "
-            "use benchmark_from_datasets(train=[...], test=[...])"
+            f"the benchmark has {sizes[0]} experiences to train on, {sizes[1]} to "
+            "test on, which share classes: use benchmark_from_datasets(train=[...], "
+            "test=[...])"
         )
     return Data(train, test.changed(task=learned_in.argmax(1)[test.y]))
 

@@ -14,12 +14,13 @@ class ForgettingProbe(TaskCounter, Callback):
     If there are several processes, only the first records.
 
     Args:
-        recorder: The recorder of the run; its model is the LightningModule or a network in it.
+        recorder: The recorder of the run; its model is the LightningModule or a network
+            in it.
         learned: The number of tasks that an earlier process has trained.
 
     Raises:
-        InputError: `recorder` is not a Recorder, has another network, or has all tasks already; or
-            `fit()` trains nothing.
+        InputError: `recorder` is not a Recorder, has another network, or has all tasks
+            already; or `fit()` trains nothing.
     """
 
     _trains = False
@@ -46,7 +47,6 @@ class ForgettingProbe(TaskCounter, Callback):
         self._trains = False
         if not trained:
             raise InputError(
-                "this fit() trained nothing, "
-                "it has no batches, or its Trainer had reached max_epochs or max_steps: "
-                "make a new Trainer for each task"
+                "this fit() trained nothing, it has no batches, or its Trainer had "
+                "reached max_epochs or max_steps: make a new Trainer for each task"
             )

@@ -22,7 +22,8 @@ class TaskCounter:
     def __init__(self, recorder: Recorder, learned: int = 0) -> None:
         if not isinstance(recorder, Recorder):
             raise InputError(
-                f"a plugin takes a probe.Recorder, got {type(recorder).__name__}: make one first"
+                f"a plugin takes a probe.Recorder, got {type(recorder).__name__}: "
+                "make one first"
             )
         super().__init__()
         self.recorder = recorder
@@ -36,12 +37,17 @@ class TaskCounter:
             trained: The network that the loop trains.
 
         Raises:
-            InputError: The recorder holds another network, or all tasks have been learned.
+            InputError: The recorder holds another network, or all tasks have been
+                learned.
         """
         if not any(module is self.recorder.model for module in trained.modules()):
-            raise InputError("the recorder's model is not the one trained here: give both the same")
+            raise InputError(
+                "the recorder's model is not the one trained here: give both the same"
+            )
         if self.learned >= len(self.recorder.tasks):
-            raise InputError(f"all {self.learned} tasks have been learned: make one for each run")
+            raise InputError(
+                f"all {self.learned} tasks have been learned: make one for each run"
+            )
         # Not again after a training that failed.
         if not self._begun:
             self.recorder.after_task(0)

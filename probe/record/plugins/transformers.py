@@ -17,10 +17,13 @@ class ForgettingProbe(TaskCounter, TrainerCallback):
         learned: The number of tasks that an earlier process has trained.
 
     Raises:
-        InputError: `recorder` is not a Recorder, has another network, or has all tasks already.
+        InputError: `recorder` is not a Recorder, has another network, or has all tasks
+            already.
     """
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+    def on_train_begin(
+        self, args: Any, state: Any, control: Any, **kwargs: Any
+    ) -> None:
         """Record the network before any training."""
         if state.is_world_process_zero:
             self.begin(kwargs["model"])

@@ -26,12 +26,14 @@ class ForeignRuns:
 
     Attributes:
         files: The files of the networks, by run and tasks seen.
-        load: Function that reads a file as tensors by their names in the network with all outputs.
-            An output that came later has weights of 0 and the bias `NEVER`.
+        load: Function that reads a file as tensors by their names in the network with
+            all outputs. An output that came later has weights of 0 and the bias
+            `NEVER`.
         offline: The file of the network trained on all tasks at once, by seed.
-        tasks: The outputs of each task, in the order in which they were learned; None = the files
+        tasks: The outputs of each task, in the order in which they were learned; None =
+            the files do not say.
+        class_order: The class of the data that each output stands for; None = the files
             do not say.
-        class_order: The class of the data that each output stands for; None = the files do not say.
     """
 
     files: Mapping[Run, Mapping[int, Path]]
@@ -64,10 +66,16 @@ class ForeignRuns:
             return target
 
         runs = {
-            run: {n: written(path, network_file(folder, run, n)) for n, path in files.items()}
+            run: {
+                n: written(path, network_file(folder, run, n))
+                for n, path in files.items()
+            }
             for run, files in self.files.items()
         }
-        offline = {seed: written(p, offline_file(folder, seed)) for seed, p in self.offline.items()}
+        offline = {
+            seed: written(p, offline_file(folder, seed))
+            for seed, p in self.offline.items()
+        }
         return Checkpoints(runs=runs, offline=offline)
 
 
@@ -78,7 +86,8 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
         runs_by_folder: The runs of each folder.
 
     Raises:
-        InputError: Two runs have the same name, or their outputs stand for different classes.
+        InputError: Two runs have the same name, or their outputs stand for different
+            classes.
     """
     (first, merged), *_ = runs_by_folder.items()
     files: dict[Run, Mapping[int, Path]] = {}
@@ -88,10 +97,17 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
             if (other := folder_of_run.setdefault(run, folder)) != folder:
                 raise InputError(f"{other} and {folder} are both {run}: remove one")
         if (runs.tasks, runs.class_order) != (merged.tasks, merged.class_order):
-            what = "other tasks" if runs.tasks != merged.tasks else "another order of the classes"
-            raise InputError(f"{first} and {folder} have {what}: read one of them at a time")
+            what = (
+                "other tasks"
+                if runs.tasks != merged.tasks
+                else "another order of the classes"
+            )
+            raise InputError(
+                f"{first} and {folder} have {what}: read one of them at a time"
+            )
         files |= runs.files
-    # Heads of the same tasks grow alike, so that the files of all are read as those of the first.
+    # Heads of the same tasks grow alike, so that the files of all are read as those of
+    # the first.
     return replace(merged, files=files)
 
 
@@ -111,16 +127,22 @@ def run_folders(folder: Path, pattern: str) -> list[Path]:
     check_is_folder(folder)
     if any(folder.glob(pattern)):
         return [folder]
-    inner = sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob(pattern)))
+    inner = sorted(
+        path for path in folder.iterdir() if path.is_dir() and any(path.glob(pattern))
+    )
     if not inner:
-        raise InputError(f"{folder} and the folders in it have no {pattern}: give another folder")
+        raise InputError(
+            f"{folder} and the folders in it have no {pattern}: give another folder"
+        )
     return inner
 
 
 def check_is_folder(folder: Path) -> None:
     """Raise InputError for a path that is not a folder."""
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: give the one with the checkpoints of the runs")
+        raise InputError(
+            f"{folder} is not a folder: give the one with the checkpoints of the runs"
+        )
 
 
 def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, Path]]:
@@ -129,7 +151,8 @@ def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, P
     Args:
         folder: The folder to search.
         pattern: The glob pattern of the files.
-        name: A regular expression for their names; its groups are the run and the task, from 0.
+        name: A regular expression for their names; its groups are the run and the task,
+            from 0.
 
     Returns:
         The files by the name of the run and tasks seen.
@@ -138,7 +161,9 @@ def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, P
     for path in folder.glob(pattern):
         if path.is_file() and (match := re.fullmatch(name, path.name)):
             files.setdefault(match[1], {})[int(match[2]) + 1] = path
-    return {run: dict(sorted(by_tasks.items())) for run, by_tasks in sorted(files.items())}
+    return {
+        run: dict(sorted(by_tasks.items())) for run, by_tasks in sorted(files.items())
+    }
 
 
 def only_file(folder: Path, pattern: str, what: str) -> Path | None:
@@ -157,7 +182,9 @@ def only_file(folder: Path, pattern: str, what: str) -> Path | None:
     """
     files = sorted(folder.glob(pattern))
     if len(files) > 1:
-        raise InputError(f"{folder} has {len(files)} {what}, of several runs: keep only the last")
+        raise InputError(
+            f"{folder} has {len(files)} {what}, of several runs: keep only the last"
+        )
     return files[0] if files else None
 
 
@@ -172,14 +199,19 @@ def run_named(learner: object, seed: object) -> Run:
     return Run(name, "0", seed if isinstance(seed, int) and seed >= 0 else 0)
 
 
-def load_with_heads(shapes: Mapping[str, Sequence[int]], path: Path) -> dict[str, Tensor]:
+def load_with_heads(
+    shapes: Mapping[str, Sequence[int]], path: Path
+) -> dict[str, Tensor]:
     """Load a state, with heads that it does not have yet.
 
     Args:
         shapes: The shapes of the weight and bias of each head, by name.
         path: The file of the state.
     """
-    new = {n: torch.full(s, NEVER if n.endswith("bias") else 0.0) for n, s in shapes.items()}
+    new = {
+        n: torch.full(s, NEVER if n.endswith("bias") else 0.0)
+        for n, s in shapes.items()
+    }
     return new | load_state(path)
 
 
@@ -194,12 +226,18 @@ def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int
         InputError: The heads are of another kind.
     """
     state = load_state(path).items()
-    shapes = {name: tuple(value.shape) for name, value in state if name.startswith(f"{kind}.")}
-    heads = [f"heads.{k}" for k in range(len(shapes) // 2)] if kind == "heads" else ["fc"]
+    shapes = {
+        name: tuple(value.shape) for name, value in state if name.startswith(f"{kind}.")
+    }
+    heads = (
+        [f"heads.{k}" for k in range(len(shapes) // 2)] if kind == "heads" else ["fc"]
+    )
     expected = [f"{head}.{tensor}" for head in heads for tensor in ("weight", "bias")]
     if not shapes or sorted(shapes) != sorted(expected) or not all(shapes.values()):
         what = "one linear fc" if kind == "fc" else "linear heads"
-        raise InputError(f"{path} has {listed(shapes) or 'no heads'}, expected {what} with a bias")
+        raise InputError(
+            f"{path} has {listed(shapes) or 'no heads'}, expected {what} with a bias"
+        )
     return {name: shapes[name] for name in expected}
 
 
@@ -209,4 +247,6 @@ def consecutive_tasks(sizes: Sequence[int]) -> TaskClasses:
     >>> consecutive_tasks([2, 1])
     ((0, 1), (2,))
     """
-    return tuple(tuple(range(e - n, e)) for e, n in zip(accumulate(sizes), sizes, strict=True))
+    return tuple(
+        tuple(range(e - n, e)) for e, n in zip(accumulate(sizes), sizes, strict=True)
+    )

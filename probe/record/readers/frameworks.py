@@ -23,19 +23,22 @@ from probe.record.state_files import load_state, read_content
 
 # The backbone, among what else a learner of theirs keeps.
 _load = partial(load_state, weights="net")
-_SAFE = "give checkpoints that Mammoth wrote with --savecheck task --save_checkpoint_mode safe"
+_SAFE = (
+    "give checkpoints that Mammoth wrote with --savecheck task --save_checkpoint_mode "
+    "safe"
+)
 
 
 def read_mammoth(folder: Path) -> ForeignRuns:
     """Read checkpoints of Mammoth (aimagelab) that `--savecheck task` wrote in mode `safe`.
 
-    Runs of joint training become the offline networks. The tensors have the names of the backbone.
-    The files do not list the classes of each task. If classes were permuted, `class_order` has the
-    permutation.
+    Runs of joint training become the offline networks. The tensors have the names of
+    the backbone. The files do not list the classes of each task. If classes were
+    permuted, `class_order` has the permutation.
 
     Raises:
-        InputError: The folder has no checkpoints, it has other files such as old pickles, which
-            could run code, or runs do not fit together.
+        InputError: The folder has no checkpoints, it has other files such as old
+            pickles, which could run code, or runs do not fit together.
     """
     foreign.check_is_folder(folder)
     files_by_run = foreign.files_by_run(folder, "*.pt", r"(.+)_(\d+)\.pt")
@@ -47,7 +50,9 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     for path in sorted(folder.glob("*_joint.pt")):
         run = foreign.run_named("", _arguments(path).get("seed"))
         if (other := offline.setdefault(run.seed, path)) != path:
-            raise InputError(f"{other} and {path} have the same seed: remove one of them")
+            raise InputError(
+                f"{other} and {path} have the same seed: remove one of them"
+            )
     return replace(runs, offline=offline)
 
 
@@ -55,7 +60,9 @@ def _mammoth_run(files: Mapping[int, Path]) -> ForeignRuns:
     *_, last = files.values()
     arguments = _arguments(last)
     run = foreign.run_named(arguments.get("model"), arguments.get("seed"))
-    return ForeignRuns(files={run: files}, load=_load, class_order=_class_order(arguments, last))
+    return ForeignRuns(
+        files={run: files}, load=_load, class_order=_class_order(arguments, last)
+    )
 
 
 def _arguments(path: Path) -> Mapping[str, Any]:
@@ -72,7 +79,8 @@ def _arguments(path: Path) -> Mapping[str, Any]:
 def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
     """Return the class of each output.
 
-    Mammoth's own list has the output of each class, and is valid only with `--permute_classes`.
+    Mammoth's own list has the output of each class, and is valid only with
+    `--permute_classes`.
     """
     K = arguments.get("num_classes")
     outputs = arguments.get("class_order")
@@ -80,8 +88,12 @@ def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
         raise InputError(f"{path} has num_classes {K!r:.40}, expected a few: {_SAFE}")
     if not arguments.get("permute_classes"):
         return tuple(range(K))
-    if not isinstance(outputs, list) or sorted(map(str, outputs)) != sorted(map(str, range(K))):
-        raise InputError(f"{path} has permuted classes, and no class_order of {K}: {_SAFE}")
+    if not isinstance(outputs, list) or sorted(map(str, outputs)) != sorted(
+        map(str, range(K))
+    ):
+        raise InputError(
+            f"{path} has permuted classes, and no class_order of {K}: {_SAFE}"
+        )
     return tuple(outputs.index(output) for output in range(K))
 
 
@@ -91,75 +103,98 @@ _MODELS = "models/task*.ckpt"
 def read_facil(folder: Path) -> ForeignRuns:
     """Read the folder of a FACIL experiment with `--save-models`, or a folder of such folders.
 
-    The tensors have the names of FACIL's own `LLL_Net`: `model` and all `heads`. The network must
-    return the logits of all heads in one tensor, as `torch.cat(heads, 1)` does. FACIL draws another
-    class order for each seed, unless its `dataset_config` has one, and does not save it. Without
-    one, `order = list(range(K)); numpy.random.RandomState(seed).shuffle(order)` is the class of
-    each output.
+    The tensors have the names of FACIL's own `LLL_Net`: `model` and all `heads`. The
+    network must return the logits of all heads in one tensor, as `torch.cat(heads, 1)`
+    does. FACIL draws another class order for each seed, unless its `dataset_config` has
+    one, and does not save it. Without one, `order = list(range(K));
+    numpy.random.RandomState(seed).shuffle(order)` is the class of each output.
 
     Raises:
-        InputError: The folder has no checkpoints, a file is damaged, or runs have several seeds.
+        InputError: The folder has no checkpoints, a file is damaged, or runs have
+            several seeds.
     """
     runs = {path: _facil_run(path) for path in foreign.run_folders(folder, _MODELS)}
     if len(seeds := sorted({run.seed for r in runs.values() for run in r.files})) > 1:
-        raise InputError(f"{folder} has seeds {listed(seeds)}, whose class orders differ: read one")
+        raise InputError(
+            f"{folder} has seeds {listed(seeds)}, whose class orders differ: read one"
+        )
     return foreign.merge_runs(runs)
 
 
 def _facil_run(folder: Path) -> ForeignRuns:
     files = foreign.files_by_run(folder, _MODELS, r"(task)(\d+)\.ckpt").get("task")
     if not files:
-        raise InputError(f"{folder} has no models/task0.ckpt: give a run with --save-models")
+        raise InputError(
+            f"{folder} has no models/task0.ckpt: give a run with --save-models"
+        )
     path = foreign.only_file(folder, "args-*.txt", "files of arguments")
     if path is None:
-        raise InputError(f"{folder} has no args-*.txt: give the folder as FACIL has written it")
+        raise InputError(
+            f"{folder} has no args-*.txt: give the folder as FACIL has written it"
+        )
     text = text_of(path)
     arguments = None
     with suppress(ValueError, RecursionError):
         arguments = json.loads(text)
     if not isinstance(arguments, dict):
-        raise InputError(f"{path} holds no FACIL arguments: give the folder as it was written")
+        raise InputError(
+            f"{path} holds no FACIL arguments: give the folder as it was written"
+        )
     heads = foreign.head_shapes([*files.values()][-1], "heads")
     return ForeignRuns(
-        files={foreign.run_named(arguments.get("approach"), arguments.get("seed")): files},
+        files={
+            foreign.run_named(arguments.get("approach"), arguments.get("seed")): files
+        },
         load=partial(foreign.load_with_heads, heads),
-        tasks=foreign.consecutive_tasks([heads[name][0] for name in heads if "bias" in name]),
+        tasks=foreign.consecutive_tasks(
+            [heads[name][0] for name in heads if "bias" in name]
+        ),
     )
 
 
 def read_pycil(folder: Path) -> ForeignRuns:
     """Read a run of PyCIL or LAMDA-PILOT that `save_checkpoint` wrote, or a folder of runs.
 
-    A run is `NAME_0.pkl`, `NAME_1.pkl`, ... and a `.log`. The tensors have the names of the
-    framework's networks, and `fc` has all outputs. The classes of a task are the outputs that `fc`
-    gained with it. The log, anywhere in the folder, gives the learner, the seed and the class
-    order.
+    A run is `NAME_0.pkl`, `NAME_1.pkl`, ... and a `.log`. The tensors have the names of
+    the framework's networks, and `fc` has all outputs. The classes of a task are the
+    outputs that `fc` gained with it. The log, anywhere in the folder, gives the
+    learner, the seed and the class order.
 
     Raises:
-        InputError: The folder has no checkpoints, heads are other than one linear `fc` with a bias,
-            or several runs were written over each other.
+        InputError: The folder has no checkpoints, heads are other than one linear `fc`
+            with a bias, or several runs were written over each other.
     """
     runs = {path: _pycil_run(path) for path in foreign.run_folders(folder, "*_*.pkl")}
     unlogged = [path for path, run in runs.items() if run.class_order is None]
     if unlogged and len(runs) > 1:
-        raise InputError(f"{unlogged[0]} has no .log with its class order: add it, or read one run")
+        raise InputError(
+            f"{unlogged[0]} has no .log with its class order: add it, or read one run"
+        )
     return foreign.merge_runs(runs)
 
 
 def _pycil_run(folder: Path) -> ForeignRuns:
     runs = foreign.files_by_run(folder, "*.pkl", r"(.+)_(\d+)\.pkl")
     if len(runs) != 1:
-        raise InputError(f"{folder} has runs {listed(runs) or '(none)'}: give a folder of one run")
+        raise InputError(
+            f"{folder} has runs {listed(runs) or '(none)'}: give a folder of one run"
+        )
     [(name, files)] = runs.items()
     if list(files) != list(range(1, len(files) + 1)):
-        raise InputError(f"{folder} has checkpoints after {listed(files)} tasks: add the others")
+        raise InputError(
+            f"{folder} has checkpoints after {listed(files)} tasks: add the others"
+        )
     heads = [foreign.head_shapes(path, "fc") for path in files.values()]
     outputs = [head["fc.bias"][0] for head in heads]
     sizes = [after - before for before, after in pairwise([0, *outputs])]
     if min(sizes) < 1:
-        raise InputError(f"{folder}: fc has {listed(outputs)} outputs, expected growing numbers")
+        raise InputError(
+            f"{folder}: fc has {listed(outputs)} outputs, expected growing numbers"
+        )
     log = foreign.only_file(folder, "**/*.log", "logs")
-    run, order = _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
+    run, order = (
+        _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
+    )
     return ForeignRuns(
         files={run: files},
         tasks=foreign.consecutive_tasks(sizes),
@@ -172,13 +207,19 @@ def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]
     text = text_of(path)
     orders = re.findall(r"\[data_manager\.py\] => \[([0-9, ]+)\]", text)
     if len(orders) != 1:
-        raise InputError(f"{path} has the class order of {len(orders)} runs: keep one run")
+        raise InputError(
+            f"{path} has the class order of {len(orders)} runs: keep one run"
+        )
     order = tuple(map(int, re.findall(r"\d{1,9}", orders[0])))
     if sorted(order) != list(range(len(order))) or outputs > len(order):
-        raise InputError(f"{path} has an order of {len(order)} classes, and fc {outputs} outputs")
+        raise InputError(
+            f"{path} has an order of {len(order)} classes, and fc {outputs} outputs"
+        )
     seed = re.search(r"=> seed: (\d{1,18})\b", text)
     learner = re.search(r"=> model_name: (\S+)", text)
-    run = foreign.run_named(learner[1] if learner else name, int(seed[1]) if seed else 0)
+    run = foreign.run_named(
+        learner[1] if learner else name, int(seed[1]) if seed else 0
+    )
     return run, order[:outputs]
 
 

@@ -1,8 +1,8 @@
 """Output of `probe run` before and while it runs: the plan, a bar with the time left, failed jobs.
 
-It follows the events of `scenarios.execution.schedule`, wherever the jobs run. The bar counts
-effort, not measurements, as one retraining takes as long as all tasks together. `--dry-run` shows
-only the plan: jobs, training steps and memory.
+It follows the events of `scenarios.execution.schedule`, wherever the jobs run. The bar
+counts effort, not measurements, as one retraining takes as long as all tasks together.
+`--dry-run` shows only the plan: jobs, training steps and memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,15 @@ from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.sheets import show_sheet
 from scenarios.commands.screen.terminal import show_line
-from scenarios.execution.work import Ended, Event, Work, effort, pace_of, seconds_left, shown_time
+from scenarios.execution.work import (
+    Ended,
+    Event,
+    Work,
+    effort,
+    pace_of,
+    seconds_left,
+    shown_time,
+)
 from scenarios.study.plan import Sizes
 
 # Where features' values are stored, by network.
@@ -34,19 +42,25 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
 
     Args:
         work: The plan and its run directory.
-        events: The events of `scenarios.execution.schedule.execute`, whose errors pass through
-            after the bar is closed.
+        events: The events of `scenarios.execution.schedule.execute`, whose errors pass
+            through after the bar is closed.
 
     Returns:
         How each job ended.
     """
     description = bars.TextColumn("{task.description}", markup=False)
-    times = bars.TimeElapsedColumn(), bars.TextColumn("left"), bars.TimeRemainingColumn()
+    times = (
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+    )
     columns = description, bars.BarColumn(), bars.TaskProgressColumn(), *times
     name = work.plan.name
     ends = list[Ended]()
     jobs = jobs_of(work.plan)
-    efforts = {(job, key): effort(job, key) for job in jobs for key in keys_of(work.plan, job)}
+    efforts = {
+        (job, key): effort(job, key) for job in jobs for key in keys_of(work.plan, job)
+    }
     done = {(job, key) for job in jobs for key in work.finished(job)}
     with bars.Progress(*columns) as progress:
         bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
@@ -54,10 +68,13 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
         progress.update(bar, completed=sum(efforts[measured] for measured in done))
         for event in events:
             if isinstance(event, int):
-                progress.update(bar, description=f"{event} jobs left to other processes")
+                progress.update(
+                    bar, description=f"{event} jobs left to other processes"
+                )
             elif isinstance(event, Ended):
                 ends.append(event)
-            # A job finished by another process reports all measurements, also those counted.
+            # A job finished by another process reports all measurements, also those
+            # counted.
             elif event not in done:
                 done.add(event)
                 at = f"{event[0].name}: {event[1]}"
@@ -69,8 +86,8 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
 def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
     """Print remarks on the results, the failed jobs, and those that other processes are doing.
 
-    The reason for each failure, with the traceback of an unforeseen error, is written to a file in
-    `failures/`, which is removed once the job is finished.
+    The reason for each failure, with the traceback of an unforeseen error, is written
+    to a file in `failures/`, which is removed once the job is finished.
 
     Args:
         root: The run directory.
@@ -91,7 +108,9 @@ def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool
     # It stays as long as a file is in it.
     with suppress(OSError):
         (root / FAILURES).rmdir()
-    locked, failed = ([end for end in ends if end.how == how] for how in ("locked", "failed"))
+    locked, failed = (
+        [end for end in ends if end.how == how] for how in ("locked", "failed")
+    )
     for part, how in (
         (locked, "running in other processes: the last to finish writes the tables"),
         # Last, so that the end of the output names what needs attention.
@@ -123,7 +142,10 @@ def show_plan(plans: Allocations, cache: CacheSettings) -> None:
     """
     if not plans:
         return
-    show_line(f"cached activations, at most {show_size(cache.budget or 0)} in memory per worker:")
+    show_line(
+        f"cached activations, at most {show_size(cache.budget or 0)} in memory per "
+        "worker:"
+    )
     for network, plan in plans.items():
         for allocation in plan:
             where = "" if len(plans) == 1 else f"{network}, "
@@ -145,23 +167,43 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
     jobs = jobs_of(work.plan)
     processes = min(processes, len(jobs))
     keys_left = {job: work.keys_left(job) for job in jobs}
-    columns = ("learner", "jobs", "finished", "left", "measurements left", "training steps left")
+    columns = (
+        "learner",
+        "jobs",
+        "finished",
+        "left",
+        "measurements left",
+        "training steps left",
+    )
     lines = []
     for learner in dict.fromkeys(job.learner for job in jobs):
-        keys_of_job = {job: keys for job, keys in keys_left.items() if job.learner == learner}
+        keys_of_job = {
+            job: keys for job, keys in keys_left.items() if job.learner == learner
+        }
         jobs_left = sum(map(bool, keys_of_job.values()))
         n_jobs = len(keys_of_job)
         steps = sum(_steps(plan, sizes, job, keys) for job, keys in keys_of_job.items())
-        numbers = n_jobs, n_jobs - jobs_left, jobs_left, sum(map(len, keys_of_job.values()))
+        numbers = (
+            n_jobs,
+            n_jobs - jobs_left,
+            jobs_left,
+            sum(map(len, keys_of_job.values())),
+        )
         # It trains its own network by its own rule, which no recipe describes.
         unknown = jobs_left and next(iter(keys_of_job)).own_network
-        lines.append((learner, *map(str, numbers), "unknown" if unknown else f"{steps:,}"))
-    show_sheet(Console(), Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines))
+        lines.append(
+            (learner, *map(str, numbers), "unknown" if unknown else f"{steps:,}")
+        )
+    show_sheet(
+        Console(), Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines)
+    )
     show_plan(plans, work.cache)
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
     time = "unknown: `probe status` estimates it once a measurement is finished"
     if seconds is not None:
-        time = f"about {shown_time(seconds)} at {processes} jobs in parallel (an estimate)"
+        time = (
+            f"about {shown_time(seconds)} at {processes} jobs in parallel (an estimate)"
+        )
     if not any(keys_left.values()):
         time = "none, as all is finished"
     show_line(f"time: {time}")
@@ -171,13 +213,15 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
 def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     """Return the number of optimizer steps that a job still needs, by the recipes of the plan.
 
-    The sizes are in base order; the keys are those of the remaining measurements. All multiples of
-    a retraining share one training.
+    The sizes are in base order; the keys are those of the remaining measurements. All
+    multiples of a retraining share one training.
     """
     sizes = [all_sizes[task][0] for task in job.tasks]
     recipe = plan.learners[job.learner].training
     retraining = plan.retraining
-    learned = [n for task_position, n in enumerate(sizes, 1) if task_position != job.without]
+    learned = [
+        n for task_position, n in enumerate(sizes, 1) if task_position != job.without
+    ]
     steps = 0
     trained = [key.tasks_seen for key in keys if key.tasks_seen and not key.readout]
     if job.without and job.last in trained:

@@ -1,8 +1,8 @@
 """The end of a study on the screen: tables of results, layers, notes, and the files written.
 
-Everything comes from the tables on disk, not from the run, so that the files have the same numbers.
-Learners with a different network have different features, and so a separate table. A dash means
-"not measured".
+Everything comes from the tables on disk, not from the run, so that the files have the
+same numbers. Learners with a different network have different features, and so a
+separate table. A dash means "not measured".
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,8 @@ def show_outcome(
         console: The console to print to.
         root: The run directory.
         omegas: Whether to print Kemker's metrics too.
-        trained: Whether the run trained its networks; those from checkpoints have no costs.
+        trained: Whether the run trained its networks; those from checkpoints have no
+            costs.
         tables: Whether to print all results where there is an answer, too.
 
     Raises:
@@ -67,7 +68,9 @@ def _show_answers(answered: Sequence[Answer]) -> None:
         content = "; ".join(answer.content)
         show_line(f"{answer.learner}: {causes or content}")
         if causes:
-            show_line(f"  by the readout {answer.readout}, whoever changed it: {content}")
+            show_line(
+                f"  by the readout {answer.readout}, whoever changed it: {content}"
+            )
         if caveat := next((text for text in answer.caveats if text not in shared), ""):
             show_line(f"  {caveat}")
     for caveat in sorted(shared)[:2]:
@@ -89,12 +92,14 @@ def _show_all(console: Console, tables: Tables, *, omegas: bool, trained: bool) 
         show_omegas(console, metrics, tables["times"])
 
 
-def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame) -> None:
+def show_results(
+    console: Console, summary: pd.DataFrame, metrics: pd.DataFrame
+) -> None:
     """Print a line for each learner, in %: PRA downstream of each feature, and A and F.
 
-    Learners that share a network share a table. A and F are Chaudhry 2018's average accuracy and
-    forgetting after the last task, under the main head, which is the first in the metrics. A study
-    that retrains nothing has no PRA.
+    Learners that share a network share a table. A and F are Chaudhry 2018's average
+    accuracy and forgetting after the last task, under the main head, which is the first
+    in the metrics. A study that retrains nothing has no PRA.
 
     Args:
         console: The console to print to.
@@ -122,14 +127,17 @@ def show_results(console: Console, summary: pd.DataFrame, metrics: pd.DataFrame)
             rows = (*of_features, a.get(learner), f.get(learner))
             if any(rows):
                 lines.append((learner, *map(mean_and_interval, rows)))
-        show_sheet(console, Sheet(columns=["learner", *features, "A", "F"], lines=lines))
+        show_sheet(
+            console, Sheet(columns=["learner", *features, "A", "F"], lines=lines)
+        )
 
 
 def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) -> None:
     """Print Kemker 2018's table: the Omegas under the main head, model size and training time.
 
-    Sizes are in 10^6 bytes, times in seconds for all tasks, the mean over orders and seeds. If the
-    metrics split the Omegas by the task learned first, each of these tasks gets a table.
+    Sizes are in 10^6 bytes, times in seconds for all tasks, the mean over orders and
+    seeds. If the metrics split the Omegas by the task learned first, each of these
+    tasks gets a table.
 
     Args:
         console: The console to print to.
@@ -139,18 +147,25 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
     from probe.tables.summary import training_seconds
 
     main = _main_head(metrics)
-    title = printable(f"Kemker's Omegas ({main}-head), model size, training time of a run")
+    title = printable(
+        f"Kemker's Omegas ({main}-head), model size, training time of a run"
+    )
     console.print(title, markup=False)
     rows = _rows_by(where(metrics, head=["", main]), "learner", "metric")
     seconds = training_seconds(times)
     learners = where(metrics, metric="omega_new")["learner"].unique()
     by_first = metrics["metric"][metrics["metric"].str.startswith("omega_new[")]
-    for first in dict.fromkeys(name.removeprefix("omega_new") for name in by_first) or [""]:
+    for first in dict.fromkeys(name.removeprefix("omega_new") for name in by_first) or [
+        ""
+    ]:
         if first:
             console.print(printable(first.strip("[]")), markup=False, highlight=False)
         lines = []
         for learner in learners:
-            omegas = [rows.get((learner, f"omega_{of}{first}")) for of in ("base", "new", "all")]
+            omegas = [
+                rows.get((learner, f"omega_{of}{first}"))
+                for of in ("base", "new", "all")
+            ]
             size = rows.get((learner, "model_size_mb"))
             spent = seconds.get(learner)
             cells = [mean_and_interval(row, 1, ".3f") for row in omegas]
@@ -163,7 +178,9 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
 
 def _rows_by(table: pd.DataFrame, *columns: str) -> dict[Any, Any]:
     """Return the rows of a table by the value of a column, or the values of several."""
-    return dict(zip(table.set_index(list(columns)).index, table.itertuples(), strict=True))
+    return dict(
+        zip(table.set_index(list(columns)).index, table.itertuples(), strict=True)
+    )
 
 
 def note_lines(notes: pd.DataFrame) -> list[str]:
@@ -177,14 +194,17 @@ def note_lines(notes: pd.DataFrame) -> list[str]:
     """
     ordered = notes.sort_values("feature", key=lambda names: names != "", kind="stable")
     lines = [printable(f"note: {sentence}") for sentence in note_sentences(ordered)]
-    more = [f"and {len(lines) - _MOST_NOTES} more in notes.csv"] * (len(lines) > _MOST_NOTES)
+    more = [f"and {len(lines) - _MOST_NOTES} more in notes.csv"] * (
+        len(lines) > _MOST_NOTES
+    )
     return [*lines[:_MOST_NOTES], *more]
 
 
 def _by_features(pra: pd.DataFrame) -> dict[tuple[str, ...], list[str]]:
     """Return the learners by the features of their network, in order of depth.
 
-    A learner with only an output is listed with the first network, or with () if there is no other.
+    A learner with only an output is listed with the first network, or with () if there
+    is no other.
     """
     by_depth = pra.sort_values("depth", kind="stable").groupby("learner")["feature"]
     features = {learner: tuple(names) for learner, names in by_depth}
@@ -205,8 +225,8 @@ def _main_head(metrics: pd.DataFrame) -> str:
 def show_layers(console: Console, tables: Tables) -> None:
     """Print the layers of a run over all tasks, a table for each learner and readout.
 
-    The controls have none there. Numbers are in %, missing accuracy is in points; brackets hold
-    95 % intervals if there are several seeds.
+    The controls have none there. Numbers are in %, missing accuracy is in points;
+    brackets hold 95 % intervals if there are several seeds.
 
     Args:
         console: The console to print to.

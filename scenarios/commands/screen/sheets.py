@@ -13,7 +13,8 @@ from scenarios.commands.screen.terminal import show_line
 def show_sheet(console: Console, sheet: Sheet) -> None:
     """Print a sheet with its heading, if it has one, and the sentences below it.
 
-    Only a long first cell of a line is folded; intervals go below their means where it is narrow.
+    Only a long first cell of a line is folded; intervals go below their means where it
+    is narrow.
 
     Args:
         console: The console to print to.
@@ -24,7 +25,9 @@ def show_sheet(console: Console, sheet: Sheet) -> None:
     table = Table(box=SIMPLE, padding=0, pad_edge=False)
     for k, column in enumerate(sheet.columns):
         has_intervals = any("[" in line[k] for line in sheet.lines)
-        table.add_column(Text(printable(column)), justify="right", no_wrap=not has_intervals)
+        table.add_column(
+            Text(printable(column)), justify="right", no_wrap=not has_intervals
+        )
     first = table.columns[0]
     first.justify = "left"
     first.no_wrap = False

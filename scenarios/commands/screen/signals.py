@@ -1,10 +1,11 @@
 """Termination on request, within a few seconds.
 
-Ctrl-C and SIGTERM (sent by a cluster's scheduler before it kills) are treated alike: the process
-ends with a sentence on how to continue. Python handles a signal only between two bytecode
-instructions, and a long operation inside torch would delay it for minutes. So a thread reads
-signals from the file descriptor to which Python writes them at once, and ends the process after a
-grace period. This is safe because half-written files do not count.
+Ctrl-C and SIGTERM (sent by a cluster's scheduler before it kills) are treated alike:
+the process ends with a sentence on how to continue. Python handles a signal only
+between two bytecode instructions, and a long operation inside torch would delay it for
+minutes. So a thread reads signals from the file descriptor to which Python writes them
+at once, and ends the process after a grace period. This is safe because half-written
+files do not count.
 """
 
 import os
@@ -29,9 +30,9 @@ _PATIENCE = 0.3  # seconds in which a sentence must be said
 def stoppable(grace: float = GRACE) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the block by SystemExit(130) and SystemExit(143).
 
-    The first signal interrupts the block, later ones do nothing. A process that does not end within
-    `grace` seconds is ended by a thread, also after the block: files in a run directory are
-    complete at any moment.
+    The first signal interrupts the block, later ones do nothing. A process that does
+    not end within `grace` seconds is ended by a thread, also after the block: files in
+    a run directory are complete at any moment.
     """
     stop = _Stop(grace)
     here, there = socket.socketpair()
@@ -42,7 +43,9 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
     except RuntimeError as error:
         here.close()
         there.close()
-        raise InputError(f"{error}: end other processes, or raise the process limit") from None
+        raise InputError(
+            f"{error}: end other processes, or raise the process limit"
+        ) from None
     before = [(number, signal.signal(number, stop.request)) for number in _SIGNALS]
     woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
     try:
@@ -77,7 +80,8 @@ class _Stop:
     def request(self, number: int, frame: FrameType | None) -> None:
         """Interrupt the block, the first time; end the process at once if it is importing.
 
-        An import may swallow any exception raised within it, and the process would not stop.
+        An import may swallow any exception raised within it, and the process would not
+        stop.
         """
         if self.code is None:
             self.code = 128 + number
@@ -91,7 +95,8 @@ class _Stop:
     def watch(self, signals: socket.socket) -> None:
         """Wait for a signal to stop, and end the process after the grace period.
 
-        signals: sends one byte for each signal, its number; ends when the other end closes.
+        signals: sends one byte for each signal, its number; ends when the other end
+            closes.
         """
         with signals:
             while number := signals.recv(1):
@@ -99,7 +104,8 @@ class _Stop:
                     time.sleep(self._grace)
                     # After the block the sentence has been said.
                     if not self.block_ended.is_set():
-                        # There may be no reader, and the process may hang for just that reason.
+                        # There may be no reader, and the process may hang for just that
+                        # reason.
                         warning = threading.Thread(target=_say, daemon=True)
                         warning.start()
                         warning.join(_PATIENCE)

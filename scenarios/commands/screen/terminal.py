@@ -1,7 +1,7 @@
 """Printing that is safe for the terminal, in any encoding, with or without a reader.
 
-Names of learners, files and tasks come from untrusted files, so they are made `printable` before
-they are shown. All commands run inside `printed`.
+Names of learners, files and tasks come from untrusted files, so they are made
+`printable` before they are shown. All commands run inside `printed`.
 """
 
 import io
@@ -14,7 +14,9 @@ from typing import TextIO
 
 from probe.errors import printable
 
-READER_GONE = 141  # exit code of a process whose reader is gone, as if SIGPIPE had ended it
+READER_GONE = (
+    141  # exit code of a process whose reader is gone, as if SIGPIPE had ended it
+)
 
 
 def show_line(text: str) -> None:
@@ -26,10 +28,10 @@ def show_line(text: str) -> None:
 def printed() -> Iterator[None]:
     """Make it safe to print any characters within the block, and flush them at its end.
 
-    Characters that the encoding of standard output lacks are written as their escapes. Raises
-    BrokenPipeError if the pipe was closed (`probe list | head -1`), and another OSError if the disk
-    is full; the rest of the output is then discarded, as Python would try again when the process
-    ends, complain, and change the exit code.
+    Characters that the encoding of standard output lacks are written as their escapes.
+    Raises BrokenPipeError if the pipe was closed (`probe list | head -1`), and another
+    OSError if the disk is full; the rest of the output is then discarded, as Python
+    would try again when the process ends, complain, and change the exit code.
     """
     out = sys.stdout
     if isinstance(out, io.TextIOWrapper):

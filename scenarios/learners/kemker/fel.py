@@ -20,19 +20,22 @@ _SUPPLEMENT = RecipeChanges(batch_size=256, optimizer="adam", learning_rate=2e-2
 class FelSettings(ContinualSettings):
     """The settings of the FEL network and its training.
 
-    The papers give neither `connected` nor `firing`; ours were chosen among .01 to .5 and .005 to
-    .4 on held-out training data of MNIST. `connected` matters little. The fewer units fire, the
-    less of the base set is forgotten, but at .005 later sessions are learned less well.
+    The papers give neither `connected` nor `firing`; ours were chosen among .01 to .5
+    and .005 to .4 on held-out training data of MNIST. `connected` matters little. The
+    fewer units fire, the less of the base set is forgotten, but at .005 later sessions
+    are learned less well.
 
     Attributes:
         hidden: The number of units of the dense layer (Kemker 2018: 400).
-        units: The number of units of the expansion layer (Kemker 2018: 2,000 on AudioSet and,
-            judging by the size in table 2, on MNIST; 1,200 on CUB-200 and on two modalities).
-        connected: The share of the hidden units that each expansion unit is connected to.
+        units: The number of units of the expansion layer (Kemker 2018: 2,000 on
+            AudioSet and, judging by the size in table 2, on MNIST; 1,200 on CUB-200 and
+            on two modalities).
+        connected: The share of the hidden units that each expansion unit is connected
+            to.
         firing: The share of the expansion units that fire in each example.
         activation: The activation of the hidden units (not given in Kemker 2018).
-        training: The changes to the study's recipe; by default the supplement's batch size,
-            optimizer and learning rate.
+        training: The changes to the study's recipe; by default the supplement's batch
+            size, optimizer and learning rate.
     """
 
     hidden: int = Field(default=400, ge=2, le=10_000)
@@ -54,9 +57,14 @@ class FelSettings(ContinualSettings):
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
-        for product, count in (("connected x hidden", self.joined), ("firing x units", self.fired)):
+        for product, count in (
+            ("connected x hidden", self.joined),
+            ("firing x units", self.fired),
+        ):
             if count < 2:
-                raise ValueError(f"{product} is {count}, expected 2 or more: raise one of them")
+                raise ValueError(
+                    f"{product} is {count}, expected 2 or more: raise one of them"
+                )
         return self
 
 
@@ -67,26 +75,30 @@ _ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid}
 class FixedExpansion(ContinualLearner):
     """Fixed expansion layer (Coop, Mishtal and Arel 2013).
 
-    The network has a dense, an expansion and an output layer, and is fine-tuned on each task. Few
-    expansion units fire for an example, so that few of the weights around them learn from it (see
-    `Expansion`).
+    The network has a dense, an expansion and an output layer, and is fine-tuned on each
+    task. Few expansion units fire for an example, so that few of the weights around
+    them learn from it (see `Expansion`).
 
-    Features: `hidden`, the dense layer's units after their activation; `fel`, the expansion layer's
-    outputs, 0 but for the firing units; `output`. Partial retraining downstream of `hidden` redraws
-    the fixed weights, too.
+    Features: `hidden`, the dense layer's units after their activation; `fel`, the
+    expansion layer's outputs, 0 but for the firing units; `output`. Partial retraining
+    downstream of `hidden` redraws the fixed weights, too.
 
-    Source: also Kemker 2018 and its supplement. Deviation: training takes the recipe's epochs
-    unless that has `patience`; Kemker stops early, by the test data.
+    Source: also Kemker 2018 and its supplement. Deviation: training takes the recipe's
+    epochs unless that has `patience`; Kemker stops early, by the test data.
     """
 
     settings_class = FelSettings
     own_features = ("hidden", "fel", "output")
 
     @classmethod
-    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
+    def network(
+        cls, settings: Any, shape: Sequence[int], classes: int, tasks: int
+    ) -> nn.Module:
         dense = nn.Linear(int(torch.Size(shape).numel()), settings.hidden)
         hidden = nn.Sequential(nn.Flatten(), dense, _ACTIVATIONS[settings.activation]())
-        fel = Expansion(settings.hidden, settings.units, settings.joined, settings.fired)
+        fel = Expansion(
+            settings.hidden, settings.units, settings.joined, settings.fired
+        )
         output = nn.Linear(settings.units, classes)
         return nn.Sequential(OrderedDict(hidden=hidden, fel=fel, output=output))
 
@@ -94,22 +106,24 @@ class FixedExpansion(ContinualLearner):
 class Expansion(nn.Module):
     """A layer of fixed random weights in which only the few strongest units fire.
 
-    Each of the U units is connected to `connected` of the D inputs, drawn at random: half of these
-    connections excite it (weight +w), half inhibit it (-w; one less if their number is odd), w =
-    connected^-1/2. Its excitation is the weighted sum of its inputs. In every example `firing`
-    units fire: the most excited half gives 1, the most inhibited half -1 (one less if their number
-    is odd), all others 0. Units of equal excitation are ranked by number, lower first, so that
-    equally many fire if all inputs are 0.
+    Each of the U units is connected to `connected` of the D inputs, drawn at random:
+    half of these connections excite it (weight +w), half inhibit it (-w; one less if
+    their number is odd), w = connected^-1/2. Its excitation is the weighted sum of its
+    inputs. In every example `firing` units fire: the most excited half gives 1, the
+    most inhibited half -1 (one less if their number is odd), all others 0. Units of
+    equal excitation are ranked by number, lower first, so that equally many fire if all
+    inputs are 0.
 
-    A gradient passes through the firing units as if their output were their excitation (straight
-    through), and not through the others. The weights are a buffer, which training does not change
-    and `reset_parameters` draws from torch's global generator.
+    A gradient passes through the firing units as if their output were their excitation
+    (straight through), and not through the others. The weights are a buffer, which
+    training does not change and `reset_parameters` draws from torch's global generator.
 
     `weight` is (U, D); `connected` is 2 to D, and `firing` 2 to U.
 
-    Source: Coop, Mishtal and Arel 2013 (connections, firing) as Kemker 2018 describes it; the
-    constant outputs are the "binary activations" in the abstract of Coop and Arel 2012. w and the
-    straight-through gradient are ours, as the papers at hand do not give them.
+    Source: Coop, Mishtal and Arel 2013 (connections, firing) as Kemker 2018 describes
+    it; the constant outputs are the "binary activations" in the abstract of Coop and
+    Arel 2012. w and the straight-through gradient are ours, as the papers at hand do
+    not give them.
 
     >>> layer = Expansion(inputs=6, units=10, connected=4, firing=4)
     >>> layer.reset_parameters()
@@ -129,7 +143,9 @@ class Expansion(nn.Module):
         """Redraw the connections."""
         # The first of a random order, so that none is drawn twice.
         drawn = torch.rand(self.weight.shape).argsort(1)[:, : self.connected]
-        signs = torch.where(torch.arange(self.connected) < (self.connected + 1) // 2, 1.0, -1.0)
+        signs = torch.where(
+            torch.arange(self.connected) < (self.connected + 1) // 2, 1.0, -1.0
+        )
         values = (signs * self.connected**-0.5).expand(len(drawn), -1)
         with torch.no_grad():
             self.weight.copy_(torch.zeros(self.weight.shape).scatter(1, drawn, values))

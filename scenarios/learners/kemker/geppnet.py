@@ -20,14 +20,19 @@ from probe.training.costs import OpsMeter
 from probe.validation import PositiveFloat, Share
 from scenarios.learners import base
 from scenarios.learners.joint import FullRehearsalLearner
-from scenarios.learners.kemker.som import MapSteps, SelfOrganizingMap, decayed, longest_block
+from scenarios.learners.kemker.som import (
+    MapSteps,
+    SelfOrganizingMap,
+    decayed,
+    longest_block,
+)
 
 
 class MapSettings(base.Settings):
     """The settings that GeppNet and GeppNet+STM share.
 
-    All values up to `threshold` are from Kemker 2018's supplement. The papers do not give the last
-    four, which were chosen here on held-out training data of MNIST.
+    All values up to `threshold` are from Kemker 2018's supplement. The papers do not
+    give the last four, which were chosen here on held-out training data of MNIST.
 
     Attributes:
         training: No recipe (None): the settings below replace it.
@@ -62,29 +67,33 @@ class MapSettings(base.Settings):
 class Geppnet(FullRehearsalLearner):
     """GeppNet, a self-organizing map with a linear readout (Gepperth and Karaoguz 2016).
 
-    The base session trains only the map, while its learning rate and neighbourhood radius decay
-    from `som_rate` and half of the lattice's longer side to their final values, then map and
-    readout together. In later sessions an example changes both if it is novel: that is, if the
-    output of its label does not exceed all others by `threshold`. All examples of all sessions are
-    stored; each iteration draws one, with replacement, uniformly among all stored and new ones.
+    The base session trains only the map, while its learning rate and neighbourhood
+    radius decay from `som_rate` and half of the lattice's longer side to their final
+    values, then map and readout together. In later sessions an example changes both if
+    it is novel: that is, if the output of its label does not exceed all others by
+    `threshold`. All examples of all sessions are stored; each iteration draws one, with
+    replacement, uniformly among all stored and new ones.
 
-    It has no recipe: its settings replace the study's optimizer, learning rate, schedule, decay,
-    clipping, epochs and batch size.
+    It has no recipe: its settings replace the study's optimizer, learning rate,
+    schedule, decay, clipping, epochs and batch size.
 
-    Features: `som`, the activity of the map's units; `output`, the readout. Partial retraining
-    downstream of `som` trains the readout by the study's recipe, with cross-entropy.
+    Features: `som`, the activity of the map's units; `output`, the readout. Partial
+    retraining downstream of `som` trains the readout by the study's recipe, with
+    cross-entropy.
 
-    Source: Kemker 2018 and its supplement, and the abstract of Gepperth and Karaoguz 2016. These
-    are ours, as Kemker 2018 does not give them: the activity, the decay of rate and radius, the
-    novelty of every wrong prediction, a base session that learns every example, and the mixing of
-    stored and new examples. Storing all data agrees with table 2: 190.08 MB on MNIST are 60,000
-    images and labels, the map and the readout at 4 bytes a number; our labels take 8 bytes.
+    Source: Kemker 2018 and its supplement, and the abstract of Gepperth and Karaoguz
+    2016. These are ours, as Kemker 2018 does not give them: the activity, the decay of
+    rate and radius, the novelty of every wrong prediction, a base session that learns
+    every example, and the mixing of stored and new examples. Storing all data agrees
+    with table 2: 190.08 MB on MNIST are 60,000 images and labels, the map and the
+    readout at 4 bytes a number; our labels take 8 bytes.
 
-    The readout is a linear regression of the one-hot label t on the activity z: after each example
-    W <- W + rate (t - y) z^T and b <- b + rate (t - y), with y = W z + b, a step down the gradient
-    of |t - y|^2 / 2 (least mean squares). Both layers take their step from the state before the
-    example. The meter counts U D multiply-adds for distances, as many for moving the prototypes,
-    and K U each for the scores and for moving the readout.
+    The readout is a linear regression of the one-hot label t on the activity z: after
+    each example W <- W + rate (t - y) z^T and b <- b + rate (t - y), with y = W z + b,
+    a step down the gradient of |t - y|^2 / 2 (least mean squares). Both layers take
+    their step from the state before the example. The meter counts U D multiply-adds for
+    distances, as many for moving the prototypes, and K U each for the scores and for
+    moving the readout.
 
     Attributes:
         meter: The counter of the task's multiply-adds.
@@ -96,11 +105,17 @@ class Geppnet(FullRehearsalLearner):
     own_features = ("som", "output")
 
     @classmethod
-    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
+    def network(
+        cls, settings: Any, shape: Sequence[int], classes: int, tasks: int
+    ) -> nn.Module:
         rows = settings.rows
         columns = settings.columns
-        som = SelfOrganizingMap(torch.Size(shape).numel(), rows, columns, settings.width)
-        return nn.Sequential(OrderedDict(som=som, output=nn.Linear(rows * columns, classes)))
+        som = SelfOrganizingMap(
+            torch.Size(shape).numel(), rows, columns, settings.width
+        )
+        return nn.Sequential(
+            OrderedDict(som=som, output=nn.Linear(rows * columns, classes))
+        )
 
     @property
     def som(self) -> SelfOrganizingMap:
@@ -115,10 +130,10 @@ class Geppnet(FullRehearsalLearner):
         # Once a session, as NaN and Inf stay.
         if not all(torch.isfinite(p).all() for p in self.model.parameters()):
             raise InputError(
-                "training diverged: raise "
-                f"final_radius ({settings.final_radius:g}) or width ({settings.width:g}), "
-                f"lower readout_rate ({settings.readout_rate:g}) or scale the inputs down, "
-                "whichever is extreme"
+                f"training diverged: raise final_radius ({settings.final_radius:g}) "
+                f"or width ({settings.width:g}), lower readout_rate "
+                f"({settings.readout_rate:g}) or scale the inputs down, whichever is "
+                "extreme"
             )
 
     def later_session(self, data: Examples, shares: Tensor) -> None:
@@ -129,10 +144,14 @@ class Geppnet(FullRehearsalLearner):
             shares: The shares by winner, (U, U), see `SelfOrganizingMap.shares`.
         """
         settings = self.settings
-        for x, y in self.draws(data, settings.iterations, longest_block(settings.final_som_rate)):
+        for x, y in self.draws(
+            data, settings.iterations, longest_block(settings.final_som_rate)
+        ):
             self.learn_online(x, y, shares, settings.threshold)
 
-    def draws(self, data: Examples, iterations: int, block: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def draws(
+        self, data: Examples, iterations: int, block: int
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs (B, D) and labels (B,) drawn from the stored and the new examples.
 
         Args:
@@ -141,7 +160,9 @@ class Geppnet(FullRehearsalLearner):
             block: The largest batch size B.
         """
         examples = join([*self.past, data])
-        indices = torch.randint(len(examples), (iterations,), generator=self.stream("draws"))
+        indices = torch.randint(
+            len(examples), (iterations,), generator=self.stream("draws")
+        )
         for drawn in map(examples.take, indices.to(data.y.device).split(block)):
             yield drawn.x.flatten(1), drawn.y
 
@@ -155,14 +176,19 @@ class Geppnet(FullRehearsalLearner):
             # A block may begin with only the map and end with both layers.
             first = max(0, min(len(y), n_map_only - n_seen))
             parts = [k / n_map_only for k in range(n_seen, n_seen + first)]
-            rates = [decayed(settings.som_rate, settings.final_som_rate, part) for part in parts]
+            rates = [
+                decayed(settings.som_rate, settings.final_som_rate, part)
+                for part in parts
+            ]
             radii = [decayed(radius, settings.final_radius, part) for part in parts]
             self.organize(x[:first], rates, radii)
             self.learn_online(x[first:], y[first:], shares)
             n_seen += len(y)
 
     @torch.no_grad()
-    def organize(self, x: Tensor, rates: Sequence[float], radii: Sequence[float]) -> None:
+    def organize(
+        self, x: Tensor, rates: Sequence[float], radii: Sequence[float]
+    ) -> None:
         """Train the map only.
 
         Args:
@@ -174,7 +200,9 @@ class Geppnet(FullRehearsalLearner):
         share = torch.empty_like(self.lattice[0])
         for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
             winner = int(steps.squared_distances(k).argmin())
-            torch.mul(self.lattice[winner], -0.5 / radius**2, out=share).exp_().mul_(rate)
+            torch.mul(self.lattice[winner], -0.5 / radius**2, out=share).exp_().mul_(
+                rate
+            )
             steps.move(k, share)
         steps.write()
         self.meter.add(2 * len(x) * self.som.prototypes.numel())
@@ -189,8 +217,8 @@ class Geppnet(FullRehearsalLearner):
             x: The examples, (B, D).
             y: The labels of the examples, (B,).
             shares: The shares by winner, (U, U).
-            threshold: The margin (see `margins`) below which an example is novel, None = all are
-                novel; other examples change nothing.
+            threshold: The margin (see `margins`) below which an example is novel, None
+                = all are novel; other examples change nothing.
 
         Returns:
             The number of novel examples.
@@ -235,19 +263,22 @@ class Geppnet(FullRehearsalLearner):
         self.meter.add(len(x) * sum(p.numel() for p in weights))
         scores: Tensor = self.model(x)
         label_scores = scores.gather(1, y[:, None])
-        return (label_scores - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)).squeeze(1)
+        return (
+            label_scores - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)
+        ).squeeze(1)
 
 
 class GeppnetStmSettings(MapSettings):
     """The settings of GeppNet+STM: `MapSettings` and those of the short-term memory.
 
     Attributes:
-        memory: The number of examples in the memory, derived from Kemker 2018's table 2:
-            GeppNet+STM is larger than GeppNet by 0.94 MB on MNIST, 2.46 on CUB-200 and 1.54 on
-            AudioSet, which is 300 examples of 784, 2,048 and 1,280 numbers of 4 bytes.
-        sleep_interval: The number of iterations between sleep phases. The default is ours: of 500,
-            1,000, 2,000 and 4,000, the one whose Omega_new is nearest to table 2's on held-out
-            training data of MNIST.
+        memory: The number of examples in the memory, derived from Kemker 2018's table
+            2: GeppNet+STM is larger than GeppNet by 0.94 MB on MNIST, 2.46 on CUB-200
+            and 1.54 on AudioSet, which is 300 examples of 784, 2,048 and 1,280 numbers
+            of 4 bytes.
+        sleep_interval: The number of iterations between sleep phases. The default is
+            ours: of 500, 1,000, 2,000 and 4,000, the one whose Omega_new is nearest to
+            table 2's on held-out training data of MNIST.
     """
 
     memory: int = Field(default=300, ge=1, le=100_000)
@@ -258,19 +289,19 @@ class GeppnetStmSettings(MapSettings):
 class GeppnetStm(Geppnet):
     """GeppNet with a short-term memory, replayed in sleep phases (Gepperth and Karaoguz 2016).
 
-    In later sessions novel examples change neither map nor readout but enter the memory. After
-    every `sleep_interval` iterations, and after the last, a sleep phase trains both on each example
-    in memory once, the oldest first, whether it is still novel or not. The memory keeps its
-    examples until newer ones replace them, and answers for them meanwhile, so that they are not
-    novel. It is emptied at the end of the session, "which is when the model is evaluated" (Kemker
-    2018).
+    In later sessions novel examples change neither map nor readout but enter the
+    memory. After every `sleep_interval` iterations, and after the last, a sleep phase
+    trains both on each example in memory once, the oldest first, whether it is still
+    novel or not. The memory keeps its examples until newer ones replace them, and
+    answers for them meanwhile, so that they are not novel. It is emptied at the end of
+    the session, "which is when the model is evaluated" (Kemker 2018).
 
     Features: those of GeppNet; the memory has no part in partial retraining.
 
-    Source: as GeppNet. These are ours, as the paper does not say: when to sleep, the order and
-    number of replays, and the memory after a sleep. As the paper says, all examples of all sessions
-    are stored, and an old one is replayed where the model is uncertain of it: when it is drawn and
-    enters the memory.
+    Source: as GeppNet. These are ours, as the paper does not say: when to sleep, the
+    order and number of replays, and the memory after a sleep. As the paper says, all
+    examples of all sessions are stored, and an old one is replayed where the model is
+    uncertain of it: when it is drawn and enters the memory.
     """
 
     settings_class = GeppnetStmSettings
@@ -286,15 +317,26 @@ class GeppnetStm(Geppnet):
             for example, label in zip(x[novel], y[novel].tolist(), strict=True):
                 key = example.cpu().numpy().tobytes()
                 # Exactly this input, whose latest label is the memory's answer.
-                if label != next((old for k, _, old in reversed(memory) if k == key), None):
+                if label != next(
+                    (old for k, _, old in reversed(memory) if k == key), None
+                ):
                     memory.append((key, example.clone(), label))
             if memory:
                 _, inputs, labels = zip(*memory, strict=True)
-                stored = Examples(torch.stack(inputs), torch.tensor(labels, device=y.device))
-                for replayed in zip(stored.x.split(block), stored.y.split(block), strict=True):
+                stored = Examples(
+                    torch.stack(inputs), torch.tensor(labels, device=y.device)
+                )
+                for replayed in zip(
+                    stored.x.split(block), stored.y.split(block), strict=True
+                ):
                     self.learn_online(*replayed, shares)
 
     def stored_bytes(self) -> int:
         # Full or not; the memory has no part in the first session.
-        example_bytes = self.model.get_parameter("som.prototypes")[0].nbytes + torch.int64.itemsize
-        return super().stored_bytes() + bool(self.learned) * self.settings.memory * example_bytes
+        example_bytes = (
+            self.model.get_parameter("som.prototypes")[0].nbytes + torch.int64.itemsize
+        )
+        return (
+            super().stored_bytes()
+            + bool(self.learned) * self.settings.memory * example_bytes
+        )

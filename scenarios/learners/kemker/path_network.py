@@ -15,7 +15,8 @@ class PathLayer(nn.Module):
     Training and re-initialization do not change the two buffers.
 
     Attributes:
-        dense: The modules, all on the same D inputs; rows m W to (m + 1) W are module m, from 0.
+        dense: The modules, all on the same D inputs; rows m W to (m + 1) W are module
+            m, from 0.
         gates: A buffer, (T, M), 1 for the modules on the path of each task.
         frozen: A buffer, (M,), true for the modules of a learned task.
     """
@@ -23,11 +24,15 @@ class PathLayer(nn.Module):
     gates: Tensor
     frozen: Tensor
 
-    def __init__(self, inputs: int, modules: int, width: int, tasks: int, active: int) -> None:
+    def __init__(
+        self, inputs: int, modules: int, width: int, tasks: int, active: int
+    ) -> None:
         super().__init__()
         self.modules_width = modules, width
         self.dense = nn.Linear(inputs, modules * width)
-        self.register_buffer("gates", (torch.arange(modules) < active).float().repeat(tasks, 1))
+        self.register_buffer(
+            "gates", (torch.arange(modules) < active).float().repeat(tasks, 1)
+        )
         self.register_buffer("frozen", torch.zeros(modules, dtype=torch.bool))
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
@@ -77,23 +82,30 @@ class TaskOutputs(nn.Module):
 class PathNetwork(nn.Module):
     """Two layers of modules and the tasks' outputs, as a plain function of inputs and task.
 
-    It maps (B, D + 1), D inputs and the task's index (1 to T), to scores (B, K); tasks may be
-    mixed. Every module is computed, but counts only for examples whose task has it on its path. A
-    task not yet learned uses the latest learned path (before any, the first N modules of each
-    layer, as random as any others) and its untrained output layer.
+    It maps (B, D + 1), D inputs and the task's index (1 to T), to scores (B, K); tasks
+    may be mixed. Every module is computed, but counts only for examples whose task has
+    it on its path. A task not yet learned uses the latest learned path (before any, the
+    first N modules of each layer, as random as any others) and its untrained output
+    layer.
 
-    There are D inputs, K classes, T tasks, M modules per layer with W units each, and N active
-    modules. The buffer `learned`, (T,) bool, marks the learned tasks.
+    There are D inputs, K classes, T tasks, M modules per layer with W units each, and N
+    active modules. The buffer `learned`, (T,) bool, marks the learned tasks.
 
-    Source: Fernando et al. 2017, section 2 (modules, their sum, outputs per task); the sizes give
-    Kemker 2018's 2.80 MB. A path that names a module twice has fewer than N in that layer, as in
-    the paper.
+    Source: Fernando et al. 2017, section 2 (modules, their sum, outputs per task); the
+    sizes give Kemker 2018's 2.80 MB. A path that names a module twice has fewer than N
+    in that layer, as in the paper.
     """
 
     learned: Tensor
 
     def __init__(
-        self, inputs: int, classes: int, tasks: int, modules: int, active: int, width: int
+        self,
+        inputs: int,
+        classes: int,
+        tasks: int,
+        modules: int,
+        active: int,
+        width: int,
     ) -> None:
         super().__init__()
         self.layer1 = PathLayer(inputs, modules, width, tasks, active)
@@ -144,8 +156,8 @@ class PathNetwork(nn.Module):
 class LiftedPath(nn.Module):
     """Copies of the modules on one path and of one task's outputs, for training.
 
-    It maps (B, D + 1), inputs and an ignored task index, to the scores (B, C) of the task's C
-    classes. Frozen modules do not learn.
+    It maps (B, D + 1), inputs and an ignored task index, to the scores (B, C) of the
+    task's C classes. Frozen modules do not learn.
 
     Args:
         network: The network.
@@ -166,11 +178,17 @@ class LiftedPath(nn.Module):
             frozen = layer.frozen.tolist()
             chosen = sorted(set(modules))
             parts = {on: [m for m in chosen if frozen[m] != on] for on in (True, False)}
-            rows = (self._copied(layer.dense, layer.rows(ms), on) for on, ms in parts.items() if ms)
+            rows = (
+                self._copied(layer.dense, layer.rows(ms), on)
+                for on, ms in parts.items()
+                if ms
+            )
             self.layers.append(nn.ModuleList(rows))
         dense = network.output.dense
         _, outputs = network.output.tasks_classes
-        rows_of_task = torch.tensor(classes, dtype=torch.int64, device=dense.weight.device)
+        rows_of_task = torch.tensor(
+            classes, dtype=torch.int64, device=dense.weight.device
+        )
         self.output = self._copied(dense, task * outputs + rows_of_task, learns=True)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -178,7 +196,10 @@ class LiftedPath(nn.Module):
         x = x[:, :-1]
         for layer in self.layers:
             parts = (functional.relu(rows(x)) for rows in layer.children())
-            x = reduce(torch.add, (units.unflatten(1, (-1, self.width)).sum(1) for units in parts))
+            x = reduce(
+                torch.add,
+                (units.unflatten(1, (-1, self.width)).sum(1) for units in parts),
+            )
         return cast(Tensor, self.output(x))
 
     @torch.no_grad()

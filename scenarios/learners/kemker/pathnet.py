@@ -33,8 +33,9 @@ _SUPPLEMENT = RecipeChanges(batch_size=16, optimizer="adam", learning_rate=2e-3)
 class PathNetSettings(base.Settings):
     """The settings of PathNet's network, search and training.
 
-    Kemker gives no number of generations. The default was chosen among 0, 20 and 100, by the
-    accuracy on the newest of ten permuted sessions, on held-out training data of MNIST.
+    Kemker gives no number of generations. The default was chosen among 0, 20 and 100,
+    by the accuracy on the newest of ten permuted sessions, on held-out training data of
+    MNIST.
 
     Attributes:
         modules: The number of modules per layer, M (Kemker 2018).
@@ -42,10 +43,10 @@ class PathNetSettings(base.Settings):
         width: The number of units per module (Kemker 2018).
         population: The number of paths (Fernando et al. 2017: 64).
         generations: The number of tournaments per task.
-        batches: The number of batches that a path is trained on in each evaluation (Fernando et al.
-            2017: 50).
-        training: The changes to the study's recipe; by default the supplement's batch size,
-            optimizer and learning rate.
+        batches: The number of batches that a path is trained on in each evaluation
+            (Fernando et al. 2017: 50).
+        training: The changes to the study's recipe; by default the supplement's batch
+            size, optimizer and learning rate.
     """
 
     modules: int = Field(default=10, ge=1, le=1_000)
@@ -61,28 +62,30 @@ class PathNetSettings(base.Settings):
 class PathNet(base.Learner):
     """PathNet, a path of modules for each task (Fernando et al. 2017).
 
-    A path is evaluated by training it in place on some batches; its fitness is its accuracy on
-    them, before each step. All paths share weights. The best path is trained for the recipe's
-    epochs, then its modules are frozen and the others are redrawn. Frozen modules may be on later
-    paths; once all are frozen, only the task's output layer learns.
+    A path is evaluated by training it in place on some batches; its fitness is its
+    accuracy on them, before each step. All paths share weights. The best path is
+    trained for the recipe's epochs, then its modules are frozen and the others are
+    redrawn. Frozen modules may be on later paths; once all are frozen, only the task's
+    output layer learns.
 
-    It needs the task id: `view` appends the task's index to the inputs, and each task has an output
-    layer (for all K classes, as the network is built before the tasks are met; its loss is over the
-    task's classes). Cached features would round indices above 256, so `network` raises InputError
-    for more tasks.
+    It needs the task id: `view` appends the task's index to the inputs, and each task
+    has an output layer (for all K classes, as the network is built before the tasks are
+    met; its loss is over the task's classes). Cached features would round indices above
+    256, so `network` raises InputError for more tasks.
 
-    Features: `layer1` and `layer2`, the summed outputs of the modules on the path of the example's
-    task; `output`, the scores of the task's output layer. Partial retraining keeps the paths and
-    redraws all modules downstream of the feature.
+    Features: `layer1` and `layer2`, the summed outputs of the modules on the path of
+    the example's task; `output`, the scores of the task's output layer. Partial
+    retraining keeps the paths and redraws all modules downstream of the feature.
 
-    Source: section 2; Kemker 2018's supplement. Deviations: the best path is trained for the
-    recipe's epochs after a fixed number of tournaments (Kemker stops early); every training of
-    a path restarts its optimizer, schedule and warm-up; other modules are redrawn, not reset to
-    their first weights.
+    Source: section 2; Kemker 2018's supplement. Deviations: the best path is trained
+    for the recipe's epochs after a fixed number of tournaments (Kemker stops early);
+    every training of a path restarts its optimizer, schedule and warm-up; other modules
+    are redrawn, not reset to their first weights.
 
-    Costs: one pass (`ops_one_pass`) is a pass through the whole network, all modules and the
-    outputs of all T tasks, as in tests and retraining. Training costs only the path, with the
-    outputs of the task's classes, so CE favors PathNet by the ratio of the two.
+    Costs: one pass (`ops_one_pass`) is a pass through the whole network, all modules
+    and the outputs of all T tasks, as in tests and retraining. Training costs only the
+    path, with the outputs of the task's classes, so CE favors PathNet by the ratio of
+    the two.
     """
 
     settings_class = PathNetSettings
@@ -97,9 +100,13 @@ class PathNet(base.Learner):
         return {}
 
     @classmethod
-    def network(cls, settings: Any, shape: Sequence[int], classes: int, tasks: int) -> nn.Module:
+    def network(
+        cls, settings: Any, shape: Sequence[int], classes: int, tasks: int
+    ) -> nn.Module:
         if tasks > _MOST_TASKS:
-            raise InputError(f"PathNet learns up to {_MOST_TASKS} tasks, got {tasks}: leave it out")
+            raise InputError(
+                f"PathNet learns up to {_MOST_TASKS} tasks, got {tasks}: leave it out"
+            )
         return PathNetwork(
             int(torch.Size(shape).numel()) - 1,
             classes,
@@ -114,7 +121,11 @@ class PathNet(base.Learner):
         return replace(scenario, tasks=tuple(map(_with_index, scenario.tasks)))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        settings, draw, once = self.settings, self.stream("search"), self.recipe.of_epochs(1)
+        settings, draw, once = (
+            self.settings,
+            self.stream("search"),
+            self.recipe.of_epochs(1),
+        )
         self._meter = meter
         # Labels numbered within the task's classes.
         data = in_order(data, task.classes)
@@ -137,7 +148,12 @@ class PathNet(base.Learner):
         self.model.renew(fresh)
 
     def _train_path(
-        self, path: Tensor, task: Task, data: Examples, recipe: Recipe, draw: torch.Generator
+        self,
+        path: Tensor,
+        task: Task,
+        data: Examples,
+        recipe: Recipe,
+        draw: torch.Generator,
     ) -> float:
         """Train a path (L, N) in place; return its accuracy before each step of the last epoch."""
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
@@ -172,8 +188,9 @@ def search_path(
 ) -> Tensor:
     """Return the fittest path (L, N) after a number of tournaments.
 
-    In a tournament two random paths are evaluated; a mutated copy of the winner (the first if they
-    are equal) replaces the loser. Source: Fernando et al. 2017, section 2 (binary tournaments).
+    In a tournament two random paths are evaluated; a mutated copy of the winner (the
+    first if they are equal) replaces the loser. Source: Fernando et al. 2017, section 2
+    (binary tournaments).
 
     Args:
         fitness: A function that evaluates a path; higher is better.
@@ -209,8 +226,8 @@ def search_path(
 def mutated(path: Tensor, modules: int, generator: torch.Generator) -> Tensor:
     """Return a copy of a path, each gene mutated with probability 1 / (L N).
 
-    A mutated gene moves by a whole number from -2 to 2, 0 included, modulo M. Source: Fernando et
-    al. 2017, section 2.
+    A mutated gene moves by a whole number from -2 to 2, 0 included, modulo M. Source:
+    Fernando et al. 2017, section 2.
 
     Args:
         path: The path, (L, N).

@@ -9,18 +9,20 @@ from torch import Tensor, nn
 class SelfOrganizingMap(nn.Module):
     """A self-organizing map: U = rows x columns units on a square lattice, each with a prototype.
 
-    From inputs (B, ...), which it flattens to (B, D), it gives the units' activity (B, U) in
-    (0, 1]. With d_i the distance of an input from the prototype of unit i, and b the nearest unit
-    (the winner),
+    From inputs (B, ...), which it flattens to (B, D), it gives the units' activity (B,
+    U) in (0, 1]. With d_i the distance of an input from the prototype of unit i, and b
+    the nearest unit (the winner),
 
-        z_i = exp(-(d_i^2 - d_b^2) / (2 width^2 s)),    s = the mean over the units of d_i^2 - d_b^2
+        z_i = exp(-(d_i^2 - d_b^2) / (2 width^2 s)),    s = the mean over the units of
+        d_i^2 - d_b^2
 
-    so that the winner's activity is 1, and the activity does not change when all inputs and
-    prototypes are scaled by a number, or get further elements that are the same in all prototypes.
-    The formula is ours, as the papers give none (Kemker 2018's supplement: "custom").
+    so that the winner's activity is 1, and the activity does not change when all inputs
+    and prototypes are scaled by a number, or get further elements that are the same in
+    all prototypes. The formula is ours, as the papers give none (Kemker 2018's
+    supplement: "custom").
 
-    `prototypes` is (U, D), in the space of the inputs; `width`, above 0, is the width of the
-    activity.
+    `prototypes` is (U, D), in the space of the inputs; `width`, above 0, is the width
+    of the activity.
     """
 
     def __init__(self, inputs: int, rows: int, columns: int, width: float) -> None:
@@ -43,7 +45,9 @@ class SelfOrganizingMap(nn.Module):
         """Return the squared distances (B, U) of inputs (B, D) from the prototypes."""
         # |w|^2 + |x|^2 - 2 w x: one matrix product.
         norms = self.prototypes.square().sum(1)
-        return torch.addmm(norms + x.square().sum(1, True), x, self.prototypes.T, alpha=-2)
+        return torch.addmm(
+            norms + x.square().sum(1, True), x, self.prototypes.T, alpha=-2
+        )
 
     def activity(self, squared: Tensor) -> Tensor:
         """Return the activity (..., U) for squared distances (..., U) from the prototypes."""
@@ -79,17 +83,19 @@ class SelfOrganizingMap(nn.Module):
 class MapSteps:
     """The steps of a map through a block of B examples.
 
-    In each step, every prototype w_i moves toward the example x by a share p_i of the way,
+    In each step, every prototype w_i moves toward the example x by a share p_i of the
+    way,
 
         w_i <- w_i + p_i (x - w_i),    p_i = rate exp(-g_i^2 / (2 radius^2))
 
     with g_i the distance between unit i and the winner on the lattice (Kohonen 1982).
 
-    Within a block the prototypes stay in the span of those at its start and of its examples:
-    w_i = s_i (w_i^0 + sum_j c_ij x_j). A step needs only their products with the examples, which
-    follow from w^0 x and x x, each one matrix product for the whole block; so a step costs B rather
-    than D multiply-adds per unit. `write` stores the prototypes. Up to rounding, the result equals
-    that of steps on the prototypes themselves.
+    Within a block the prototypes stay in the span of those at its start and of its
+    examples: w_i = s_i (w_i^0 + sum_j c_ij x_j). A step needs only their products with
+    the examples, which follow from w^0 x and x x, each one matrix product for the whole
+    block; so a step costs B rather than D multiply-adds per unit. `write` stores the
+    prototypes. Up to rounding, the result equals that of steps on the prototypes
+    themselves.
     """
 
     def __init__(self, som: SelfOrganizingMap, x: Tensor) -> None:
@@ -108,15 +114,21 @@ class MapSteps:
         self._ones = torch.ones_like(self._norms)
         self._s = self._ones.clone()
         # Memory for the steps: allocation takes as long as their arithmetic.
-        self._product, self._squared, self._keep = (torch.empty_like(self._s) for _ in range(3))
+        self._product, self._squared, self._keep = (
+            torch.empty_like(self._s) for _ in range(3)
+        )
         self._moved = False
 
     def squared_distances(self, k: int) -> Tensor:
         """Return the squared distances (U,) of example k, from 0; the next call overwrites them."""
         # w x = s (w^0 x + sum_j c_j x_j x), and |w - x|^2 = |w|^2 - 2 w x + |x|^2.
         product = self._product
-        torch.addmv(self._products[k], self._ct, self._gram[k], out=product).mul_(self._s)
-        return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(self._squares[k])
+        torch.addmv(self._products[k], self._ct, self._gram[k], out=product).mul_(
+            self._s
+        )
+        return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(
+            self._squares[k]
+        )
 
     def move(self, k: int, share: Tensor) -> None:
         """Move the prototypes toward an example, right after its distances were computed.
@@ -160,8 +172,8 @@ def decayed(first: float, last: float, part: float) -> float:
 def longest_block(rate: float, most: int = 64) -> int:
     """Return the largest number of steps that can be done as a block.
 
-    More than a millionth of a prototype must be left after them, because shares are divided by what
-    is left.
+    More than a millionth of a prototype must be left after them, because shares are
+    divided by what is left.
 
     Args:
         rate: The learning rate, above 0 and below 1.

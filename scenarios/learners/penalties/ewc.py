@@ -38,12 +38,12 @@ class EwcSettings(ContinualSettings):
     """The settings of EWC.
 
     Attributes:
-        strength: The weight of the penalty, lambda; by default Chaudhry 2018's for EWC++ on MNIST,
-            as none of these papers gives one for this form of EWC.
-        fisher_examples: The number of random examples of the task that the Fisher is averaged over;
-            None = all.
-        anchors: The terms of the penalty: `each` for one per past task, `last` for only one, with
-            the last task's Fisher and anchor, as in Kemker 2018's equation 1.
+        strength: The weight of the penalty, lambda; by default Chaudhry 2018's for
+            EWC++ on MNIST, as none of these papers gives one for this form of EWC.
+        fisher_examples: The number of random examples of the task that the Fisher is
+            averaged over; None = all.
+        anchors: The terms of the penalty: `each` for one per past task, `last` for only
+            one, with the last task's Fisher and anchor, as in Kemker 2018's equation 1.
     """
 
     strength: FromZero = 75_000.0
@@ -55,14 +55,16 @@ class EwcSettings(ContinualSettings):
 class Ewc(PenalizedLearner):
     """Elastic weight consolidation (Kirkpatrick et al. 2017).
 
-    It minimizes L + (lambda / 2) sum_j sum_i F_ji (theta_i - theta_ji)^2 over past tasks j, with
-    theta_j the parameters after task j and F_j the diagonal empirical Fisher there: the mean, over
-    the task's training data without exemplars, of the squared gradient of log p(y|x), with p over
-    the `loss_classes`. Source: Chaudhry 2018, section 4.1 and equation 1; nothing is normalized.
+    It minimizes L + (lambda / 2) sum_j sum_i F_ji (theta_i - theta_ji)^2 over past
+    tasks j, with theta_j the parameters after task j and F_j the diagonal empirical
+    Fisher there: the mean, over the task's training data without exemplars, of the
+    squared gradient of log p(y|x), with p over the `loss_classes`. Source: Chaudhry
+    2018, section 4.1 and equation 1; nothing is normalized.
 
-    All terms together are one quadratic, exactly (see `Quadratic.plus`), so that two copies of the
-    parameters serve for any number of tasks. The penalty and its gradient are the same up to
-    rounding (which Adam turns into full steps where the gradient is otherwise 0).
+    All terms together are one quadratic, exactly (see `Quadratic.plus`), so that two
+    copies of the parameters serve for any number of tasks. The penalty and its gradient
+    are the same up to rounding (which Adam turns into full steps where the gradient is
+    otherwise 0).
     """
 
     settings_class = EwcSettings
@@ -91,20 +93,22 @@ def diagonal_fisher(
 ) -> Named:
     """Return F_i = mean over N examples of (d log p(y|x) / d theta_i)^2, by parameter name.
 
-    Every example passes through the model by itself, in eval mode, so that batch norm neither moves
-    nor couples examples, dropout is off, and buffers keep their values.
+    Every example passes through the model by itself, in eval mode, so that batch norm
+    neither moves nor couples examples, dropout is off, and buffers keep their values.
 
-    The squares of all examples are never in memory at once, and those of most dense layers are
-    never computed: with one input vector a (D,) and the gradient g (H,) of the output, the weights'
-    gradient is g a^T, and the sum of its squares over examples is a product of two matrices of
-    squares. A model that cannot run under `torch.func.vmap` is run example by example.
+    The squares of all examples are never in memory at once, and those of most dense
+    layers are never computed: with one input vector a (D,) and the gradient g (H,) of
+    the output, the weights' gradient is g a^T, and the sum of its squares over examples
+    is a product of two matrices of squares. A model that cannot run under
+    `torch.func.vmap` is run example by example.
 
     Args:
         model: The model; each parameter that requires gradients gets an F of its shape.
         loss: A function that returns the mean of -log p(y|x) for scores and labels.
-        examples: The examples, x (N, ...) and true labels y (N,): the empirical Fisher (Chaudhry
-            2018, section 2.3 and footnote 4).
-        generator: The source of randomness, for a model that draws random numbers in eval mode.
+        examples: The examples, x (N, ...) and true labels y (N,): the empirical Fisher
+            (Chaudhry 2018, section 2.3 and footnote 4).
+        generator: The source of randomness, for a model that draws random numbers in
+            eval mode.
 
     Returns:
         F by parameter name.
@@ -161,16 +165,26 @@ def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> Named:
 def _squares(model: nn.Module, loss: Loss, x: Tensor, y: Tensor, dense: Dense) -> Named:
     """Return the sum for B examples at once, for the dense layers in closed form.
 
-    The outputs of dense layers are shifted by zeros, whose gradients are those of the outputs.
+    The outputs of dense layers are shifted by zeros, whose gradients are those of the
+    outputs.
     """
-    shifts = {name: layer.weight.new_zeros(layer.out_features) for name, layer in dense.items()}
+    shifts = {
+        name: layer.weight.new_zeros(layer.out_features)
+        for name, layer in dense.items()
+    }
 
-    def of_example(parameters: Named, shifts: Named, x: Tensor, y: Tensor) -> tuple[Tensor, Named]:
+    def of_example(
+        parameters: Named, shifts: Named, x: Tensor, y: Tensor
+    ) -> tuple[Tensor, Named]:
         with _watched(dense, shifts) as inputs:
             scores = functional_call(model, parameters, (x[None],))
-        return loss(scores, y[None]), {name: calls[0][0] for name, calls in inputs.items()}
+        return loss(scores, y[None]), {
+            name: calls[0][0] for name, calls in inputs.items()
+        }
 
-    gradients = vmap(grad(of_example, argnums=(0, 1), has_aux=True), in_dims=(None, None, 0, 0))
+    gradients = vmap(
+        grad(of_example, argnums=(0, 1), has_aux=True), in_dims=(None, None, 0, 0)
+    )
     (by_parameter, by_output), inputs = gradients(_outside(model, dense), shifts, x, y)
     sums = {name: g.square_().sum(0) for name, g in by_parameter.items()}
     for name, layer in dense.items():
@@ -191,7 +205,9 @@ def _watched(dense: Dense, shifts: Named) -> Iterator[dict[str, list[Tensor]]]:
     """
     inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
 
-    def watch(name: str, layer: object, arguments: tuple[Tensor, ...], output: Tensor) -> Tensor:
+    def watch(
+        name: str, layer: object, arguments: tuple[Tensor, ...], output: Tensor
+    ) -> Tensor:
         inputs[name].append(arguments[0])
         return output + shifts[name] if name in shifts else output
 
@@ -204,21 +220,26 @@ def _watched(dense: Dense, shifts: Named) -> Iterator[dict[str, list[Tensor]]]:
 def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> Dense:
     """Return the dense layers that get exactly one vector per example, by name.
 
-    Returns none if the closed form is wrong on the first example, as when a layer's weights are
-    used elsewhere, too. Raises RuntimeError if `vmap` itself is wrong, too, as for an LSTM.
+    Returns none if the closed form is wrong on the first example, as when a layer's
+    weights are used elsewhere, too. Raises RuntimeError if `vmap` itself is wrong, too,
+    as for an LSTM.
     """
     first = examples.take(torch.zeros_like(examples.y[:1]))
     layers = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
     with _watched(layers, {}) as inputs:
         model(first.x.clone())
     shapes = {name: [tuple(x.shape) for x in calls] for name, calls in inputs.items()}
-    dense = {name: m for name, m in layers.items() if shapes[name] == [(1, m.in_features)]}
+    dense = {
+        name: m for name, m in layers.items() if shapes[name] == [(1, m.in_features)]
+    }
     plain = _one_by_one(model, _unlike, first)
     # The closed form first, then vmap on all parameters.
     for trusted in (dense, {}):
         squares = _squares(model, _unlike, first.x.clone(), first.y, trusted)
         if squares.keys() == plain.keys() and all(
-            torch.allclose(squares[n], exact, rtol=1e-3, atol=1e-3 * float(exact.abs().max()))
+            torch.allclose(
+                squares[n], exact, rtol=1e-3, atol=1e-3 * float(exact.abs().max())
+            )
             for n, exact in plain.items()
         ):
             return trusted
@@ -228,12 +249,16 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> Dense:
 def _unlike(scores: Tensor, y: Tensor) -> Tensor:
     """Return a scalar sum of scores (B, K) in which each class counts differently."""
     # The loss of a model that is sure of an example has no gradient to compare.
-    return (scores * torch.arange(1, scores.shape[1] + 1, device=scores.device).sqrt()).sum()
+    return (
+        scores * torch.arange(1, scores.shape[1] + 1, device=scores.device).sqrt()
+    ).sum()
 
 
 def _outside(model: nn.Module, dense: Dense) -> Named:
     """Return the trained parameters outside the dense layers, detached."""
     closed = {id(p) for layer in dense.values() for p in layer.parameters()}
     return {
-        name: p.detach() for name, p in trained_parameters(model).items() if id(p) not in closed
+        name: p.detach()
+        for name, p in trained_parameters(model).items()
+        if id(p) not in closed
     }

@@ -13,8 +13,8 @@ from scenarios.learners.continual import ContinualLearner
 class PenalizedLearner(ContinualLearner):
     """A learner that minimizes the loss + strength x share x penalty.
 
-    The penalty's gradient is added to that of the batch's loss, which a learner can read
-    beforehand.
+    The penalty's gradient is added to that of the batch's loss, which a learner can
+    read beforehand.
 
     Attributes:
         share: The factor that the paper has besides the strength, such as 1/2.
@@ -43,7 +43,10 @@ class PenalizedLearner(ContinualLearner):
         if not self.penalty:
             return {}
         kinds = by_kind(importance=self.penalty.importance, anchor=self.penalty.anchor)
-        return {**kinds, "constant": torch.tensor(self.penalty.constant, dtype=torch.float64)}
+        return {
+            **kinds,
+            "constant": torch.tensor(self.penalty.constant, dtype=torch.float64),
+        }
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         if carried:
@@ -85,15 +88,19 @@ class Quadratic:
         Returns:
             The penalty.
         """
-        anchor = {n: p.detach().clone() for n, p in model.named_parameters() if n in importance}
+        anchor = {
+            n: p.detach().clone()
+            for n, p in model.named_parameters()
+            if n in importance
+        }
         return cls(importance, anchor)
 
     @torch.no_grad()
     def plus(self, other: "Quadratic") -> "Quadratic":
         """Return the exact sum of two penalties on the same parameters.
 
-        v (t - a)^2 + w (t - b)^2 = (v + w) (t - m)^2 + v w / (v + w) (a - b)^2 for every parameter
-        t, with m = (v a + w b) / (v + w).
+        v (t - a)^2 + w (t - b)^2 = (v + w) (t - m)^2 + v w / (v + w) (a - b)^2 for
+        every parameter t, with m = (v a + w b) / (v + w).
         """
         importance = {}
         anchor = {}
@@ -106,7 +113,9 @@ class Quadratic:
             # 0 / 0 where neither counts: any anchor will do.
             share = torch.where(both > 0, w / both, 1.0)
             importance[name], anchor[name] = both, torch.lerp(a, b, share)
-            constant += float(((v * share).double() * (a.double() - b.double()).square()).sum())
+            constant += float(
+                ((v * share).double() * (a.double() - b.double()).square()).sum()
+            )
         return Quadratic(importance, anchor, constant)
 
 
@@ -142,4 +151,6 @@ def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
     >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
     {'weight': tensor([1.])}
     """
-    return {n[len(kind) + 1 :]: x for n, x in tensors.items() if n.startswith(f"{kind}.")}
+    return {
+        n[len(kind) + 1 :]: x for n, x in tensors.items() if n.startswith(f"{kind}.")
+    }

@@ -27,13 +27,15 @@ class OnlineSettings(ContinualSettings):
     """The settings of EWC++.
 
     Attributes:
-        strength: The weight of the penalty, lambda (Chaudhry 2018: 75000 on MNIST, 3e6 on
-            CIFAR-100, 1.5e6 with samples).
-        alpha: The weight of the newest batch in the running Fisher (the paper gives no value; the
-            authors' code has 0.9).
-        fisher_interval: The number of steps between updates of the Fisher (their code: 10).
-        normalized: Whether the penalty has the Fisher normalized to [0, 1] by its extremes over the
-            whole network (their code does so, without the 1/2: double the strength).
+        strength: The weight of the penalty, lambda (Chaudhry 2018: 75000 on MNIST, 3e6
+            on CIFAR-100, 1.5e6 with samples).
+        alpha: The weight of the newest batch in the running Fisher (the paper gives no
+            value; the authors' code has 0.9).
+        fisher_interval: The number of steps between updates of the Fisher (their code:
+            10).
+        normalized: Whether the penalty has the Fisher normalized to [0, 1] by its
+            extremes over the whole network (their code does so, without the 1/2: double
+            the strength).
     """
 
     strength: FromZero = 75_000.0
@@ -46,17 +48,19 @@ class OnlineSettings(ContinualSettings):
 class EwcOnline(PenalizedLearner):
     """EWC++, elastic weight consolidation with one running Fisher (Chaudhry 2018).
 
-    It minimizes L + (lambda / 2) sum_i F_i (theta_i - theta'_i)^2, with theta' the parameters and F
-    the running Fisher at the end of the last task, not normalized by default. Source: section 4.1,
-    equations 5, 6 and 2; in the paper's tables it is called EWC.
+    It minimizes L + (lambda / 2) sum_i F_i (theta_i - theta'_i)^2, with theta' the
+    parameters and F the running Fisher at the end of the last task, not normalized by
+    default. Source: section 4.1, equations 5, 6 and 2; in the paper's tables it is
+    called EWC.
 
-    F <- alpha F_batch + (1 - alpha) F at every step (equation 6), or at each `fisher_interval`-th;
-    F starts at 0 and continues from task to task. Without extra passes, there is only the mean
-    gradient g of the batch's B examples (replayed ones included, the penalty's gradient not), so
-    F_batch = B g^2: at a minimum of the loss, where the mean gradient over the data vanishes, its
-    expectation is the empirical Fisher for every B; elsewhere it is larger by (B - 1) times the
-    square of that mean. The paper does not say how a batch gives its Fisher; g^2 by itself would be
-    B times too small.
+    F <- alpha F_batch + (1 - alpha) F at every step (equation 6), or at each
+    `fisher_interval`-th; F starts at 0 and continues from task to task. Without extra
+    passes, there is only the mean gradient g of the batch's B examples (replayed ones
+    included, the penalty's gradient not), so F_batch = B g^2: at a minimum of the loss,
+    where the mean gradient over the data vanishes, its expectation is the empirical
+    Fisher for every B; elsewhere it is larger by (B - 1) times the square of that mean.
+    The paper does not say how a batch gives its Fisher; g^2 by itself would be B times
+    too small.
 
     Attributes:
         fisher: The running Fisher F by parameter name, of the parameter's shape.
@@ -67,7 +71,8 @@ class EwcOnline(PenalizedLearner):
     settings_class = OnlineSettings
     settings: OnlineSettings
     share = 1 / 2
-    # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's weight.
+    # The penalty's gradient 2 (see Ewc); the Fisher: g^2, its weight, and the old one's
+    # weight.
     elementwise = 5
     fisher: Mapping[str, Tensor] = MappingProxyType({})
     _batch = _steps = 0
@@ -77,8 +82,9 @@ class EwcOnline(PenalizedLearner):
         self._steps = 0
         trained = trained_parameters(self.model)
         fishers = self.fisher or zeros_for(trained)
-        # A copy: the Fisher of the penalty must not move. Not of layers that are now frozen, whose
-        # Fisher would go on counting where all are normalized by its extremes.
+        # A copy: the Fisher of the penalty must not move. Not of layers that are now
+        # frozen, whose Fisher would go on counting where all are normalized by its
+        # extremes.
         self.fisher = {n: fishers[n].clone() for n in trained}
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -101,16 +107,22 @@ class EwcOnline(PenalizedLearner):
     def end(self, task: Task) -> None:
         super().end(task)
         self.penalty = Quadratic.around(
-            self.model, normalized(self.fisher) if self.settings.normalized else self.fisher
+            self.model,
+            normalized(self.fisher) if self.settings.normalized else self.fisher,
         )
 
     def carried(self) -> dict[str, Tensor]:
         by_name = super().carried()
-        return by_name | by_kind(fisher=self.fisher) if self.settings.normalized else by_name
+        return (
+            by_name | by_kind(fisher=self.fisher)
+            if self.settings.normalized
+            else by_name
+        )
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         super().take_over(carried)
-        # Unless normalized, the penalty's importance is the Fisher, which continues from there.
+        # Unless normalized, the penalty's importance is the Fisher, which continues
+        # from there.
         if self.penalty:
             self.fisher = of_kind(carried, "fisher") or self.penalty.importance
 
@@ -119,15 +131,16 @@ class RWalkSettings(OnlineSettings):
     """The settings of RWalk.
 
     Attributes:
-        strength: The weight of the penalty, lambda (Chaudhry 2018: 1000 on MNIST and CIFAR-100; 500
-            on CIFAR-100 with a single head).
-        interval: The number of steps over which a distance is measured, Delta t (the paper gives no
-            value).
+        strength: The weight of the penalty, lambda (Chaudhry 2018: 1000 on MNIST and
+            CIFAR-100; 500 on CIFAR-100 with a single head).
+        interval: The number of steps over which a distance is measured, Delta t (the
+            paper gives no value).
         epsilon: The number added to the distance (the paper gives no value).
-        distance: The distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta theta^2. As
-            scores are normalized, a distance without the 1/2 has the effect of half the epsilon.
-        clipped: Where negative scores are set to 0: at the end of each `task`, or of each
-            `interval` (the authors' code).
+        distance: The distance: `fisher`, 1/2 F Delta theta^2, or `euclidean`, Delta
+            theta^2. As scores are normalized, a distance without the 1/2 has the effect
+            of half the epsilon.
+        clipped: Where negative scores are set to 0: at the end of each `task`, or of
+            each `interval` (the authors' code).
         normalized: To be left out: Fisher and score are always normalized.
     """
 
@@ -140,7 +153,9 @@ class RWalkSettings(OnlineSettings):
     @model_validator(mode="after")
     def _always_normalized(self) -> Self:
         if self.normalized:
-            raise ValueError("leave out normalized: RWalk always normalizes Fisher and score")
+            raise ValueError(
+                "leave out normalized: RWalk always normalizes Fisher and score"
+            )
         return self
 
 
@@ -148,19 +163,21 @@ class RWalkSettings(OnlineSettings):
 class RWalk(PathIntegralLearner, EwcOnline):
     """Riemannian walk: EWC++ with a path-integral score (Chaudhry 2018).
 
-    It minimizes L + lambda sum_i (F_i + s_i) (theta_i - theta'_i)^2, with theta' the parameters
-    after the last task and F the running Fisher. A task's score is s_i = sum over intervals of the
-    loss's drop due to parameter i (`PathIntegralLearner`) / (1/2 F_i Delta theta_i^2 + epsilon), F
-    at the interval's end and Delta theta_i the distance moved in it; the last interval may be
-    shorter. Negative scores are set to 0, then, from the second task on, s <- (s of earlier tasks +
-    s of this one) / 2. In the penalty F and s are each normalized to [0, 1] by their extremes over
-    the whole network, heads included; they are carried to the next task unnormalized. Source:
+    It minimizes L + lambda sum_i (F_i + s_i) (theta_i - theta'_i)^2, with theta' the
+    parameters after the last task and F the running Fisher. A task's score is s_i = sum
+    over intervals of the loss's drop due to parameter i (`PathIntegralLearner`) / (1/2
+    F_i Delta theta_i^2 + epsilon), F at the interval's end and Delta theta_i the
+    distance moved in it; the last interval may be shorter. Negative scores are set to
+    0, then, from the second task on, s <- (s of earlier tasks + s of this one) / 2. In
+    the penalty F and s are each normalized to [0, 1] by their extremes over the whole
+    network, heads included; they are carried to the next task unnormalized. Source:
     section 4.1, equations 6 to 8.
 
-    Readings: the text speaks of the drop of the penalized loss, equation 7 of L; here it is the
-    batch's own loss, as in SI; otherwise the penalty's pull would count as importance. The score as
-    a whole is cut off at 0, as in the text, by default, not the share of each interval, where noise
-    would add up. With the Euclidean distance, one interval and epsilon = xi it is thus SI's score.
+    Readings: the text speaks of the drop of the penalized loss, equation 7 of L; here
+    it is the batch's own loss, as in SI; otherwise the penalty's pull would count as
+    importance. The score as a whole is cut off at 0, as in the text, by default, not
+    the share of each interval, where noise would add up. With the Euclidean distance,
+    one interval and epsilon = xi it is thus SI's score.
     """
 
     by_scores = True
@@ -188,7 +205,9 @@ class RWalk(PathIntegralLearner, EwcOnline):
         self._close_interval()
         old = self.score
         new = {name: score.clamp(min=0) for name, score in self._new.items()}
-        self.score = {n: (old[n] + score) / 2 for n, score in new.items()} if old else new
+        self.score = (
+            {n: (old[n] + score) / 2 for n, score in new.items()} if old else new
+        )
         self._penalize({n: p.detach().clone() for n, p in self._trained.items()})
 
     def carried(self) -> dict[str, Tensor]:
@@ -204,7 +223,9 @@ class RWalk(PathIntegralLearner, EwcOnline):
 
     def _penalize(self, anchor: Mapping[str, Tensor]) -> None:
         score = normalized(self.score)
-        importance = {name: f + score[name] for name, f in normalized(self.fisher).items()}
+        importance = {
+            name: f + score[name] for name, f in normalized(self.fisher).items()
+        }
         self.penalty = Quadratic(importance, anchor)
 
     @torch.no_grad()
@@ -215,7 +236,9 @@ class RWalk(PathIntegralLearner, EwcOnline):
                 # The KL divergence of the outputs, to second order.
                 distance *= self.fisher[name] / 2
             share = drop / (distance + self.settings.epsilon)
-            self._new[name] += share.clamp(min=0) if self.settings.clipped == "interval" else share
+            self._new[name] += (
+                share.clamp(min=0) if self.settings.clipped == "interval" else share
+            )
             # The integral goes on from here, with no drop.
             self._start[name].copy_(self._before[name])
             drop.zero_()
@@ -229,4 +252,6 @@ def normalized(numbers: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """
     least = torch.stack([x.min() for x in numbers.values()]).min()
     span = torch.stack([x.max() for x in numbers.values()]).max() - least
-    return {n: torch.where(span > 0, (x - least) / span, 0.0) for n, x in numbers.items()}
+    return {
+        n: torch.where(span > 0, (x - least) / span, 0.0) for n, x in numbers.items()
+    }

@@ -22,10 +22,10 @@ class SiSettings(ContinualSettings):
     """The settings of synaptic intelligence.
 
     Attributes:
-        strength: The weight of the penalty, c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on MNIST, 10 on
-            CIFAR-100).
-        damping: The constant xi, which keeps the importance finite for parameters that did not move
-            (no paper gives a value).
+        strength: The weight of the penalty, c (Murata 2020: 1.0; Chaudhry 2018: 0.1 on
+            MNIST, 10 on CIFAR-100).
+        damping: The constant xi, which keeps the importance finite for parameters that
+            did not move (no paper gives a value).
     """
 
     strength: FromZero = 1.0
@@ -35,12 +35,13 @@ class SiSettings(ContinualSettings):
 class PathIntegralLearner(PenalizedLearner):
     """A learner with the path integral over its training steps, for SI and RWalk.
 
-    Only parameters that require gradients count. Source: Zenke, Poole and Ganguli 2017, equation 3.
+    Only parameters that require gradients count. Source: Zenke, Poole and Ganguli 2017,
+    equation 3.
 
     Attributes:
-        drop: The sum over steps of -g_i (theta_i after - theta_i before) by parameter, g the
-            gradient of the batch's loss. Over small steps the sums of all parameters add up to the
-            drop of that loss.
+        drop: The sum over steps of -g_i (theta_i after - theta_i before) by parameter,
+            g the gradient of the batch's loss. Over small steps the sums of all
+            parameters add up to the drop of that loss.
     """
 
     sums: ClassVar[Sequence[str]] = ("drop", "_before", "_start")
@@ -57,7 +58,9 @@ class PathIntegralLearner(PenalizedLearner):
     def after_backward(self, model: nn.Module) -> None:
         # A copy, as a penalty's gradient is added.
         for name, p in self._trained.items():
-            self._gradient[name].copy_(torch.zeros_like(p) if p.grad is None else p.grad)
+            self._gradient[name].copy_(
+                torch.zeros_like(p) if p.grad is None else p.grad
+            )
         super().after_backward(model)
 
     @torch.no_grad()
@@ -77,15 +80,15 @@ class PathIntegralLearner(PenalizedLearner):
 class SynapticIntelligence(PathIntegralLearner):
     """Synaptic intelligence, or PI (Zenke, Poole and Ganguli 2017).
 
-    It minimizes L + c sum_i Omega_i (theta_i - theta*_i)^2, with theta* the parameters after the
-    last task. Over a task's steps omega_i = - sum of g_i times the step of theta_i, where g is the
-    gradient of the batch's loss, with replayed exemplars but without the penalty. At the end of the
-    task Omega_i += max(omega_i, 0) / (Delta_i^2 + xi), with Delta_i the distance that theta_i
-    moved.
+    It minimizes L + c sum_i Omega_i (theta_i - theta*_i)^2, with theta* the parameters
+    after the last task. Over a task's steps omega_i = - sum of g_i times the step of
+    theta_i, where g is the gradient of the batch's loss, with replayed exemplars but
+    without the penalty. At the end of the task Omega_i += max(omega_i, 0) / (Delta_i^2
+    + xi), with Delta_i the distance that theta_i moved.
 
-    Source: equations 3 to 5 (PI in Chaudhry 2018, SI in Murata 2020). Deviation: a negative omega,
-    which the paper does not mention, would push parameters away without bound, so omega is clipped
-    at 0 for each task.
+    Source: equations 3 to 5 (PI in Chaudhry 2018, SI in Murata 2020). Deviation: a
+    negative omega, which the paper does not mention, would push parameters away without
+    bound, so omega is clipped at 0 for each task.
     """
 
     by_scores = True
@@ -97,10 +100,13 @@ class SynapticIntelligence(PathIntegralLearner):
     def end(self, task: Task) -> None:
         super().end(task)
         importance = {
-            name: drop.clamp(min=0) / (self.moved(name).square() + self.settings.damping)
+            name: drop.clamp(min=0)
+            / (self.moved(name).square() + self.settings.damping)
             for name, drop in self.drop.items()
         }
         # Importance adds up over tasks; the anchor is the latest.
         if self.penalty:
-            importance = {n: w + self.penalty.importance[n] for n, w in importance.items()}
+            importance = {
+                n: w + self.penalty.importance[n] for n, w in importance.items()
+            }
         self.penalty = Quadratic.around(self.model, importance)

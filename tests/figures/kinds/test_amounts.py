@@ -16,7 +16,9 @@ from tests.figures import invented, papers, seen
         ("repair", ("linear:1", "linear:20", "linear"), ["1", "20", "all"]),
     ],
 )
-def test_amounts_have_a_panel_for_each_feature_but_the_output_and_its_levels(kind, readouts, ticks):
+def test_amounts_have_a_panel_for_each_feature_but_the_output_and_its_levels(
+    kind, readouts, ticks
+):
     names = ["er", "finetune"]
     rows = invented.layers(names, papers.FEATURES, readouts=(*readouts[::-1], "ncm"))
     columns = ("learner", "feature", "readout", "quantity", "task_position")
@@ -28,7 +30,9 @@ def test_amounts_have_a_panel_for_each_feature_but_the_output_and_its_levels(kin
     drawn_as |= {"offline": ("er", "ceiling"), "untrained": ("er", "floor")}
     for axes in figure.axes:
         assert seen.tick_names(axes) == ticks
-        lines = {drawn.lines[0].get_color(): seen.points(drawn) for drawn in axes.containers}
+        lines = {
+            drawn.lines[0].get_color(): seen.points(drawn) for drawn in axes.containers
+        }
         for name, (learner, quantity) in drawn_as.items():
             x, y = lines.pop(seen.color(name)).T
             assert np.round(x).tolist() == list(range(len(ticks)))
@@ -43,8 +47,14 @@ def test_diagnostics_are_means_over_seeds_with_both_controls():
     rows = invented.diagnostics(["ewc"], papers.FEATURES)
     by = invented.rows_by(rows, "learner", "feature", "metric")
     figure = figures.diagnostics(StudyTables(diagnostics=rows))
-    expected = {"Dead units (%)": ("dead", 100), "Rank (% of values)": ("rank", 100 / 8)}
-    expected |= {"CKA to untrained": ("cka.untrained", 1), "CKA to offline": ("cka.offline", 1)}
+    expected = {
+        "Dead units (%)": ("dead", 100),
+        "Rank (% of values)": ("rank", 100 / 8),
+    }
+    expected |= {
+        "CKA to untrained": ("cka.untrained", 1),
+        "CKA to offline": ("cka.offline", 1),
+    }
     assert seen.titles(figure) == list(expected)
     names = ["ewc", "offline", "untrained"]
     assert sorted(seen.legend(figure)) == ["EWC", "Offline", "Untrained"]
@@ -56,4 +66,6 @@ def test_diagnostics_are_means_over_seeds_with_both_controls():
             assert seen.heights(drawn) == pytest.approx(means)
             assert drawn.lines[0].get_color() == seen.color(name)
     with pytest.raises(InputError, match=r"figures\.diagnostics"):
-        figures.diagnostics(StudyTables(diagnostics=invented.diagnostics(["ewc"], ["output"])))
+        figures.diagnostics(
+            StudyTables(diagnostics=invented.diagnostics(["ewc"], ["output"]))
+        )

@@ -17,13 +17,17 @@ from tests.figures import invented, papers, seen
 FEATURES = ["conv1", "conv2", "output"]
 LEARNERS = ["er", "finetune"]
 TABLE = invented.causes(LEARNERS, FEATURES, tasks=4)
-LAYERS = invented.layers(LEARNERS, FEATURES, tasks=4, readouts=("linear",), split=("linear",))
+LAYERS = invented.layers(
+    LEARNERS, FEATURES, tasks=4, readouts=("linear",), split=("linear",)
+)
 STUDY = StudyTables(causes=TABLE, layers=LAYERS)
 
 
 def expected(table, learner, quantity, features=FEATURES):
     """Return value, low and high in points over all tasks, by layer."""
-    rows = table.query("learner == @learner and quantity == @quantity and task_position.isna()")
+    rows = table.query(
+        "learner == @learner and quantity == @quantity and task_position.isna()"
+    )
     rows = rows.set_index("feature").loc[features]
     return (100 * rows[["value", "low", "high"]]).to_numpy().tolist()
 
@@ -32,7 +36,9 @@ def drawn(container):
     """Return value, low and high of marks with intervals along x."""
     values = seen.points(container)[:, 0]
     finite = values[np.isfinite(values)]
-    return [[x, *ends] for x, ends in zip(finite, seen.bars(container, x=True), strict=True)]
+    return [
+        [x, *ends] for x, ends in zip(finite, seen.bars(container, x=True), strict=True)
+    ]
 
 
 def marks(axes):
@@ -44,26 +50,36 @@ def test_bars_marks_and_verdicts_are_those_of_the_table():
     for k, learner in enumerate(LEARNERS):
         axes, beside = figure.axes[2 * k : 2 * k + 2]
         total = expected(TABLE, learner, "forgotten", [""])[0][0]
-        assert axes.get_title() == f"{['ER', 'Finetune'][k]}: {total:.1f} points forgotten"
+        assert (
+            axes.get_title() == f"{['ER', 'Finetune'][k]}: {total:.1f} points forgotten"
+        )
         shares = expected(TABLE, learner, "attributed")
         widths = [bar.get_width() for bar in axes.patches]
         competing = expected(TABLE, learner, "competition", [""])
         assert widths == pytest.approx([row[0] for row in shares + competing])
         assert sum(widths) == pytest.approx(total)
         ends = [expected(TABLE, learner, q) for q in ("broken", "restored")]
-        for container, rows in zip(marks(axes), [shares + competing, *ends], strict=True):
+        for container, rows in zip(
+            marks(axes), [shares + competing, *ends], strict=True
+        ):
             assert drawn(container) == [pytest.approx(row) for row in rows]
-        verdicts = TABLE.query("learner == @learner and verdict != '' and task_position.isna()")
+        verdicts = TABLE.query(
+            "learner == @learner and verdict != '' and task_position.isna()"
+        )
         assert [text.get_text() for text in axes.texts] == [*verdicts["verdict"], ""]
         content = drawn(marks(beside)[0])
-        assert content == [pytest.approx(row) for row in expected(LAYERS, learner, "forgotten")]
+        assert content == [
+            pytest.approx(row) for row in expected(LAYERS, learner, "forgotten")
+        ]
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert names == [*FEATURES, "more classes"]
 
 
 def test_a_players_of_attributes_is_last_and_training_is_drawn_where_there_are_both_scopes():
     rows = TABLE[TABLE["feature"] == "conv1"]
-    player = rows.assign(feature="attributes of gate", depth=pd.array([pd.NA] * len(rows), "Int64"))
+    player = rows.assign(
+        feature="attributes of gate", depth=pd.array([pd.NA] * len(rows), "Int64")
+    )
     networks = TABLE.assign(scope="network", value=0.9)
     both = pd.concat([networks, player, TABLE], ignore_index=True)
     axes = figures.causes(replace(STUDY, causes=both)).axes[0]
@@ -105,7 +121,9 @@ def test_without_causes_nothing_is_drawn_and_verdicts_are_in_the_caption():
     caption = papers.caption("causes", STUDY)
     assert "costs: its change does harm, and undoing it repairs" in caption
     one = replace(STUDY, causes=TABLE.assign(scope="network", seeds=1))
-    assert "One network, 95 % interval (of test examples)" in papers.caption("causes", one)
+    assert "One network, 95 % interval (of test examples)" in papers.caption(
+        "causes", one
+    )
 
 
 def test_italics_are_intervals_that_include_0_and_nothing_else():

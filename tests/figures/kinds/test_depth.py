@@ -59,8 +59,12 @@ def test_without_layers_lines_and_bars_are_means_and_intervals_a_panel_for_each_
     assert seen.legend(figure) == ["Finetune", "PathNet", "EWC", "FEL", "Offline"]
 
 
-@pytest.mark.parametrize("missing", [[("er", "")], [("finetune", "conv1"), ("ewc", "conv2")]])
-def test_learners_share_an_architecture_where_features_agree_even_if_some_are_missing(missing):
+@pytest.mark.parametrize(
+    "missing", [[("er", "")], [("finetune", "conv1"), ("ewc", "conv2")]]
+)
+def test_learners_share_an_architecture_where_features_agree_even_if_some_are_missing(
+    missing,
+):
     """One learner may lack a feature of the architecture that another has."""
     lacking = SUMMARY.set_index(["learner", "feature"]).index.isin(missing)
     found = architectures(SUMMARY[~lacking])
@@ -77,8 +81,13 @@ def test_with_layers_bars_are_intervals_and_a_band_is_the_room():
     drawn = {line.get_label(): seen.points(line) for line in axes.lines}
     (band,) = (c for c in axes.collections if isinstance(c, PolyCollection))
     edges = {tuple(corner) for corner in band.get_paths()[0].vertices.round(6).tolist()}
-    for quantity, label in (("floor", "Floor (untrained)"), ("ceiling", "Ceiling (offline)")):
-        expected = [(row.depth, round(100 * row.value, 6)) for row in of_all_tasks(quantity)]
+    for quantity, label in (
+        ("floor", "Floor (untrained)"),
+        ("ceiling", "Ceiling (offline)"),
+    ):
+        expected = [
+            (row.depth, round(100 * row.value, 6)) for row in of_all_tasks(quantity)
+        ]
         assert drawn[label] == pytest.approx(np.array(expected))
         assert edges >= set(expected)
     assert drawn["Chance"][:, 1] == pytest.approx([10, 10])
@@ -106,8 +115,12 @@ def test_where_an_interval_lacks_all_bars_are_of_the_seeds_alone(lost):
     figure = figures.depth(tables)
     (axes,) = figure.axes
     for learner, drawn in zip(papers.LEARNERS, axes.containers, strict=True):
-        assert seen.bars(drawn) == pytest.approx(seen.spread(pra(learner, whole.summary)))
+        assert seen.bars(drawn) == pytest.approx(
+            seen.spread(pra(learner, whole.summary))
+        )
     said = papers.caption("depth", tables)
     assert "bars are 95 % intervals of the seeds" in said
-    assert ("Dashed line: a network trained on all tasks" in said) == (lost in ("table", "readout"))
+    assert ("Dashed line: a network trained on all tasks" in said) == (
+        lost in ("table", "readout")
+    )
     assert "test set" not in said

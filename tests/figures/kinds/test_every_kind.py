@@ -33,7 +33,13 @@ OWN = {
 SHAPES = {
     "one learner, T=2, one seed": (["finetune"], CNN3, 2, 1, "single"),
     "14 learners, long names, T=10": (FOURTEEN, LONG, 10, 2, "multi"),
-    "own learners, many features, T=12": (["my_own_learner_with_samples", "er"], DENSE, 12, 2, ""),
+    "own learners, many features, T=12": (
+        ["my_own_learner_with_samples", "er"],
+        DENSE,
+        12,
+        2,
+        "",
+    ),
     "networks of their own": (["finetune", "ewc", *OWN], LONG, 10, 3, "all"),
     "60 tasks": (["finetune", "er"], CNN3, 60, 2, "single"),
     "one of their own": (["finetune", "cumulative", "geppnet"], CNN3, 2, 1, ""),
@@ -72,7 +78,9 @@ def fits(figure):
 def test_no_text_is_lost_and_no_data_are_cut_off(shape, name):
     figure = drawn(shape, name)
     assert (figure is None) == (len(SHAPES[shape][0]) == 1 and name in COMPARING)
-    assert figure is None or (fits(figure) and figure.get_figwidth() <= style.DOUBLE + 1e-9)
+    assert figure is None or (
+        fits(figure) and figure.get_figwidth() <= style.DOUBLE + 1e-9
+    )
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))

@@ -32,7 +32,9 @@ def test_numbers_are_points_missing_from_input_to_output_by_task_and_readout():
         assert [float(text.get_text()) for text in axes.texts] == expected
         assert axes.get_ylim()[0] > axes.get_ylim()[1]
         assert seen.tick_names(axes) == ["1", "2", "3", "all"]
-    named = [[label.get_text() for label in axes.get_yticklabels()] for axes in panels[:2]]
+    named = [
+        [label.get_text() for label in axes.get_yticklabels()] for axes in panels[:2]
+    ]
     assert named == [FEATURES, [""] * 3]
 
 
@@ -56,7 +58,9 @@ def test_a_layer_on_which_nothing_is_stated_is_striped():
     }
     assert hatched.pop("EWC, linear") == [1] * 4
     assert not any(hatched.values())
-    assert "Striped" in papers.caption("layers", StudyTables(layers=ROWS, statements=statements))
+    assert "Striped" in papers.caption(
+        "layers", StudyTables(layers=ROWS, statements=statements)
+    )
 
 
 def test_without_an_interval_nothing_is_italic_and_what_was_not_measured_is_empty():
@@ -73,15 +77,27 @@ def test_without_an_interval_nothing_is_italic_and_what_was_not_measured_is_empt
 @pytest.mark.parametrize(
     ("learners", "features", "tasks"),
     [
-        (["finetune", "ewc", "er"], ["conv1", "conv2", "conv3", "fc1", "fc2", "output"], 10),
-        pytest.param([f"my_own_{k}" for k in range(9)], FEATURES, 5, marks=pytest.mark.soak),
-        pytest.param(["er"], [f"denseblock{k}" for k in range(30)], 20, marks=pytest.mark.slow),
+        (
+            ["finetune", "ewc", "er"],
+            ["conv1", "conv2", "conv3", "fc1", "fc2", "output"],
+            10,
+        ),
+        pytest.param(
+            [f"my_own_{k}" for k in range(9)], FEATURES, 5, marks=pytest.mark.soak
+        ),
+        pytest.param(
+            ["er"], [f"denseblock{k}" for k in range(30)], 20, marks=pytest.mark.slow
+        ),
     ],
     ids=["large", "nine learners", "deep"],
 )
-def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features, tasks):
+def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(
+    learners, features, tasks
+):
     """Also of three digits, in the narrowest cells."""
-    rows = invented.layers(learners, features, tasks=tasks, split=("linear",), **invented.BOTH)
+    rows = invented.layers(
+        learners, features, tasks=tasks, split=("linear",), **invented.BOTH
+    )
     rows["value"] = rows["value"].mask(rows["quantity"] == "missing", -0.12)
     found = drawn(rows)
     assert seen.text_faults(found) + seen.hidden_data(found) == []
@@ -98,5 +114,7 @@ def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(learners, features
 
 
 def test_a_readout_without_room_on_the_page_is_not_in_the_caption():
-    rows = invented.layers([f"my_own_{k}" for k in range(9)], FEATURES, tasks=10, **invented.BOTH)
+    rows = invented.layers(
+        [f"my_own_{k}" for k in range(9)], FEATURES, tasks=10, **invented.BOTH
+    )
     assert "the readout retrain." in papers.caption("layers", StudyTables(layers=rows))

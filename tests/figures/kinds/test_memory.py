@@ -14,7 +14,12 @@ ACCURACY = ("average_accuracy[5]",)
 FINETUNE = {None: 0.38, 10: 0.737, 100: 0.92, 20: 0.81}
 FOUND = {
     **{("finetune", budget): accuracy for budget, accuracy in FINETUNE.items()},
-    **{("rwalk", 10): 0.825, ("rwalk", 20): 0.85, ("ewc", None): 0.558, ("ewc", 10): 0.797},
+    **{
+        ("rwalk", 10): 0.825,
+        ("rwalk", 20): 0.85,
+        ("ewc", None): 0.558,
+        ("ewc", 10): 0.797,
+    },
 }
 
 
@@ -24,7 +29,9 @@ def tables(found=FOUND, total=()):
     metrics = invented.metrics(final, **{"average_accuracy[5]": final})
     units = {kind: "total" if kind in total else "per_class" for kind, _ in found}
     learners = [
-        invented.learner(f"{kind}-{budget}", kind, **{units[kind]: budget}, sampling="uniform")
+        invented.learner(
+            f"{kind}-{budget}", kind, **{units[kind]: budget}, sampling="uniform"
+        )
         for kind, budget in found
     ]
     metrics["std"] /= 10
@@ -36,7 +43,8 @@ def lines(axes):
     budgets = [int(name) for name in seen.tick_names(axes)]
     return {
         container.lines[0].get_color(): {
-            budgets[int(abs(axes.get_xticks() - x).argmin())]: y for x, y in seen.points(container)
+            budgets[int(abs(axes.get_xticks() - x).argmin())]: y
+            for x, y in seen.points(container)
         }
         for container in axes.containers
     }
@@ -45,13 +53,19 @@ def lines(axes):
 def test_a_line_per_kind_with_two_budgets_on_a_logarithmic_axis_with_a_break_at_zero():
     figure = figures.memory(tables())
     (axes,) = figure.axes
-    finetune, rwalk = (lines(axes).pop(seen.color(kind)) for kind in ("finetune", "rwalk"))
+    finetune, rwalk = (
+        lines(axes).pop(seen.color(kind)) for kind in ("finetune", "rwalk")
+    )
     assert len(axes.containers) == 2
     assert list(finetune) == [0, 10, 20, 100]
-    assert finetune == pytest.approx({k or 0: 100 * value for k, value in FINETUNE.items()})
+    assert finetune == pytest.approx(
+        {k or 0: 100 * value for k, value in FINETUNE.items()}
+    )
     assert rwalk == pytest.approx({10: 82.5, 20: 85.0})
     assert figure.get_supxlabel() == "Stored samples per class"
-    rows = {r.learner: r for r in invented.rows_by(tables().metrics, "metric")[ACCURACY]}
+    rows = {
+        r.learner: r for r in invented.rows_by(tables().metrics, "metric")[ACCURACY]
+    }
     ordered = [rows[f"finetune-{budget}"] for budget in (None, 10, 20, 100)]
     assert seen.bars(axes.containers[0]) == pytest.approx(seen.spread(ordered))
     ticks = np.asarray(axes.get_xticks())
@@ -60,7 +74,9 @@ def test_a_line_per_kind_with_two_budgets_on_a_logarithmic_axis_with_a_break_at_
     assert at[10] - at[0] == pytest.approx((at[100] - at[10]) / 2)
     (broken,) = [text for text in axes.texts if text.get_text() == "//"]
     assert at[0] < broken.get_position()[0] < at[10]
-    away = [abs(ticks - x).min() for drawn in axes.containers for x, _ in seen.points(drawn)]
+    away = [
+        abs(ticks - x).min() for drawn in axes.containers for x, _ in seen.points(drawn)
+    ]
     assert 0 < max(away) < np.diff(ticks).min() / 2
 
 
@@ -75,7 +91,9 @@ def test_budgets_per_class_and_in_total_are_not_mixed_and_without_zero_there_is_
 
 
 FOUR = ["uniform", "plane_distance", "entropy", "mean_of_features"]
-GRID = [(kind, strategy, 10) for kind in ("finetune", "ewc", "rwalk") for strategy in FOUR]
+GRID = [
+    (kind, strategy, 10) for kind in ("finetune", "ewc", "rwalk") for strategy in FOUR
+]
 
 
 def strategies(stored):
@@ -93,7 +111,9 @@ def groups(figure):
     return {
         (round(x), container.lines[0].get_color()): (y, *bar)
         for container in figure.axes[0].containers
-        for (x, y), bar in zip(seen.points(container), seen.bars(container), strict=True)
+        for (x, y), bar in zip(
+            seen.points(container), seen.bars(container), strict=True
+        )
     }
 
 
@@ -113,7 +133,12 @@ def test_each_point_is_the_tables_in_its_group_and_color():
     assert figure.get_supxlabel() == "Learner, with 10 stored samples per class"
     between = [line.get_xdata()[0] for line in axes.lines if len(line.get_xdata()) == 2]
     assert between == [0.5, 1.5]
-    assert seen.legend(figure) == ["Uniform", "Plane distance", "Entropy", "Mean of features"]
+    assert seen.legend(figure) == [
+        "Uniform",
+        "Plane distance",
+        "Entropy",
+        "Mean of features",
+    ]
 
 
 def test_strategies_are_compared_at_one_budget_of_one_kind_only():
@@ -122,5 +147,8 @@ def test_strategies_are_compared_at_one_budget_of_one_kind_only():
         *(("si", "uniform", 10), ("rwalk", "uniform", 50), ("rwalk", "entropy", 50)),
     ]
     figure = figures.sampling(strategies(stored))
-    assert seen.tick_names(figure.axes[0]) == ["EWC, 10 per class", "RWalk, 50 per class"]
+    assert seen.tick_names(figure.axes[0]) == [
+        "EWC, 10 per class",
+        "RWalk, 50 per class",
+    ]
     assert sorted(group for group, _ in groups(figure)) == [0, 0, 1, 1]

@@ -10,8 +10,12 @@ from figures.tables import StudyTables
 from tests.figures import invented, seen
 
 FEATURES = ["conv1", "conv2", "output"]
-R = invented.rows(["finetune", "er"], ["output"], tasks=4, seeds=3).query("metric == 'accuracy'")
-COURSES = pd.concat([invented.courses(["finetune", "er"], FEATURES, steps=4, seeds=3), R])
+R = invented.rows(["finetune", "er"], ["output"], tasks=4, seeds=3).query(
+    "metric == 'accuracy'"
+)
+COURSES = pd.concat(
+    [invented.courses(["finetune", "er"], FEATURES, steps=4, seeds=3), R]
+)
 LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
 
 
@@ -41,13 +45,22 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
     assert seen.titles(figure) == ["ER", "Finetune"]
     for learner, axes in zip(["er", "finetune"], figure.axes, strict=True):
         for feature, course in zip(FEATURES, axes.containers, strict=True):
-            scores = [by_seed(learner, feature, tasks_seen) for tasks_seen in (1, 2, 3, 4)]
-            assert seen.heights(course) == pytest.approx([fmean(each) for each in scores])
+            scores = [
+                by_seed(learner, feature, tasks_seen) for tasks_seen in (1, 2, 3, 4)
+            ]
+            assert seen.heights(course) == pytest.approx(
+                [fmean(each) for each in scores]
+            )
             ends = [t.interval(0.95, len(s) - 1, fmean(s), sem(s)) for s in scores]
             assert seen.bars(course) == pytest.approx(np.clip(ends, 0, 100))
             assert np.round(seen.points(course)[:, 0]).tolist() == [1, 2, 3, 4]
-        ceilings = [line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"]
-        of = [LEVELS.query("learner == 'offline' and feature == @f").value for f in FEATURES]
+        ceilings = [
+            line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"
+        ]
+        of = [
+            LEVELS.query("learner == 'offline' and feature == @f").value
+            for f in FEATURES
+        ]
         expected = [100 * values.mean() for values in of]
         assert ceilings == pytest.approx(expected)
     assert seen.legend(figure) == [*FEATURES, "Ceiling (offline)"]
@@ -70,14 +83,19 @@ def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_a
         ((FEW, other(COURSES, "ncm")), "ncm"),
     ):
         figure = drawn(*rows, LEVELS)
-        assert seen.note(figure) == f"Mean and 95 % interval over 3 seeds, readout {readout}"
+        assert (
+            seen.note(figure)
+            == f"Mean and 95 % interval over 3 seeds, readout {readout}"
+        )
         flat = {round(h, 6) for h in seen.heights(figure.axes[0].containers[0])} == {50}
         assert flat == (readout != "linear")
 
 
 def test_many_layers_have_a_color_bar_and_no_bars():
     names = [f"features.block{k}.conv" for k in range(12)]
-    figure = drawn(invented.courses(["er"], names, steps=12), invented.levels(names, steps=12))
+    figure = drawn(
+        invented.courses(["er"], names, steps=12), invented.levels(names, steps=12)
+    )
     assert seen.note(figure) == "Mean over 2 seeds, readout linear"
     assert not any(course.has_yerr for course in figure.axes[0].containers)
     assert figure.axes[-1].get_ylabel() == "Layer, by depth"

@@ -22,19 +22,35 @@ NAMES = [*papers.LEARNERS, *papers.SWEEP]
 
 
 def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture():
-    features, trained = ["conv1", "conv2", "output"], "output (as\N{NO-BREAK SPACE}trained)"
-    learners, own = ["finetune", "geppnet", "er", "offline"], {"geppnet": ["som", "output"]}
+    features, trained = (
+        ["conv1", "conv2", "output"],
+        "output (as\N{NO-BREAK SPACE}trained)",
+    )
+    learners, own = (
+        ["finetune", "geppnet", "er", "offline"],
+        {"geppnet": ["som", "output"]},
+    )
     summary = summarize(invented.rows(learners, features, tasks=4, own=own))
     figure = figures.bias(StudyTables(summary=summary[::-1]))
     assert seen.titles(figure) == ["conv1", "conv2", trained, "som", trained]
-    assert [axes.get_ylabel() for axes in figure.axes] == ["ER, Finetune", "", "", "GeppNet", ""]
+    assert [axes.get_ylabel() for axes in figure.axes] == [
+        "ER, Finetune",
+        "",
+        "",
+        "GeppNet",
+        "",
+    ]
     specs = [axes.get_subplotspec() for axes in figure.axes]
     cells = [(spec.rowspan.start, spec.colspan.start) for spec in specs]
     assert cells == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
     architectures = [["er", "finetune"]] * 3 + [["geppnet"]] * 2
-    for axes, names, depth in zip(figure.axes, architectures, [1, 2, 3, 1, 2], strict=True):
+    for axes, names, depth in zip(
+        figure.axes, architectures, [1, 2, 3, 1, 2], strict=True
+    ):
         for name, drawn in zip(names, axes.containers, strict=True):
-            rows = invented.rows_by(summary, "learner", "metric", "depth")[name, "f1", depth]
+            rows = invented.rows_by(summary, "learner", "metric", "depth")[
+                name, "f1", depth
+            ]
             seen.check_means(drawn, rows)
             assert np.round(seen.points(drawn)[:, 0]).tolist() == [1, 2, 3, 4]
             assert drawn.lines[0].get_color() == seen.color(name)
@@ -73,7 +89,9 @@ def test_sessions_have_the_alphas_session_by_session():
     figure = figures.sessions(StudyTables(metrics=table))
     panels = [title.partition(",")[0] for title in seen.titles(figure)]
     assert panels == ["All sessions so far", "Base set", "Newest session"]
-    for axes, metric in zip(figure.axes, ["alpha_all", "alpha_base", "alpha_new"], strict=True):
+    for axes, metric in zip(
+        figure.axes, ["alpha_all", "alpha_base", "alpha_new"], strict=True
+    ):
         drawn = {line.get_color(): line for line in axes.lines}
         for name in learners:
             value = table[table["learner"] == name].set_index("metric")["mean"]
@@ -94,28 +112,40 @@ def test_omegas_have_bars_learner_by_learner():
     names = ["cumulative", "finetune", "ewc", *sorted([*papers.SWEEP, "mine", "yours"])]
     assert seen.tick_names(axes)[:3] == ["Cumulative", "Finetune", "EWC"]
     groups = [c for c in axes.containers if isinstance(c, BarContainer)]
-    boxes = [[(b.get_x(), b.get_width(), b.get_height()) for b in bars] for bars in groups]
+    boxes = [
+        [(b.get_x(), b.get_width(), b.get_height()) for b in bars] for bars in groups
+    ]
     left, width, height = np.moveaxis(boxes, -1, 0)
     omegas = [f"omega_{kind}" for kind in ("base", "new", "all")]
     rows = [[papers.metric(omega, name) for name in names] for omega in omegas]
     assert height.tolist() == [[row.mean for row in of_omega] for of_omega in rows]
     assert np.round(left + width / 2).tolist() == [list(range(len(names)))] * 3
-    assert np.diff(left, axis=0) == pytest.approx(width[1:])  # side by side, none over another
-    assert seen.bars(axes.containers[-1]) == pytest.approx(seen.spread(rows[-1], scale=1))
+    assert np.diff(left, axis=0) == pytest.approx(
+        width[1:]
+    )  # side by side, none over another
+    assert seen.bars(axes.containers[-1]) == pytest.approx(
+        seen.spread(rows[-1], scale=1)
+    )
     assert [1, 1] in [list(line.get_ydata()) for line in axes.lines]
     shades = [bars[0].get_facecolor() for bars in groups]
-    assert [patch.get_facecolor() for patch in figure.legends[0].get_patches()] == shades
+    assert [
+        patch.get_facecolor() for patch in figure.legends[0].get_patches()
+    ] == shades
 
 
 def test_tradeoff_has_forgetting_against_intransigence_and_lines_at_zero():
     (axes,) = papers.figure("tradeoff").axes
     for name, drawn in zip(NAMES, axes.containers, strict=True):
-        F, I_T = (papers.metric(f"{k}[3]", name) for k in ("forgetting", "intransigence"))
+        F, I_T = (
+            papers.metric(f"{k}[3]", name) for k in ("forgetting", "intransigence")
+        )
         assert seen.points(drawn)[0, 0] == pytest.approx(F.mean)
         assert seen.bars(drawn, x=True) == pytest.approx(seen.spread([F], scale=1))
         seen.check_means(drawn, [I_T], scale=1)
         if name in ("finetune", "ewc"):
-            assert drawn.lines[0].get_marker() == learner_appearances([name])[name].marker
+            assert (
+                drawn.lines[0].get_marker() == learner_appearances([name])[name].marker
+            )
     level, upright = (line for line in axes.lines if len(line.get_xdata()) == 2)
     assert list(level.get_ydata()) == list(upright.get_xdata()) == [0, 0]
 
@@ -125,11 +155,15 @@ def test_of_a_single_order_f1_is_by_task_and_not_by_position():
     for orders, names in ((1, ["t1", "t2", "t3"]), (2, ["1", "2", "3"])):
         rows = invented.rows(["er"], ["conv1", "output"], tasks=3, orders=orders)
         learners = invented.kinds(["er"])
-        tables = StudyTables(measurements=rows, summary=summarize(rows), learners=learners)
+        tables = StudyTables(
+            measurements=rows, summary=summarize(rows), learners=learners
+        )
         figure = figures.bias(tables)
         assert [seen.tick_names(axes) for axes in figure.axes] == [names] * 2
         caption = papers.caption("bias", tables)
-        assert ("a task and its position cannot be told apart" in caption) == (orders == 1)
+        assert ("a task and its position cannot be told apart" in caption) == (
+            orders == 1
+        )
 
 
 @pytest.mark.parametrize("head", ["single", "multi"])
@@ -150,7 +184,10 @@ def test_cells_of_a_single_head_that_can_only_be_0_are_gray_and_no_result(head):
     assert ("Single head" in caption, "Multi-head" in caption) == (single, not single)
 
 
-SAME = {name: dict.fromkeys(("er", "ewc"), 0.5) for name in ("ms", "sss", "fwt", "omega_new")}
+SAME = {
+    name: dict.fromkeys(("er", "ewc"), 0.5)
+    for name in ("ms", "sss", "fwt", "omega_new")
+}
 
 
 def test_what_is_the_same_for_all_learners_is_no_result():
@@ -159,7 +196,9 @@ def test_what_is_the_same_for_all_learners_is_no_result():
     tables = StudyTables(metrics=invented.metrics(names, **SAME), learners=learners)
     web = figures.spider(tables).axes[0]
     assert [text.get_text() for text in web.texts[-4:]] == ["A", "CE", "REM", "BWT+"]
-    assert "the same for all learners: MS, SSS and FWT" in papers.caption("spider", tables)
+    assert "the same for all learners: MS, SSS and FWT" in papers.caption(
+        "spider", tables
+    )
     assert len(seen.legend(figures.omegas(tables))) == 2
     few = invented.metrics(names, **SAME, ce=SAME["ms"], rem=SAME["ms"])
     same = invented.metrics(names, omega_base=SAME["ms"], omega_all=SAME["ms"], **SAME)
@@ -186,9 +225,16 @@ def test_the_large_panel_holds_every_learner_and_small_ones_each_between_its_bou
     assert large.get_title() == "All learners"
     for name, line in zip([*papers.LEARNERS, *papers.SWEEP], large.lines, strict=True):
         assert criteria(name) == spokes(line)
-    assert [axes.get_title() for axes in small] == ["mine", "yours", "EWC", *papers.SWEEP]
+    assert [axes.get_title() for axes in small] == [
+        "mine",
+        "yours",
+        "EWC",
+        *papers.SWEEP,
+    ]
     for name, axes in zip(["mine", "yours", "ewc", *papers.SWEEP], small, strict=True):
-        for learner, line in zip(["finetune", "cumulative", name], axes.lines, strict=True):
+        for learner, line in zip(
+            ["finetune", "cumulative", name], axes.lines, strict=True
+        ):
             assert criteria(learner) == spokes(line)
         (shade,) = [patch for patch in axes.patches if patch.get_fill()]
         assert to_hex(shade.get_facecolor()) == axes.lines[-1].get_color().lower()

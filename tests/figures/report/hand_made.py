@@ -17,7 +17,12 @@ def stated(
     feature: str, verdict: str, value: float, statement: str = "forgets", **changes: Any
 ) -> dict[str, Any]:
     given: dict[str, Any] = {
-        **{"learner": "ft", "readout": "linear", "feature": feature, "statement": statement},
+        **{
+            "learner": "ft",
+            "readout": "linear",
+            "feature": feature,
+            "statement": statement,
+        },
         **{"depth": 1 + LAYERS.index(feature), "verdict": verdict, "margin": 0.01},
         **{"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS},
         "scope": "training",
@@ -27,13 +32,21 @@ def stated(
 
 def by_seed(row: dict[str, Any], values: Sequence[float] = ()) -> list[dict[str, Any]]:
     """Return the values of a statement's seeds, by default all that of its mean."""
-    return [row | {"seed": k, "value": x} for k, x in enumerate(values or [row["value"]] * SEEDS)]
+    return [
+        row | {"seed": k, "value": x}
+        for k, x in enumerate(values or [row["value"]] * SEEDS)
+    ]
 
 
 def layer(
     feature: str, quantity: str, value: float, task_position: int | None = None
 ) -> dict[str, Any]:
-    at = {"learner": "ft", "readout": "linear", "feature": feature, "task_position": task_position}
+    at = {
+        "learner": "ft",
+        "readout": "linear",
+        "feature": feature,
+        "task_position": task_position,
+    }
     ends = {"value": value, "low": value - 0.01, "high": value + 0.01, "seeds": SEEDS}
     at |= {"scope": "training"}
     return at | ends | {"depth": 1 + LAYERS.index(feature), "quantity": quantity}
@@ -43,10 +56,17 @@ def layers(missing: dict[str, float], room: float = 0.5) -> pd.DataFrame:
     """Return what layers lack, on each task and on all, with a floor so far below the ceiling."""
     found = []
     for feature, lacking in missing.items():
-        each = {"missing": lacking, "floor": 0.9 - room, "ceiling": 0.9, "accuracy": 0.9 - lacking}
+        each = {
+            "missing": lacking,
+            "floor": 0.9 - room,
+            "ceiling": 0.9,
+            "accuracy": 0.9 - lacking,
+        }
         for name, value in each.items():
             places = (None, *range(1, T + 1)) if name == "missing" else (None,)
-            found += [layer(feature, name, value, task_position) for task_position in places]
+            found += [
+                layer(feature, name, value, task_position) for task_position in places
+            ]
     return new_table("layers", found)
 
 
@@ -56,8 +76,18 @@ def rows(learner: str = "ft", orders: int = 2, seeds: int = SEEDS) -> pd.DataFra
         "measurements",
         [
             {
-                **{"scenario": "toy", "network": "net", "learner": learner, "order": str(order)},
-                **{"seed": seed, "tasks_seen": t, "head": "single", "metric": "accuracy"},
+                **{
+                    "scenario": "toy",
+                    "network": "net",
+                    "learner": learner,
+                    "order": str(order),
+                },
+                **{
+                    "seed": seed,
+                    "tasks_seen": t,
+                    "head": "single",
+                    "metric": "accuracy",
+                },
                 **{"task_position": 1 + (task + order) % T, "task": str(task)},
                 "value": math.nan if t == 0 else 0.5,
             }
@@ -77,8 +107,19 @@ def with_layers() -> pd.DataFrame:
     runs = [("ft", "0", t) for t in range(T + 1)]
     of_layers = [
         {
-            **{"scenario": "toy", "network": "net", "learner": name, "order": order, "seed": 0},
-            **{"tasks_seen": t, "feature": feature, "depth": depth, "metric": "accuracy"},
+            **{
+                "scenario": "toy",
+                "network": "net",
+                "learner": name,
+                "order": order,
+                "seed": 0,
+            },
+            **{
+                "tasks_seen": t,
+                "feature": feature,
+                "depth": depth,
+                "metric": "accuracy",
+            },
             **{"task_position": j, "task": str(j - 1), "readout": "linear"},
             "value": 0.9 - 0.1 * (depth - 1) * max(0, t - j) * (name == "ft"),
         }
@@ -86,7 +127,9 @@ def with_layers() -> pd.DataFrame:
         for depth, feature in enumerate(LAYERS[:-1], 1)
         for j in range(1, T + 1)
     ]
-    return pd.concat([rows(orders=1), new_table("measurements", of_layers)], ignore_index=True)
+    return pd.concat(
+        [rows(orders=1), new_table("measurements", of_layers)], ignore_index=True
+    )
 
 
 def tables(

@@ -31,8 +31,8 @@ def answer(statements: list[Any], missing: dict[str, float], **others: Any) -> A
 def test_forgetting_at_one_layer_and_what_the_output_lacks() -> None:
     found = answer(ONE, {"conv1": 0.0, "conv2": 0.05, "output": 0.4})
     assert "; ".join(found.content) == (
-        "conv2 forgot 21.0 points [20.0, 22.0], output 60.0 [59.0, 61.0] on tasks 1 to 2; conv1 "
-        "forgot less than 1 point"
+        "conv2 forgot 21.0 points [20.0, 22.0], output 60.0 [59.0, 61.0] on tasks 1 "
+        "to 2; conv1 forgot less than 1 point"
     )
     assert found.caveats == []
 
@@ -44,14 +44,18 @@ LEARNED = ("yes", 0.07), ("open", 0.012), ("open", math.nan)
     ("statements", "text"),
     [
         (
-            [stated("conv2", "no", 0.0), *(stated("conv2", *it, "learns_less") for it in LEARNED)],
-            "conv2 forgot less than 1 point; conv2 never learned 7.0 points [6.0, 8.0] of what "
-            "offline training learns; cannot tell: conv2 1.2 points [0.2, 2.2] never learned",
+            [
+                stated("conv2", "no", 0.0),
+                *(stated("conv2", *it, "learns_less") for it in LEARNED),
+            ],
+            "conv2 forgot less than 1 point; conv2 never learned 7.0 points [6.0, "
+            "8.0] of what offline training learns; cannot tell: conv2 1.2 points "
+            "[0.2, 2.2] never learned",
         ),
         (
             [stated("conv2", "no", -0.1), stated("conv2", "yes", 0.12, "learns_less")],
-            "conv2 gained 10.0 points [9.0, 11.0] on tasks 1 to 2; conv2 never learned 12.0 "
-            "points [11.0, 13.0] of what offline training learns",
+            "conv2 gained 10.0 points [9.0, 11.0] on tasks 1 to 2; conv2 never "
+            "learned 12.0 points [11.0, 13.0] of what offline training learns",
         ),
         (  # What is withheld is no gain.
             [stated("conv1", "equal seeds", -0.05), stated("conv2", "open", 0.012)],
@@ -60,7 +64,10 @@ LEARNED = ("yes", 0.07), ("open", 0.012), ("open", math.nan)
         ),
         (  # A negative loss is a gain only where the interval shows it to exceed a point.
             [stated("conv1", "no", -0.05), stated("conv2", "no", -0.015)],
-            "conv1 gained 5.0 points [4.0, 6.0] on tasks 1 to 2; conv2 forgot less than 1 point",
+            (
+                "conv1 gained 5.0 points [4.0, 6.0] on tasks 1 to 2; conv2 forgot "
+                "less than 1 point"
+            ),
         ),
         # An interval that holds the margin shows nothing, whatever its middle.
         (
@@ -68,10 +75,16 @@ LEARNED = ("yes", 0.07), ("open", 0.012), ("open", math.nan)
             "cannot tell: conv1 0.8 points [-0.2, 1.8] forgotten on tasks 1 to 2",
         ),
         *(  # Layers of one verdict are told together.
-            ([stated(f, verdict, 0.0) for f in ("conv1", "conv2")], f"conv1, conv2{words}")
+            (
+                [stated(f, verdict, 0.0) for f in ("conv1", "conv2")],
+                f"conv1, conv2{words}",
+            )
             for verdict, words in {
                 "no": " forgot less than 1 point",
-                **{verdict: f": not judged, as {why}" for verdict, why in WITHHELD.items()},
+                **{
+                    verdict: f": not judged, as {why}"
+                    for verdict, why in WITHHELD.items()
+                },
             }.items()
         ),
     ],
@@ -96,11 +109,19 @@ WITHOUT = {
         ({"orders": 1}, "one task order: "),
         # Of the network, and not of one retrained from conv1.
         ({"notes": new_table("notes", NOTES)}, "1 of 30 networks predicts"),
-        ({"notes": new_table("notes", RENAMED)}, "ft, after 5 tasks, in 1 run: its accuracy"),
-        *(({"layers": rows}, f"no {control} was measured: ") for control, rows in WITHOUT.items()),
+        (
+            {"notes": new_table("notes", RENAMED)},
+            "ft, after 5 tasks, in 1 run: its accuracy",
+        ),
+        *(
+            ({"layers": rows}, f"no {control} was measured: ")
+            for control, rows in WITHOUT.items()
+        ),
     ],
 )
-def test_what_limits_an_answer_stands_beside_it(others: dict[str, Any], caveat: str) -> None:
+def test_what_limits_an_answer_stands_beside_it(
+    others: dict[str, Any], caveat: str
+) -> None:
     (sentence,) = answer(ONE, ALL, **others).caveats
     assert sentence.startswith(caveat)
 
@@ -111,7 +132,9 @@ def test_of_one_network_it_is_told_of_whom_the_answer_speaks() -> None:
     for orders, name in ((1, "this network: "), (2, "these 2 networks: ")):
         found = answer(one, ALL, orders=orders, causes=causes)
         assert found.causes[0].startswith(f"{name}forgot ")
-        assert found.content[0].startswith(f"{name}conv2 forgot 21.0 points [20.0, 22.0]")
+        assert found.content[0].startswith(
+            f"{name}conv2 forgot 21.0 points [20.0, 22.0]"
+        )
         caveat = "intervals are over test examples: another training may differ"
         assert found.caveats[-1] == caveat
 
@@ -124,11 +147,15 @@ def test_never_learned_cannot_exceed_what_offline_training_adds() -> None:
         layer("conv2", "forgotten", 0.022),
     ]
     table = pd.concat([layers(ALL, room=0.05), new_table("layers", cells)])
-    never = [stated(f, "yes", x, "learns_less") for f, x in (("conv1", 0.04), ("conv2", 0.093))]
+    never = [
+        stated(f, "yes", x, "learns_less")
+        for f, x in (("conv1", 0.04), ("conv2", 0.093))
+    ]
     (text,) = answer(never, ALL, layers=table).content
     assert text == (
         "conv1 never learned 4.0 points [3.0, 5.0] of what offline training learns; "
-        "at conv2 offline adds 5.0 points, this layer had added -4.3, and has lost 2.2 since"
+        "at conv2 offline adds 5.0 points, this layer had added -4.3, and has lost "
+        "2.2 since"
     )
 
 
@@ -139,8 +166,12 @@ def test_withheld_causes_are_a_limit() -> None:
 
 
 def test_no_convergence() -> None:
-    never = [row | {"verdict": "not converged"} for row in ONE if row["feature"] == "conv2"]
-    assert answer(never, ALL).caveats == ["some trainings downstream of conv2 have not converged"]
+    never = [
+        row | {"verdict": "not converged"} for row in ONE if row["feature"] == "conv2"
+    ]
+    assert answer(never, ALL).caveats == [
+        "some trainings downstream of conv2 have not converged"
+    ]
 
 
 def test_values_that_are_not_a_number_say_nothing() -> None:
@@ -149,7 +180,9 @@ def test_values_that_are_not_a_number_say_nothing() -> None:
     lacking = layers(ALL).assign(**unknown)
     found = answer(nowhere, ALL, layers=lacking)
     assert "; ".join(found.content) == "conv1, conv2, output: not measured"
-    figures = report({"toy": tables(nowhere, ALL, layers=lacking)}, {}).split("</nav>")[1]
+    figures = report({"toy": tables(nowhere, ALL, layers=lacking)}, {}).split("</nav>")[
+        1
+    ]
     assert "nan" not in figures.split("<footer")[0]
 
 
@@ -158,12 +191,20 @@ def test_of_many_layers_some_are_named_by_the_ends_of_their_names() -> None:
     yes = stated("conv1", "yes", 0.1)
     many = [yes | {"feature": name, "depth": k} for k, name in enumerate(names, 1)]
     found = "; ".join(answer(many, ALL).content)
-    assert found.startswith("…0.attention.output forgot 10.0 points [9.0, 11.0], …1.attention")
-    assert found.endswith("…3.attention.output 10.0 [9.0, 11.0] and 8 more on tasks 1 to 2")
+    assert found.startswith(
+        "…0.attention.output forgot 10.0 points [9.0, 11.0], …1.attention"
+    )
+    assert found.endswith(
+        "…3.attention.output 10.0 [9.0, 11.0] and 8 more on tasks 1 to 2"
+    )
 
 
-def test_one_task_cannot_be_forgotten_and_without_a_control_there_is_no_answer() -> None:
-    one_task = layers(ALL).assign(task_position=pd.array([pd.NA] * len(layers(ALL)), "Int64"))
+def test_one_task_cannot_be_forgotten_and_without_a_control_there_is_no_answer() -> (
+    None
+):
+    one_task = layers(ALL).assign(
+        task_position=pd.array([pd.NA] * len(layers(ALL)), "Int64")
+    )
     found = answer([stated("conv1", "no", 0.0, "below_ceiling")], ALL, layers=one_task)
     assert "; ".join(found.content) == "it learned one task, and had nothing to forget"
     assert answers(tables([], {})) == []

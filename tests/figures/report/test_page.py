@@ -22,7 +22,14 @@ from probe.extensions import spread_over
 from probe.tables.layer_text import interval
 from probe.tables.table_file import new_table, where, write_table
 from tests.figures import invented
-from tests.figures.report.hand_made import by_seed, layer, layers, stated, tables, with_layers
+from tests.figures.report.hand_made import (
+    by_seed,
+    layer,
+    layers,
+    stated,
+    tables,
+    with_layers,
+)
 
 EVIL = "</script><img src=x onerror=alert(1)>"
 MISSING = {"conv1": 0.0, "conv2": 0.3, "output": 0.6}
@@ -56,11 +63,18 @@ def study(**others: Any) -> Any:
 
 def test_nothing_is_fetched_and_only_its_own_style_and_script_may_run() -> None:
     page = Page(report({"toy": study()}, {}))
-    policy = next(a["content"] for t, a in page.elements if "http-equiv" in a and t == "meta") or ""
+    policy = (
+        next(
+            a["content"] for t, a in page.elements if "http-equiv" in a and t == "meta"
+        )
+        or ""
+    )
     assert policy.startswith("default-src 'none'; ")
     data, script = page.raw["script"]
     for text in (page.raw["style"][0], script):
-        assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+        assert (
+            base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+        )
     assert len(script) < 15_000
     kept = json.loads(data)["toy"]["statements"]
     assert dict(zip(kept["columns"], kept["rows"][0], strict=True))["value"] == 0.3
@@ -83,7 +97,9 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     page = Page(report({"a": study(), "b": study()}, {}))
     buttons = {(a["name"], a["value"]) for tag, a in page.elements if tag == "button"}
     assert buttons == {("run", ""), ("run", "a"), ("run", "b")}
-    cells = [a.get("aria-label") for tag, a in page.elements if a.get("class") == "cell"]
+    cells = [
+        a.get("aria-label") for tag, a in page.elements if a.get("class") == "cell"
+    ]
     told = "conv2, task position 1: missing 30.0 [29.0, 31.0]; 5 seeds"
     assert told in cells
     titles = re.findall("<h2>(.*?)</h2>", report({"a": study()}, {}))
@@ -95,12 +111,16 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
 
 def drawn(section: str, **others: Any) -> list[ReportFigure]:
     """Return the figures of one section, folded ones last."""
-    (found,) = (one for one in sections({"toy": study(**others)}) if one.name == section)
+    (found,) = (
+        one for one in sections({"toy": study(**others)}) if one.name == section
+    )
     return [*found.figures, *found.more]
 
 
 def values(figure: ReportFigure) -> dict[str, list[float]]:
-    return {name: [p.value for p in points] for name, points in figure.view.series.items()}
+    return {
+        name: [p.value for p in points] for name, points in figure.view.series.items()
+    }
 
 
 def test_each_task_is_followed_from_when_it_was_learned() -> None:
@@ -109,7 +129,10 @@ def test_each_task_is_followed_from_when_it_was_learned() -> None:
     assert [figure.title for figure in of_layers] == ["conv1", "conv2"]
     assert values(of_layers[1])["task 1"] == pytest.approx([90, 80, 70])
     assert values(of_layers[1])["task 2"] == pytest.approx([90, 80])
-    assert of_layers[1].view.table.lines[1:] == [("2", "80.0", "90.0"), ("3", "70.0", "80.0")]
+    assert of_layers[1].view.table.lines[1:] == [
+        ("2", "80.0", "90.0"),
+        ("3", "70.0", "80.0"),
+    ]
 
 
 def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
@@ -130,7 +153,9 @@ def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
     assert len(view.table.columns) == 51
 
 
-@pytest.mark.parametrize("last", [[100, 99, 98, 1], [0, 0, 0, 0, 0, 0, 0], [50], [100, 97, 3, 0]])
+@pytest.mark.parametrize(
+    "last", [[100, 99, 98, 1], [0, 0, 0, 0, 0, 0, 0], [50], [100, 97, 3, 0]]
+)
 def test_names_of_lines_are_in_their_order_apart_and_near_where_there_is_room(last):
     series = {f"layer{k}": [ChartPoint(x=1, value=v)] for k, v in enumerate(last)}
     view = Chart(series=series, across="", up="")
@@ -150,7 +175,9 @@ def test_a_layer_has_the_color_of_its_depth_on_the_page_and_in_a_figure(count):
     style = files("figures.report").joinpath("page.css").read_text("utf-8")
     css = dict(re.findall(r"--c(\d):(#\w+)", style)[:7])
     of_figure = layer_appearances(enumerate(layers, 1))
-    for depth, k in enumerate(Chart(series=series, across="", up="", among=layers).shades, 1):
+    for depth, k in enumerate(
+        Chart(series=series, across="", up="", among=layers).shades, 1
+    ):
         assert css[str(k)] == of_figure[depth].color
 
 
@@ -159,7 +186,9 @@ def test_differences_between_runs_are_paired_by_seed() -> None:
     worse = [STATED[0] | {"value": STATED[0]["value"] + 0.1}]
     rows = by_seed(worse[0], (0.3, 0.4, 0.5, 0.4, 0.4))
     seeds = new_table("statement_seeds", rows)
-    text = report({"a": study(), "b": tables(worse, MISSING, statement_seeds=seeds)}, {})
+    text = report(
+        {"a": study(), "b": tables(worse, MISSING, statement_seeds=seeds)}, {}
+    )
     assert "10.0 [1.2, 18.8]" in text  # Student's t: 2.776 x .0707 / sqrt 5
     others = study()["measurements"]
     others = others.assign(seed=others["seed"] + 1)
@@ -167,7 +196,9 @@ def test_differences_between_runs_are_paired_by_seed() -> None:
         {"statement_seeds": seeds, "measurements": others},
         {"statement_seeds": seeds[:4]},
     ):
-        assert "10.0 [" not in report({"a": study(), "b": tables(worse, MISSING, **lacking)}, {})
+        assert "10.0 [" not in report(
+            {"a": study(), "b": tables(worse, MISSING, **lacking)}, {}
+        )
 
 
 def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
@@ -187,7 +218,9 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
     folder = hostile.rename(folder)
     for content in ("{", "[" * 100_000):
         (folder / "study.json").write_text(content)
-        with pytest.raises(InputError, match=r"study.json is damaged: run the study again"):
+        with pytest.raises(
+            InputError, match=r"study.json is damaged: run the study again"
+        ):
             write_report([folder], path)
     with pytest.raises(InputError, match="holds no result"):
         write_report([tmp_path], path)
@@ -229,12 +262,18 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
     # Two layers of content and two of causes; maps of what is missing and forgotten.
     assert "The page shows 4 statements and 3 map cells" in page
     assert "at most 2.5 % a side" in page
-    doubted = {**tables([stated("output", "near chance", 0.6)], MISSING), "causes": found["causes"]}
+    doubted = {
+        **tables([stated("output", "near chance", 0.6)], MISSING),
+        "causes": found["causes"],
+    }
     doubtful = report({"toy": doubted}, {})
     assert "in doubt, as a run is near chance on its first task" in doubtful
     assert "1 more statement cannot be judged" in doubtful
     few = layers({"conv1": 0.1, "conv2": 0.2}).assign(readout="linear:20")
-    assert [line[0] for line in drawn("repaired", layers=few)[0].view.lines] == ["conv1", "conv2"]
+    assert [line[0] for line in drawn("repaired", layers=few)[0].view.lines] == [
+        "conv1",
+        "conv2",
+    ]
     assert page.index("<b>Content</b>, by the readout") < page.index(
         "Which layer&#39;s change caused it?"
     )

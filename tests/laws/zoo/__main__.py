@@ -1,7 +1,8 @@
 """Cut networks and check every law: `python -m tests.laws.zoo [NAME ...]`.
 
-Small networks and those drawn at random are cut at all features, those of torchvision, timm and
-transformers at four, downstream of which they are retrained. Nothing is downloaded.
+Small networks and those drawn at random are cut at all features, those of torchvision,
+timm and transformers at four, downstream of which they are retrained. Nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -25,10 +26,18 @@ from tests.laws.zoo.transformers_nets import TRANSFORMERS
 
 def main(arguments: list[str]) -> int:
     """Print a line per network and the counts; 1 if a law is broken, else 0."""
-    parser = argparse.ArgumentParser(prog="python -m tests.laws.zoo", description=__doc__)
-    parser.add_argument("name", nargs="*", default=[""], help="part of a name; by default, all")
-    parser.add_argument("--feature", action="append", help="only this one; may be repeated")
-    parser.add_argument("--random", type=int, default=100, help="networks drawn at random")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.laws.zoo", description=__doc__
+    )
+    parser.add_argument(
+        "name", nargs="*", default=[""], help="part of a name; by default, all"
+    )
+    parser.add_argument(
+        "--feature", action="append", help="only this one; may be repeated"
+    )
+    parser.add_argument(
+        "--random", type=int, default=100, help="networks drawn at random"
+    )
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)
     found: dict[str, list[Verdict]] = {}
@@ -40,11 +49,16 @@ def main(arguments: list[str]) -> int:
             print(f"{name:44} {counted(found[name])}, {taken:.1f} s", flush=True)
             for verdict in found[name]:
                 if verdict.reason:
-                    print(f"    {verdict.way} at {verdict.feature}: {verdict.reason}", flush=True)
+                    print(
+                        f"    {verdict.way} at {verdict.feature}: {verdict.reason}",
+                        flush=True,
+                    )
                 for line in verdict.broken:
                     print(f"    BROKEN at {verdict.feature}: {line}", flush=True)
     for source in dict.fromkeys(name.partition("/")[0] for name in found):
-        own = [v for name in found if name.startswith(f"{source}/") for v in found[name]]
+        own = [
+            v for name in found if name.startswith(f"{source}/") for v in found[name]
+        ]
         print(f"{source}: {counted(own)}")
     broken = any(verdict.broken for verdicts in found.values() for verdict in verdicts)
     return 1 if broken or not found else 0
@@ -52,7 +66,9 @@ def main(arguments: list[str]) -> int:
 
 def every(random: int) -> dict[str, Net]:
     """Return all networks by SOURCE/NAME."""
-    drawn = {str(number): net for number in range(random) if (net := random_net(number))}
+    drawn = {
+        str(number): net for number in range(random) if (net := random_net(number))
+    }
     sources = {
         "hostile": HOSTILE,
         "chains": CHAINS,
@@ -61,7 +77,9 @@ def every(random: int) -> dict[str, Net]:
         "timm": TIMM,
         "transformers": TRANSFORMERS,
     }
-    return {f"{s}/{name}": net for s, nets in sources.items() for name, net in nets.items()}
+    return {
+        f"{s}/{name}": net for s, nets in sources.items() for name, net in nets.items()
+    }
 
 
 def counted(verdicts: list[Verdict]) -> str:

@@ -28,10 +28,11 @@ from tests.laws.zoo.net import (
 class Case:
     """A cut under examination.
 
-    model: the plain model, in eval mode; state: its floating-point state by name, each tensor once;
-    frozen: names, of these, that the cut claims to freeze; own: the name in the cut's tail of
-    each, known by its content, so that the cut may name it as it likes; x: inputs that are
-    not those of the cut.
+    model: the plain model, in eval mode; state: its floating-point state by name, each
+        tensor once;
+    frozen: names, of these, that the cut claims to freeze; own: the name in the cut's
+    tail of each, known by its content, so that the cut may name it as it likes; x:
+    inputs that are not those of the cut.
     """
 
     net: Net
@@ -55,7 +56,11 @@ class Case:
     def feeding(self) -> set[str]:
         """The modules that act on the feature, which are in eval mode while the tail is trained."""
         name = self.feature.partition("#")[0]
-        outer = {own for own, _ in self.model.named_modules() if f"{name}.".startswith(f"{own}.")}
+        outer = {
+            own
+            for own, _ in self.model.named_modules()
+            if f"{name}.".startswith(f"{own}.")
+        }
         return _feeding(self) | ({"", *outer} - {name} if self.cut.around else set())
 
     @cached_property
@@ -65,19 +70,29 @@ class Case:
         if self.net.both_sides or (running and not self.cut.around):
             return True
         before = _calls(self.model, self.feeding, lambda: self.value(self.x))
-        return before != _calls(self.model, self.feeding, lambda: fed(self.model, self.x))
+        return before != _calls(
+            self.model, self.feeding, lambda: fed(self.model, self.x)
+        )
 
     @cached_property
     def unread(self) -> set[str]:
         """The parameters that the output does not depend on, in eval mode."""
-        names = [name for name, tensor in self.state.items() if isinstance(tensor, nn.Parameter)]
+        names = [
+            name
+            for name, tensor in self.state.items()
+            if isinstance(tensor, nn.Parameter)
+        ]
         with torch.enable_grad(), seed(0):
             total = self.net.logits(fed(self.model, self.x)).sum()
         if not total.requires_grad:
             return set(names)
         of = [self.state[name] for name in names]
         found = torch.autograd.grad(total, of, allow_unused=True)
-        return {name for name, gradient in zip(names, found, strict=True) if gradient is None}
+        return {
+            name
+            for name, gradient in zip(names, found, strict=True)
+            if gradient is None
+        }
 
     def same_path(self, x: Inputs) -> bool:
         """Whether the plain model calls for these inputs what it calls for all of them."""
@@ -96,9 +111,15 @@ def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Inputs) -> 
     strange = sorted(set(cut.frozen) - everything.keys())
     assert not strange, f"frozen are {strange}, which the model does not have"
     state = {name: everything[name] for name in first.values()}
-    state = {name: tensor for name, tensor in state.items() if tensor.is_floating_point()}
-    contents = {_content(tensor): name for name, tensor in named_state(cut.tail).items()}
-    own = {n: contents[_content(t)] for n, t in state.items() if _content(t) in contents}
+    state = {
+        name: tensor for name, tensor in state.items() if tensor.is_floating_point()
+    }
+    contents = {
+        _content(tensor): name for name, tensor in named_state(cut.tail).items()
+    }
+    own = {
+        n: contents[_content(t)] for n, t in state.items() if _content(t) in contents
+    }
     return Case(
         net=net,
         model=plain,
@@ -135,8 +156,8 @@ def _path(model: nn.Module, x: Inputs) -> list[str]:
 def _feeding(case: Case) -> set[str]:
     """Name the modules that move the feature, or frozen buffers, when they alone are in train mode.
 
-    Tried are those that could: the ones that hold frozen buffers or draw random numbers. For norms
-    with running statistics, which are many, the answer is known.
+    Tried are those that could: the ones that hold frozen buffers or draw random
+    numbers. For norms with running statistics, which are many, the answer is known.
     """
     drawing = _drawing(case.model, case.x)
     alone = copied(case.model)
@@ -144,7 +165,9 @@ def _feeding(case: Case) -> set[str]:
     before = [*case.value(case.x), *_of(buffers, case.frozen)]
     holding = {name.rpartition(".")[0] for name in case.frozen & buffers.keys()}
     found = {
-        n for n in holding if isinstance(alone.get_submodule(n), nn.modules.batchnorm._NormBase)
+        n
+        for n in holding
+        if isinstance(alone.get_submodule(n), nn.modules.batchnorm._NormBase)
     }
     for name in (holding | drawing) - found:
         module = alone.get_submodule(name)
@@ -152,7 +175,9 @@ def _feeding(case: Case) -> set[str]:
         for number in range(4 if name in drawing else 1):
             with seed(number), torch.no_grad():
                 value = feature_value(alone, case.feature, case.x)
-            if not same([*value, *_of(dict(alone.named_buffers()), case.frozen)], before):
+            if not same(
+                [*value, *_of(dict(alone.named_buffers()), case.frozen)], before
+            ):
                 found.add(name)
                 break
         module.training = False
@@ -166,7 +191,10 @@ def _calls(model: nn.Module, names: set[str], run: Callable[[], object]) -> list
     """Return which of the named modules run, each as often as it does."""
     called: list[str] = []
     every = [(name, model.get_submodule(name)) for name in sorted(names)]
-    hooks = [m.register_forward_pre_hook(lambda m, x, n=n: called.append(n)) for n, m in every]
+    hooks = [
+        m.register_forward_pre_hook(lambda m, x, n=n: called.append(n))
+        for n, m in every
+    ]
     with torch.no_grad():
         run()
     for hook in hooks:
@@ -188,7 +216,9 @@ def _drawing(model: nn.Module, x: Inputs) -> set[str]:
 
     for name, module in model.named_modules():
         if not isinstance(module, torch.jit.ScriptModule):
-            module.register_forward_pre_hook(lambda *_: states.append(torch.get_rng_state()))
+            module.register_forward_pre_hook(
+                lambda *_: states.append(torch.get_rng_state())
+            )
             module.register_forward_hook(lambda *_, name=name: note(name))
     seeded(partial(fed, model), x)
     return found
@@ -202,4 +232,6 @@ def same(a: list[Tensor], b: list[Tensor]) -> bool:
 
 
 def _content(tensor: Tensor) -> tuple[torch.Size, int]:
-    return tensor.shape, hash(tensor.detach().flatten().view(torch.uint8).numpy().tobytes())
+    return tensor.shape, hash(
+        tensor.detach().flatten().view(torch.uint8).numpy().tobytes()
+    )

@@ -59,7 +59,9 @@ def random_net(number: int) -> Net | None:
     layers: dict[str, Layer] = {"head": (6, 3)}
     steps = [_step(draw, layers, at) for at in range(draw.randint(5, 14))]
     build = partial(Written, partial(_run, steps), layers)
-    net = Net(build=build, inputs=lambda n: torch.randn(n, 6), features=_features(steps))
+    net = Net(
+        build=build, inputs=lambda n: torch.randn(n, 6), features=_features(steps)
+    )
     try:
         model, sample, _ = net.made()
         for training in (True, False):
@@ -69,7 +71,9 @@ def random_net(number: int) -> Net | None:
     return net if net.features else None
 
 
-def _step(draw: random.Random, layers: dict[str, Layer], at: int) -> tuple[str, Any, int, int]:
+def _step(
+    draw: random.Random, layers: dict[str, Layer], at: int
+) -> tuple[str, Any, int, int]:
     """Draw what is done, and to which of the values so far; the input is the first."""
     v, w = draw.randint(max(0, at - 2), at), draw.randint(0, at)
     if at and draw.random() < 0.5:

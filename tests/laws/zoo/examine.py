@@ -41,7 +41,8 @@ class Verdict:
 def examine_all(net: Net, only: Iterable[str] = (), number: int = 4) -> list[Verdict]:
     """Examine a network's cuts at the features in `only`, or at all that it names.
 
-    A network that names none is cut at `number` features, and retrained downstream of them.
+    A network that names none is cut at `number` features, and retrained downstream of
+    them.
     """
     names = [*net.features, *net.refuses]
     try:
@@ -54,11 +55,13 @@ def examine_all(net: Net, only: Iterable[str] = (), number: int = 4) -> list[Ver
     return verdicts + ([] if names or not cut else [retrain(net, model, cut)])
 
 
-def examine(net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs) -> Verdict:
+def examine(
+    net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs
+) -> Verdict:
     """Cut at `feature` with `sample`, and check the laws on `others`, in their order.
 
-    The fused attention that torch takes in inference only rounds otherwise: bit for bit is asked
-    without it.
+    The fused attention that torch takes in inference only rounds otherwise: bit for bit
+    is asked without it.
     """
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -70,13 +73,21 @@ def examine(net: Net, model: nn.Module, feature: str, sample: Inputs, others: In
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-def _examine(net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs) -> Verdict:
+def _examine(
+    net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs
+) -> Verdict:
     before, random = _state(model), torch.get_rng_state()
     try:
         cut = split(model, feature, sample, net.output)
     except InputError as refusal:
-        return Verdict(feature, REFUSED, _wrongly_refused(net, feature, refusal), str(refusal))
-    broken = [] if torch.equal(random, torch.get_rng_state()) else ["untouched: torch's generator"]
+        return Verdict(
+            feature, REFUSED, _wrongly_refused(net, feature, refusal), str(refusal)
+        )
+    broken = (
+        []
+        if torch.equal(random, torch.get_rng_state())
+        else ["untouched: torch's generator"]
+    )
     broken += [f"untouched: {name}" for name in _touched(model, before)]
     case = case_of(net, model, feature, cut, others)
     for name, law in LAWS.items():
@@ -95,7 +106,9 @@ def _wrongly_refused(net: Net, feature: str, refusal: InputError) -> tuple[str, 
     expected = net.refuses[feature]
     if re.search(expected, str(refusal)):
         return ()
-    return (f"way: refused as it must be, but the reason has no {expected!r}: {refusal}",)
+    return (
+        f"way: refused as it must be, but the reason has no {expected!r}: {refusal}",
+    )
 
 
 def retrain(net: Net, model: nn.Module, features: list[str]) -> Verdict:
@@ -103,11 +116,14 @@ def retrain(net: Net, model: nn.Module, features: list[str]) -> Verdict:
     before, recipe = _state(model), Recipe(epochs=1, batch_size=8)
     with seed(2):
         train, test = (
-            Examples(net.inputs(n), torch.arange(n) % CLASSES) for n in (3 * net.rows, net.rows)
+            Examples(net.inputs(n), torch.arange(n) % CLASSES)
+            for n in (3 * net.rows, net.rows)
         )
     called = Model(model, output=net.output, fresh=net.build)
     try:
-        counts = partial_retrain(called, features, train, test, [[0, 1], [2]], recipe).counts
+        counts = partial_retrain(
+            called, features, train, test, [[0, 1], [2]], recipe
+        ).counts
     except InputError as refusal:
         return Verdict("partial_retrain", WITHOUT_FRESH, reason=str(refusal))
     except Exception as error:
@@ -122,11 +138,14 @@ def retrain(net: Net, model: nn.Module, features: list[str]) -> Verdict:
 def spread(net: Net, model: nn.Module, sample: Inputs, number: int) -> list[str]:
     """Return the first value that a module gives, the last before the logits, and some between.
 
-    Counted are the runs of modules in which a new value comes out that depends on the input.
+    Counted are the runs of modules in which a new value comes out that depends on the
+    input.
     """
     names = list(_features(trace(model, sample, ModelCall(output=net.output))))
     last, steps = len(names) - 1, max(1, number - 1)
-    return list(dict.fromkeys(names[last * tasks_seen // steps] for tasks_seen in range(number)))
+    return list(
+        dict.fromkeys(names[last * tasks_seen // steps] for tasks_seen in range(number))
+    )
 
 
 def _features(seen: Trace) -> Iterator[str]:
@@ -151,7 +170,9 @@ def _state(model: nn.Module) -> State:
 
 def _touched(model: nn.Module, before: State) -> list[str]:
     now, modes = _state(model)
-    touched = [name for name, old in before[0].items() if not torch.equal(old, now[name])]
+    touched = [
+        name for name, old in before[0].items() if not torch.equal(old, now[name])
+    ]
     if modes != before[1]:
         touched.append("modes")
     if any(tensor.grad is not None for tensor in named_state(model).values()):
@@ -165,4 +186,7 @@ def where(error: Exception) -> str:
         return str(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = str(error).splitlines()[0] if str(error) else ""
-    return f"{type(error).__name__} at {last.filename.split('/')[-1]}:{last.lineno}: {text[:200]}"
+    return (
+        f"{type(error).__name__} at {last.filename.split('/')[-1]}:{last.lineno}: "
+        f"{text[:200]}"
+    )

@@ -37,8 +37,8 @@ _TRIED = 12  # of the frozen tensors that no gradient speaks for, perturbed one 
 def identity(case: Case) -> None:
     """tail(prefix(x)) is model(x), bit for bit; and also on rows gathered from a filled cache.
 
-    Up to rounding where the plain model is not itself bit for bit once no parameter asks for
-    gradients: attention then runs another kernel, also under `no_grad`.
+    Up to rounding where the plain model is not itself bit for bit once no parameter
+    asks for gradients: attention then runs another kernel, also under `no_grad`.
     """
     tail = case.cut.tail.eval()
     still = copy.deepcopy(case.model).requires_grad_(False)
@@ -56,7 +56,9 @@ def identity(case: Case) -> None:
     cache = tree_map(lambda *rows: torch.cat(rows), *parts)
     order = torch.arange(count(case.x)).flip(0)
     logits = seeded(tail, tree_map(lambda rows: rows[order], cache))
-    _assert_close(logits, case.expected(taken(case.x, order)), "from gathered rows the tail")
+    _assert_close(
+        logits, case.expected(taken(case.x, order)), "from gathered rows the tail"
+    )
 
 
 def rows(case: Case) -> None:
@@ -64,12 +66,18 @@ def rows(case: Case) -> None:
     order = torch.arange(count(case.x)).roll(1)
     whole = tensors(_prefix(case, case.x))
     assert whole, "the prefix gives no tensor"
-    assert all(len(value) == count(case.x) for value in whole), "a value is not batch-first"
+    assert all(len(value) == count(case.x) for value in whole), (
+        "a value is not batch-first"
+    )
     assert not any(value.requires_grad for value in whole), "the prefix gives gradients"
     for indices in (order, *order.split(1)):
         found = _part(case, taken(case.x, indices))
-        for value, part in zip(whole, tensors(found), strict=True) if found is not None else ():
-            _assert_close(part, value[indices], f"rows {indices.tolist()} of the prefix")
+        for value, part in (
+            zip(whole, tensors(found), strict=True) if found is not None else ()
+        ):
+            _assert_close(
+                part, value[indices], f"rows {indices.tolist()} of the prefix"
+            )
 
 
 def gradients(case: Case) -> None:
@@ -78,9 +86,18 @@ def gradients(case: Case) -> None:
         plain = case.net.logits(fed(case.model, case.x))
     weights = torch.linspace(-1, 2, plain.numel()).view_as(plain)
     parameters = {n: t for n, t in case.state.items() if isinstance(t, nn.Parameter)}
-    full = dict(zip(parameters, _grads((plain * weights).sum(), parameters.values()), strict=True))
-    # Where a gradient is 0 but for rounding, as that of a bias before a softmax, that may differ.
-    least = 0.01 * max((float(g.abs().max()) for g in full.values() if g is not None), default=0)
+    full = dict(
+        zip(
+            parameters,
+            _grads((plain * weights).sum(), parameters.values()),
+            strict=True,
+        )
+    )
+    # Where a gradient is 0 but for rounding, as that of a bias before a softmax, that
+    # may differ.
+    least = 0.01 * max(
+        (float(g.abs().max()) for g in full.values() if g is not None), default=0
+    )
     tail = case.cut.tail.train().eval()
     mine = {n: t for n, t in case.in_tail().items() if t.requires_grad}
     tail.zero_grad()
@@ -94,7 +111,9 @@ def gradients(case: Case) -> None:
         if name in case.frozen:
             assert name not in mine, f"frozen {name} asks for gradients"
         elif expected is None or not expected.any():
-            assert got is None or not got.any(), f"a gradient for {name}, which has none"
+            assert got is None or not got.any(), (
+                f"a gradient for {name}, which has none"
+            )
         else:
             assert got is not None, f"no gradient for {name}"
             _assert_close(got, expected, f"the gradient of {name}", least=least)
@@ -113,26 +132,34 @@ def frozen(case: Case) -> None:
             guilty = [name for name, t in free.items() if _moves(case, t, before)]
             raise AssertionError(f"not frozen, but the feature moves with {guilty}")
     endless = {name for name in case.frozen if not case.state[name].isfinite().all()}
-    hidden = {name for name in case.frozen if name.startswith(tuple(case.net.shows_not))}
+    hidden = {
+        name for name in case.frozen if name.startswith(tuple(case.net.shows_not))
+    }
     doubtful = sorted(case.frozen - _by_gradient(case) - hidden - endless)
     tasks_seen = max(1, len(doubtful) // _TRIED)
     for name in doubtful[::tasks_seen]:
         with torch.no_grad():
-            # A bias that a softmax all but undoes shows in the rounding, if it is large.
-            moves = any(_moves(case, case.state[name], before, times) for times in (1, 100))
+            # A bias that a softmax all but undoes shows in the rounding, if it is
+            # large.
+            moves = any(
+                _moves(case, case.state[name], before, times) for times in (1, 100)
+            )
             assert moves, f"{name} is frozen for nothing"
 
 
 def train(case: Case) -> None:
     """In train mode the tail is the full model with what feeds the feature in eval mode.
 
-    By the same seed also dropout's masks are the same; then so are the running statistics.
+    By the same seed also dropout's masks are the same; then so are the running
+    statistics.
     """
     if case.both_sides:
         return
     whole, tail = train_mode(case.model, case.feeding), case.cut.tail.train()
     expected = case.net.logits(seeded(partial(fed, whole), case.x, 1))
-    _assert_close(seeded(tail, _prefix(case, case.x), 1), expected, "in train mode the tail")
+    _assert_close(
+        seeded(tail, _prefix(case, case.x), 1), expected, "in train mode the tail"
+    )
     after = named_state(whole)
     for name, tensor in case.in_tail().items():
         if name not in case.frozen and not isinstance(tensor, nn.Parameter):
@@ -146,7 +173,9 @@ def live(case: Case) -> None:
     tail, value = case.cut.tail.train(), _prefix(case, case.x)
     runs = [seeded(tail, tree_map(torch.clone, value), seed) for seed in range(4)]
     varies = not all(same([run], [runs[0]]) for run in runs)
-    assert varies == case.net.live, f"chance is {'live' if varies else 'off'} in the tail"
+    assert varies == case.net.live, (
+        f"chance is {'live' if varies else 'off'} in the tail"
+    )
 
 
 def unchanged(case: Case) -> None:
@@ -190,11 +219,15 @@ def _given_back(tail: nn.Module) -> Iterator[None]:
 def _assert_fresh(case: Case) -> None:
     new = named_state(unwrapped(case.net.build()))
     for name, tensor in case.in_tail().items():
-        constant = not isinstance(tensor, nn.Parameter) and same([new[name]], [case.state[name]])
+        constant = not isinstance(tensor, nn.Parameter) and same(
+            [new[name]], [case.state[name]]
+        )
         if constant or name in case.unread:
             continue
         old = same([tensor], [case.state[name]])
-        assert old == (name in case.frozen), f"{name} has {'no' if old else 'a'} fresh value"
+        assert old == (name in case.frozen), (
+            f"{name} has {'no' if old else 'a'} fresh value"
+        )
 
 
 def built(case: Case) -> None:
@@ -222,8 +255,8 @@ def _prefix(case: Case, x: Inputs) -> Any:
 def _part(case: Case, x: Inputs) -> Any:
     """Return what the prefix gives for some of the inputs; None if the model takes another path.
 
-    A mask that masks nothing may be left out: then there are other values than when it was cut, and
-    a prefix says so.
+    A mask that masks nothing may be left out: then there are other values than when it
+    was cut, and a prefix says so.
     """
     try:
         return _prefix(case, x)
@@ -235,7 +268,9 @@ def _part(case: Case, x: Inputs) -> Any:
 
 def _held_value(case: Case) -> list[Tensor]:
     """Read the feature inside a tail that is the whole model."""
-    whole = next(m for m in case.cut.tail.eval().modules() if type(m) is type(case.model))
+    whole = next(
+        m for m in case.cut.tail.eval().modules() if type(m) is type(case.model)
+    )
     with torch.no_grad():
         return feature_value(whole, case.feature, case.x)
 
@@ -257,12 +292,19 @@ def _by_gradient(case: Case) -> set[str]:
     if not (value and names):
         return set()
     draws = torch.Generator().manual_seed(0)
-    total = sum(((v * torch.randn(v.shape, generator=draws)).sum() for v in value), torch.zeros(()))
+    total = sum(
+        ((v * torch.randn(v.shape, generator=draws)).sum() for v in value),
+        torch.zeros(()),
+    )
     try:
         found = _grads(total, (case.state[name] for name in names))
-    except RuntimeError:  # a later write in place undid what this gradient needs, if not the loss's
+    except (
+        RuntimeError
+    ):  # a later write in place undid what this gradient needs, if not the loss's
         return set()
-    return {name for name, g in zip(names, found, strict=True) if g is not None and g.any()}
+    return {
+        name for name, g in zip(names, found, strict=True) if g is not None and g.any()
+    }
 
 
 def _grads(total: Tensor, parameters: Iterable[Tensor]) -> tuple[Tensor | None, ...]:
@@ -277,7 +319,10 @@ def _moves(case: Case, tensor: Tensor, before: list[Tensor], times: float = 1) -
 @contextmanager
 def _moved(tensors: Iterable[Tensor], times: float = 1) -> Iterator[None]:
     """Move tensors by about their own size, or as often; upwards, so that a variance stays one."""
-    draws, saved = torch.Generator().manual_seed(0), [(t, t.detach().clone()) for t in tensors]
+    draws, saved = (
+        torch.Generator().manual_seed(0),
+        [(t, t.detach().clone()) for t in tensors],
+    )
     try:
         for tensor, old in saved:
             size = old.abs().mean().clamp(min=0.01)
@@ -290,11 +335,15 @@ def _moved(tensors: Iterable[Tensor], times: float = 1) -> Iterator[None]:
 
 def _assert_close(got: Tensor, expected: Tensor, what: str, least: float = 0.0) -> None:
     """To a 10^4th of the largest entry: sums in another order differ by no more."""
-    assert got.shape == expected.shape, f"{what} has shape {got.shape}, not {expected.shape}"
+    assert got.shape == expected.shape, (
+        f"{what} has shape {got.shape}, not {expected.shape}"
+    )
     if not expected.is_floating_point() and not expected.is_complex():
         assert torch.equal(got, expected), f"{what} differs"
         return
     if torch.equal(got, expected):  # also where they are infinite
         return
-    off = float((got - expected).abs().max()) / max(float(expected.abs().max()), least, 1e-12)
+    off = float((got - expected).abs().max()) / max(
+        float(expected.abs().max()), least, 1e-12
+    )
     assert off <= 1e-4, f"{what} is off by {off:.1g} of the largest entry"

@@ -30,13 +30,14 @@ Inputs = Tensor | tuple[Tensor, ...] | Mapping[str, Tensor]
 class Net:
     """A network and its cuts.
 
-    features: for each feature the ways in which it may be cut; ways: those of features that are
-    not named; refuses: for each feature that must be refused a regular expression that the reason
-    matches; output: key, attribute or index of the logits in what the model returns; rows: examples
-    to cut with; shows_not: frozen state that the feature's value depends on but that no change of
-    it can show, by the beginnings of its names; both_sides: something that acts otherwise in
-    training mode stands on both sides of the cut, so that no setting of the modules' modes says
-    what training does: then `live` says whether chance is live downstream of the cut.
+    features: for each feature the ways in which it may be cut; ways: those of features
+    that are not named; refuses: for each feature that must be refused a regular
+    expression that the reason matches; output: key, attribute or index of the logits in
+    what the model returns; rows: examples to cut with; shows_not: frozen state that the
+    feature's value depends on but that no change of it can show, by the beginnings of
+    its names; both_sides: something that acts otherwise in training mode stands on both
+    sides of the cut, so that no setting of the modules' modes says what training does:
+    then `live` says whether chance is live downstream of the cut.
     """
 
     build: Callable[[], nn.Module]
@@ -56,12 +57,15 @@ class Net:
     def made(self) -> tuple[nn.Module, Inputs, Inputs]:
         """Return the model, inputs to cut with, and other ones to check with.
 
-        All state is away from the values that a fresh module has, no two parameters are alike, and
-        running statistics fit the data, so that no signal dies on its way.
+        All state is away from the values that a fresh module has, no two parameters are
+        alike, and running statistics fit the data, so that no signal dies on its way.
         """
         with seed(0):
             model = self.build()
-            sample, others = self.inputs(self.rows), self.inputs(max(3, self.rows * 5 // 8))
+            sample, others = (
+                self.inputs(self.rows),
+                self.inputs(max(3, self.rows * 5 // 8)),
+            )
             _shake(model)
             _settle(model, sample)
         return model, sample, others
@@ -136,7 +140,9 @@ def feature_value(model: nn.Module, feature: str, x: Inputs) -> list[Tensor]:
                 raise _Enough
 
     scripted = isinstance(target, torch.jit.ScriptModule)  # takes no hook of its own
-    register = register_module_forward_hook if scripted else target.register_forward_hook
+    register = (
+        register_module_forward_hook if scripted else target.register_forward_hook
+    )
     hook = register(keep)
     try:
         fed(model, x)
@@ -159,7 +165,9 @@ def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
 def seed(number: int) -> Iterator[None]:
     """Within the block, the generators of torch, numpy and Python start from this seed."""
     with torch.random.fork_rng(devices=()), python_generators():
-        torch.default_generator.manual_seed(number)  # `torch.manual_seed` takes milliseconds
+        torch.default_generator.manual_seed(
+            number
+        )  # `torch.manual_seed` takes milliseconds
         np.random.seed(number)  # noqa: NPY002
         random.seed(number)
         yield
@@ -175,11 +183,15 @@ def seeded(run: Callable[[Any], Any], x: object, number: int = 0) -> Any:
 def _shake(model: nn.Module) -> None:
     for parameter in model.parameters():
         spread = float(parameter.std(correction=0)) if parameter.numel() > 1 else 0.0
-        parameter.add_(torch.randn_like(parameter) * max(0.1 * spread, 0.1 if spread < 0.01 else 0))
+        parameter.add_(
+            torch.randn_like(parameter) * max(0.1 * spread, 0.1 if spread < 0.01 else 0)
+        )
 
 
 def _settle(model: nn.Module, sample: Inputs) -> None:
-    norms = [m for m in model.modules() if isinstance(m, nn.modules.batchnorm._NormBase)]
+    norms = [
+        m for m in model.modules() if isinstance(m, nn.modules.batchnorm._NormBase)
+    ]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:
         norm.momentum = 0.9
@@ -187,6 +199,8 @@ def _settle(model: nn.Module, sample: Inputs) -> None:
         fed(model.train(), sample)
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
-        if norm.running_mean is not None:  # norms of the same value have the same statistics
+        if (
+            norm.running_mean is not None
+        ):  # norms of the same value have the same statistics
             norm.running_mean += 0.1 * torch.randn_like(norm.running_mean)
             norm.running_var *= 1 + 0.1 * torch.rand_like(norm.running_var)

@@ -17,14 +17,18 @@ _SPECIMENS = (
 )
 
 
-def _chain(build: Callable[[], nn.Module], shape: tuple[int, ...], *features: str) -> Net:
+def _chain(
+    build: Callable[[], nn.Module], shape: tuple[int, ...], *features: str
+) -> Net:
     ways = dict.fromkeys(features, (CACHED,))
     return Net(build=build, inputs=lambda n: torch.randn(n, *shape), features=ways)
 
 
 def _nested() -> nn.Module:
     inner = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ReLU(inplace=True))
-    return nn.Sequential(inner, nn.Sequential(nn.Linear(5, 4), nn.ReLU()), nn.Linear(4, 3))
+    return nn.Sequential(
+        inner, nn.Sequential(nn.Linear(5, 4), nn.ReLU()), nn.Linear(4, 3)
+    )
 
 
 def _hooked() -> nn.Module:
@@ -36,7 +40,9 @@ def _hooked() -> nn.Module:
 
 def _twice() -> nn.Module:
     layer, drop = nn.Linear(6, 6), nn.Dropout(0.5)
-    return nn.Sequential(nn.Linear(6, 6), drop, layer, nn.ReLU(), layer, drop, nn.Linear(6, 3))
+    return nn.Sequential(
+        nn.Linear(6, 6), drop, layer, nn.ReLU(), layer, drop, nn.Linear(6, 3)
+    )
 
 
 class _Save(nn.Module):
@@ -57,12 +63,16 @@ class _Add(nn.Module):
 def _skipping() -> nn.Module:
     """A skip behind the modules' backs."""
     save = _Save()
-    return nn.Sequential(nn.Linear(6, 6), save, nn.Linear(6, 6), _Add(save), nn.Linear(6, 3))
+    return nn.Sequential(
+        nn.Linear(6, 6), save, nn.Linear(6, 6), _Add(save), nn.Linear(6, 3)
+    )
 
 
 CHAINS: dict[str, Net] = {
     "mlp": _chain(lambda: mlp((1, 4, 4), 3), (1, 4, 4), "hidden1", "hidden2", "output"),
-    "cnn3": _chain(lambda: cnn3((1, 8, 8), 3), (1, 8, 8), "conv1", "conv2", "conv3", "output"),
+    "cnn3": _chain(
+        lambda: cnn3((1, 8, 8), 3), (1, 8, 8), "conv1", "conv2", "conv3", "output"
+    ),
     "reduced_resnet18": _chain(
         lambda: reduced_resnet18((3, 32, 32), 3, base=2), (3, 32, 32), "layer2"
     ),

@@ -21,7 +21,9 @@ def _net(build: Callable[..., nn.Module], size: int, **more: Any) -> Net:
     return of_pictures(build, size, rows=4, ways=(CACHED,), **more)
 
 
-_GOOGLENET = partial(models.googlenet, aux_logits=True, init_weights=False, transform_input=True)
+_GOOGLENET = partial(
+    models.googlenet, aux_logits=True, init_weights=False, transform_input=True
+)
 _DENSENET = partial(models.DenseNet, 8, (2, 3, 2), 16, drop_rate=0.3)
 _CONVNEXT = [CNBlockConfig(16, 32, 2), CNBlockConfig(32, None, 2)]
 _SWIN = partial(
@@ -39,7 +41,9 @@ TORCHVISION: dict[str, Net] = {
     "squeezenet": _net(models.squeezenet1_1, 64),
     "mobilenet_v3": _net(models.mobilenet_v3_small, 64),
     "shufflenet": _net(models.shufflenet_v2_x0_5, 64),
-    "efficientnet": _net(partial(models.efficientnet_b0, stochastic_depth_prob=0.5), 64),
+    "efficientnet": _net(
+        partial(models.efficientnet_b0, stochastic_depth_prob=0.5), 64
+    ),
     "regnet": _net(models.regnet_y_400mf, 32),
     "convnext": _net(partial(ConvNeXt, _CONVNEXT, stochastic_depth_prob=0.5), 32),
     "vit": _net(partial(models.VisionTransformer, 16, 8, 3, 2, 16, 32, 0.1, 0.1), 16),

@@ -20,18 +20,26 @@ def _made(family: str, task: str, settings: Mapping[str, Any]) -> nn.Module:
 
 
 def _net(
-    family: str, inputs: Callable[[int], Inputs], task: str, hidden: str = "", **settings: Any
+    family: str,
+    inputs: Callable[[int], Inputs],
+    task: str,
+    hidden: str = "",
+    **settings: Any,
 ) -> Net:
     """Describe a network of a family, made for a task; hidden: see `Net.shows_not`."""
     build = partial(_made, family, task, {"num_labels": CLASSES, **settings})
-    return Net(build=build, inputs=inputs, output="logits", shows_not=frozenset(hidden.split()))
+    return Net(
+        build=build, inputs=inputs, output="logits", shows_not=frozenset(hidden.split())
+    )
 
 
 def _words(n: int) -> dict[str, Tensor]:
     """Draw words; every third row is shorter, filled up with padding."""
     words = torch.randint(_FIRST, _WORDS, (n, _LENGTH))
     short = (torch.arange(n) % 3 == 1)[:, None] & (torch.arange(_LENGTH) >= _LENGTH - 3)
-    words[torch.arange(n), (~short).sum(1) - 1] = _END  # every text ends with the word for it
+    words[torch.arange(n), (~short).sum(1) - 1] = (
+        _END  # every text ends with the word for it
+    )
     return {"input_ids": words.masked_fill(short, 0), "attention_mask": (~short).long()}
 
 
@@ -52,8 +60,19 @@ _FUNNEL = " ".join(
     for each in ("r_kernel", "r_r_bias", "r_s_bias", "seg_embed")
 )
 _C2P = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
-_BLOCKS = {"block_sizes": [1, 1], "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 32}
-_BART = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2}
+_BLOCKS = {
+    "block_sizes": [1, 1],
+    "d_model": 16,
+    "n_head": 2,
+    "d_head": 8,
+    "d_inner": 32,
+}
+_BART = {
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "encoder_attention_heads": 2,
+}
 _BART |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
 
 _READERS = {
@@ -63,7 +82,9 @@ _READERS = {
     "funnel": _text("Funnel", hidden=_FUNNEL, without="num_hidden_layers", **_BLOCKS),
     "nystromformer": _text("Nystromformer", num_landmarks=10, segment_means_seq_len=10),
     "modernbert": _text("ModernBert", global_attn_every_n_layers=2, local_attention=4),
-    "canine": _text("Canine", downsampling_rate=2, local_transformer_stride=4, num_hash_buckets=50),
+    "canine": _text(
+        "Canine", downsampling_rate=2, local_transformer_stride=4, num_hash_buckets=50
+    ),
     "gptj": _text("GPTJ", n_embd=16, n_layer=2, n_head=2, n_positions=40, rotary_dim=4),
     "opt": _text("OPT", ffn_dim=32, word_embed_proj_dim=16),
     "bloom": _text("Bloom", n_layer=2, n_head=2),
@@ -75,16 +96,28 @@ _READERS = {
 
 def _sound(n: int, length: int = 800) -> dict[str, Tensor]:
     """Draw waves of which every third one is shorter."""
-    short = (torch.arange(n) % 3 == 1)[:, None] & (torch.arange(length) >= length * 3 // 4)
+    short = (torch.arange(n) % 3 == 1)[:, None] & (
+        torch.arange(length) >= length * 3 // 4
+    )
     waves = torch.randn(n, length).masked_fill(short, 0)
     return {"input_values": waves, "attention_mask": (~short).long()}
 
 
-_SPEECH = {**_SIZES, "conv_dim": (8, 8, 8), "conv_stride": (5, 4, 2), "conv_kernel": (10, 4, 3)}
+_SPEECH = {
+    **_SIZES,
+    "conv_dim": (8, 8, 8),
+    "conv_stride": (5, 4, 2),
+    "conv_kernel": (10, 4, 3),
+}
 _SPEECH |= {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}
 # A layer left out at random in training mode is one of the hostile networks.
 _SPEECH |= {"classifier_proj_size": 8, "layerdrop": 0.0}
-_WHISPER = {"num_mel_bins": 8, "max_source_positions": 12, "d_model": 16, "encoder_layers": 2}
+_WHISPER = {
+    "num_mel_bins": 8,
+    "max_source_positions": 12,
+    "d_model": 16,
+    "encoder_layers": 2,
+}
 _WHISPER |= {"encoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_layers": 1}
 _WHISPER |= {"classifier_proj_size": 8}
 
@@ -103,7 +136,9 @@ def _vision(family: str, size: int = 32, **more: Any) -> Net:
     def images(n: int) -> dict[str, Tensor]:
         return {"pixel_values": torch.randn(n, 3, size, size)}
 
-    return _net(family, images, "ForImageClassification", **{"image_size": size, **more})
+    return _net(
+        family, images, "ForImageClassification", **{"image_size": size, **more}
+    )
 
 
 _VIT = {**_SIZES, "patch_size": 8}
@@ -114,7 +149,9 @@ _IMAGES = {
     "beit": _vision("Beit", use_relative_position_bias=True, **_VIT),
     "dinov2": _vision("Dinov2", **_VIT),
     "swin": _vision("Swin", **_SWIN),
-    "convnextv2": _vision("ConvNextV2", hidden_sizes=[8, 16], depths=[1, 1], num_stages=2),
+    "convnextv2": _vision(
+        "ConvNextV2", hidden_sizes=[8, 16], depths=[1, 1], num_stages=2
+    ),
     "poolformer": _vision("PoolFormer", 64, **_FOUR),
 }
 

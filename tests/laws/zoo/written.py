@@ -44,8 +44,10 @@ def written(
 ) -> Callable[[Forward], Net]:
     """Make a `Net` of the function below it.
 
-    features: names with a space in between, to be cut in any of `ways`, or each with its own ways;
-    layers, also: as sizes of a linear layer or as a function that makes it; shape: of an input.
+    features: names with a space in between, to be cut in any of `ways`, or each with
+        its own ways;
+    layers, also: as sizes of a linear layer or as a function that makes it; shape: of
+        an input.
     """
     if isinstance(features, str):
         features = dict.fromkeys(features.split(), ways)

@@ -18,14 +18,15 @@ SHARED = 0.5  # of a seed's part, the same for all models of a seed
 class World:
     """The laws of a study's outcomes: an example is right if the sum of normal terms is > 0.
 
-    last: what is known of the task at each position, (T,), after the last task; floor, ceiling: of
-    the untrained and the offline-trained network; early: known of a task right after it was
-    learned. After the next task it is known as little as in the end, and before it was learned less
-    than by the untrained network: one row is clearly best.
+    last: what is known of the task at each position, (T,), after the last task; floor,
+    ceiling: of the untrained and the offline-trained network; early: known of a task
+    right after it was learned. After the next task it is known as little as in the end,
+    and before it was learned less than by the untrained network: one row is clearly
+    best.
 
-    by_seed: std of the seeds' own part. That of the examples, the same for all models, is 1, and so
-    is that of the rest, which is of this seed, order, row and example. collapsing: the share of
-    seeds whose learner knows by 2 less.
+    by_seed: std of the seeds' own part. That of the examples, the same for all models,
+    is 1, and so is that of the rest, which is of this seed, order, row and example.
+    collapsing: the share of seeds whose learner knows by 2 less.
     """
 
     last: tuple[float, ...]
@@ -37,7 +38,9 @@ class World:
 
     def chance(self, level: float) -> float:
         """Return the exact chance of a right answer: the classes' mean over seeds and examples."""
-        return float(norm.cdf((level + CLASS_LEVELS) / np.sqrt(2 + self.by_seed**2)).mean())
+        return float(
+            norm.cdf((level + CLASS_LEVELS) / np.sqrt(2 + self.by_seed**2)).mean()
+        )
 
     def level(self, row: int, place: int) -> float:
         """Return what is known in a row 1..T of the task at a position 1..T."""
@@ -48,14 +51,19 @@ class World:
     def truth(self) -> dict[str, float]:
         """Return the true value of each quantity over all tasks, exactly.
 
-        The same at each class and order, so that every position is a mean over all classes.
+        The same at each class and order, so that every position is a mean over all
+        classes.
         """
 
         def known(level: float) -> float:
             p = self.collapsing
             return (1 - p) * self.chance(level) + p * self.chance(level - 2)
 
-        b, C, before = self.chance(self.floor), self.chance(self.ceiling), known(self.early)
+        b, C, before = (
+            self.chance(self.floor),
+            self.chance(self.ceiling),
+            known(self.early),
+        )
         each = np.array([known(level) for level in self.last])
         A, learned = float(each.mean()), np.array([before] * (TASKS - 1) + [each[-1]])
         lost = float((learned - each)[:-1].mean())
@@ -68,7 +76,9 @@ class World:
             "forgotten": lost,
             "forgotten_max": lost,
             "forgotten_share": float((learned - each).mean() / (C - A)),
-            "never_learned_slope": float(np.polyfit(np.arange(TASKS), C - learned, 1)[0]),
+            "never_learned_slope": float(
+                np.polyfit(np.arange(TASKS), C - learned, 1)[0]
+            ),
             "above_floor": A - b,
             "offline_adds": C - b,
             "acquired": float(learned.mean()) - b,
@@ -86,9 +96,9 @@ def drawn(
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Draw the seeds and test examples of one study; return the function that draws its models.
 
-    It takes levels, (O, n) or (S, O, n), and returns the right answers of one model for each seed
-    and order, (S, O, n). The seed's part is the same in all orders, which helps least. Each example
-    is of one of its task's two classes, at random.
+    It takes levels, (O, n) or (S, O, n), and returns the right answers of one model for
+    each seed and order, (S, O, n). The seed's part is the same in all orders, which
+    helps least. Each example is of one of its task's two classes, at random.
     """
     classes = 2 * where.tasks + chance.integers(2, size=len(where.tasks))
     hard = CLASS_LEVELS[classes] + chance.standard_normal(len(where.tasks))
@@ -109,10 +119,14 @@ def study(
     """Return one study's outcomes in a world."""
     right = drawn(world, where, seeds, chance)
     flat = np.zeros((1, len(where.tasks)))
-    floor, ceiling = (right(flat + level)[:, 0] for level in (world.floor, world.ceiling))
+    floor, ceiling = (
+        right(flat + level)[:, 0] for level in (world.floor, world.ceiling)
+    )
     # The position of each example's task in each order, (O, n).
     places = np.argsort(ORDERS, axis=1)[:, where.tasks]
     lost = 2.0 * (chance.random(seeds) < world.collapsing)[:, None, None]
-    by_row = {t: [world.level(t, p) for p in range(1, TASKS + 1)] for t in range(1, TASKS + 1)}
+    by_row = {
+        t: [world.level(t, p) for p in range(1, TASKS + 1)] for t in range(1, TASKS + 1)
+    }
     rows = {t: right(np.array(levels)[places] - lost) for t, levels in by_row.items()}
     return LayerOutcomes(rows=rows, floor=floor, ceiling=ceiling)

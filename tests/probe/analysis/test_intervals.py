@@ -50,10 +50,16 @@ def test_components_are_those_of_a_two_way_analysis_of_variance():
     strata = np.repeat([5, 2, 9], [7, 4, 12])[chance(0).permutation(23)]
     shares = np.array([0.5, 0.2, 0.3])[np.searchsorted([2, 5, 9], strata)]
     w = shares / np.bincount(strata)[strata]
-    e = chance(1).normal(size=(4, 23)) + chance(2).normal(size=23) + 0.3 * np.arange(4)[:, None]
+    e = (
+        chance(1).normal(size=(4, 23))
+        + chance(2).normal(size=23)
+        + 0.3 * np.arange(4)[:, None]
+    )
     design = Design(w, strata)
     parts = design.scaled(e)
-    assert design.components(parts) == pytest.approx(by_brute_force(e, strata, w), rel=1e-9)
+    assert design.components(parts) == pytest.approx(
+        by_brute_force(e, strata, w), rel=1e-9
+    )
     assert design.means(parts) == pytest.approx(e @ w, rel=1e-12)
 
 
@@ -61,7 +67,9 @@ def test_with_seeds_alone_it_is_the_t_interval():
     seeds = np.array([0.5, 0.7, 0.4, 0.9])
     got = mean_of(uniform(20), np.repeat(seeds[:, None], 20, axis=1), level=0.9)
     low, high = stats.t.interval(0.9, 3, seeds.mean(), stats.sem(seeds))
-    assert (got.value, got.low, got.high) == pytest.approx((seeds.mean(), low, high), rel=1e-9)
+    assert (got.value, got.low, got.high) == pytest.approx(
+        (seeds.mean(), low, high), rel=1e-9
+    )
     assert got.seeds == 4
 
 
@@ -86,7 +94,10 @@ def test_bounds_of_a_share_are_exact_and_have_its_sign(count, n):
         ends = at_least_binomial(narrow, np.full(n, 1 / n))
         widened = sorted((sign * ends.low, sign * ends.high))
         assert widened == pytest.approx([exact.low, exact.high], rel=1e-9)
-        assert at_least_binomial(replace(narrow, low=-2, high=2), np.full(n, 1 / n)).high == 2
+        assert (
+            at_least_binomial(replace(narrow, low=-2, high=2), np.full(n, 1 / n)).high
+            == 2
+        )
 
 
 def test_what_no_example_shows_may_be_missed_in_5_percent_of_cases():
@@ -100,7 +111,10 @@ def paired():
     """Return what is right of A, b and C, for 5 seeds and 400 examples."""
     rng = chance(0)
     hard, seeds = rng.random(400), 0.05 * rng.normal(size=(5, 1))
-    made = [(hard < level + seeds + 0.1 * rng.normal(size=(5, 400))) for level in (0.6, 0.3, 0.9)]
+    made = [
+        (hard < level + seeds + 0.1 * rng.normal(size=(5, 400)))
+        for level in (0.6, 0.3, 0.9)
+    ]
     return [x.astype(float) for x in made]
 
 
@@ -131,7 +145,9 @@ def test_what_meets_the_ceiling_or_the_floor_is_exactly_one_or_zero():
 
 
 def test_one_example_alone_is_refused():
-    with pytest.raises(InputError, match="got 1 test examples with a weight: give 2 or more"):
+    with pytest.raises(
+        InputError, match="got 1 test examples with a weight: give 2 or more"
+    ):
         Design(np.eye(10)[0], np.zeros(10, int))
 
 
@@ -144,7 +160,9 @@ def coverage(ratio, seeds):
     """Over the chi-squared law of the seeds' part, the chance that the truth is covered."""
     chances = (np.arange(400) + 0.5) / 400
     parts = ratio * stats.chi2.ppf(chances, seeds - 1) / (seeds - 1)
-    widths = np.array([DESIGN.half_width(np.array([x, 1, 0]), seeds, 0.95) for x in parts])
+    widths = np.array(
+        [DESIGN.half_width(np.array([x, 1, 0]), seeds, 0.95) for x in parts]
+    )
     return (2 * stats.norm.cdf(widths / np.sqrt(ratio + 1)) - 1).mean()
 
 

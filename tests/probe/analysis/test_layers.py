@@ -51,7 +51,12 @@ def test_intervals_speak_of_a_training_from_three_on_and_else_of_these_networks(
     e = draw(0.8) * 1.0 - draw(0.6, seed=1)
     rows = {3: np.repeat(draw(0.6, seed=1)[:, None], 3, axis=1)}
     design = Design(np.full(90, 1 / 90), TASKS)
-    for trainings, mean in ((None, mean_of), (3, mean_of), (2, mean_over_examples), (1, mean_of)):
+    for trainings, mean in (
+        (None, mean_of),
+        (3, mean_of),
+        (2, mean_over_examples),
+        (1, mean_of),
+    ):
         made = LayerOutcomes(rows=rows, ceiling=draw(0.8), trainings=trainings)
         got, expected = table(made)["missing", None], mean(design, e)
         assert (got.low, got.high) == (expected.low, expected.high)

@@ -32,7 +32,9 @@ STORED = {"old": TRAIN, "new": turned(TRAIN)}
 
 
 def block(width):
-    return nn.Sequential(nn.Conv2d(width, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU())
+    return nn.Sequential(
+        nn.Conv2d(width, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()
+    )
 
 
 def small():

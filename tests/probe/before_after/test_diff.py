@@ -28,7 +28,9 @@ def result(before, after):
 def test_causes_are_those_of_probe_causes_bit_for_bit(before, after, score):
     of_diff = probe.diff(before, after, OLD, NEW, score=score).causes
     of_causes = probe.causes({1: before, 2: after}, [OLD, NEW], score)
-    pd.testing.assert_frame_equal(of_diff[of_causes.columns], of_causes, check_exact=True)
+    pd.testing.assert_frame_equal(
+        of_diff[of_causes.columns], of_causes, check_exact=True
+    )
     assert of_diff.attrs == of_causes.attrs
 
 
@@ -68,7 +70,9 @@ def test_new_is_what_putting_only_one_block_back_changes(before, after, result):
     for row in result.causes.itertuples():
         mixed = deepcopy(after)
         name = {"output": "6", "5": "4"}.get(row.feature, row.feature)
-        mixed.get_submodule(name).load_state_dict(before.get_submodule(name).state_dict())
+        mixed.get_submodule(name).load_state_dict(
+            before.get_submodule(name).state_dict()
+        )
         right = (mixed(x).argmax(1) == y).double() - (after(x).argmax(1) == y).double()
         assert row.new == pytest.approx(right.mean().item(), abs=1e-12)
 
@@ -85,12 +89,20 @@ def test_networks_and_generators_are_as_before(before, after):
     states = [deepcopy(network.state_dict()) for network in (before, after)]
     after.train()
     random = torch.get_rng_state()
-    probe.diff(before, after, few(OLD), few(NEW), train={"old": few(TRAIN), "new": few(NEW_TRAIN)})
+    probe.diff(
+        before,
+        after,
+        few(OLD),
+        few(NEW),
+        train={"old": few(TRAIN), "new": few(NEW_TRAIN)},
+    )
     assert after.training
     assert torch.equal(torch.get_rng_state(), random)
     assert all(parameter.requires_grad for parameter in after.parameters())
     for network, state in zip((before, after), states, strict=True):
-        assert all(torch.equal(network.state_dict()[name], state[name]) for name in state)
+        assert all(
+            torch.equal(network.state_dict()[name], state[name]) for name in state
+        )
     after.eval()
 
 
@@ -221,7 +233,10 @@ REFUSED = {
     "lengths": (lambda: {"old": (OLD[0], OLD[1][:5])}, "5 labels"),
     "one example": (lambda: {"old": (OLD[0][:1], OLD[1][:1])}, "2 or more"),
     "a label beyond the outputs": (lambda: {"old": (OLD[0], OLD[1] + 1)}, "label 10"),
-    "another type in train": (lambda: {"train": (TRAIN[0].double(), TRAIN[1])}, "float64"),
+    "another type in train": (
+        lambda: {"train": (TRAIN[0].double(), TRAIN[1])},
+        "float64",
+    ),
     "a word for blocks": (lambda: {"blocks": "output"}, "'output'"),
     "NaN weights": (lambda: {"after": broken()}, "6.bias"),
     "a label below 0": (lambda: {"old": (OLD[0], OLD[1] - 1)}, "label -1"),
@@ -230,7 +245,10 @@ REFUSED = {
     "score": (lambda: {"score": "f1"}, "f1"),
     "margin": (lambda: {"margin": -1}, "-1"),
     "targets": (lambda: {"old": (OLD[0], OLD[1].float()), "new": None}, "float32"),
-    "a remedy": (lambda: {"remedies": {"mine": lambda before, after: 3}}, "'mine'.*int"),
+    "a remedy": (
+        lambda: {"remedies": {"mine": lambda before, after: 3}},
+        "'mine'.*int",
+    ),
     "a feature": (lambda: {"blocks": ["nowhere"]}, "nowhere"),
     "weights only": (lambda: {"before": "some.pt"}, "fresh=build"),
     "another network": (lambda: {"before": nn.Linear(2, 2)}, "architecture"),

@@ -45,7 +45,9 @@ def test_a_planted_change_is_told_by_its_kind_and_block(before, kind, epochs):
     plant(network)
     answer = probe.diff(before, network, OLD, of_classes(OLD, [0, 1, 2])).answer
     assert answer.kind == expected
-    assert answer.blocks[0].block == ("output (6)" if kind == "renamed outputs" else "1")
+    assert answer.blocks[0].block == (
+        "output (6)" if kind == "renamed outputs" else "1"
+    )
 
 
 def test_a_new_domain_and_new_classes(before, after):
@@ -95,7 +97,9 @@ def test_only_statistics_are_said_to_have_changed(before):
         "output": "",
     }
     assert result.answer.next[0].old == pytest.approx(
-        probe.diff(before, network, OLD).remedies.query("kind == 'before'")["old"].item()
+        probe.diff(before, network, OLD)
+        .remedies.query("kind == 'before'")["old"]
+        .item()
     )
 
 

@@ -39,7 +39,9 @@ def right(network, change=lambda logits: logits):
 
 
 def check(table, remedy, expected):
-    assert table.loc[remedy, ["old", "new"]].tolist() == pytest.approx(expected, abs=1e-12)
+    assert table.loc[remedy, ["old", "new"]].tolist() == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 def test_averages(before, after, table):
@@ -58,7 +60,9 @@ def test_averages(before, after, table):
 def test_every_tested_set_of_blocks_is_put_back(before, after, table):
     network = deepcopy(after)
     for name in ("0", "6"):
-        network.get_submodule(name).load_state_dict(before.get_submodule(name).state_dict())
+        network.get_submodule(name).load_state_dict(
+            before.get_submodule(name).state_dict()
+        )
     check(table, "0, output put back", right(network))
     assert (table["kind"] == "put back").sum() == 2**4 - 2 + 1
     network = deepcopy(after)
@@ -69,7 +73,9 @@ def test_every_tested_set_of_blocks_is_put_back(before, after, table):
 
 def test_statistics_are_estimated_on_the_other_half(after, table):
     network = deepcopy(after)
-    norms = [module for module in network.modules() if isinstance(module, nn.BatchNorm2d)]
+    norms = [
+        module for module in network.modules() if isinstance(module, nn.BatchNorm2d)
+    ]
     x = torch.cat([x for x, _ in HALF])
     order = torch.randperm(len(x), generator=stream(0, "batch norm"))
     for norm in norms:
@@ -136,7 +142,9 @@ def test_training_on_stored_examples(after, table, remedy, names, k):
             optimizer.step()
         results.append(right(network))
     expected = np.mean(results, axis=0)
-    assert table.loc[remedy, ["old", "new"]].tolist() == pytest.approx(expected, abs=0.005)
+    assert table.loc[remedy, ["old", "new"]].tolist() == pytest.approx(
+        expected, abs=0.005
+    )
 
 
 def test_a_users_remedy_gets_copies(before, after):
@@ -165,7 +173,10 @@ def test_the_best_of_sixty_equal_remedies_is_not_better():
         flips = draw.random((60, 400)) < 0.2
         values = np.where(flips, draw.random((60, 400)) < 0.7, base).astype(float)
         best = ranks(values[:, :100], values[:, 100:200]).index(1)
-        for columns, results in ((slice(200, 300), covered), (slice(0, 100), flattered)):
+        for columns, results in (
+            (slice(200, 300), covered),
+            (slice(0, 100), flattered),
+        ):
             gain = interval((values[best] - base[0])[columns], is_accuracy=True)
             results.append(gain.low <= 0 <= gain.high)
     assert np.mean(covered) >= 0.95
@@ -175,12 +186,22 @@ def test_the_best_of_sixty_equal_remedies_is_not_better():
 def test_ranks_come_from_one_half_and_numbers_from_the_other():
     chosen_on = np.array([True, False] * 4)
     is_old = np.arange(8) < 4
-    scores = {AS_IT_IS: np.zeros(8), "flattered": chosen_on * 1.0, "good": ~chosen_on * 1.0}
+    scores = {
+        AS_IT_IS: np.zeros(8),
+        "flattered": chosen_on * 1.0,
+        "good": ~chosen_on * 1.0,
+    }
     remedies = [Remedy(name=name, kind=name, scores=x) for name, x in scores.items()]
-    rows = {row.name: row for row in measure(remedies, is_old, chosen_on, is_accuracy=True)}
+    rows = {
+        row.name: row for row in measure(remedies, is_old, chosen_on, is_accuracy=True)
+    }
     assert rows["flattered"].rank == 1
     assert (rows["flattered"].old.value, rows["flattered"].new_change.value) == (0, 0)
-    assert (rows["good"].old.value, rows["good"].front, rows["flattered"].front) == (1, True, False)
+    assert (rows["good"].old.value, rows["good"].front, rows["flattered"].front) == (
+        1,
+        True,
+        False,
+    )
     without_new = measure(remedies, np.ones(8, bool), chosen_on, is_accuracy=True)
     assert {row.rank for row in without_new} == {None}
 

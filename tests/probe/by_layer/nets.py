@@ -69,17 +69,27 @@ def finetuned(tasks: int = 3) -> nn.Sequential:
 def with_output_of(model: nn.Sequential, other: nn.Sequential) -> nn.Sequential:
     """A network with the output layer of another."""
     mixed = copy.deepcopy(model)
-    mixed.get_submodule("output").load_state_dict(other.get_submodule("output").state_dict())
+    mixed.get_submodule("output").load_state_dict(
+        other.get_submodule("output").state_dict()
+    )
     return mixed
 
 
 def analyzed(models: Any, **given: Any) -> Analysis:
     train, test = digits()
-    asked = {"train": train, "test": test, "tasks": TASKS, "features": FEATURES, "recipe": RECIPE}
+    asked = {
+        "train": train,
+        "test": test,
+        "tasks": TASKS,
+        "features": FEATURES,
+        "recipe": RECIPE,
+    }
     return analyze(models, **(asked | given))
 
 
-def rows(analysis: Analysis, quantity: str, task_position: int | None = None) -> dict[Any, Any]:
+def rows(
+    analysis: Analysis, quantity: str, task_position: int | None = None
+) -> dict[Any, Any]:
     """The rows of one quantity by readout and feature."""
     return {
         (row.readout, row.feature): row
@@ -92,7 +102,10 @@ def classes(
     found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
 ) -> NDArray[np.int64]:
     """The classes predicted for each test example, by seed; after 0 or `offline`: the control's."""
-    controls: dict[int | str, tuple[str, int]] = {0: ("untrained", 0), "offline": ("offline", 3)}
+    controls: dict[int | str, tuple[str, int]] = {
+        0: ("untrained", 0),
+        "offline": ("offline", 3),
+    }
     learner, steps = controls.get(tasks_seen, ("model", tasks_seen))
     frame = predictions(found)
     here = (frame["learner"] == learner) & (frame["tasks_seen"] == steps)

@@ -11,12 +11,14 @@ from probe.training.recipe import Recipe
 
 NETWORK, X = nn.Linear(100, 50, bias=False), torch.zeros(SAMPLE, 100)
 RECIPE = Recipe(epochs=2, batch_size=10)
-# Tails of 100 examples, each in two epochs of ten steps; a backward pass is two forward passes.
+# Tails of 100 examples, each in two epochs of ten steps; a backward pass is two forward
+# passes.
 FIT = int(_MOST / (2 * (3 * 100 * 50 * 100 + 10 * _STEP)))
 
 
 @pytest.mark.parametrize(
-    ("tails", "budget", "steps"), [(FIT, [1], "all"), (FIT + 1, [1], "ends"), (FIT, [1, 2], "ends")]
+    ("tails", "budget", "steps"),
+    [(FIT, [1], "all"), (FIT + 1, [1], "ends"), (FIT, [1, 2], "ends")],
 )
 def test_all_rows_are_retrained_up_to_an_amount_of_work(
     tails: int, budget: list[int], steps: str
@@ -40,7 +42,11 @@ def test_what_torch_does_not_count_is_not_free() -> None:
 
 
 @pytest.mark.parametrize("steps", ["ends", "all", "last", [0, 1]])
-def test_what_is_asked_for_is_not_changed_and_no_network_is_built(steps: object) -> None:
+def test_what_is_asked_for_is_not_changed_and_no_network_is_built(
+    steps: object,
+) -> None:
     probing = ProbingSpec.model_validate({"readouts": {"retrain": steps}})
-    built = with_steps(probing, RECIPE, lambda: pytest.fail("it was built"), X, 10**12, tails=10)
+    built = with_steps(
+        probing, RECIPE, lambda: pytest.fail("it was built"), X, 10**12, tails=10
+    )
     assert built is probing

@@ -51,11 +51,15 @@ def accuracies(model: nn.Module, among: int = 10) -> list[float]:
     """The accuracy on each task."""
     _, test = digits()
     correct = predicted(model, among) == test.y
-    return [float(correct[torch.isin(test.y, torch.tensor(own))].double().mean()) for own in TASKS]
+    return [
+        float(correct[torch.isin(test.y, torch.tensor(own))].double().mean())
+        for own in TASKS
+    ]
 
 
 @pytest.mark.parametrize(
-    ("prefix", "output", "control"), [(fresh, offline, "floor"), (offline, fresh, "ceiling")]
+    ("prefix", "output", "control"),
+    [(fresh, offline, "floor"), (offline, fresh, "ceiling")],
 )
 def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
     prefix: Any, output: Any, control: str
@@ -69,7 +73,9 @@ def test_the_prefix_of_a_control_has_its_accuracy_whatever_follows(
     assert known == {0.0 if control == "floor" else 1.0}
 
 
-def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has(whole: Analysis) -> None:
+def test_an_unchanged_network_has_forgotten_nothing_and_a_changed_one_has(
+    whole: Analysis,
+) -> None:
     every = Measure(steps={"retrain": "all"})
     same = analyzed(dict.fromkeys((1, 2, 3), finetuned()), readouts=every, recipe=SHORT)
     for task_position in (None, 1, 2):
@@ -85,8 +91,12 @@ def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole: Analysis) ->
     for readout in READOUTS:
         at_output = whole.matrix("output", readout).values
         np.testing.assert_array_equal(at_output, whole.R.values)
-        np.testing.assert_array_equal(whole.ceiling("output", readout), accuracies(offline()))
-        assert not np.array_equal(whole.matrix("relu2", readout).values[3], at_output[3])
+        np.testing.assert_array_equal(
+            whole.ceiling("output", readout), accuracies(offline())
+        )
+        assert not np.array_equal(
+            whole.matrix("relu2", readout).values[3], at_output[3]
+        )
     # Only the classes seen so far compete.
     np.testing.assert_array_equal(whole.R.values[1], accuracies(finetuned(1), among=3))
     np.testing.assert_array_equal(whole.R.values[3], accuracies(finetuned()))
@@ -94,10 +104,14 @@ def test_at_the_output_it_is_the_accuracy_matrix_bit_for_bit(whole: Analysis) ->
     assert (classes(whole, 3) == predicted(finetuned()).numpy()).all()
 
 
-def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(whole: Analysis) -> None:
+def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(
+    whole: Analysis,
+) -> None:
     train, test = digits()
     for seed in range(2):
-        single = partial_retrain(finetuned(), FEATURES, train, test, TASKS, RECIPE, seed=seed)
+        single = partial_retrain(
+            finetuned(), FEATURES, train, test, TASKS, RECIPE, seed=seed
+        )
         for feature in FEATURES:
             readout = "" if feature == "output" else "retrain"
             found = classes(whole, 3, feature, readout)[seed]
@@ -111,7 +125,9 @@ def test_the_linear_readout_is_scikit_learn_s(whole: Analysis) -> None:
     with torch.no_grad():
         inputs = [finetuned()[:2](each.x).numpy() for each in (train, test)]
     scaler = StandardScaler().fit(inputs[0])
-    theirs = LogisticRegression(max_iter=5000, tol=1e-8).fit(scaler.transform(inputs[0]), train.y)
+    theirs = LogisticRegression(max_iter=5000, tol=1e-8).fit(
+        scaler.transform(inputs[0]), train.y
+    )
     expected = theirs.predict(scaler.transform(inputs[1]))
     # Ours stops where a ten-thousandth of the objective is left.
     assert (expected != classes(whole, 3, "relu1", "linear")).mean() < 0.03
@@ -140,7 +156,9 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
     notes = list(found.tables()["notes"].query("learner == 'model'").itertuples())
     flagged = {(n.seed, n.feature, n.readout) for n in notes if n.note == DEAD}
     assert flagged == {(0, "relu2", ""), (1, "relu2", "")}
-    constant = {(n.feature, n.readout) for n in notes if n.note.startswith("it predicts")}
+    constant = {
+        (n.feature, n.readout) for n in notes if n.note.startswith("it predicts")
+    }
     assert constant == {("", ""), ("relu2", "retrain"), ("relu2", "linear")}
     assert f"model, relu2, after 3 tasks, in 2 runs: {DEAD}" in found.notes
 
@@ -161,7 +179,9 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
     # As row 1 the same network keeps the statistics that it has: of nothing.
     floor, kept = (found.matrix("relu2", "ncm").values[row] for row in (0, 1))
     assert not np.array_equal(floor, kept)
-    pairs = zip(given.state_dict().values(), fresh(norm=True).state_dict().values(), strict=True)
+    pairs = zip(
+        given.state_dict().values(), fresh(norm=True).state_dict().values(), strict=True
+    )
     assert all(torch.equal(one, other) for one, other in pairs)
     # No labels go into them.
     turned = Examples(train.x, (train.y + 1) % 10)
@@ -182,7 +202,9 @@ def test_the_networks_are_not_changed() -> None:
 
 def test_features_are_taken_by_depth_in_whatever_order_they_are_named() -> None:
     given = {"models": {3: offline()}, "readouts": [Linear(C=0.5)]}
-    turned, plain = (analyzed(**given, features=each) for each in (FEATURES[::-1], FEATURES))
+    turned, plain = (
+        analyzed(**given, features=each) for each in (FEATURES[::-1], FEATURES)
+    )
     assert turned.features == plain.features == tuple(FEATURES)
     assert turned.layers().equals(plain.layers())
 
@@ -202,7 +224,9 @@ class Named(nn.Module):
 
 def test_models_are_called_and_read_as_they_want_it() -> None:
     train, test = (Examples({"pixels": each.x}, each.y) for each in digits())
-    plain = analyzed({3: finetuned()}, untrained=fresh(), features=["relu1"], readouts=["linear"])
+    plain = analyzed(
+        {3: finetuned()}, untrained=fresh(), features=["relu1"], readouts=["linear"]
+    )
     found = analyzed(
         Model({3: Named(finetuned())}, output="scores", classes=range(2, 12)),
         untrained=Named(fresh()),
@@ -217,7 +241,9 @@ def test_models_are_called_and_read_as_they_want_it() -> None:
 
 
 def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
-    scaled, ceiling = (nn.Sequential(Scaled(64), *net) for net in (finetuned(), offline()))
+    scaled, ceiling = (
+        nn.Sequential(Scaled(64), *net) for net in (finetuned(), offline())
+    )
     found = analyzed({3: scaled}, features=["2"], offline=ceiling, recipe=SHORT)
     assert np.isnan(found.matrix("2", "linear").values[0]).all()
     assert np.isfinite(found.ceiling("2", "linear")).all()
@@ -235,7 +261,9 @@ def test_results_do_not_depend_on_the_default_dtype_or_device() -> None:
             readouts=["retrain", "linear", "ncm", "knn"],
             recipe=SHORT,
         )
-        return {name: table for name, table in result.tables().items() if name != "times"}
+        return {
+            name: table for name, table in result.tables().items() if name != "times"
+        }
 
     expected = tables()
     with torch.device("meta"):

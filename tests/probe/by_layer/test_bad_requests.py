@@ -7,7 +7,16 @@ import pytest
 import torch
 from torch import nn
 
-from probe import Examples, Measure, Model, Recipe, analyze, candidates, load, predictions
+from probe import (
+    Examples,
+    Measure,
+    Model,
+    Recipe,
+    analyze,
+    candidates,
+    load,
+    predictions,
+)
 from probe.readouts.readout import Linear
 from tests.probe.calls import DATA, TASKS, Case, Scaled, X, check_told, net, normed
 
@@ -23,7 +32,9 @@ class Packed(nn.Linear):
         return torch.qint8
 
 
-def asked(models: Any = None, features: Any = ("1", "2"), tasks: Any = TASKS, **given: Any) -> Any:
+def asked(
+    models: Any = None, features: Any = ("1", "2"), tasks: Any = TASKS, **given: Any
+) -> Any:
     models = {2: net()} if models is None else models
     train = given.pop("train", DATA)
     given = {"test": train, "recipe": Recipe(epochs=1), **given}
@@ -40,7 +51,10 @@ def measured(**given: Any) -> Any:
 
 SCALED = nn.Sequential(nn.Linear(4, 4), Scaled(), net())
 FILES, LONG = {2: Path("task2.pt")}, "x" * 5000
-META, TEN = DATA.changed(y=DATA.y.to("meta")), nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 10))
+META, TEN = (
+    DATA.changed(y=DATA.y.to("meta")),
+    nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 10)),
+)
 HALF = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 8), nn.Linear(8, 2)).half()
 with torch.no_grad():
     HALF[0].bias.fill_(9.0)
@@ -58,7 +72,10 @@ CASES: tuple[Case, ...] = (
     (lambda: asked(offline=net().to("meta")), "meta"),
     (lambda: asked({1: NAN, 2: net()}), "the model after 1 task has NaN in '2.weight'"),
     (lambda: asked({2: SCALED}, ["0"]), "'1.scale'"),
-    (lambda: asked({2: SCALED}, ["0"], offline="train", readouts=["linear"]), "'1.scale'"),
+    (
+        lambda: asked({2: SCALED}, ["0"], offline="train", readouts=["linear"]),
+        "'1.scale'",
+    ),
     (lambda: asked(FILES), "Model(files, fresh=build)"),
     (lambda: asked(LONG), "Model(files, fresh=build)"),
     (lambda: load(LONG), "holds no result"),
@@ -67,9 +84,15 @@ CASES: tuple[Case, ...] = (
     (lambda: asked(train=(X, META.y)), "y is on the device meta"),
     (lambda: asked(train=(X.to("meta"), DATA.y)), "x is on the device meta"),
     (lambda: candidates(net(), X.to("meta")), "the sample is on the device meta"),
-    (lambda: asked({2: nn.Sequential(Packed(4, 2))}, ["0"]), "is quantized ('0._extra_state'"),
+    (
+        lambda: asked({2: nn.Sequential(Packed(4, 2))}, ["0"]),
+        "is quantized ('0._extra_state'",
+    ),
     (lambda: asked({2: TEN}), "Model(..., classes=[...])"),
-    (lambda: asked({2: HALF}, ["0"], train=(X.half(), DATA.y), readouts=["ncm"]), "float16"),
+    (
+        lambda: asked({2: HALF}, ["0"], train=(X.half(), DATA.y), readouts=["ncm"]),
+        "float16",
+    ),
     (lambda: asked(train=({"image": X}, DATA.y)), "Examples.of(data, columns='image')"),
     (lambda: asked(Model({"last": "x.pt"}, fresh=net)), "'last'"),
     (lambda: asked(Model({0: net(), 2: "x.pt"}, fresh=net)), "both files and models"),
@@ -96,7 +119,10 @@ CASES: tuple[Case, ...] = (
     (lambda: asked(features=["conv"]), "'conv'"),
     (lambda: asked(features=["2"]), "no feature has parameters downstream"),
     (lambda: asked(tasks=[[0], [0, 1]]), "[0]"),
-    (lambda: asked({3: net()}, tasks=[[0], [1], [2]], train=Examples(X, LABELS)), "(8, 3)"),
+    (
+        lambda: asked({3: net()}, tasks=[[0], [1], [2]], train=Examples(X, LABELS)),
+        "(8, 3)",
+    ),
     (lambda: asked(test=DATA.of_classes([1])), "task 1 has 0 test examples"),
     (lambda: called(fresh=net(9)), "it must be of the same architecture"),
     (lambda: asked(readouts=["ncm"]).matrix("3", "ncm"), "'3'"),
@@ -108,10 +134,14 @@ CASES: tuple[Case, ...] = (
 def test_a_mistake_is_told_in_one_sentence_before_any_training(
     case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("probe.readouts.readout.fit_linear", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(
+        "probe.readouts.readout.fit_linear", lambda *_: pytest.fail("fitted")
+    )
     check_told(case, monkeypatch)
 
 
-def test_without_a_mistake_something_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_mistake_something_is_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(pytest.fail.Exception, match="something was trained"):
         check_told((lambda: asked(readouts=["retrain"]), ""), monkeypatch)

@@ -23,14 +23,19 @@ FILES = {
     "scenarios.learners.si": "from scenarios.learners.base import Learner",
     "scenarios.commands.main": "from probe.by_layer.engine import network",
 }
-# With another line in the registry there is another learner: results of these stay as they are.
+# With another line in the registry there is another learner: results of these stay as
+# they are.
 NEVER = {"probe.plots", "scenarios.commands.main", "scenarios.learners.catalog"}
 
 
 @pytest.fixture
-def package(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], list[str]]]:
+def package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[[str, str], list[str]]]:
     """Return a function that writes a module of the package, and hashes the code of `er`, `si`."""
-    monkeypatch.setattr(code, "SOURCES", sources := {n: t.encode() for n, t in FILES.items()})
+    monkeypatch.setattr(
+        code, "SOURCES", sources := {n: t.encode() for n, t in FILES.items()}
+    )
 
     def forget() -> None:
         for cached in (code_hash, modules_of, code._syntax):
@@ -39,7 +44,10 @@ def package(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], li
     def write(module: str, text: str) -> list[str]:
         sources[module] = text.encode()
         forget()
-        return [code_hash((f"scenarios.learners.{kind}", "their.learner")) for kind in ("er", "si")]
+        return [
+            code_hash((f"scenarios.learners.{kind}", "their.learner"))
+            for kind in ("er", "si")
+        ]
 
     yield write
     forget()
@@ -49,7 +57,9 @@ def package(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], li
 def test_a_module_counts_for_those_jobs_alone_that_import_it(
     package: Callable[[str, str], list[str]], module: str
 ) -> None:
-    before, after = (package(module, FILES[module] + more) for more in ("", "\nCHANGED = True\n"))
+    before, after = (
+        package(module, FILES[module] + more) for more in ("", "\nCHANGED = True\n")
+    )
     own = module.rpartition(".")[2]
     expected = [own == kind for kind in ("er", "si")]
     changed = [one != other for one, other in zip(before, after, strict=True)]
@@ -76,4 +86,6 @@ def test_every_module_that_a_covered_one_uses_is_covered() -> None:
     for name in covered:
         values = vars(importlib.import_module(name)).values()
         used = {str(getattr(value, "__module__", "")) for value in values}
-        assert {module for module in used if module.startswith(("probe.", "scenarios."))} <= covered
+        assert {
+            module for module in used if module.startswith(("probe.", "scenarios."))
+        } <= covered

@@ -21,7 +21,9 @@ Tables = dict[str, pd.DataFrame]
 
 def network() -> nn.Module:
     stem = nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU()
-    return nn.Sequential(*stem, nn.Conv2d(8, 8, 3, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(32, 6))
+    return nn.Sequential(
+        *stem, nn.Conv2d(8, 8, 3, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(32, 6)
+    )
 
 
 def data(examples: int) -> tuple[Tensor, Tensor]:
@@ -43,8 +45,13 @@ def tables(networks: dict[int, nn.Module], device: torch.device) -> Tables:
         recipe=Recipe(epochs=2, batch_size=32),
     )  # fmt: skip
     tables = result.tables()
-    # A small chain on a CPU is trained by passes written out, whose loss has other last digits.
-    return {n: t.drop(columns=["loss"], errors="ignore") for n, t in tables.items() if n != "times"}
+    # A small chain on a CPU is trained by passes written out, whose loss has other last
+    # digits.
+    return {
+        n: t.drop(columns=["loss"], errors="ignore")
+        for n, t in tables.items()
+        if n != "times"
+    }
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +61,19 @@ def expected(networks: dict[int, nn.Module]) -> Tables:
 
 @pytest.mark.parametrize("fits", [pytest.param(True, marks=pytest.mark.soak), False])
 def test_an_analysis_on_another_device_gives_the_same_tables(
-    networks: dict[int, nn.Module], expected: Tables, fits: bool, monkeypatch: pytest.MonkeyPatch
+    networks: dict[int, nn.Module],
+    expected: Tables,
+    fits: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     copied: list[FileRows] = []
     monkeypatch.setattr("probe.examples._LARGE", 2**25 if fits else 0)
     for module in ("examples", "values.allocation"):
         monkeypatch.setattr(f"probe.{module}.free_memory", lambda _: 10**5)
     on = FileRows.on
-    monkeypatch.setattr(FileRows, "on", lambda *rows: copied.append(on(*rows)) or copied[-1])
+    monkeypatch.setattr(
+        FileRows, "on", lambda *rows: copied.append(on(*rows)) or copied[-1]
+    )
     with OtherDevice() as there:
         elsewhere = tables(networks, there.device)
     assert bool(copied) != fits

@@ -17,7 +17,15 @@ from torch import Tensor, nn
 import probe
 from probe.errors import InputError
 from probe.results.analyze import _device_of
-from tests.probe.by_layer.nets import FEATURES, SHORT, TASKS, analyzed, digits, finetuned, fresh
+from tests.probe.by_layer.nets import (
+    FEATURES,
+    SHORT,
+    TASKS,
+    analyzed,
+    digits,
+    finetuned,
+    fresh,
+)
 from tests.scenarios.tiny_run import measured
 
 
@@ -29,7 +37,11 @@ def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tables(out: Path) -> dict[str, bytes]:
     """Return every table but that of seconds."""
-    return {path.name: path.read_bytes() for path in out.glob("*.csv") if path.stem != "times"}
+    return {
+        path.name: path.read_bytes()
+        for path in out.glob("*.csv")
+        if path.stem != "times"
+    }
 
 
 def model(**given: Any) -> probe.Model:
@@ -40,16 +52,23 @@ def test_what_is_kept_is_what_is_in_memory(tmp_path: Path) -> None:
     """Rows are compared for all ways in `tests/scenarios/commands/test_one_table.py`."""
     measure = probe.Measure(seeds=2, budget=(1, 2))
     given = {"offline": "train", "readouts": measure, "recipe": SHORT}
-    here, there = analyzed(model(), **given), analyzed(model(), **given, out=tmp_path / "run")
+    here, there = (
+        analyzed(model(), **given),
+        analyzed(model(), **given, out=tmp_path / "run"),
+    )
     assert str(there) == str(here)
     pd.testing.assert_frame_equal(probe.predictions(there), probe.predictions(here))
-    pd.testing.assert_frame_equal(probe.predictions(tmp_path / "run"), probe.predictions(here))
+    pd.testing.assert_frame_equal(
+        probe.predictions(tmp_path / "run"), probe.predictions(here)
+    )
     for same in (there, probe.load(tmp_path / "run")):
         assert same.measurements().equals(here.measurements())
     assert here.readouts == ("retrain", "retrain@2", "linear")
 
 
-def test_files_leave_nothing_without_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_leave_nothing_without_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     torch.save(finetuned().state_dict(), tmp_path / "task2.pt")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -75,7 +94,9 @@ class Stopping:
 
 def test_what_ctrl_c_stopped_goes_on_to_the_same_tables(tmp_path: Path) -> None:
     call = Stopping()
-    models = probe.Model({tasks_seen: finetuned(tasks_seen) for tasks_seen in (1, 2, 3)}, call=call)
+    models = probe.Model(
+        {tasks_seen: finetuned(tasks_seen) for tasks_seen in (1, 2, 3)}, call=call
+    )
     given = {"models": models, "readouts": ["ncm"]}
     analyzed(**given, out=tmp_path / "whole")
     every, stops, finished = call.calls, 0, dict[Any, str]()
@@ -116,12 +137,16 @@ def _signed(sign: int, model: nn.Module, x: Any) -> Any:
     ],
     ids=["classes", "call"],
 )
-def test_another_way_to_the_logits_is_measured_anew(tmp_path: Path, changes: Any) -> None:
+def test_another_way_to_the_logits_is_measured_anew(
+    tmp_path: Path, changes: Any
+) -> None:
     """Their source is the same: the results in the directory are not."""
     given = {"readouts": ["ncm"]}
     one, two = (analyzed(model(**each), **given, out=tmp_path) for each in changes)
     assert not one.measurements().equals(two.measurements())
-    assert two.measurements().equals(analyzed(model(**changes[1]), **given).measurements())
+    assert two.measurements().equals(
+        analyzed(model(**changes[1]), **given).measurements()
+    )
 
 
 def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
@@ -138,20 +163,32 @@ def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
     assert "recorded accuracy" not in str(found)
 
 
-def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(tmp_path: Path) -> None:
+def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(
+    tmp_path: Path,
+) -> None:
     train, test = digits()
     rec = probe.Recorder(tmp_path, finetuned(), test, TASKS, train=train)
     for tasks_seen in (1, 2, 3):
         rec.model.load_state_dict(finetuned(tasks_seen).state_dict())
         rec.after_task(tasks_seen)
-    files, given = probe.Model(tmp_path, fresh=fresh), {"features": FEATURES, "readouts": ["ncm"]}
+    files, given = (
+        probe.Model(tmp_path, fresh=fresh),
+        {"features": FEATURES, "readouts": ["ncm"]},
+    )
     assert "recorded" not in str(probe.analyze(files, **given))
-    for head, noted in ((None, True), ("multi", False)):  # of other outputs, it is no recorded one
-        changed = probe.analyze(replace(files, head=head), train, replace(test, x=-test.x), **given)
+    for head, noted in (
+        (None, True),
+        ("multi", False),
+    ):  # of other outputs, it is no recorded one
+        changed = probe.analyze(
+            replace(files, head=head), train, replace(test, x=-test.x), **given
+        )
         assert ("its recorded accuracy on task 1 is" in str(changed)) == noted
     run = tmp_path / "runs/model/order-0/seed-0"
     shutil.copy(run / "task-2.pt", run / "task-3.pt")
-    with pytest.raises(InputError, match=r"task-3\.pt is not the network that was recorded"):
+    with pytest.raises(
+        InputError, match=r"task-3\.pt is not the network that was recorded"
+    ):
         probe.analyze(files, **given)
     # Without its hashes only the accuracies show it.
     record = run / "run.npz"
@@ -167,7 +204,9 @@ def test_networks_in_memory_may_be_of_several_seeds() -> None:
     every = analyzed(networks, readouts=["ncm"]).measurements()
     for seed, models in networks.items():
         alone = analyzed(models, readouts=["ncm"]).measurements()
-        values = [m.loc[m.learner == "model"] for m in (alone, every[every.seed == seed])]
+        values = [
+            m.loc[m.learner == "model"] for m in (alone, every[every.seed == seed])
+        ]
         assert values[0].value.tolist() == values[1].value.tolist()
 
 
@@ -175,11 +214,21 @@ def test_networks_are_measured_where_they_are_and_files_on_a_gpu_if_there_is_one
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cpu, elsewhere = torch.device("cpu"), torch.device("meta")
-    files, networks = (SimpleNamespace(build=b, blank=lambda: nn.Linear(1, 1)) for b in (1, None))
+    files, networks = (
+        SimpleNamespace(build=b, blank=lambda: nn.Linear(1, 1)) for b in (1, None)
+    )
     assert torch.cuda.is_available() or _device_of(files, "auto", cpu) == cpu
-    for name, value in ("is_available", True), ("device_count", 2), ("get_device_name", "A"):
+    for name, value in (
+        ("is_available", True),
+        ("device_count", 2),
+        ("get_device_name", "A"),
+    ):
         monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
-    for source, name, data in (files, "cpu", cpu), (networks, "auto", cpu), (networks, "cpu", cpu):
+    for source, name, data in (
+        (files, "cpu", cpu),
+        (networks, "auto", cpu),
+        (networks, "cpu", cpu),
+    ):
         assert _device_of(source, name, data) == cpu
     assert _device_of(files, "auto", elsewhere) == elsewhere
     assert _device_of(files, "cuda:1", cpu) == torch.device("cuda:1")

@@ -24,7 +24,8 @@ from tests.scenarios.study.toy import (
     study,
 )
 
-# Names, reports, the choice of jobs and features, and where the data come from change no result.
+# Names, reports, the choice of jobs and features, and where the data come from change
+# no result.
 FREE = {"name", "report", "scenario", "orders", "seeds", "features", "probing"}
 
 
@@ -35,7 +36,9 @@ def test_whatever_can_change_a_result_changes_the_fingerprint(table, name, value
     free = bool({table, name} & FREE) and (table, name) != ("network", "name")
     same_recipe_twice = (table, name, value) == (None, "retraining", {})
     for job in before.keys() & after.keys():
-        concerned = job[0] == name if table == "learners" else not (free or same_recipe_twice)
+        concerned = (
+            job[0] == name if table == "learners" else not (free or same_recipe_twice)
+        )
         # Of the floor's tails the names of its parts tell.
         if job[0] == "untrained" and (table == "retraining" or name == "storage"):
             concerned = False
@@ -43,9 +46,16 @@ def test_whatever_can_change_a_result_changes_the_fingerprint(table, name, value
 
 
 def test_every_field_of_a_study_is_among_the_changes_tried():
-    tried = {table: {name for own, name, _ in CHANGES if own == table} for table, *_ in CHANGES}
+    tried = {
+        table: {name for own, name, _ in CHANGES if own == table}
+        for table, *_ in CHANGES
+    }
     assert tried["network"] == set(NetworkSpec.model_fields)
-    assert tried["training"] == tried["retraining"] == {field.name for field in fields(Recipe)}
+    assert (
+        tried["training"]
+        == tried["retraining"]
+        == {field.name for field in fields(Recipe)}
+    )
     assert tried.keys() | tried[None] == set(Study.model_fields) | {None}
     of_learners = [value for table, _, value in CHANGES if table == "learners"]
     for kind in ("er", "finetune"):
@@ -57,13 +67,17 @@ def test_every_field_of_a_study_is_among_the_changes_tried():
         ("exemplars", set(ExemplarSettings.model_fields)),
         ("training", {field.name for field in fields(RecipeChanges)}),
     ):
-        assert {field for value in of_learners for field in value.get(name, ())} == known
+        assert {
+            field for value in of_learners for field in value.get(name, ())
+        } == known
 
 
 def test_no_two_jobs_of_a_study_have_the_same_fingerprint():
     """Not even where two tasks have the same classes, as permuted ones do."""
     task = scenario().tasks[0]
-    twins = Scenario(name="twins", kind="permutation", tasks=(task, replace(task, index=2)))
+    twins = Scenario(
+        name="twins", kind="permutation", tasks=(task, replace(task, index=2))
+    )
     for stream in (scenario(), twins):
         everything = fingerprints(study(None, "seeds", 3), stream)
         # Two learners with two orders each, and the floor.
@@ -97,7 +111,10 @@ def test_so_do_other_cuts_and_orders_of_the_data_and_another_kind_of_device():
 
 @pytest.mark.parametrize(
     ("name", "other"),
-    [("torch.__version__", "9.9"), ("probe.by_layer.plan.RESULTS_VERSION", RESULTS_VERSION + 1)],
+    [
+        ("torch.__version__", "9.9"),
+        ("probe.by_layer.plan.RESULTS_VERSION", RESULTS_VERSION + 1),
+    ],
 )
 def test_another_torch_or_version_of_our_results_changes_every_fingerprint(
     monkeypatch, name, other
@@ -121,8 +138,12 @@ def test_later_settings_of_recipes_count_only_where_they_are_not_the_default(tab
 
 
 PINNED = {
-    "finetune.order-0.seed-0": "ffdb78ee4d081288952e3c0ec4ff2eabc26421f7bae0c42ccdec60de240770ed",
-    "er.order-1.seed-0": "96e9b10ee9391826fc104971ba2659373149ba6911350fb258f58fd70b53c771",
+    "finetune.order-0.seed-0": (
+        "ffdb78ee4d081288952e3c0ec4ff2eabc26421f7bae0c42ccdec60de240770ed"
+    ),
+    "er.order-1.seed-0": (
+        "96e9b10ee9391826fc104971ba2659373149ba6911350fb258f58fd70b53c771"
+    ),
 }
 
 
@@ -160,4 +181,6 @@ def test_the_hash_of_tensors_does_not_tell_their_layout_in_memory():
     assert not column.is_contiguous()
     shuffled = {"b": column, "a": STATE["a"].clone().requires_grad_()}
     assert tensor_hash(shuffled) == tensor_hash(STATE)
-    assert tensor_hash({"x": torch.tensor([-0.0])}) != tensor_hash({"x": torch.tensor([0.0])})
+    assert tensor_hash({"x": torch.tensor([-0.0])}) != tensor_hash(
+        {"x": torch.tensor([0.0])}
+    )

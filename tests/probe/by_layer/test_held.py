@@ -29,7 +29,11 @@ def test_it_comes_back_exactly_with_predictions(
     assert isinstance(again, Analysis)
     for name, rows in whole.tables().items():
         pd.testing.assert_frame_equal(again.tables()[name], rows, check_exact=True)
-    assert (again.notes, str(again), repr(again)) == (whole.notes, str(whole), repr(whole))
+    assert (again.notes, str(again), repr(again)) == (
+        whole.notes,
+        str(whole),
+        repr(whole),
+    )
     pd.testing.assert_frame_equal(predictions(again), predictions(whole))
     pd.testing.assert_frame_equal(predictions(kept), predictions(whole))
     again.save(tmp_path / "again")
@@ -45,9 +49,13 @@ def test_with_tables_alone_it_says_what_it_has_not(whole: Analysis, kept: Path) 
         predictions(found)
 
 
-def test_a_description_that_does_not_fit_the_arrays_is_told(whole: Analysis, kept: Path) -> None:
+def test_a_description_that_does_not_fit_the_arrays_is_told(
+    whole: Analysis, kept: Path
+) -> None:
     saved, folder = whole.saved(), kept.parent / "unfit"
-    some = {name: array for name, array in saved.arrays.items() if "untrained" not in name}
+    some = {
+        name: array for name, array in saved.arrays.items() if "untrained" not in name
+    }
     for changed in ({"record": {"plan": {}}}, {"arrays": some}):
         write_folder(folder, replace(saved, **changed))
         with pytest.raises(InputError, match=r"result\.json"):
@@ -63,19 +71,27 @@ def test_frames_have_each_row(whole: Analysis) -> None:
 
 
 def test_a_note_counts_the_runs_of_every_order_and_seed() -> None:
-    runs = [{"learner": "er", "order": o, "seed": s, "note": "odd"} for o in "ab" for s in (0, 1)]
-    notes = new_table("notes", ({**run, "tasks_seen": 3} for run in runs))
-    assert [sentence.split(": ")[0].split(", ")[-1] for sentence in note_sentences(notes)] == [
-        "in 4 runs"
+    runs = [
+        {"learner": "er", "order": o, "seed": s, "note": "odd"}
+        for o in "ab"
+        for s in (0, 1)
     ]
+    notes = new_table("notes", ({**run, "tasks_seen": 3} for run in runs))
+    assert [
+        sentence.split(": ")[0].split(", ")[-1] for sentence in note_sentences(notes)
+    ] == ["in 4 runs"]
 
 
 def test_text_html_and_latex_have_a_line_for_each_feature(whole: Analysis) -> None:
     table = str(whole).split("readout linear,")[1].splitlines()
     assert [line.split()[0] for line in table[2:5]] == FEATURES
     page = whole._repr_html_()
-    assert all(f">{cell.strip()}<" in page for cell in filter(None, table[2].split("  ")))
-    latex = [line for line in whole.latex("linear").splitlines() if line.endswith(r"\\")]
+    assert all(
+        f">{cell.strip()}<" in page for cell in filter(None, table[2].split("  "))
+    )
+    latex = [
+        line for line in whole.latex("linear").splitlines() if line.endswith(r"\\")
+    ]
     assert [line.split(" & ")[0] for line in latex] == ["feature", *FEATURES]
     with pytest.raises(InputError, match="'lin'"):
         whole.latex("lin")

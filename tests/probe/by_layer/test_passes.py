@@ -51,7 +51,9 @@ def test_what_grows_is_one_pass_for_all_readouts_and_one_for_r(readouts: list[st
 
 
 def test_cutting_a_network_at_many_features_passes_its_sample_six_times_at_most():
-    model = nn.Sequential(*(nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU()) for _ in range(6)))
+    model = nn.Sequential(
+        *(nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU()) for _ in range(6))
+    )
     model = nn.Sequential(Stem(3, 4, 4, 4), model, nn.Flatten(), nn.Linear(64, 6))
     Stem.batches.clear()
     cut_each(model, [f"1.{k}" for k in range(6)], torch.randn(8, 3, 16, 16))

@@ -20,7 +20,11 @@ from tests.probe.by_layer.nets import (
     rows,
 )
 
-NETS, NAME, TRUTH = {t: finetuned(t) for t in range(4)}, "linear-task", digits()[1].y.numpy()
+NETS, NAME, TRUTH = (
+    {t: finetuned(t) for t in range(4)},
+    "linear-task",
+    digits()[1].y.numpy(),
+)
 
 
 @readout("second", task_aware=True)
@@ -40,7 +44,9 @@ def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
     halves = (half.of_classes(classes) for half in digits())
     train, test = (Examples(half.x, half.y - classes[0]) for half in halves)
     model, tasks = Model({1: finetuned()}, classes=classes), [range(len(classes))]
-    alone = analyzed(model, train=train, test=test, tasks=tasks, readouts=["linear", NAME])
+    alone = analyzed(
+        model, train=train, test=test, tasks=tasks, readouts=["linear", NAME]
+    )
     frame = predictions(alone)
     for feature in FEATURES:
         here = frame[(frame["feature"] == feature) & (frame["tasks_seen"] == 1)]
@@ -59,7 +65,11 @@ def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
 def test_at_the_output_every_table_is_multi_head(found):
     pytest.importorskip("xarray")
     multi = found.matrix("output", NAME)
-    shown = {row.feature: row.value for key, row in rows(found, "forgotten").items() if NAME in key}
+    shown = {
+        row.feature: row.value
+        for key, row in rows(found, "forgotten").items()
+        if NAME in key
+    }
     lost = np.mean([multi.cell(j, j) - multi.cell(3, j) for j in (1, 2)])
     assert shown["output"] == pytest.approx(lost)
     metrics = found.tables()["metrics"].itertuples()
@@ -71,26 +81,38 @@ def test_at_the_output_every_table_is_multi_head(found):
     cells = to_dataset(found.measurements()).pra.sel(
         learner="model", order="0", tasks_seen=3, readout=NAME
     )
-    steps = pra_by_step(found.measurements(), NAME).query("learner == 'model' and tasks_seen == 3")
+    steps = pra_by_step(found.measurements(), NAME).query(
+        "learner == 'model' and tasks_seen == 3"
+    )
     assert steps[steps["feature"] == "output"]["mean"].item() == pra
     assert cells.sel(feature="output").item() == pra
 
 
 def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():
     parity = torch.arange(40) % 2
-    data = (Examples(parity[:, None].float(), labels) for labels in (parity, 1 - parity))
-    tasks = [Task(index=1, name="", classes=(0, 1), train=own, test=own) for own in data]
+    data = (
+        Examples(parity[:, None].float(), labels) for labels in (parity, 1 - parity)
+    )
+    tasks = [
+        Task(index=1, name="", classes=(0, 1), train=own, test=own) for own in data
+    ]
     merged = Scenario(name="", kind="", tasks=tuple(tasks)).merged
     x, y = merged.test.x, merged.test.y
-    told, whole = (read_each(LinearTask(), x, x, own).predicted == y for own in (tasks, [merged]))
+    told, whole = (
+        read_each(LinearTask(), x, x, own).predicted == y for own in (tasks, [merged])
+    )
     assert (told.sum(), whole.sum()) == (80, 40)
 
 
 def test_the_order_in_which_a_task_lists_its_classes_changes_nothing():
     own = Examples(torch.randn(60, 5), torch.arange(60) % 3)
     lists = ((0, 1, 2), (2, 0, 1))
-    tasks = [Task(index=1, name="", classes=listed, train=own, test=own) for listed in lists]
-    one, two = (read_each(LinearTask(), own.x, own.x, [task]).predicted for task in tasks)
+    tasks = [
+        Task(index=1, name="", classes=listed, train=own, test=own) for listed in lists
+    ]
+    one, two = (
+        read_each(LinearTask(), own.x, own.x, [task]).predicted for task in tasks
+    )
     assert one.tolist() == two.tolist()
 
 

@@ -9,7 +9,13 @@ from probe.by_layer.fingerprint import fingerprint
 from probe.by_layer.jobs import jobs_of, keys_of, peers_of, readout_keys
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
-from tests.scenarios.study.toy import CHANGES, made_plan, named_plan, record_of, study as tiny
+from tests.scenarios.study.toy import (
+    CHANGES,
+    made_plan,
+    named_plan,
+    record_of,
+    study as tiny,
+)
 
 RAW = {
     "name": "tiny",
@@ -74,7 +80,11 @@ def test_steps_are_a_rule_or_a_list_and_may_stand_alone(steps, control, own):
 def test_more_than_ten_steps_are_thinned_to_ten_unless_all_are_asked_for(tasks):
     """The first and the last remain, of given networks those of the steps that there are."""
     of = tuple((str(k), (2 * k, 2 * k + 1)) for k in range(tasks))
-    raw = {**RAW, "scenario": {"data": "a.npz", "classes_per_task": 2}, "orders": "none"}
+    raw = {
+        **RAW,
+        "scenario": {"data": "a.npz", "classes_per_task": 2},
+        "orders": "none",
+    }
     default = named_plan(raw, of)
     found = read(default, "finetune")["linear"]
     assert (found[0], found[-1], len(found)) == (1, tasks, 10)
@@ -111,7 +121,9 @@ def test_a_learner_with_its_own_network_has_its_own_floor_and_no_ceiling():
 
 def test_a_last_network_is_compared_with_each_of_its_own_and_with_the_controls():
     given = plan()
-    peers = {learner: peers_of(given, job(given, learner)) for learner in given.learners}
+    peers = {
+        learner: peers_of(given, job(given, learner)) for learner in given.learners
+    }
     after = [f"step-{tasks_seen}" for tasks_seen in range(1, T)]
     assert peers.pop("finetune") == [*after, "untrained", "offline"]
     assert peers == {"offline": ["untrained"], "untrained": []}
@@ -123,7 +135,9 @@ def test_keys_come_step_by_step_the_output_first_and_no_two_are_the_same():
     steps = [key.tasks_seen for key in ordered]
     assert len(set(ordered)) == len(ordered)
     assert steps == sorted(steps)
-    assert [ordered[steps.index(k)] for k in range(T + 1)] == [Key(k) for k in range(T + 1)]
+    assert [ordered[steps.index(k)] for k in range(T + 1)] == [
+        Key(k) for k in range(T + 1)
+    ]
     # The fingerprint holds the settings of the last retraining, but not of a control's.
     last = {Key(T, feature, "retrain") for feature in ("hidden1", "hidden2")}
     assert {key for key in ordered if key.feature and not key.settings} == last
@@ -133,8 +147,14 @@ def test_keys_come_step_by_step_the_output_first_and_no_two_are_the_same():
 def test_variants_are_named_by_their_budget_and_statistics():
     given = plan({"budget": [1, 4], "batch_norm": "reestimated"})
     assert given.variants("linear") == ("linear", "linear+bn")
-    each = [r for r in readout_keys(given, job(given, "finetune")) if r.readout_name == "retrain"]
-    assert [(r.readout, r.variant, r.reestimates) for r in each if r.feature == "hidden1"] == [
+    each = [
+        r
+        for r in readout_keys(given, job(given, "finetune"))
+        if r.readout_name == "retrain"
+    ]
+    assert [
+        (r.readout, r.variant, r.reestimates) for r in each if r.feature == "hidden1"
+    ] == [
         ("retrain", 1, False),
         ("retrain@4", 4, False),
         ("retrain+bn", 1, True),
@@ -147,7 +167,11 @@ def test_variants_are_named_by_their_budget_and_statistics():
     [
         ({"probing": {"readouts": {"retrain": "all", "linear": "all"}}}, None, set()),
         ({"probing": {"budget": [1, 2], "batch_norm": "reestimated"}}, None, set()),
-        ({"probing": {"readouts": {"retrain": {}, "linear": {"C": 2.0}}}}, None, {"linear"}),
+        (
+            {"probing": {"readouts": {"retrain": {}, "linear": {"C": 2.0}}}},
+            None,
+            {"linear"},
+        ),
         # What the fingerprint of the controls does not hold.
         ({"retraining": {}}, None, set()),
         ({"retraining": {"epochs": 7}}, "offline", {"retrain"}),
@@ -158,10 +182,16 @@ def test_variants_are_named_by_their_budget_and_statistics():
             "finetune",
             {"diagnostics"},
         ),
-        ({"learners": {"finetune": {}, "offline": {"training": {"epochs": 5}}}}, None, set()),
+        (
+            {"learners": {"finetune": {}, "offline": {"training": {"epochs": 5}}}},
+            None,
+            set(),
+        ),
     ],
 )
-def test_only_results_that_depend_on_a_setting_have_another_name_with_it(changes, learner, moved):
+def test_only_results_that_depend_on_a_setting_have_another_name_with_it(
+    changes, learner, moved
+):
     before, after = plan(), plan(**changes)
     named = [learner] if learner else list(before.learners)
     lost = {key for name in named for key in keys(before, name) - keys(after, name)}
@@ -180,10 +210,19 @@ def test_no_two_jobs_share_a_folder():
 
 def test_controls_change_no_other_job_and_no_other_reading():
     before, after = plan(), plan({"controls": ["exclusion", "labels"]})
-    runs, records = ({o.name: record_of(of, o) for o in jobs_of(of)} for of in (before, after))
+    runs, records = (
+        {o.name: record_of(of, o) for o in jobs_of(of)} for of in (before, after)
+    )
     assert {name: own for name, own in records.items() if "without" not in name} == runs
-    assert len({fingerprint(own) for own in records.values()}) == len(records) == len(runs) + T
-    assert str(jobs_of(after)[T]) == f"learner finetune, order there, seed 0, without task {T}"
+    assert (
+        len({fingerprint(own) for own in records.values()})
+        == len(records)
+        == len(runs) + T
+    )
+    assert (
+        str(jobs_of(after)[T])
+        == f"learner finetune, order there, seed 0, without task {T}"
+    )
     for learner in before.learners:
         moved = keys(before, learner) ^ keys(after, learner)
         assert [key.readout for key in moved] == ["linear"] * 4

@@ -27,7 +27,8 @@ def trained(seed: int) -> nn.Sequential:
     layers = OrderedDict[str, nn.Module](
         hidden1=nn.Linear(64, 32),
         act1=nn.Tanh(),
-        # So narrow that a trained layer and a random one differ: four units, of either sign.
+        # So narrow that a trained layer and a random one differ: four units, of either
+        # sign.
         hidden2=nn.Linear(32, 4),
         act2=nn.Tanh(),
         output=nn.Linear(4, 10),
@@ -48,7 +49,9 @@ def noisy(seed: int, layer: str) -> nn.Sequential:
     return model
 
 
-def check_found(layer: str, feature: str, seed: int, readouts: Sequence[str] = READOUTS) -> None:
+def check_found(
+    layer: str, feature: str, seed: int, readouts: Sequence[str] = READOUTS
+) -> None:
     """Layers before it lack nothing at all; retraining names none where it has not converged."""
     measured = Measure(readouts=readouts, seeds=3)
     last, offline = noisy(seed, layer), trained(seed)

@@ -76,10 +76,14 @@ def test_what_was_stored_reads_back_bit_for_bit(store):
 
 def test_numpy_and_torch_alone_read_the_files(store):
     with np.load(store.folder / FILE) as arrays:
-        rows = zip(arrays["measurement"], arrays["head"], arrays["predicted"], strict=True)
+        rows = zip(
+            arrays["measurement"], arrays["head"], arrays["predicted"], strict=True
+        )
         found = {(int(i), str(head)): row.tolist() for i, head, row in rows}
         expected = {name: row.tolist() for name, row in MEASURED.predicted.items()}
-        assert found == {(i, name): row for i in (0, 1) for name, row in expected.items()}
+        assert found == {
+            (i, name): row for i in (0, 1) for name, row in expected.items()
+        }
         assert arrays["predicted"].dtype == arrays["label"].dtype == np.uint16
         assert arrays["task"].dtype == np.uint8
         assert arrays["tasks_seen"].tolist() == [1, 2]
@@ -93,7 +97,9 @@ def test_classes_are_in_the_smallest_integers_that_hold_them(most):
     given = Measurement(test=test, predicted={"all": np.array([most, 0])})
     arrays = to_arrays({FIRST: given})
     assert same(given, from_arrays(arrays)[FIRST], code="")
-    assert arrays["predicted"].itemsize == next(n for n in (1, 2, 4) if most < 2 ** (8 * n))
+    assert arrays["predicted"].itemsize == next(
+        n for n in (1, 2, 4) if most < 2 ** (8 * n)
+    )
 
 
 def test_what_is_not_there_is_none_and_no_fault(store):
@@ -102,7 +108,11 @@ def test_what_is_not_there_is_none_and_no_fault(store):
     absent.finish()
     absent.clear()
     (store.root / "jobs" / "no-job").write_text("a file in a folder's place")
-    assert (absent.measurements(), absent.finished(), absent.others()) == ({}, set(), [])
+    assert (absent.measurements(), absent.finished(), absent.others()) == (
+        {},
+        set(),
+        [],
+    )
     assert (absent.load_checkpoint(1), absent.made_by_other_code()) == (None, False)
     assert quarantine_notes(store.root) == []
 
@@ -119,7 +129,9 @@ def test_nothing_is_written_where_the_run_directory_is_gone(store):
 
 @pytest.mark.parametrize("finished", [0, 5])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_job_has_few_files_at_any_time_and_each_measurement_in_one(tmp_path, seed, finished):
+def test_a_job_has_few_files_at_any_time_and_each_measurement_in_one(
+    tmp_path, seed, finished
+):
     """Seven of a size, whatever the order of M measurements; or it was finished before."""
     store, draw = Store(tmp_path, "job", RECORD, "code"), random.Random(seed)
     keys = [Key(t, feature) for t in range(30) for feature in ("", "conv1", "conv2")]
@@ -129,7 +141,10 @@ def test_a_job_has_few_files_at_any_time_and_each_measurement_in_one(tmp_path, s
         if count == finished:
             store.finish()
         assert store.finished() == set(keys[:count])
-        assert len(list(store.folder.iterdir())) <= 7 * math.ceil(math.log(count + 1, 8)) + 1
+        assert (
+            len(list(store.folder.iterdir()))
+            <= 7 * math.ceil(math.log(count + 1, 8)) + 1
+        )
     assert store.measurements().keys() == set(keys)
     store.finish()
     assert [path.name for path in store.folder.iterdir()] == [FILE]
@@ -144,7 +159,10 @@ def test_whatever_is_killed_or_fails_in_a_merge_nothing_is_lost(tmp_path, monkey
 
     keys, names = [Key(t) for t in range(12)], ("replace", "unlink")
     for deadly in itertools.count(1):
-        store, left = Store(tmp_path, f"job-{deadly}", RECORD, "code"), itertools.count(1)
+        store, left = (
+            Store(tmp_path, f"job-{deadly}", RECORD, "code"),
+            itertools.count(1),
+        )
 
         def dying(do, *arguments, left=left, deadly=deadly, **flags):
             if next(left) >= deadly:
@@ -160,7 +178,11 @@ def test_whatever_is_killed_or_fails_in_a_merge_nothing_is_lost(tmp_path, monkey
                 done.add(key)
             store.finish()
             break
-        assert store.measurements().keys() - done <= {keys[len(done)]} if len(done) < 12 else True
+        assert (
+            store.measurements().keys() - done <= {keys[len(done)]}
+            if len(done) < 12
+            else True
+        )
         assert store.finished() >= done
         for key in keys[len(done) :]:
             store.write(key, MEASURED)
@@ -279,12 +301,16 @@ def test_a_corrupt_file_is_named_set_aside_and_written_again(store, spoil, name)
 
 
 @pytest.mark.parametrize("name", [FILE, CHECKPOINT])
-def test_with_any_bit_flipped_or_cut_off_anywhere_it_is_read_intact_or_set_aside(store, name):
+def test_with_any_bit_flipped_or_cut_off_anywhere_it_is_read_intact_or_set_aside(
+    store, name
+):
     """A few bits of a zip file say nothing of its content, as the time of a member."""
     path, intact = store.folder / name, 0
     content = path.read_bytes()
     at = [k * len(content) // 150 for k in range(150)]
-    flips = [content[:k] + bytes([content[k] ^ 1 << k % 8]) + content[k + 1 :] for k in at]
+    flips = [
+        content[:k] + bytes([content[k] ^ 1 << k % 8]) + content[k + 1 :] for k in at
+    ]
     versions = flips + [content[:k] for k in at]
     for damaged in versions:
         path.write_bytes(damaged)
@@ -293,7 +319,9 @@ def test_with_any_bit_flipped_or_cut_off_anywhere_it_is_read_intact_or_set_aside
         assert read == path.exists() == (not corrupt)
         intact += read
     assert intact < len(flips) / 2
-    aside = [path for path in (store.root / "quarantine").iterdir() if path.suffix != ".txt"]
+    aside = [
+        path for path in (store.root / "quarantine").iterdir() if path.suffix != ".txt"
+    ]
     # Nothing that was set aside before was replaced.
     assert len(quarantine_notes(store.root)) == len(aside) == len(versions) - intact
 
@@ -336,7 +364,9 @@ def test_predictions_of_another_form_are_set_aside(store, arrays):
 
 @pytest.mark.parametrize(("job", "record"), [(JOB, OTHER_RECORD), (OTHER_JOB, RECORD)])
 @pytest.mark.parametrize("name", [FILE, CHECKPOINT])
-def test_a_valid_file_of_another_job_or_fingerprint_is_set_aside(store, job, record, name):
+def test_a_valid_file_of_another_job_or_fingerprint_is_set_aside(
+    store, job, record, name
+):
     other = filled(store.root, job, record | {"job": job})
     shutil.copy(other.folder / name, store.folder / name)
     assert is_whole(store) == (name != FILE, name != CHECKPOINT)

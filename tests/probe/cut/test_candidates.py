@@ -41,7 +41,9 @@ def runs(model: nn.Module, x: Tensor) -> tuple[list[tuple[str, Tensor]], Tensor]
 def feeding(model: nn.Module, value: Tensor) -> set[str]:
     """The parameters that a value's gradient reaches."""
     names, parameters = zip(*model.named_parameters(), strict=True)
-    grads = torch.autograd.grad(value.sum(), parameters, allow_unused=True, retain_graph=True)
+    grads = torch.autograd.grad(
+        value.sum(), parameters, allow_unused=True, retain_graph=True
+    )
     return {name for name, grad in zip(names, grads, strict=True) if grad is not None}
 
 
@@ -119,13 +121,19 @@ def test_block_ends_and_our_networks_features_are_suggested(name: str) -> None:
 
 def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() -> None:
     def block() -> nn.Module:
-        return Written(lambda m, x: x + m.b(torch.relu(m.a(x))), {"a": (8, 8), "b": (8, 8)})
+        return Written(
+            lambda m, x: x + m.b(torch.relu(m.a(x))), {"a": (8, 8), "b": (8, 8)}
+        )
 
     stem = [nn.Linear(6, 8), nn.ReLU(), nn.Dropout(), nn.Flatten()]
     model = nn.Sequential(*stem, block(), block(), nn.Linear(8, 3), nn.Softmax(1))
     assert chosen(model, 6) == ["1", "4", "5", "7"]
     # One level deeper there are no more.
-    assert chosen(nn.Sequential(*stem[:2], block(), nn.Linear(8, 3)), 6) == ["1", "2", "3"]
+    assert chosen(nn.Sequential(*stem[:2], block(), nn.Linear(8, 3)), 6) == [
+        "1",
+        "2",
+        "3",
+    ]
 
 
 def test_of_a_deep_network_a_few_are_suggested_the_last_among_them() -> None:

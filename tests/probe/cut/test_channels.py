@@ -18,17 +18,32 @@ class Sum(nn.ModuleList):
 
 LINE, SQUARE, MAP = torch.randn(5, 8, 12), torch.randn(5, 8, 8), torch.randn(5, 8, 6, 6)
 FIRST = [
-    *((LINE, m) for m in (nn.Conv1d(8, 9, 3), nn.InstanceNorm1d(8), nn.GroupNorm(2, 8))),
+    *(
+        (LINE, m)
+        for m in (nn.Conv1d(8, 9, 3), nn.InstanceNorm1d(8), nn.GroupNorm(2, 8))
+    ),
     *((LINE, m) for m in (nn.MaxPool1d(2), nn.AdaptiveAvgPool1d(3), nn.LPPool1d(2, 2))),
-    *((MAP, m) for m in (nn.ConvTranspose2d(8, 9, 3), nn.AdaptiveMaxPool2d(2), nn.AvgPool2d(2))),
+    *(
+        (MAP, m)
+        for m in (nn.ConvTranspose2d(8, 9, 3), nn.AdaptiveMaxPool2d(2), nn.AvgPool2d(2))
+    ),
     (LINE, nn.Sequential(nn.BatchNorm1d(8), nn.Dropout1d(), nn.Hardswish(True))),
     (LINE, nn.Sequential(nn.Conv1d(8, 8, 1), nn.LayerNorm((8, 12)), nn.Identity())),
     (SQUARE, Sum([nn.Identity(), nn.Conv1d(8, 8, 1)])),
 ]
 LAST = [
-    *((LINE, m) for m in (nn.Linear(12, 8), nn.LayerNorm(12), nn.RMSNorm(12), nn.GRU(12, 7))),
-    *((LINE, m) for m in (nn.LSTM(12, 7, batch_first=True), nn.TransformerEncoderLayer(12, 2))),
-    *((LINE, nn.MultiheadAttention(12, 2, batch_first=first)) for first in (False, True)),
+    *(
+        (LINE, m)
+        for m in (nn.Linear(12, 8), nn.LayerNorm(12), nn.RMSNorm(12), nn.GRU(12, 7))
+    ),
+    *(
+        (LINE, m)
+        for m in (nn.LSTM(12, 7, batch_first=True), nn.TransformerEncoderLayer(12, 2))
+    ),
+    *(
+        (LINE, nn.MultiheadAttention(12, 2, batch_first=first))
+        for first in (False, True)
+    ),
     (LINE, nn.Sequential(nn.Linear(12, 12), nn.GELU(), nn.Dropout())),
     (torch.randint(8, (5, 9)), nn.Embedding(8, 6)),
 ]
@@ -39,13 +54,21 @@ NONE = [
 ]
 
 
-@pytest.mark.parametrize(("axis", "cases"), [("first", FIRST), ("last", LAST), (None, NONE)])
+@pytest.mark.parametrize(
+    ("axis", "cases"), [("first", FIRST), ("last", LAST), (None, NONE)]
+)
 def test_the_module_tells(axis, cases):
     def forward(m: Any, x: Tensor) -> Tensor:
-        y = m.inner(x, x, x) if isinstance(m.inner, nn.MultiheadAttention) else m.inner(x)
+        y = (
+            m.inner(x, x, x)
+            if isinstance(m.inner, nn.MultiheadAttention)
+            else m.inner(x)
+        )
         return m.head((y[0] if isinstance(y, tuple) else y).flatten(1)[:, :8])
 
     for x, module in cases:
-        model = Written(forward, {"inner": lambda module=module: module, "head": (8, 2)})
+        model = Written(
+            forward, {"inner": lambda module=module: module, "head": (8, 2)}
+        )
         [found] = find_each(model, ["inner"], x, ModelCall(), "tail")
         assert found.facts.value[0].axis == axis, module

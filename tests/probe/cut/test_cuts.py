@@ -49,7 +49,10 @@ def test_cuts_used_again_are_those_made_anew() -> None:
         assert [c.table.tolist() for c in again.counts.values()] == [
             c.table.tolist() for c in anew.counts.values()
         ]
-        assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+        assert all(
+            torch.equal(before[name], value)
+            for name, value in model.state_dict().items()
+        )
         others.append(again.pra)
     assert others[0] != others[1]
 
@@ -57,7 +60,9 @@ def test_cuts_used_again_are_those_made_anew() -> None:
 def hidden(sign: float) -> nn.Module:
     """Make a network that depends on a number that no state holds."""
     layers: dict[str, Layer] = {"a": (4, 4), "b": (4, 3)}
-    return Written(lambda m, x: m.b(torch.relu(m.a(x)) if sign > 0 else -m.a(x)), layers)
+    return Written(
+        lambda m, x: m.b(torch.relu(m.a(x)) if sign > 0 else -m.a(x)), layers
+    )
 
 
 def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
@@ -81,7 +86,10 @@ def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
 
 
 def test_current_cuts_are_not_made_again() -> None:
-    model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)), torch.randn(8, 4)
+    model, x = (
+        nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)),
+        torch.randn(8, 4),
+    )
     cuts = cut_each(copy.deepcopy(model), ["0", "1"], x).of(model)
     assert cuts.of(model) is not cuts
     current = replace(cuts, current=True).at(["1"])
@@ -101,14 +109,24 @@ def test_a_chain_with_a_forward_of_its_own_is_not_run_link_by_link() -> None:
 
 
 @pytest.mark.parametrize("inference", [False, True])
-def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(inference: bool) -> None:
+def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(
+    inference: bool,
+) -> None:
     """Also where a link writes into its input, and the values can be trained on afterwards."""
     stages = [nn.Conv2d(1, 3, 3), nn.ReLU(inplace=True), nn.BatchNorm2d(3)]
     model = nn.Sequential(nn.Sequential(*stages), nn.Flatten(), nn.Linear(12, 2)).eval()
-    cuts, x = cut_each(model, ["0.0", "0", "1"], torch.randn(4, 1, 4, 4)), torch.randn(9, 1, 4, 4)
-    kept, whole = x.clone(), Cuts(tuple(replace(cut, chain=None) for cut in cuts._planned))
+    cuts, x = (
+        cut_each(model, ["0.0", "0", "1"], torch.randn(4, 1, 4, 4)),
+        torch.randn(9, 1, 4, 4),
+    )
+    kept, whole = (
+        x.clone(),
+        Cuts(tuple(replace(cut, chain=None) for cut in cuts._planned)),
+    )
     with torch.inference_mode(inference):
-        along, followed = ({name: v for _, name, v in c.values([x])} for c in (cuts, whole))
+        along, followed = (
+            {name: v for _, name, v in c.values([x])} for c in (cuts, whole)
+        )
     assert torch.equal(x, kept)
     for name, value in along.items():
         assert torch.equal(value, followed[name])
@@ -117,7 +135,9 @@ def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(inferenc
 
 def test_the_facts_of_a_cut_pickle() -> None:
     x = torch.randn(4, 3, 32, 32, generator=stream(0, "x"))
-    for cut in cut_each(reduced_resnet18((3, 32, 32), 10).eval(), ["layer1", "layer4"], x).each:
+    for cut in cut_each(
+        reduced_resnet18((3, 32, 32), 10).eval(), ["layer1", "layer4"], x
+    ).each:
         again = pickle.loads(pickle.dumps(cut.facts))
         assert replace(again, inputs=cut.facts.inputs) == cut.facts
 

@@ -35,7 +35,10 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
 def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ignore[no-untyped-def]
     """Brute force over all sets of values; and what is run again has what it needs."""
     seen, upstream, costs = case
-    found, again = minimum_cut(seen, upstream, {STATE, STATE + 1}, costs, set()) or ((), {})
+    found, again = minimum_cut(seen, upstream, {STATE, STATE + 1}, costs, set()) or (
+        (),
+        {},
+    )
     subsets = chain.from_iterable(combinations(costs, n) for n in range(len(costs) + 1))
     enough = [kept for kept in subsets if _suffices(seen, set(kept), upstream)]
     assert _suffices(seen, set(found), upstream)
@@ -59,5 +62,7 @@ def _suffices(seen: Pass, kept: set[Name], upstream: frozenset[int]) -> bool:
     for number, step in seen.steps.items():
         if number in upstream and set(step.parents) <= there:
             there.add((number, 0))
-    read = {step.parents[0] for number, step in seen.steps.items() if number not in upstream}
+    read = {
+        step.parents[0] for number, step in seen.steps.items() if number not in upstream
+    }
     return read <= there

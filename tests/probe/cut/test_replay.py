@@ -30,7 +30,9 @@ def test_the_tail_computes_what_is_behind_and_no_more(
     model, x, _ = specimen("reduced_resnet18", 4)
     cut = split(model.eval(), feature, x)
     behind = flops(cut.tail.eval(), cut.prefix(x))
-    frozen = [name.removesuffix(".weight") for name in cut.frozen if name.endswith("weight")]
+    frozen = [
+        name.removesuffix(".weight") for name in cut.frozen if name.endswith("weight")
+    ]
     before = sum(flops_of_module(model, name, x) for name in frozen)
     assert before > 0
     assert behind + before == flops(model, x)
@@ -58,7 +60,11 @@ def test_one_pass_gives_what_each_prefix_gives() -> None:
     assert len(runs) == 1
     for name, prefix in prefixes.items():
         alone, same = prefix(x), together[name]
-        pairs = [(alone, same)] if isinstance(alone, Tensor) else zip(alone, same, strict=True)
+        pairs = (
+            [(alone, same)]
+            if isinstance(alone, Tensor)
+            else zip(alone, same, strict=True)
+        )
         assert all(torch.equal(a, b) for a, b in pairs)
 
 

@@ -13,7 +13,9 @@ from tests.laws.zoo.written import Written
 
 def live(between: Callable[[Any, Tensor], Tensor]) -> tuple[nn.Module, Tensor]:
     """A feature `a`, something without parameters, a head."""
-    model = Written(lambda m, x: m.head(between(m, m.a(x))), {"a": (6, 6), "head": (6, 3)})
+    model = Written(
+        lambda m, x: m.head(between(m, m.a(x))), {"a": (6, 6), "head": (6, 3)}
+    )
     return model, torch.randn(12, 6, generator=stream(0))
 
 

@@ -33,7 +33,10 @@ def _marked(m: Written, x: Tensor) -> Tensor:
 
 
 UNUSUAL = {
-    "complex": (_complex, lambda: nn.Parameter(torch.randn(6, 6, dtype=torch.complex64))),
+    "complex": (
+        _complex,
+        lambda: nn.Parameter(torch.randn(6, 6, dtype=torch.complex64)),
+    ),
     "sparse": (_sparse, lambda: torch.randn(6, 6).relu().to_sparse()),
     "subclass": (_marked, lambda: nn.Parameter(torch.randn(6, 6).as_subclass(Marked))),
 }
@@ -43,7 +46,10 @@ UNUSUAL = {
 def test_unusual_state_is_frozen_and_cut(kind: str) -> None:
     run, w = UNUSUAL[kind]
     torch.manual_seed(0)
-    model, x = Written(run, {"a": (6, 6), "w": w, "b": (6, 6), "c": (6, 3)}), torch.randn(8, 6)
+    model, x = (
+        Written(run, {"a": (6, 6), "w": w, "b": (6, 6), "c": (6, 3)}),
+        torch.randn(8, 6),
+    )
     cuts = {feature: split(model, feature, x) for feature in "ab"}
     for cut in cuts.values():
         assert cut.cached
@@ -52,7 +58,9 @@ def test_unusual_state_is_frozen_and_cut(kind: str) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_complex_weights_are_trained_as_by_torchs_own_optimizer(optimizer: Optimizer) -> None:
+def test_complex_weights_are_trained_as_by_torchs_own_optimizer(
+    optimizer: Optimizer,
+) -> None:
     torch.manual_seed(0)
     run, w = UNUSUAL["complex"]
     ours = Written(run, {"a": (6, 6), "w": w, "b": (6, 6), "c": (6, 3)})
@@ -71,7 +79,9 @@ def test_sparse_gradients_train_as_dense_ones_do(optimizer: Optimizer) -> None:
     trained = []
     for sparse in (False, True):
         torch.manual_seed(0)
-        bag = nn.Sequential(nn.Embedding(10, 6, sparse=sparse), nn.Flatten(), nn.Linear(18, 3))
+        bag = nn.Sequential(
+            nn.Embedding(10, 6, sparse=sparse), nn.Flatten(), nn.Linear(18, 3)
+        )
         assert split(bag, "2", data.x).cached
         fit(bag, data, recipe, torch.Generator().manual_seed(0))
         trained.append(bag[0].weight)
@@ -83,7 +93,10 @@ def test_a_sparse_gradient_is_compared_with_the_whole_models() -> None:
         return m.c(torch.tanh(m.a(x)) + m.words((x[:, :2] * 3).long() % 10).mean(1))
 
     words = lambda: nn.Embedding(10, 6, sparse=True)  # noqa: E731
-    model, x = Written(run, {"a": (6, 6), "words": words, "c": (6, 3)}), torch.randn(8, 6)
+    model, x = (
+        Written(run, {"a": (6, 6), "words": words, "c": (6, 3)}),
+        torch.randn(8, 6),
+    )
     assert split(model, "a", x).slow == ""
 
 
@@ -121,7 +134,10 @@ class Codebook(nn.Module):
 def test_a_codebook_of_the_first_batch_is_cut_rightly_once_it_is_there() -> None:
     """As of k-means in vector quantization: before, two batches give two models."""
     torch.manual_seed(0)
-    model, x = nn.Sequential(nn.Linear(6, 6), Codebook(), nn.Linear(6, 3)), torch.randn(16, 6)
+    model, x = (
+        nn.Sequential(nn.Linear(6, 6), Codebook(), nn.Linear(6, 3)),
+        torch.randn(16, 6),
+    )
     with pytest.raises(InputError, match="drawn at random in eval mode too"):
         split(model.eval(), "1", x)
     model(x)

@@ -17,14 +17,18 @@ from probe.metrics.murata import pra, task_f1
 TASKS = [[4, 5], [0, 1, 2], [3]]
 CLASSES = 6
 
-pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=80)
+pairs = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=80
+)
 
 
 @given(pairs)
 def test_counts_equal_scikit_learns_confusion_matrix(pairs):
     true, predicted = np.array(pairs).T
     counts = Counts.of(true, predicted, classes=5)
-    assert np.array_equal(counts.table, confusion_matrix(true, predicted, labels=range(5)))
+    assert np.array_equal(
+        counts.table, confusion_matrix(true, predicted, labels=range(5))
+    )
     assert counts.total == len(pairs)
     assert counts.accuracy() == pytest.approx(accuracy_score(true, predicted))
 
@@ -47,7 +51,9 @@ def predictions(draw):
     """Labels in which every class occurs, and any predictions at all."""
     extra = draw(st.lists(st.integers(0, CLASSES - 1), max_size=60))
     true = [*range(CLASSES), *extra]
-    predicted = draw(st.lists(st.integers(0, CLASSES - 1), min_size=len(true), max_size=len(true)))
+    predicted = draw(
+        st.lists(st.integers(0, CLASSES - 1), min_size=len(true), max_size=len(true))
+    )
     return np.array(true), np.array(predicted)
 
 
@@ -61,7 +67,12 @@ def test_task_f1_and_pra_equal_scikit_learns_micro_f1_and_accuracy(pair):
     counts = Counts.of(true, predicted, CLASSES)
     assert task_f1(counts, TASKS) == pytest.approx(expected)
     assert pra(counts) == pytest.approx(accuracy_score(true, predicted))
-    for score, ours in (recall_score, counts.accuracy), (precision_score, counts.precision):
+    for score, ours in (
+        (recall_score, counts.accuracy),
+        (precision_score, counts.precision),
+    ):
         options = {"average": "micro", "zero_division": np.nan}
-        values = [score(true, predicted, labels=classes, **options) for classes in TASKS]
+        values = [
+            score(true, predicted, labels=classes, **options) for classes in TASKS
+        ]
         assert list(map(ours, TASKS)) == pytest.approx(values, nan_ok=True)

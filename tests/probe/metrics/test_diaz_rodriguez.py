@@ -2,7 +2,17 @@
 
 import pytest
 
-from probe.metrics.diaz_rodriguez import CRITERIA, W1, W2, W3, ce, cl_score, cl_stability, ms, sss
+from probe.metrics.diaz_rodriguez import (
+    CRITERIA,
+    W1,
+    W2,
+    W3,
+    ce,
+    cl_score,
+    cl_stability,
+    ms,
+    sss,
+)
 
 # Table 1 in its own column order, and the CLscores of Table 3 under W1, W2, W3.
 TABLE_1 = ("A", "REM", "BWT+", "FWT", "MS", "SSS", "CE")
@@ -19,8 +29,13 @@ PUBLISHED = {
 def test_cl_score_gives_table_3_to_four_decimals(strategy):
     row, scores = PUBLISHED[strategy]
     criteria = dict(zip(TABLE_1, row, strict=True))
-    assert tuple(round(cl_score(criteria, weights), 4) for weights in (W1, W2, W3)) == scores
-    assert cl_score(criteria) == cl_score(criteria, dict(zip(CRITERIA, W1, strict=True)))
+    assert (
+        tuple(round(cl_score(criteria, weights), 4) for weights in (W1, W2, W3))
+        == scores
+    )
+    assert cl_score(criteria) == cl_score(
+        criteria, dict(zip(CRITERIA, W1, strict=True))
+    )
     assert cl_stability(criteria, W2) == 1 - cl_score(criteria, W2)
 
 
@@ -29,7 +44,10 @@ COSTS = {
     "sss: more than the lifetime data": (sss([20, 20, 20], 10), 0),
     "ce: passes": (ce([6, 6], [60, 30]), (0.1 + 0.2) / 2),
     "ce: scaled up to one": (ce([6, 6], [60, 30], epsilon=100), 1),
-    "ce: the poster divides by one more": (ce([6, 6], [59, 29], form="poster"), (0.1 + 0.2) / 2),
+    "ce: the poster divides by one more": (
+        ce([6, 6], [59, 29], form="poster"),
+        (0.1 + 0.2) / 2,
+    ),
 }
 
 

@@ -38,7 +38,9 @@ LOOPS = {
     "gem.acc": lambda R, k: mean(R(k, j) for j in upto(k)),
     "gem.bwt": lambda R, k: mean(R(k, j) - R(j, j) for j in range(1, k)),
     "gem.fwt": lambda R, k: mean(R(j - 1, j) - R(0, j) for j in range(2, k + 1)),
-    "diaz_rodriguez.accuracy": lambda R, k: mean(R(i, j) for i in upto(k) for j in upto(i)),
+    "diaz_rodriguez.accuracy": lambda R, k: mean(
+        R(i, j) for i in upto(k) for j in upto(i)
+    ),
     "diaz_rodriguez.bwt": transfer,
     "diaz_rodriguez.rem": lambda R, k: 1 - abs(min(transfer(R, k), 0)),
     "diaz_rodriguez.bwt_plus": lambda R, k: max(transfer(R, k), 0),
@@ -60,7 +62,9 @@ LOOPS = {
     "icarl.average_incremental_accuracy": lambda R, k: mean(
         mean(R(i, j) for j in upto(i)) for i in upto(k)
     ),
-    "zscl.transfer": lambda R, k: mean(mean(R(i, j) for i in range(1, j)) for j in upto(k)[1:]),
+    "zscl.transfer": lambda R, k: mean(
+        mean(R(i, j) for i in range(1, j)) for j in upto(k)[1:]
+    ),
     "chaudhry.intransigence": lambda R, k: IDEAL - R(k, k),
     "kemker.alpha_base": lambda R, k: R(k, 1),
     "kemker.alpha_new": lambda R, k: R(k, k),
@@ -99,7 +103,9 @@ def drawn(data, name, T):
 def tables(low=0.0, high=1.0):
     """(T+1, T) tables of accuracies, T from 2 to 6."""
     return st.integers(2, 6).flatmap(
-        lambda T: arrays(np.float64, (T + 1, T), elements=st.floats(low, high, width=32))
+        lambda T: arrays(
+            np.float64, (T + 1, T), elements=st.floats(low, high, width=32)
+        )
     )
 
 
@@ -120,7 +126,9 @@ def bounds(name):
         return float(declared[1]), float(declared[2])
     if "Any number" in said:
         return -math.inf, math.inf
-    assert "At least 0" in said, f"{name}: say in the docstring: In [LOW, HIGH], or At least 0"
+    assert "At least 0" in said, (
+        f"{name}: say in the docstring: In [LOW, HIGH], or At least 0"
+    )
     return 0.0, math.inf
 
 

@@ -42,7 +42,9 @@ def test_forgetting_is_what_the_framework_has_computed(path, source):
     said = r"(?:Forgetting \(CNN\): |'forgetting': np\.float64\()([\d.]+)"
     R = read_log(path, source).values
     found = np.nanmax(R[:, :-1], 0) - R[-1, :-1]
-    assert found.mean() * 100 == pytest.approx(float(re.findall(said, path.read_text())[-1]))
+    assert found.mean() * 100 == pytest.approx(
+        float(re.findall(said, path.read_text())[-1])
+    )
     assert found.mean() > 0.1
 
 
@@ -56,7 +58,9 @@ def test_forgetting_is_what_the_framework_has_computed(path, source):
         (ER, "mammoth", (0.3 + 0.55) / 2),
     ],
 )
-def test_a_lower_triangle_has_the_forgetting_since_each_task_was_learned(path, source, by_hand):
+def test_a_lower_triangle_has_the_forgetting_since_each_task_was_learned(
+    path, source, by_hand
+):
     R = read_log(path, source)
     assert forgetting_since_learned(R) == pytest.approx(by_hand)
     with pytest.raises(NotMeasured, match=r"R\[1,2\]"):

@@ -22,9 +22,13 @@ def test_row_is_tasks_learned_so_far_and_columns_count_from_one():
 
 
 def test_the_first_missing_cell_is_named():
-    with pytest.raises(NotMeasured, match=r"R\[1,2\] \(task 2 after task 1\) was not measured"):
+    with pytest.raises(
+        NotMeasured, match=r"R\[1,2\] \(task 2 after task 1\) was not measured"
+    ):
         R.measured([0, 1, 2], 2)
-    with pytest.raises(NotMeasured, match=r"R\[2,1\] \(task 1 after task 2\) was not measured"):
+    with pytest.raises(
+        NotMeasured, match=r"R\[2,1\] \(task 1 after task 2\) was not measured"
+    ):
         AccuracyMatrix.square([[0.5, 0.5], [np.nan, 0.5]]).seen(2)
 
 

@@ -19,7 +19,8 @@ SQUARE = np.array([[0.9, 0.1], [0.5, 0.8]])
 
 def as_csv(table, gap=""):
     return "\n".join(
-        ",".join(gap if np.isnan(cell) else repr(float(cell)) for cell in row) for row in table
+        ",".join(gap if np.isnan(cell) else repr(float(cell)) for cell in row)
+        for row in table
     )
 
 
@@ -62,7 +63,8 @@ def test_every_matrix_reads_back_bit_for_bit(tmp_path_factory, table):
 
 
 @pytest.mark.parametrize(
-    "text", ["\ufeff.9,.1\r\n.5,.8\r\n", ".9,.1\n.5,.8\n\n  \n\n", "  9e-1 ,\t.1\n.5 , +0.8"]
+    "text",
+    ["\ufeff.9,.1\r\n.5,.8\r\n", ".9,.1\n.5,.8\n\n  \n\n", "  9e-1 ,\t.1\n.5 , +0.8"],
 )
 def test_harmless_differences_in_the_text_are_allowed(tmp_path, text):
     values = read_text(tmp_path, text).values
@@ -72,7 +74,9 @@ def test_harmless_differences_in_the_text_are_allowed(tmp_path, text):
 
 def test_percent_is_turned_into_fractions(tmp_path):
     whole = np.array([[90, 10], [50, 80]])
-    assert read_text(tmp_path, as_csv(whole), percent=True).values[1:] == pytest.approx(SQUARE)
+    assert read_text(tmp_path, as_csv(whole), percent=True).values[1:] == pytest.approx(
+        SQUARE
+    )
     assert read_saved(tmp_path, whole, percent=True).values[1:] == pytest.approx(SQUARE)
 
 
@@ -81,7 +85,9 @@ ROW_0 = np.vstack([[8.5, 12, 11], ROWS])
 
 
 @pytest.mark.parametrize("table", [ROWS, ROW_0, ROWS.round()[:2, :2].astype(int)])
-@pytest.mark.parametrize("names", [range, lambda n: range(1, n + 1), lambda n: ["0-1"] * n])
+@pytest.mark.parametrize(
+    "names", [range, lambda n: range(1, n + 1), lambda n: ["0-1"] * n]
+)
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize("labels", [True, False])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC])
@@ -101,7 +107,10 @@ def test_small_whole_numbers_may_be_accuracies(tmp_path):
     gap = read_text(tmp_path, ",1,2\n90,10,20\n60,70,5\n35,50,86", percent=True)
     assert np.array_equal(gap.values[0], [np.nan, 0.01, 0.02], equal_nan=True)
     assert np.array_equal(read_text(tmp_path, "0,1\n1,0").values[1:], [[0, 1], [1, 0]])
-    assert read_text(tmp_path, ".99,.97,.98\n.98,.99,.98\n.99,.98,.98").values[3][0] == 0.99
+    assert (
+        read_text(tmp_path, ".99,.97,.98\n.98,.99,.98\n.99,.98,.98").values[3][0]
+        == 0.99
+    )
     labels = read_text(tmp_path, ",10,20\n10,50,60\n20,70,80", percent=True).values
     assert np.array_equal(labels[1:], [[0.5, 0.6], [0.7, 0.8]])
 
@@ -121,17 +130,25 @@ def test_a_row_of_means_is_no_row_of_r(tmp_path, decimals, lower, name):
     frame = pd.DataFrame(np.where(lower & ~np.tri(3, dtype=bool), np.nan, ROWS))
     frame.loc["mean"] = SUMMARIES[name](frame)
     with pytest.raises(InputError, match="means"):
-        read_text(tmp_path, frame.round(decimals).to_csv(header=False, index=False), percent=True)
+        read_text(
+            tmp_path,
+            frame.round(decimals).to_csv(header=False, index=False),
+            percent=True,
+        )
     frame["mean"] = frame.mean(axis=1)
     for names in (True, False):
-        with pytest.raises(InputError, match="'mean' beside" if names else "and column hold means"):
+        with pytest.raises(
+            InputError, match="'mean' beside" if names else "and column hold means"
+        ):
             read_text(tmp_path, frame.to_csv(header=names, index=names), percent=True)
 
 
 @pytest.mark.parametrize("numbers", [(2, 3, 4), (10, 20, 30), (2, 0, 1), (5, 3, 4)])
 def test_numbers_in_steps_above_fractions_are_names(tmp_path, numbers):
     frame = pd.DataFrame(ROWS, columns=numbers)
-    R, reading = read_matrix_file(write(tmp_path, frame.to_csv(index=False)), percent=True)
+    R, reading = read_matrix_file(
+        write(tmp_path, frame.to_csv(index=False)), percent=True
+    )
     assert R.values[1:] == pytest.approx(ROWS / 100)
     assert (reading.header, reading.row_0) == (True, False)
     whole = pd.DataFrame(ROWS.round().astype(int), columns=numbers).to_csv(index=False)
@@ -140,7 +157,9 @@ def test_numbers_in_steps_above_fractions_are_names(tmp_path, numbers):
 
 @pytest.mark.parametrize("above", [True, False])
 def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above):
-    np.savetxt(tmp_path / "R.csv", np.tril(ROWS) if above else np.triu(ROWS), delimiter=",")
+    np.savetxt(
+        tmp_path / "R.csv", np.tril(ROWS) if above else np.triu(ROWS), delimiter=","
+    )
     R, reading = read_matrix_file(tmp_path / "R.csv", percent=True)
     (note,) = reading.notes
     assert ("above" if above else "below") in note
@@ -149,7 +168,9 @@ def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above)
     assert card["chaudhry"]["forgetting_since_learned"][-1] == pytest.approx(
         (0.9 - 0.35 + 0.7 - 0.5) / 2 if above else (0.9 + 0.7) / 2
     )
-    assert card["chaudhry"]["forgetting"] == card["chaudhry"]["forgetting_since_learned"]
+    assert (
+        card["chaudhry"]["forgetting"] == card["chaudhry"]["forgetting_since_learned"]
+    )
     fixed = card["diaz_rodriguez"]["fixed_accuracy"]
     assert [value is None for value in fixed] == [above, above, False]
 
@@ -165,7 +186,9 @@ def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above)
         ("pipe.csv", None),
     ],
 )
-def test_sizes_are_compared_with_a_limit_before_anything_is_read(tmp_path, name, content):
+def test_sizes_are_compared_with_a_limit_before_anything_is_read(
+    tmp_path, name, content
+):
     path = tmp_path / name
     if content is None:
         os.mkfifo(path)

@@ -10,7 +10,12 @@ from probe.metrics.matrix import AccuracyMatrix
 R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
 ONE = AccuracyMatrix.square([[0.75]])
 CHAUDHRY = AccuracyMatrix.square(
-    [[0.7, 0.0, 0.0, 0.0], [0.8, 0.9, 0.0, 0.0], [0.6, 0.9, 0.9, 0.0], [0.5, 0.9, 0.9, 0.9]]
+    [
+        [0.7, 0.0, 0.0, 0.0],
+        [0.8, 0.9, 0.0, 0.0],
+        [0.6, 0.9, 0.9, 0.0],
+        [0.5, 0.9, 0.9, 0.9],
+    ]
 )
 # In tenths; what neither reads is above the diagonal, and row 2 below it.
 A = AccuracyMatrix.square(np.array([[10, 3, 1], [4, 9, 2], [2, 5, 10]]) / 10)
@@ -37,7 +42,9 @@ def test_deep_and_shallow_forgetting_and_the_gap_have_the_values_worked_out_by_h
             metric(AccuracyMatrix(gaps))
 
 
-@pytest.mark.parametrize("alpha", [kemker.alpha_base, kemker.alpha_new, kemker.alpha_all])
+@pytest.mark.parametrize(
+    "alpha", [kemker.alpha_base, kemker.alpha_new, kemker.alpha_all]
+)
 def test_an_alpha_exists_after_each_session_and_no_other(alpha):
     assert alpha(ONE, 1) == 0.75
     for i in (0, 4):

@@ -24,11 +24,17 @@ def test_each_metric_is_there_by_one_name():
 
 ROWS = [[0.25, 0.5], [0.75, 0.25], [0.5, 1.0]]
 INPUTS = {"ideal": 0.9, "test_sizes": [10, 30], "reference": ROWS, "i": 2}
-OF_R = [own for own in registered() if "AccuracyMatrix" in str(inspect.signature(own.function))]
+OF_R = [
+    own
+    for own in registered()
+    if "AccuracyMatrix" in str(inspect.signature(own.function))
+]
 
 
 @pytest.mark.parametrize("metric", OF_R, ids=lambda metric: metric.public)
-@pytest.mark.parametrize("given", [ROWS, np.array(ROWS), torch.tensor(ROWS), pd.DataFrame(ROWS)])
+@pytest.mark.parametrize(
+    "given", [ROWS, np.array(ROWS), torch.tensor(ROWS), pd.DataFrame(ROWS)]
+)
 def test_an_array_or_rows_give_what_a_matrix_gives(metric, given):
     named = inspect.signature(metric.function).parameters
     inputs = {name: value for name, value in INPUTS.items() if name in named}
@@ -41,8 +47,16 @@ def test_an_array_or_rows_give_what_a_matrix_gives(metric, given):
 
 def test_a_square_array_has_no_row_before_training_and_counts_may_be_an_array():
     R, table = metrics.AccuracyMatrix.square(ROWS[1:]), [[3, 1], [0, 2]]
-    assert metrics.gem_bwt(ROWS[1:]) == metrics.gem_bwt(np.array(ROWS[1:])) == metrics.gem_bwt(R)
+    assert (
+        metrics.gem_bwt(ROWS[1:])
+        == metrics.gem_bwt(np.array(ROWS[1:]))
+        == metrics.gem_bwt(R)
+    )
     assert scorecard(ROWS[1:]) == scorecard(R)
     with pytest.raises(NotMeasured, match="before any training"):
         metrics.gem_fwt(ROWS[1:])
-    assert metrics.pra(table) == metrics.pra(np.array(table)) == metrics.pra(metrics.Counts(table))
+    assert (
+        metrics.pra(table)
+        == metrics.pra(np.array(table))
+        == metrics.pra(metrics.Counts(table))
+    )

@@ -58,11 +58,17 @@ INPUTS = [
     (lambda: AccuracyMatrix.square([[0.5, 0], [0, 97.5]]), "R[2,2] = 97.5"),
     (lambda: chaudhry.forgetting([[0.9], [0.5, 0.8]]), "[[0.9], [0.5, 0.8]]"),
     (lambda: chaudhry.forgetting(None), "got ()"),
-    *((lambda i=i, j=j: R.measured(i, j), "0..3") for i, j in ((1, 0), (1, 4), (4, 1), (-1, 1))),
+    *(
+        (lambda i=i, j=j: R.measured(i, j), "0..3")
+        for i, j in ((1, 0), (1, 4), (4, 1), (-1, 1))
+    ),
     (lambda: murata.task_f1(EMPTY, [[0, 2]]), "[0, 2]"),
     (lambda: scorecard(R, ideal=90.0), "90"),
     (lambda: scorecard(R, test_sizes=[1, 2]), "2 test sizes"),
-    *((lambda p=p: predictions(p), "from 0 to 1") for p in ([0, 0], [0, 1, 2], [0, -1, 0])),
+    *(
+        (lambda p=p: predictions(p), "from 0 to 1")
+        for p in ([0, 0], [0, 1, 2], [0, -1, 0])
+    ),
     (lambda: TaskPredictions.of([0, 2], [0, 1], [0, 1], PAIR), "0..1"),
     (lambda: read_log(TAG, "facill"), "'facill': did you mean 'facil'"),
 ]
@@ -71,7 +77,10 @@ GAPS = [
     (lambda: deep_shallow.deep_forgetting(ONE), "T = 1"),
     (lambda: kemker.omega_new(ONE), "2 sessions"),
     (lambda: murata.pra(EMPTY), "test examples"),
-    (lambda: murata.task_f1(Counts.of([0, 0], [0, 1], classes=2), [[0], [1]]), "task 2"),
+    (
+        lambda: murata.task_f1(Counts.of([0, 0], [0, 1], classes=2), [[0], [1]]),
+        "task 2",
+    ),
     (lambda: predictions([0, 0, 0]).f1(), "task 2 of 2"),
 ]
 
@@ -93,10 +102,22 @@ SGD = (MAMMOTH / "class-il/seq-mnist/sgd/logs.pyd").read_text()
 LOGS = [
     (SGD, "mammoth", "2 runs"),
     (SGD.splitlines()[1], "mammoth", "joint training"),
-    (ER.read_text().replace("accuracy_1_task2", "a"), "mammoth", "1 accuracies after 2 tasks"),
-    (ER.read_text().replace(": 70.0", ": 170.0"), "mammoth", "no accuracies in percent"),
+    (
+        ER.read_text().replace("accuracy_1_task2", "a"),
+        "mammoth",
+        "1 accuracies after 2 tasks",
+    ),
+    (
+        ER.read_text().replace(": 70.0", ": 170.0"),
+        "mammoth",
+        "no accuracies in percent",
+    ),
     (PYCIL.read_text() * 2, "pycil", "2 runs"),
-    ((RUNS / "pycil_fives/tiny_1993_tiny.log").read_text(), "pycil", "groups classes by ten"),
+    (
+        (RUNS / "pycil_fives/tiny_1993_tiny.log").read_text(),
+        "pycil",
+        "groups classes by ten",
+    ),
 ]
 
 

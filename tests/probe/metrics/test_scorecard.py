@@ -33,11 +33,16 @@ def test_a_square_matrix_alone_lacks_what_needs_more():
 cells = st.one_of(st.just(np.nan), st.floats(0, 1))
 
 
-@given(st.integers(1, 4).flatmap(lambda T: arrays(np.float64, (T + 1, T), elements=cells)))
+@given(
+    st.integers(1, 4).flatmap(lambda T: arrays(np.float64, (T + 1, T), elements=cells))
+)
 def test_a_number_is_null_exactly_where_a_reason_is_given(table):
     card = scorecard(AccuracyMatrix(table), ideal=0.5)
     read = json.loads(card.to_json(), parse_constant=pytest.fail)
-    assert list(read) == [*dict.fromkeys(metric.paper for metric in METRICS), "not_measured"]
+    assert list(read) == [
+        *dict.fromkeys(metric.paper for metric in METRICS),
+        "not_measured",
+    ]
     assert read == {**card.values, "not_measured": card.not_measured}
     gaps = [f"{paper}.{name}" for paper, name, value in card.rows() if value is None]
     assert sorted(gaps) == sorted(card.not_measured)

@@ -21,7 +21,10 @@ def drawn(tasks, seed):
     draw = np.random.default_rng(seed)
     true = [np.array([*task, *draw.choice(task, draw.integers(40))]) for task in tasks]
     # Half of them right, so that no score is 0 or 1 by accident.
-    predicted = [np.where(draw.random(len(y)) < 0.5, y, draw.integers(0, K, len(y))) for y in true]
+    predicted = [
+        np.where(draw.random(len(y)) < 0.5, y, draw.integers(0, K, len(y)))
+        for y in true
+    ]
     positions = np.repeat(np.arange(len(tasks)), list(map(len, true)))
     columns = np.concatenate(true), np.concatenate(predicted), positions
     shuffled = draw.permutation(len(positions))
@@ -45,7 +48,9 @@ def test_accuracies_are_those_of_a_plain_loop_over_each_tasks_own_data(tasks, se
 def test_f1_is_to_the_bit_that_of_the_papers_formula(seed):
     true, predicted, run = drawn(OVERLAPPING, seed)
     by_task = zip(true, predicted, OVERLAPPING, strict=True)
-    assert run.f1().tolist() == [task_f1(Counts.of(y, p, K), [t])[0] for y, p, t in by_task]
+    assert run.f1().tolist() == [
+        task_f1(Counts.of(y, p, K), [t])[0] for y, p, t in by_task
+    ]
     *_, run = drawn(DISJOINT, seed)
     assert run.f1().tolist() == task_f1(run.counts, DISJOINT).tolist()
 
@@ -63,7 +68,9 @@ def test_the_matrix_is_over_examples_or_over_classes():
     """Of task 1, 3 of 4 are right, of its classes 1/1 and 2/3; of task 2, 1 of 3: 0/1 and 1/2."""
     true, predicted = [0, 1, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]
     run = TaskPredictions.of(true, predicted, [0] * 4 + [1] * 3, [[0, 1], [0, 1]])
-    assert AccuracyMatrix.of_predictions([run] * 3).values.tolist() == [[3 / 4, 1 / 3]] * 3
+    assert (
+        AccuracyMatrix.of_predictions([run] * 3).values.tolist() == [[3 / 4, 1 / 3]] * 3
+    )
     by_class = AccuracyMatrix.of_predictions([run] * 3, "classes").values
     assert by_class == pytest.approx(np.array([[(1 + 2 / 3) / 2, 1 / 4]] * 3))
 
@@ -72,6 +79,8 @@ def test_a_task_without_test_data_has_no_accuracy_and_no_f1():
     run = TaskPredictions.of([0, 1], [0, 0], [0, 0], [[0, 1], [1, 0]])
     assert run.test_sizes().tolist() == [2, 0]
     for mean in ("examples", "classes"):
-        assert run.accuracies(mean).tolist() == pytest.approx([0.5, np.nan], nan_ok=True)
+        assert run.accuracies(mean).tolist() == pytest.approx(
+            [0.5, np.nan], nan_ok=True
+        )
     with pytest.raises(NotMeasured, match="task 2 of 2 has no test examples"):
         run.f1()

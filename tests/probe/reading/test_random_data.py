@@ -21,7 +21,10 @@ from torch.utils.data import (
 from probe.errors import InputError
 from probe.examples import Examples
 
-X, Y = torch.randn(41, 3, generator=torch.Generator().manual_seed(0)), torch.arange(41) % 4
+X, Y = (
+    torch.randn(41, 3, generator=torch.Generator().manual_seed(0)),
+    torch.arange(41) % 4,
+)
 
 
 class Drawing(Dataset[tuple[Tensor, int]]):
@@ -55,7 +58,9 @@ def test_shuffled_incomplete_or_shared_loaders_give_each_example_once() -> None:
         examples = Examples.of(loader)
         assert torch.equal(examples.x, X)
         assert torch.equal(examples.y, Y)
-    shared.__class__ = type("Shard", (DataLoader,), {})  # code of its own, which is run as it is
+    shared.__class__ = type(
+        "Shard", (DataLoader,), {}
+    )  # code of its own, which is run as it is
     with pytest.raises(InputError, match="num_workers=0"):
         Examples.of(shared)
 
@@ -76,14 +81,19 @@ def test_augmented_data_are_the_same_each_time_and_say_so() -> None:
     late = ConcatDataset([TensorDataset(X, Y), Drawing(True)])
     loader = DataLoader(Stream(Drawing(True)), 8)
     for data in (Drawing(True), Stream(Drawing(True)), loader, late):
-        with pytest.raises(InputError, match="each reading of the data gives other examples"):
+        with pytest.raises(
+            InputError, match="each reading of the data gives other examples"
+        ):
             Examples.of(data)
 
 
 @pytest.mark.parametrize(
     ("sampler", "drawn"),
     [
-        (BatchSampler(SequentialSampler(X), 10, drop_last=True), "40 examples of a dataset of 41"),
+        (
+            BatchSampler(SequentialSampler(X), 10, drop_last=True),
+            "40 examples of a dataset of 41",
+        ),
         (BatchSampler([3, 1], 2, drop_last=False), "2 examples of a dataset of 41"),
         (
             BatchSampler(RandomSampler(X, replacement=True), 7, drop_last=False),
@@ -92,16 +102,22 @@ def test_augmented_data_are_the_same_each_time_and_say_so() -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:the data are augmented or sampled")
-def test_a_loader_that_leaves_out_examples_says_so(sampler: BatchSampler, drawn: str) -> None:
+def test_a_loader_that_leaves_out_examples_says_so(
+    sampler: BatchSampler, drawn: str
+) -> None:
     with pytest.warns(UserWarning, match=drawn):
         Examples.of(DataLoader(TensorDataset(X, Y), batch_sampler=sampler))
 
 
 def test_a_limit_takes_a_sample_of_what_is_shuffled_and_else_the_first() -> None:
     data = TensorDataset(X, Y)
-    shuffled = [DataLoader(data, 8, shuffle=True, generator=torch.Generator()) for _ in range(2)]
+    shuffled = [
+        DataLoader(data, 8, shuffle=True, generator=torch.Generator()) for _ in range(2)
+    ]
     one, other = (Examples.of(loader, limit=20).x for loader in shuffled)
     assert torch.equal(one, other)
     assert not torch.equal(one, X[:20])
     assert len(one.unique(dim=0)) == 20
-    assert torch.equal(Examples.of(DataLoader(data, 8, drop_last=True), limit=20).x, X[:20])
+    assert torch.equal(
+        Examples.of(DataLoader(data, 8, drop_last=True), limit=20).x, X[:20]
+    )

@@ -50,15 +50,39 @@ CASES = [
     ([({"a": np.array([{}])}, 1)], {}, "'a' (ndarray)"),
     ([(X[0].to_sparse(), 1)], {}, "sparse"),
     ([(X[0], "cat")], {}, "type str"),
-    (TensorDataset(X, Y.double()), {}, "float64 (), expected one whole number: give y.flatten()"),
+    (
+        TensorDataset(X, Y.double()),
+        {},
+        "float64 (), expected one whole number: give y.flatten()",
+    ),
     (one_hot(6), {}, "float32 (6,), expected one whole number: give y.long().arg"),
-    (DataLoader(one_hot(6), 2), {}, "(2, 6), expected one whole number for each example"),
-    (TensorDataset(X, Y[:, None]), {}, "expected one whole number: give y.flatten().long()"),
+    (
+        DataLoader(one_hot(6), 2),
+        {},
+        "(2, 6), expected one whole number for each example",
+    ),
+    (
+        TensorDataset(X, Y[:, None]),
+        {},
+        "expected one whole number: give y.flatten().long()",
+    ),
     (TensorDataset(X, torch.ones(6, 3)), {}, "float32 (3,)"),
-    (DataLoader(TensorDataset(X, Y / 2), 2), {}, "no multi-label, regression or segmentation tar"),
+    (
+        DataLoader(TensorDataset(X, Y / 2), 2),
+        {},
+        "no multi-label, regression or segmentation tar",
+    ),
     (TensorDataset(X, Y.expand(6, 4, 6)), {}, "int64 (4, 6)"),
-    ([(X[0], 0), (X[0, 1:], 1)], {}, "item 1 of the data: x is float32 (2,), but float32 (3,) in"),
-    ([({"a": X[0]}, 0), ({"b": X[0]}, 1)], {}, "{b: float32 (3,)}, but {a: float32 (3,)}"),
+    (
+        [(X[0], 0), (X[0, 1:], 1)],
+        {},
+        "item 1 of the data: x is float32 (2,), but float32 (3,) in",
+    ),
+    (
+        [({"a": X[0]}, 0), ({"b": X[0]}, 1)],
+        {},
+        "{b: float32 (3,)}, but {a: float32 (3,)}",
+    ),
     (DataLoader([(X[:2], Y[:3])], None), {}, "3 labels, but x of shape (2, 3)"),
     ([(X[0], 0)], {"limit": 0}, "limit"),
     ([(X[0], 0)], {"budget": -1}, "budget"),
@@ -66,7 +90,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("data", "settings", "value"), CASES, ids=[case[2] for case in CASES])
+@pytest.mark.parametrize(
+    ("data", "settings", "value"), CASES, ids=[case[2] for case in CASES]
+)
 def test_data_that_cannot_be_read(data, settings, value):
     with pytest.raises(InputError, match=re.escape(value)):
         Examples.of(data, **settings)
@@ -74,7 +100,10 @@ def test_data_that_cannot_be_read(data, settings, value):
 
 def test_item_says_which_part_of_an_item_is_which():
     data = Examples.of(TensorDataset(X, Y % 3, Y // 3), item=("x", "y", "task"))
-    assert (data.y.tolist(), data.task.tolist()) == ((Y % 3).tolist(), (Y // 3).tolist())
+    assert (data.y.tolist(), data.task.tolist()) == (
+        (Y % 3).tolist(),
+        (Y // 3).tolist(),
+    )
     loader = DataLoader(TensorDataset(Y, X, Y % 3), 4)
     batches = Examples.of(loader, item=("index", "x", "y"))
     assert (batches.y.tolist(), batches.task) == ((Y % 3).tolist(), None)

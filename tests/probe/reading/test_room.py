@@ -49,7 +49,9 @@ SOURCES = {
 def test_what_does_not_fit_goes_to_files_with_the_same_values(
     source, budget, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(probe.batch, "_PIECE", 64)  # so that rows are taken along in many pieces
+    monkeypatch.setattr(
+        probe.batch, "_PIECE", 64
+    )  # so that rows are taken along in many pieces
     got = Examples.of(source(), budget=budget, scratch=tmp_path / "made")
     for name, tensor in X.items():
         assert torch.equal(got.x[name], tensor)
@@ -66,7 +68,10 @@ def test_without_a_folder_the_file_is_in_the_temporary_one_and_a_line_says_so(
     monkeypatch.setattr(probe.reading.read, "free_memory", lambda device: 0)
     assert torch.equal(Examples.of(Known()).y, Y)
     size = show_size(N * EACH)
-    assert f"{size} of data are in a file in {tmp_path / 'made'} until" in capsys.readouterr().err
+    assert (
+        f"{size} of data are in a file in {tmp_path / 'made'} until"
+        in capsys.readouterr().err
+    )
 
 
 class Large(Dataset):
@@ -91,7 +96,9 @@ class Large(Dataset):
 def test_what_goes_to_files_is_never_in_memory(length, tmp_path, monkeypatch):
     n, size = 2000, 2000 * 2**16
     monkeypatch.setattr(probe.batch, "_PIECE", 2**22)
-    Examples.of(Large(10), budget=0, scratch=tmp_path)  # what is loaded once is no growth
+    Examples.of(
+        Large(10), budget=0, scratch=tmp_path
+    )  # what is loaded once is no growth
     before = resident("RssAnon") + resident("RssFile")
 
     large = Large(n)

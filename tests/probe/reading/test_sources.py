@@ -56,12 +56,19 @@ ITEMS = {
         lambda i: {"b": IDS[i], "label": Y[i], "a": X[i]},
         {"b": IDS, "a": X},
     ),
-    "labels among columns": (lambda i: {"b": IDS[i, 0], "labels": int(Y[i])}, {"b": IDS[:, 0]}),
+    "labels among columns": (
+        lambda i: {"b": IDS[i, 0], "labels": int(Y[i])},
+        {"b": IDS[:, 0]},
+    ),
 }
 
 
 def assert_same(got, x, y):
-    assert type(got.x) is type(x) if not isinstance(x, Tensor) else isinstance(got.x, Tensor)
+    assert (
+        type(got.x) is type(x)
+        if not isinstance(x, Tensor)
+        else isinstance(got.x, Tensor)
+    )
     if isinstance(x, dict):
         assert list(got.x) == list(x)
     for one, other in zip(tensors(got.x), tensors(x), strict=True):
@@ -81,7 +88,8 @@ def test_any_source_gives_what_plain_stacking_gives(item, x):
         "loader of an iterable dataset": DataLoader(Flow(item), batch_size=5),
         "loader without batches": DataLoader(Pairs(item), batch_size=None),
         "loader with batches of its own": DataLoader(
-            Pairs(item), batch_sampler=BatchSampler(SequentialSampler(range(N)), 4, False)
+            Pairs(item),
+            batch_sampler=BatchSampler(SequentialSampler(range(N)), 4, False),
         ),
     }
     for source in sources.values():
@@ -90,7 +98,9 @@ def test_any_source_gives_what_plain_stacking_gives(item, x):
     assert torch.equal(Examples.of(backwards).y, Y.flip(0))
 
 
-@given(st.integers(1, 30), st.integers(1, 9), st.booleans(), st.none() | st.integers(1, 40))
+@given(
+    st.integers(1, 30), st.integers(1, 9), st.booleans(), st.none() | st.integers(1, 40)
+)
 def test_every_batch_size_and_limit(n, size, drop, limit):
     x, y = torch.randn(n, 2), torch.arange(n)
     loader = DataLoader(TensorDataset(x, y), batch_size=size, drop_last=drop)
@@ -121,7 +131,11 @@ class OfAvalanche(Pairs):
 
 
 def test_task_labels_are_left_out():
-    for data in (OfAvalanche(), Subset(OfAvalanche(), range(N)), DataLoader(OfAvalanche())):
+    for data in (
+        OfAvalanche(),
+        Subset(OfAvalanche(), range(N)),
+        DataLoader(OfAvalanche()),
+    ):
         assert_same(Examples.of(data), X, Y)
     with pytest.raises(InputError, match="a tuple of 3 is neither a pair"):
         Examples.of(Pairs(OfAvalanche().item))

@@ -18,7 +18,9 @@ from tests.laws.zoo.written import Written
 
 N = 20
 Y = torch.arange(N) % 2
-IMAGES = torch.randint(256, (N, 3, 6, 6), generator=stream(0, "images"), dtype=torch.uint8)
+IMAGES = torch.randint(
+    256, (N, 3, 6, 6), generator=stream(0, "images"), dtype=torch.uint8
+)
 TOKENS = torch.randint(7, (N, 5), generator=stream(0, "tokens"))
 
 
@@ -37,7 +39,9 @@ def words() -> nn.Module:
 
 def retrained(model, feature, data, call=None):
     recipe = Recipe(epochs=1)
-    result = partial_retrain(Model(model, call=call), [feature], data, data, [[0], [1]], recipe)
+    result = partial_retrain(
+        Model(model, call=call), [feature], data, data, [[0], [1]], recipe
+    )
     assert result.counts[feature].table.sum() == N
 
 

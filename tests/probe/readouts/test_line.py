@@ -36,14 +36,22 @@ def net():
 def test_floor_ceiling_and_learner_are_those_of_the_average_over_time():
     """The control: the average over channels is another."""
     torch.manual_seed(0)
-    (train, test), nets = sounds(), {name: net() for name in ("floor", "accuracy", "ceiling")}
+    (train, test), nets = (
+        sounds(),
+        {name: net() for name in ("floor", "accuracy", "ceiling")},
+    )
     given = {2: nets["accuracy"]}, train, test, [range(5), range(5, 10)], ["1", "3"]
     found = probe.analyze(*given, nets["floor"], nets["ceiling"], [Linear(pool="mean")])
-    table = found.to_pandas("layers").query("task_position.isna() and feature != 'output'")
+    table = found.to_pandas("layers").query(
+        "task_position.isna() and feature != 'output'"
+    )
     rows = [row for row in table.itertuples() if row.quantity in nets]
     assert len(rows) == 6
     for row in rows:
-        inner, score = nets[row.quantity][: int(row.feature) + 1].requires_grad_(False), {}
+        inner, score = (
+            nets[row.quantity][: int(row.feature) + 1].requires_grad_(False),
+            {},
+        )
         for dim in (1, 2):
             fit = make_pipeline(StandardScaler(), LogisticRegression(max_iter=10_000))
             fit.fit(inner(train.x).mean(dim), train.y)

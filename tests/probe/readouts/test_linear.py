@@ -25,7 +25,11 @@ def drawn(n: int, width: int, classes: int, seed: int = 0) -> tuple[Tensor, Tens
     """Return correlated features on scales from 1e-4 to 1e4, one constant, with noisy labels."""
     draw = torch.Generator().manual_seed(seed)
     hidden = torch.randn(n, width, generator=draw)
-    mixed = hidden @ torch.randn(width, width, generator=draw) * torch.logspace(-4, 4, width)
+    mixed = (
+        hidden
+        @ torch.randn(width, width, generator=draw)
+        * torch.logspace(-4, 4, width)
+    )
     mixed = mixed + 10 * mixed.std(0)
     mixed[:, 1] = 7.1
     noise = torch.randn(n, classes, generator=draw)
@@ -33,7 +37,9 @@ def drawn(n: int, width: int, classes: int, seed: int = 0) -> tuple[Tensor, Tens
     return mixed, y
 
 
-def objective(x: np.ndarray, y: Tensor, weight: np.ndarray, bias: np.ndarray, C: float) -> float:
+def objective(
+    x: np.ndarray, y: Tensor, weight: np.ndarray, bias: np.ndarray, C: float
+) -> float:
     """Return the objective in float64, from its definition."""
     logits = x @ weight.T + bias
     chosen = logits[np.arange(len(y)), y.numpy()]
@@ -75,10 +81,14 @@ def test_the_objective_is_scikit_learns(case, C):
 def test_at_the_default_tolerance_predictions_have_settled(C, more):
     """The objective is near its minimum, from above, and the classes are scikit-learn's."""
     x, y = digits()
-    train, test = torch.randperm(len(x), generator=torch.Generator().manual_seed(0)).split(1200)
+    train, test = torch.randperm(
+        len(x), generator=torch.Generator().manual_seed(0)
+    ).split(1200)
     least, _, theirs = of_sklearn(x[train], y[train], C)
     scaler = StandardScaler().fit(x[train].double().numpy())
-    expected = torch.from_numpy(theirs.predict(scaler.transform(x[test].double().numpy())))
+    expected = torch.from_numpy(
+        theirs.predict(scaler.transform(x[test].double().numpy()))
+    )
     model = fit_linear(x[train], y[train], 10, C)
     assert model.converged
     assert model.remaining <= linear.TOLERANCE
@@ -107,7 +117,9 @@ def test_two_classes_are_scikit_learns_with_twice_c():
     x, y = CASES["as many"]
     y = (y > 0).long()
     scaled = StandardScaler().fit_transform(x.double().numpy())
-    theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=100_000).fit(scaled, y.numpy())
+    theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=100_000).fit(
+        scaled, y.numpy()
+    )
     ours = fit_linear(x, y, 2, tolerance=1e-9)
     both = (ours.weight[1] - ours.weight[0]).numpy()
     np.testing.assert_allclose(both, theirs.coef_[0], atol=2e-3 * np.abs(both).max())
@@ -116,7 +128,9 @@ def test_two_classes_are_scikit_learns_with_twice_c():
 def test_dead_and_repeated_units_change_nothing():
     """Their eigenvalues are all the same, and LAPACK's eigenvectors in float32 were NaN."""
     x, y = digits()
-    spread = torch.relu(x @ torch.randn(64, 256, generator=torch.Generator().manual_seed(0)) / 8)
+    spread = torch.relu(
+        x @ torch.randn(64, 256, generator=torch.Generator().manual_seed(0)) / 8
+    )
     dead = torch.cat([spread, torch.zeros(len(x), 400)], 1)
     alive, with_dead = fit_linear(spread, y, 10), fit_linear(dead, y, 10)
     assert with_dead.converged
@@ -149,7 +163,9 @@ def test_standardised_as_scikit_learn_does():
     x, _ = CASES["badly scaled"]
     expected = StandardScaler().fit(x.double().numpy())
     ours = standardization(x)
-    np.testing.assert_allclose(ours(x).numpy(), expected.transform(x.double().numpy()), atol=1e-4)
+    np.testing.assert_allclose(
+        ours(x).numpy(), expected.transform(x.double().numpy()), atol=1e-4
+    )
     assert float(ours(x)[:, 1].abs().max()) == 0
 
 

@@ -57,7 +57,9 @@ def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
     found = feature_matrices(cuts, x, batch_size=4)
     for name, value in outputs(model, names, x).items():
         torch.testing.assert_close(found[name][0], value.flatten(1))
-    assert bool((found["0"][0] < 0).any())  # the ReLU behind it writes over this very memory
+    assert bool(
+        (found["0"][0] < 0).any()
+    )  # the ReLU behind it writes over this very memory
 
 
 def test_groups_by_budget_change_no_bit():
@@ -95,7 +97,9 @@ class Two(nn.Module):
 
 def test_values_of_several_tensors_are_side_by_side():
     layers = {"first": (5, 5), "two": Two, "last": (2, 3)}
-    model = Written(lambda m, x: m.last((pair := m.two(m.first(x)))[0]) + pair[1], layers)
+    model = Written(
+        lambda m, x: m.last((pair := m.two(m.first(x)))[0]) + pair[1], layers
+    )
     x = torch.randn(6, 5)
     found = feature_matrices(cut_each(model, ["two"], x).each, x)["two"]
     with torch.no_grad():
@@ -126,14 +130,18 @@ class Packed(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         lengths = (x > 0).sum(1)
-        packed = pack_padded_sequence(self.embed(x), lengths, True, enforce_sorted=False)
+        packed = pack_padded_sequence(
+            self.embed(x), lengths, True, enforce_sorted=False
+        )
         return self.head(self.lstm(self.pack(packed))[1][0][-1])
 
 
 @pytest.mark.parametrize("act", [nn.ReLU, nn.GELU])
 def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module]):
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Conv2d(1, 16, 3), act(), nn.Flatten(), nn.Linear(3136, 9), act())
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3), act(), nn.Flatten(), nn.Linear(3136, 9), act()
+    )
     with torch.no_grad():
         model[0].bias[:3] = -4.0
         model[3].bias[:2] = -9.0
@@ -147,24 +155,36 @@ def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module])
         dead = (a == a[:1]).all(0).all(1)
         few = [float(unit.double().mean()) for unit in (dead, scores <= 0.025)]
         assert shares[name] == dict(zip(shares[name], [a.shape[1], *few], strict=True))
-    assert shares["1"] == {"units": 16, "dead": 3 / 16 * (act is nn.ReLU), "dormant": 3 / 16}
+    assert shares["1"] == {
+        "units": 16,
+        "dead": 3 / 16 * (act is nn.ReLU),
+        "dormant": 3 / 16,
+    }
 
 
 @pytest.mark.parametrize("shortest", [1, 6])
-def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(shortest: int):
+def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(
+    shortest: int,
+):
     model, x = Packed(), torch.randint(1, 9, (40, 6))
     x[torch.arange(6) >= torch.randint(shortest, 7, (40, 1))] = 0
     cuts = cut_each(model, ["lstm"], x)
-    _, (h, c) = model.lstm(pack_padded_sequence(model.embed(x), (x > 0).sum(1), True, False))
+    _, (h, c) = model.lstm(
+        pack_padded_sequence(model.embed(x), (x > 0).sum(1), True, False)
+    )
     found = feature_matrices(cuts.each, x)["lstm"][0]
     torch.testing.assert_close(found, torch.cat([h[0], c[0]], 1))
     data = x, torch.arange(40) % 4
-    run = partial(analyze, {2: model}, data, data, [[0, 1], [2, 3]], recipe=Recipe(epochs=1))
+    run = partial(
+        analyze, {2: model}, data, data, [[0, 1], [2, 3]], recipe=Recipe(epochs=1)
+    )
     assert run().features == ("embed", "lstm", "head")
     result = run(features=["pack", "lstm"], readouts=["linear"])
     measured = result.tables()["measurements"].query("readout == 'linear'")
     assert set(measured["feature"]) == {"lstm"}
-    notes = result.tables()["notes"].query("note.str.contains('no row for each example')")
+    notes = result.tables()["notes"].query(
+        "note.str.contains('no row for each example')"
+    )
     assert set(notes["feature"]) == {"pack"}
 
 
@@ -182,8 +202,12 @@ def test_infinite_and_complex_layers_are_named_and_end_no_run():
     torch.nn.init.zeros_((model := Masking())[3].weight)
     model[3].register_forward_pre_hook(lambda _, inputs: inputs[0].nan_to_num())
     layers = ["0", "1", "2"]
-    result = analyze({2: model}, data, data, [[0, 1], [2, 3]], layers, readouts=["linear"])
-    assert set(result.tables()["measurements"].query("readout == 'linear'")["feature"]) == {"0"}
+    result = analyze(
+        {2: model}, data, data, [[0, 1], [2, 3]], layers, readouts=["linear"]
+    )
+    assert set(
+        result.tables()["measurements"].query("readout == 'linear'")["feature"]
+    ) == {"0"}
     notes = result.tables()["notes"].query("note.str.contains('infinite or complex')")
     assert set(notes["feature"]) == {"1", "2"}
 
@@ -214,17 +238,26 @@ def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_se
     x, last = torch.randn(9, 6, 130), Pooling(pool="mean", channels="last")
     for _ in range(2):
         model = Written(lambda m, x: m.head(m.turn(m.conv(x)).mean(1)), LINE)
-        cuts, value = cut_each(model, ["turn"], x).each, outputs(model, ["turn"], x)["turn"]
+        cuts, value = (
+            cut_each(model, ["turn"], x).each,
+            outputs(model, ["turn"], x)["turn"],
+        )
         found = feature_matrices(cuts, x, pooling=MEAN)["turn"]
         projected = Layout(shape=(130, 8), projected=512).rows(value)
         torch.testing.assert_close(found[0], projected)
-        assert "130 x 8 values, made by no known module (set linear's `channels`" in found[1]
+        assert (
+            "130 x 8 values, made by no known module (set linear's `channels`"
+            in found[1]
+        )
         found = feature_matrices(cuts, x, pooling=last)["turn"]
         torch.testing.assert_close(found[0], value.mean(1))
 
 
 def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
-    model, x = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE), torch.randn(9, 8, 12, 12)
+    model, x = (
+        Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE),
+        torch.randn(9, 8, 12, 12),
+    )
     found = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN)["turn"]
     torch.testing.assert_close(found[0], x.mean((2, 3)))
     assert "8 channels (first: torch's convention, as no known module" in found[1]
@@ -263,7 +296,9 @@ MASKS: dict[str, Callable[[Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("name", MASKS)
 @pytest.mark.parametrize(("length", "prompts"), [(7, 0), (300, 0), (300, 5)])
-def test_padding_and_prompts_are_no_part_of_a_text(name: str, length: int, prompts: int) -> None:
+def test_padding_and_prompts_are_no_part_of_a_text(
+    name: str, length: int, prompts: int
+) -> None:
     lengths = torch.tensor([1, 3, 7, 2])
     keep = torch.arange(length) < lengths[:, None]
     ids = torch.randint(1, 9, (4, length)) * keep
@@ -307,7 +342,8 @@ def sequence(read: Callable[[Tensor, Tensor], Tensor]) -> type[nn.Module]:
             super().__init__()
             self.embed, self.head = nn.Embedding(9, 8), nn.Linear(8, 4)
             self.blocks = nn.ModuleList(
-                nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True) for _ in range(3)
+                nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+                for _ in range(3)
             )
 
         def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
@@ -341,17 +377,23 @@ def test_of_a_sequence_is_read_what_the_head_reads(name: str):
     read, expected = HEADS[name]
     torch.manual_seed(0)
     model, ids = sequence(read)().eval(), torch.randint(1, 9, (9, 12))
-    mask = (torch.arange(12) < torch.tensor([3, 12, 7, 5, 9, 4, 12, 6, 8])[:, None]).long()
+    mask = (
+        torch.arange(12) < torch.tensor([3, 12, 7, 5, 9, 4, 12, 6, 8])[:, None]
+    ).long()
     x = {"ids": ids, "mask": mask if "word" in name else torch.ones_like(mask)}
     names = ["blocks.0", "blocks.1"]
-    for block, (values, how) in feature_matrices(cut_each(model, names, x).each, x).items():
+    for block, (values, how) in feature_matrices(
+        cut_each(model, names, x).each, x
+    ).items():
         assert expected in how
         # Two tokens are read side by side, as a head may tell them apart.
         assert values.shape[1] == (16 if "two" in name else 8)
         values = values.unflatten(1, (8, -1)).mean(2)
         value = outputs(model, [block], x)[block]
         torch.testing.assert_close(values, read(value, x["mask"]), rtol=1e-4, atol=1e-5)
-    averaged = feature_matrices(cut_each(model, names, x).each, x, pooling=Pooling(pool="mean"))
+    averaged = feature_matrices(
+        cut_each(model, names, x).each, x, pooling=Pooling(pool="mean")
+    )
     assert all("as the head reads" not in how for _, how in averaged.values())
 
 
@@ -369,7 +411,14 @@ def test_so_it_is_with_a_head_of_zeros_and_with_ids_that_end_in_zeros(name: str)
 def test_the_position_is_looked_for_in_examples_of_many_lengths():
     """Also where a number for each example tells them."""
     lengths = torch.arange(3, 12).repeat_interleave(9)
-    assert len(varied({"x": torch.randn(81, 12, 4), "lengths": lengths}, 8)["lengths"].unique()) > 4
+    assert (
+        len(
+            varied({"x": torch.randn(81, 12, 4), "lengths": lengths}, 8)[
+                "lengths"
+            ].unique()
+        )
+        > 4
+    )
     mask = (torch.arange(12) < lengths[:, None]).float()
     assert len(varied({"mask": mask}, 8)["mask"].sum(1).unique()) > 4
 
@@ -379,7 +428,11 @@ class Prepending(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.token, self.block, self.head = nn.Linear(3, 5), nn.Identity(), nn.Linear(5, 2)
+        self.token, self.block, self.head = (
+            nn.Linear(3, 5),
+            nn.Identity(),
+            nn.Linear(5, 2),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         token = self.token(x[:, :1, :3])
@@ -408,16 +461,23 @@ class EncoderDecoder(nn.Module):
 
 
 def test_positions_of_an_encoder_are_not_those_that_a_decoder_reads():
-    cuts = cut_each(EncoderDecoder().eval(), ["encoder", "decoder"], torch.randint(1, 9, (9, 12)))
+    cuts = cut_each(
+        EncoderDecoder().eval(), ["encoder", "decoder"], torch.randint(1, 9, (9, 12))
+    )
     assert [cut.facts.value[0].read for cut in cuts.each] == [(), (11,)]
 
 
 def test_examples_of_many_lengths_show_what_the_head_reads():
     """Of equal lengths alone, the last word seems to be a fixed position."""
     torch.manual_seed(0)
-    ids, lengths = torch.randint(1, 9, (40, 12)), torch.tensor([4] * 8 + [7, 12, 3, 9] * 8)
+    ids, lengths = (
+        torch.randint(1, 9, (40, 12)),
+        torch.tensor([4] * 8 + [7, 12, 3, 9] * 8),
+    )
     x = {"ids": ids, "mask": (torch.arange(12) < lengths[:, None]).long()}
     model = sequence(at_last)
     data = Examples(x, torch.arange(40) % 4)
-    found = analyze({2: model()}, data, data, [[0, 1], [2, 3]], ["blocks.1"], readouts=["linear"])
+    found = analyze(
+        {2: model()}, data, data, [[0, 1], [2, 3]], ["blocks.1"], readouts=["linear"]
+    )
     assert any("at the last of 12 positions" in note for note in found.notes)

@@ -6,7 +6,9 @@ from torch.nn.functional import adaptive_avg_pool2d
 
 from probe.readouts.pooling import Layout, Pooling, layout_of
 
-BINS, MEAN, PROJECTION = (Pooling(pool=each, width=1024) for each in ("bins", "mean", "projection"))
+BINS, MEAN, PROJECTION = (
+    Pooling(pool=each, width=1024) for each in ("bins", "mean", "projection")
+)
 CASES = {
     # shape, channels, pooling: bins, width
     ((128,), None, BINS): ((), 128),
@@ -35,9 +37,13 @@ def test_the_axis_and_the_pooling_decide(shape, channels, pooling):
 def test_values_are_averaged_as_torch_does_in_either_layout():
     value = torch.randn(3, 32, 14, 14)
     expected = adaptive_avg_pool2d(value, 4).flatten(1)
-    torch.testing.assert_close(layout_of((32, 14, 14), 0, Pooling()).rows(value), expected)
+    torch.testing.assert_close(
+        layout_of((32, 14, 14), 0, Pooling()).rows(value), expected
+    )
     last = value.permute(0, 2, 3, 1).contiguous()
-    torch.testing.assert_close(layout_of((14, 14, 32), 2, Pooling()).rows(last), expected)
+    torch.testing.assert_close(
+        layout_of((14, 14, 32), 2, Pooling()).rows(last), expected
+    )
 
 
 def test_a_projection_is_fixed_and_adds_every_number_to_one_with_a_sign():

@@ -27,7 +27,13 @@ def test_what_is_not_finite_is_refused(name, half):
 
 @pytest.mark.parametrize(
     "predicted",
-    [None, torch.zeros(3).long(), torch.zeros(200), torch.full((200,), 4), torch.full((200,), -1)],
+    [
+        None,
+        torch.zeros(3).long(),
+        torch.zeros(200),
+        torch.full((200,), 4),
+        torch.full((200,), -1),
+    ],
 )
 def test_predictions_that_are_no_classes_are_refused(predicted):
     @readout("mine")
@@ -42,7 +48,12 @@ def test_predictions_that_are_no_classes_are_refused(predicted):
 
 @pytest.mark.parametrize(
     ("settings", "name"),
-    [({"C": 0.0}, Linear), ({"C": torch.inf}, Linear), ({"k": 0}, Knn), ({"k": 2.5}, Knn)],
+    [
+        ({"C": 0.0}, Linear),
+        ({"C": torch.inf}, Linear),
+        ({"k": 0}, Knn),
+        ({"k": 2.5}, Knn),
+    ],
 )
 def test_settings_that_cannot_be_are_refused(settings, name):
     with pytest.raises(InputError, match=next(iter(settings))):
@@ -53,7 +64,9 @@ def clouds():
     draw = torch.Generator().manual_seed(0)
     centres = torch.randn(4, 9, generator=draw)
     y = torch.randint(4, (700,), generator=draw)
-    x = (centres[y] + 1.2 * torch.randn(700, 9, generator=draw)) * torch.logspace(-3, 3, 9)
+    x = (centres[y] + 1.2 * torch.randn(700, 9, generator=draw)) * torch.logspace(
+        -3, 3, 9
+    )
     x[:, 4] = 2.5  # a constant column
     return x[:500], y[:500], x[500:], y[500:]
 
@@ -110,7 +123,9 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
 
     for seed, k in ((0, 3), (0, 20), (0, 999), (1, 20)):
         predicted = read_with(k, seed, torch.arange(len(x)))
-        assert torch.bincount(fitted[1]).tolist() == [min(k, n) for n in torch.bincount(y)]
+        assert torch.bincount(fitted[1]).tolist() == [
+            min(k, n) for n in torch.bincount(y)
+        ]
         assert (predicted == fit_linear(*fitted, 4).predict(test)).all()
         kept[seed, k] = rows(*fitted)
     assert kept[0, 3] < kept[0, 20] < kept[0, 999] == rows(x, y)
@@ -120,11 +135,18 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
     assert rows(*fitted) == kept[0, 20]
 
 
-@pytest.mark.parametrize("table", [{"ncm:5": {}}, {"linear:0": {}}, {"linear": {"per_class": 5}}])
+@pytest.mark.parametrize(
+    "table", [{"ncm:5": {}}, {"linear:0": {}}, {"linear": {"per_class": 5}}]
+)
 def test_only_a_name_says_how_many_examples(table):
     with pytest.raises(ValidationError):
         ProbingSpec(readouts=table)
-    assert ProbingSpec(readouts={"linear:5": {}}).readouts["linear:5"].settings["per_class"] == 5
+    assert (
+        ProbingSpec(readouts={"linear:5": {}})
+        .readouts["linear:5"]
+        .settings["per_class"]
+        == 5
+    )
     with pytest.raises(InputError, match="ncm:5"):
         Measure(readouts=["ncm:5"]).probing  # noqa: B018
     assert set(Measure(readouts=["linear", Linear(per_class=5)]).probing.readouts) == {

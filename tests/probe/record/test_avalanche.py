@@ -19,7 +19,13 @@ from probe.record.recorder import Recorder
 from probe.record.recording import read_recording
 from probe.results.analyze import analyze
 from probe.training.recipe import Recipe
-from tests.probe.record.tiny import TASKS, accuracies, assert_unnoticed, examples, network
+from tests.probe.record.tiny import (
+    TASKS,
+    accuracies,
+    assert_unnoticed,
+    examples,
+    network,
+)
 
 pytest.importorskip("avalanche", reason="the extra avalanche is not installed")
 
@@ -70,7 +76,9 @@ def halves():
 def benchmark():
     parts = halves()
     order = [c for task in TASKS for c in task]
-    return nc_benchmark(*parts, n_experiences=3, task_labels=False, fixed_class_order=order)
+    return nc_benchmark(
+        *parts, n_experiences=3, task_labels=False, fixed_class_order=order
+    )
 
 
 def strategy(model, *plugins, evaluator=None):
@@ -92,15 +100,26 @@ def rows_of(plugin, stream):
     for experience in stream.train_stream:
         loop.train(experience)
         found = loop.eval(stream.test_stream)
-        rows.append([own for name, own in found.items() if name.startswith("Top1_Acc_Exp/eval")])
+        rows.append(
+            [own for name, own in found.items() if name.startswith("Top1_Acc_Exp/eval")]
+        )
     return rows
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "in one call"])
-def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tmp_path, together):
-    test, tasks, plain, model = examples(60, 1), benchmark().train_stream, network(), network()
+def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(
+    tmp_path, together
+):
+    test, tasks, plain, model = (
+        examples(60, 1),
+        benchmark().train_stream,
+        network(),
+        network(),
+    )
     data = data_of(benchmark())
-    plugin = ForgettingProbe(Recorder(tmp_path, model, data.test, train=data.train, every=2))
+    plugin = ForgettingProbe(
+        Recorder(tmp_path, model, data.test, train=data.train, every=2)
+    )
     assert plugin.recorder.tasks == TASKS
     loops = {False: strategy(plain), True: strategy(model, plugin)}
 
@@ -158,14 +177,18 @@ def test_a_network_with_a_head_per_task_is_told_the_task(tmp_path, root):
 
     data = data_of(stream)
     rec = Recorder(tmp_path / "rec", build(), data.test, train=data.train, call=told)
-    np.testing.assert_array_equal(rows_of(ForgettingProbe(rec), stream), rec.R.values[1:])
+    np.testing.assert_array_equal(
+        rows_of(ForgettingProbe(rec), stream), rec.R.values[1:]
+    )
     given = Model(tmp_path / "rec", call=told, fresh=build)
     found = analyze(given, readouts=["linear"], recipe=Recipe(epochs=1))
     assert found.features == ("features", "output")
     np.testing.assert_array_equal(found.R.values, rec.R.values)
 
 
-def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_before(tmp_path):
+def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_before(
+    tmp_path,
+):
     def build():
         model = network()
         model[4] = IncrementalClassifier(16)
@@ -176,7 +199,9 @@ def test_a_masked_head_is_recorded_as_it_grows_and_refused_if_it_was_grown_befor
         avalanche_model_adaptation(grown, experience)
     data = data_of(stream)
     rec = Recorder(tmp_path / "rec", build(), data.test, train=data.train, grows="4")
-    np.testing.assert_array_equal(rows_of(ForgettingProbe(rec), stream), rec.R.values[1:])
+    np.testing.assert_array_equal(
+        rows_of(ForgettingProbe(rec), stream), rec.R.values[1:]
+    )
     given = Model(tmp_path / "rec", fresh=lambda: copy.deepcopy(grown))
     found = analyze(given, readouts=["linear"], recipe=Recipe(epochs=1))
     np.testing.assert_array_equal(found.R.values, rec.R.values)
@@ -200,12 +225,20 @@ def test_a_whole_test_set_is_divided_by_classes_that_tell_the_tasks(root):
             data_of(drifting(*parts, 3))
 
 
-def test_the_program_of_the_docs_goes_from_a_stream_to_the_page(root, monkeypatch, capsys):
-    [program] = re.findall(r"```py\n(from avalanche.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+def test_the_program_of_the_docs_goes_from_a_stream_to_the_page(
+    root, monkeypatch, capsys
+):
+    [program] = re.findall(
+        r"```py\n(from avalanche.*?)```", PAGE.read_text("utf-8"), re.DOTALL
+    )
     monkeypatch.chdir(root)
-    monkeypatch.setattr(streams, "RotatedMNIST", partial(RotatedMNIST, dataset_root=root))
+    monkeypatch.setattr(
+        streams, "RotatedMNIST", partial(RotatedMNIST, dataset_root=root)
+    )
     exec(compile(program, str(PAGE), "exec"), {})
-    assert re.search(r"^features +(\d+\.\d +){4}", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(
+        r"^features +(\d+\.\d +){4}", capsys.readouterr().out, re.MULTILINE
+    )
 
 
 def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_path):
@@ -213,7 +246,9 @@ def test_another_model_too_many_tasks_and_two_recorders_are_one_sentence(tmp_pat
     rec = Recorder(tmp_path, network(), examples(60, 1), TASKS)
     with pytest.raises(InputError, match="recorder's model"):
         strategy(network(), ForgettingProbe(rec)).train(experiences[0])
-    with pytest.raises(InputError, match=r"a plugin takes a probe\.Recorder, got Sequential"):
+    with pytest.raises(
+        InputError, match=r"a plugin takes a probe\.Recorder, got Sequential"
+    ):
         ForgettingProbe(rec.model)
     with pytest.raises(InputError, match="all 3 tasks have been learned"):
         strategy(rec.model, ForgettingProbe(rec, learned=3)).train(experiences[0])

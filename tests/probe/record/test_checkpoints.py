@@ -13,15 +13,23 @@ from probe.record.checkpoints import Checkpoints, Run
 from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import network, written
 
-GRID = list(itertools.product(("er", "der-pp_2"), ("2", "10", "a"), (0, 12), (1, 2, 10)))
+GRID = list(
+    itertools.product(("er", "der-pp_2"), ("2", "10", "a"), (0, 12), (1, 2, 10))
+)
 
 
 @pytest.mark.parametrize(
     ("pattern", "name"),
     [
-        ("{learner}/seed{seed}-order{order}-task{task}.pt", "{0}/seed{2}-order{1}-task{3}.pt"),
+        (
+            "{learner}/seed{seed}-order{order}-task{task}.pt",
+            "{0}/seed{2}-order{1}-task{3}.pt",
+        ),
         ("[x]*/{learner} {order} {seed}+{task}.ckpt", "[x]*/{0} {1} {2}+{3}.ckpt"),
-        ("{learner}/{learner}_{order}/{seed}_{task}_{seed}", "{0}/{0}_{1}/{2}_{3:03}_{2:02}"),
+        (
+            "{learner}/{learner}_{order}/{seed}_{task}_{seed}",
+            "{0}/{0}_{1}/{2}_{3:03}_{2:02}",
+        ),
     ],
 )
 def test_every_place_is_found_and_nothing_else(tmp_path, pattern, name):
@@ -35,7 +43,8 @@ def test_every_place_is_found_and_nothing_else(tmp_path, pattern, name):
     found = Checkpoints.find(tmp_path / pattern)
     expected = {
         Run(learner, order, seed): {
-            task: tmp_path / name.format(learner, order, seed, task) for task in (1, 2, 10)
+            task: tmp_path / name.format(learner, order, seed, task)
+            for task in (1, 2, 10)
         }
         for learner, order, seed, _ in GRID
     }
@@ -52,7 +61,10 @@ def test_a_star_stands_for_any_text_and_folders_are_found(tmp_path):
 
 
 def test_what_a_pattern_lacks_has_a_default(tmp_path, monkeypatch):
-    written(tmp_path, ["task0.pt", "task1.pt", "task2.pt", "offline.pt", "off-0.pt", "off-7.pt"])
+    written(
+        tmp_path,
+        ["task0.pt", "task1.pt", "task2.pt", "offline.pt", "off-0.pt", "off-7.pt"],
+    )
     monkeypatch.chdir(tmp_path)
     found = Checkpoints.find("task{task}.pt", "offline.pt", learner="mine")
     assert list(found.runs) == [Run("mine", "0", 0)]
@@ -65,7 +77,9 @@ def test_what_a_pattern_lacks_has_a_default(tmp_path, monkeypatch):
 
 
 def test_safetensors_are_read_where_the_package_is_there(tmp_path, monkeypatch):
-    safetensors = pytest.importorskip("safetensors.torch", reason="safetensors is not installed")
+    safetensors = pytest.importorskip(
+        "safetensors.torch", reason="safetensors is not installed"
+    )
     path = tmp_path / "a.safetensors"
     safetensors.save_file(network(1).state_dict(), path)
     path.write_bytes(path.read_bytes()[:50])
@@ -79,7 +93,10 @@ def test_safetensors_are_read_where_the_package_is_there(tmp_path, monkeypatch):
 def test_files_that_count_tasks_from_0_are_named_by_their_index(tmp_path):
     written(tmp_path, ["net0.pt", "net1.pt"])
     [run] = Checkpoints.find(tmp_path / "net{index}.pt").runs.values()
-    assert {step: path.name for step, path in run.items()} == {1: "net0.pt", 2: "net1.pt"}
+    assert {step: path.name for step, path in run.items()} == {
+        1: "net0.pt",
+        2: "net1.pt",
+    }
     with pytest.raises(InputError, match=r"has both \{task\} and \{index\}"):
         Checkpoints.find(tmp_path / "{task}-{index}.pt")
 
@@ -90,5 +107,7 @@ def test_buffers_may_be_of_another_kind_of_number_parameters_not():
     state = {name: own.double() for name, own in model.state_dict().items()}
     fit_state(model, {**state, "num_batches_tracked": torch.tensor(2.0)}, "averaged")
     assert model.num_batches_tracked == 2
-    with pytest.raises(InputError, match=r"'weight' of torch\.int64, expected torch\.float32"):
+    with pytest.raises(
+        InputError, match=r"'weight' of torch\.int64, expected torch\.float32"
+    ):
         fit_state(model, {**state, "weight": torch.ones(3).long()}, "rounded")

@@ -10,7 +10,14 @@ from sklearn.preprocessing import StandardScaler
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.record.recorder import Recorder
-from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state, train
+from tests.probe.record.tiny import (
+    TASKS,
+    accuracies,
+    examples,
+    network,
+    same_state,
+    train,
+)
 
 TRAIN, TEST = examples(), examples(60, 1)
 
@@ -38,13 +45,17 @@ def steps(rec):
 WHOLE = {0: [*range(0, 21, 4)], 1: [*range(20, 41, 4)], 2: [*range(40, 61, 4)], 3: [60]}
 
 
-def test_a_training_does_not_notice_and_a_reading_after_a_task_is_its_row_of_r(tmp_path):
+def test_a_training_does_not_notice_and_a_reading_after_a_task_is_its_row_of_r(
+    tmp_path,
+):
     states = []
     for every in (None, 4):
         torch.manual_seed(0)
         layers = ["0", "4"] if every else []
         model = network()
-        rec = recorder(tmp_path / str(every), model, train=TRAIN, every=every, layers=layers)
+        rec = recorder(
+            tmp_path / str(every), model, train=TRAIN, every=every, layers=layers
+        )
         states.append(learn(model, rec).state_dict())
     assert same_state(*states)
     assert steps(rec) == WHOLE
@@ -90,15 +101,20 @@ def test_after_a_restart_steps_of_an_unfinished_task_are_taken_again(tmp_path):
 
 
 @pytest.mark.parametrize("begin", [0, 1])
-def test_a_training_that_is_recorded_again_replaces_the_steps_of_the_first(tmp_path, begin):
+def test_a_training_that_is_recorded_again_replaces_the_steps_of_the_first(
+    tmp_path, begin
+):
     first = recorder(tmp_path, network(), every=4)
     learn(first.model, first)
     again = recorder(tmp_path, network(1), every=4)
     learn(again.model, again, begin=begin)
-    # The last step before the task that is learned again was read of the network that is replaced.
+    # The last step before the task that is learned again was read of the network that
+    # is replaced.
     before = {0: [0, 4, 8, 12, 16]} if begin else {}
     assert steps(again) == WHOLE | before
-    assert not again.course.duplicated(["step", "tasks_seen", "feature", "task_position"]).any()
+    assert not again.course.duplicated(
+        ["step", "tasks_seen", "feature", "task_position"]
+    ).any()
 
 
 def test_of_two_recorders_the_one_that_wrote_last_goes_on(tmp_path):
@@ -127,7 +143,9 @@ class Told(torch.nn.Module):
         return torch.stack([-x[:, 0], x[:, 0]] * 3, 1)
 
 
-def test_of_a_task_aware_network_layers_are_read_among_the_classes_of_the_task(tmp_path):
+def test_of_a_task_aware_network_layers_are_read_among_the_classes_of_the_task(
+    tmp_path,
+):
     y = torch.arange(60) % 6
     data = Examples((2.0 * (y % 2) - 1)[:, None] + torch.zeros(60, 2), y)
     model = torch.nn.Sequential(torch.nn.Identity())

@@ -26,9 +26,17 @@ def prefixed(prefix, model):
 
 
 def with_more(model):
-    more = {"best": torch.ones(()), "accuracy": np.float64(0.5), "args": Namespace(seed=1)}
+    more = {
+        "best": torch.ones(()),
+        "accuracy": np.float64(0.5),
+        "args": Namespace(seed=1),
+    }
     optimizer = torch.optim.Adam(model.parameters()).state_dict()
-    return {"model": {"model_state_dict": model.state_dict()}, "optimizer": optimizer, **more}
+    return {
+        "model": {"model_state_dict": model.state_dict()},
+        "optimizer": optimizer,
+        **more,
+    }
 
 
 def lightning(model, path):
@@ -46,7 +54,12 @@ class Tied(nn.Sequential):
 
 
 def bert():
-    sizes = {"hidden_size": 8, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
+    sizes = {
+        "hidden_size": 8,
+        "num_attention_heads": 2,
+        "intermediate_size": 8,
+        "vocab_size": 30,
+    }
     config = package("transformers").BertConfig(**sizes, num_hidden_layers=1)
     return package("transformers").BertForSequenceClassification(config)
 
@@ -78,16 +91,28 @@ FORMS = {
     "torch, a dict with more": saved(with_more),
     "torch, `DataParallel`": saved(lambda model: nn.DataParallel(model).state_dict()),
     "torch, any prefix": saved(partial(prefixed, "my.net")),
-    "torch, `compile`": saved(lambda m: nn.Sequential(torch.compile(m[0]), *m[1:]).state_dict()),
+    "torch, `compile`": saved(
+        lambda m: nn.Sequential(torch.compile(m[0]), *m[1:]).state_dict()
+    ),
     "torch, `AveragedModel`": saved(lambda model: AveragedModel(model).state_dict()),
     "torch, two state dicts": saved(two),
     "torch, two networks in one": saved(two_in_one),
     "torch, the whole model": torch.save,
-    "torch.distributed.checkpoint": lambda m, to: dcp.save(m.state_dict(), checkpoint_id=to),
+    "torch.distributed.checkpoint": lambda m, to: dcp.save(
+        m.state_dict(), checkpoint_id=to
+    ),
     "Lightning, a loss with weights": lightning,
-    "safetensors, tied weights": lambda m, to: package("safetensors.torch").save_model(m, to),
-    "accelerate, `save_state`": lambda m, to: [a := accelerator(), a.prepare(m), a.save_state(to)],
-    "accelerate, `save_model` in shards": lambda m, to: accelerator().save_model(m, to, "1KB"),
+    "safetensors, tied weights": lambda m, to: package("safetensors.torch").save_model(
+        m, to
+    ),
+    "accelerate, `save_state`": lambda m, to: [
+        a := accelerator(),
+        a.prepare(m),
+        a.save_state(to),
+    ],
+    "accelerate, `save_model` in shards": lambda m, to: accelerator().save_model(
+        m, to, "1KB"
+    ),
     "transformers, `save_pretrained`": lambda m, to: m.save_pretrained(to),
     "transformers, `from_pretrained`": lambda m, to: m.save_pretrained(to),
 }
@@ -96,7 +121,9 @@ GIVEN = {
     "torch, two networks in one": {"weights": "new"},
     "torch, the whole model": {"load": partial(torch.load, weights_only=False)},
     "torch.distributed.checkpoint": {"load": distributed},
-    "transformers, `from_pretrained`": {"load": lambda path: type(bert()).from_pretrained(path)},
+    "transformers, `from_pretrained`": {
+        "load": lambda path: type(bert()).from_pretrained(path)
+    },
 }
 
 
@@ -125,9 +152,15 @@ def test_each_form_is_read_back_to_the_same_predictions(tmp_path, form):
 
 
 def test_what_could_be_either_of_two_networks_is_refused_with_both_names(tmp_path):
-    averaged = {"model": network().state_dict(), "swa": AveragedModel(network()).state_dict()}
+    averaged = {
+        "model": network().state_dict(),
+        "swa": AveragedModel(network()).state_dict(),
+    }
     beside = network().state_dict() | {"ema": network(3).state_dict()}
-    for both, names in (two(network()), "state_dict, state_dict_ema"), (averaged, "model, swa"):
+    for both, names in (
+        (two(network()), "state_dict, state_dict_ema"),
+        (averaged, "model, swa"),
+    ):
         torch.save(both, tmp_path / "a.pt")
         with pytest.raises(InputError, match=rf"{names}: .*--weights"):
             load_state(tmp_path / "a.pt")
@@ -146,7 +179,10 @@ def test_a_head_that_had_fewer_outputs_never_predicts_the_others():
     state = network(1).state_dict() | prefixed("4", head)
     notes, outputs = fit_state(model, state | {"loss.weight": torch.ones(6)}, "a.pt")
     assert outputs == 4
-    assert all(name in note for name, note in zip(("4.bias", "loss.weight"), notes, strict=True))
+    assert all(
+        name in note
+        for name, note in zip(("4.bias", "loss.weight"), notes, strict=True)
+    )
     assert torch.allclose(model(x)[:, :4], head(model[:4](x)))
     assert (model(x)[:, 4:] == NEVER).all()
     with pytest.raises(InputError, match=r"size mismatch for 4\."):

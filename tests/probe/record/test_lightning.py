@@ -8,9 +8,17 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from probe.record.recorder import Recorder
-from tests.probe.record.tiny import TASKS, accuracies, assert_unnoticed, examples, network
+from tests.probe.record.tiny import (
+    TASKS,
+    accuracies,
+    assert_unnoticed,
+    examples,
+    network,
+)
 
-lightning = pytest.importorskip("lightning", reason="the extra lightning is not installed")
+lightning = pytest.importorskip(
+    "lightning", reason="the extra lightning is not installed"
+)
 
 from probe.record.plugins.lightning import ForgettingProbe  # noqa: E402
 
@@ -53,9 +61,18 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
     test = examples(60, 1)
     of = {module.net: module for module in (Module(), Module())}
     plain, recorded = of
-    callback = ForgettingProbe(Recorder(tmp_path / "rec", recorded, test, TASKS, every=4))
+    callback = ForgettingProbe(
+        Recorder(tmp_path / "rec", recorded, test, TASKS, every=4)
+    )
 
     def trained(net, task, watched):
-        fit(of[net], tmp_path, examples().of_classes(task), [callback] if watched else [])
+        fit(
+            of[net],
+            tmp_path,
+            examples().of_classes(task),
+            [callback] if watched else [],
+        )
 
-    assert_unnoticed(plain, callback.recorder, trained, lambda own: accuracies(own, test))
+    assert_unnoticed(
+        plain, callback.recorder, trained, lambda own: accuracies(own, test)
+    )

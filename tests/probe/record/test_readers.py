@@ -1,7 +1,8 @@
 """Runs that Mammoth, FACIL, PyCIL and PILOT have written (`tests/record_fixtures`), read back.
 
-The networks that are read are as accurate as the framework itself found them, on labels by the
-order of the classes that is read: names, heads, tasks and labels are right, or they would not be.
+The networks that are read are as accurate as the framework itself found them, on labels
+by the order of the classes that is read: names, heads, tasks and labels are right, or
+they would not be.
 """
 
 import numpy as np
@@ -25,7 +26,12 @@ CASES = {
     "mammoth": (Run("er", "0", 3), Mammoth, TWOS, 6),
     "facil": (Run("finetuning", "0", 3), Facil, TWOS, 6),
     "pycil": (Run("finetune", "0", 1993), Pycil, TENS, 30),
-    "pilot": (Run("finetune", "0", 1993), Pilot, (range(6), range(6, 10), range(10, 14)), 14),
+    "pilot": (
+        Run("finetune", "0", 1993),
+        Pilot,
+        (range(6), range(6, 10), range(10, 14)),
+        14,
+    ),
 }
 EACH = pytest.mark.parametrize("name", CASES)
 
@@ -44,7 +50,9 @@ def measured(name, kept, labels):
     for learned, path in kept.items():
         right = network(build, path)(x).argmax(1) == labels
         for at, task in enumerate(tasks):
-            R[learned, at] = right[torch.isin(labels, torch.tensor(task))].double().mean()
+            R[learned, at] = (
+                right[torch.isin(labels, torch.tensor(task))].double().mean()
+            )
     return R
 
 
@@ -69,7 +77,9 @@ def test_networks_are_as_accurate_as_the_framework_found_them(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["facil", "pycil", "pilot"])
-def test_outputs_that_came_later_never_win_and_the_others_are_as_they_were(tmp_path, name):
+def test_outputs_that_came_later_never_win_and_the_others_are_as_they_were(
+    tmp_path, name
+):
     run, build, tasks, classes = CASES[name]
     reading = READERS[name](RUNS / name)
     kept = reading.keep(tmp_path).runs[run]
@@ -100,4 +110,6 @@ def test_a_network_of_joint_training_is_the_offline_one(tmp_path):
     log = RUNS / "mammoth/results/class-il/seq-mnist/sgd/logs.pyd"
     joint = log.read_text().splitlines()[1]
     assert "'joint': 1," in joint
-    assert f"'accmean_task1': np.float64({100 * float(right.double().mean()):.1f}" in joint
+    assert (
+        f"'accmean_task1': np.float64({100 * float(right.double().mean()):.1f}" in joint
+    )

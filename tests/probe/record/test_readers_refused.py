@@ -28,7 +28,12 @@ def edited(path, old, new):
 
 
 def head(*size):
-    return {"model_state_dict": {"fc.weight": torch.zeros(*size), "fc.bias": torch.zeros(size[0])}}
+    return {
+        "model_state_dict": {
+            "fc.weight": torch.zeros(*size),
+            "fc.bias": torch.zeros(size[0]),
+        }
+    }
 
 
 def checkpoints(folder):
@@ -79,18 +84,36 @@ CASES = {
     "mammoth": [
         (shutil.rmtree, "is not a folder"),
         (empty, "NAME_0.pt"),
-        (lambda at: arguments(at, class_order=[[0], "1", 2.0, 3, 4, 5]), "class_order of 6"),
+        (
+            lambda at: arguments(at, class_order=[[0], "1", 2.0, 3, 4, 5]),
+            "class_order of 6",
+        ),
         (a_second_run, "er/order-0/seed-3"),
-        (lambda at: a_second_run(at, model="b", class_order=[0, 1, 2, 3, 4, 5]), "order of the cl"),
+        (
+            lambda at: a_second_run(at, model="b", class_order=[0, 1, 2, 3, 4, 5]),
+            "order of the cl",
+        ),
         (lambda at: torch.save(NO_BIAS, checkpoints(at)[-1]), "no Mammoth arguments"),
-        (lambda at: a_second_run(at, model="b", num_classes=10**9), "num_classes 1000000000"),
+        (
+            lambda at: a_second_run(at, model="b", num_classes=10**9),
+            "num_classes 1000000000",
+        ),
         (a_pipe, "er/order-0/seed-3 has no checkpoint after 3"),
-        (lambda at: shutil.copy(next(at.glob("*_joint.pt")), at / "b_joint.pt"), "b_joint.pt"),
+        (
+            lambda at: shutil.copy(next(at.glob("*_joint.pt")), at / "b_joint.pt"),
+            "b_joint.pt",
+        ),
     ],
     "facil": [
         (empty, "models/task*.ckpt"),
-        (lambda at: (at / "mnist_finetuning/args-2.txt").touch(), "2 files of arguments"),
-        (lambda at: next(at.glob(ARGS)).write_text('{"seed" : 3,'), "no FACIL arguments"),
+        (
+            lambda at: (at / "mnist_finetuning/args-2.txt").touch(),
+            "2 files of arguments",
+        ),
+        (
+            lambda at: next(at.glob(ARGS)).write_text('{"seed" : 3,'),
+            "no FACIL arguments",
+        ),
         (lambda at: next(at.glob(ARGS)).unlink(), "args-*.txt"),
         (two_seeds, "seeds 3, 4"),
     ],
@@ -103,14 +126,19 @@ CASES = {
         (lambda at: torch.save(head(4, 8), at / SECOND), "10, 4, 30 outputs"),
         (lambda at: shutil.copy(at / LAST, at / "wa_0.pkl"), "finetune_10_10, wa"),
         (lambda at: (at / LOG).write_text((at / LOG).read_text() * 2), "2 runs"),
-        (lambda at: edited(at / LOG, "=> [27, ", f"=> [{'9' * 5000}, , "), "an order of"),
+        (
+            lambda at: edited(at / LOG, "=> [27, ", f"=> [{'9' * 5000}, , "),
+            "an order of",
+        ),
     ],
 }
 EACH = [(name, *case) for name, cases in CASES.items() for case in cases]
 
 
 @pytest.mark.parametrize(("name", "spoil", "value"), EACH)
-def test_nothing_is_written_beside_a_folder_that_cannot_be_read(tmp_path, name, spoil, value):
+def test_nothing_is_written_beside_a_folder_that_cannot_be_read(
+    tmp_path, name, spoil, value
+):
     folder = shutil.copytree(RUNS / name, tmp_path / "run")
     spoil(folder)
     before = sorted(tmp_path.rglob("*"))

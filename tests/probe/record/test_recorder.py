@@ -52,7 +52,9 @@ def test_matrix_and_the_networks_are_those_of_a_training_that_does_not_notice(tm
             model[3].eval()  # a mode of its own
             rec.after_task(1 + TASKS.index(task))
             assert [m.training for m in model] == [True, True, True, False, True]
-            assert all(map(torch.equal, gradients, (p.grad for p in model.parameters())))
+            assert all(
+                map(torch.equal, gradients, (p.grad for p in model.parameters()))
+            )
 
     assert_unnoticed(network(), rec, trained, lambda own: accuracies(own, test))
     # The tasks were learned, and forgotten: a matrix of one number could be anybody's.
@@ -86,7 +88,9 @@ INPUTS = {
 @pytest.mark.parametrize("kind", INPUTS)
 def test_any_input(tmp_path, kind):
     build, given, plain, settings = INPUTS[kind]
-    rec = Recorder(tmp_path, build(), given, TASKS, train=given, batch_size=7, **settings)
+    rec = Recorder(
+        tmp_path, build(), given, TASKS, train=given, batch_size=7, **settings
+    )
     rec.after_task(2)
     inner = getattr(rec.model, "net", rec.model)
     expected = accuracies(copy.deepcopy(inner).eval(), plain)
@@ -130,7 +134,9 @@ def test_a_head_that_grows_is_recorded_as_it_grows_and_read_back(tmp_path):
         fit_state(full := network(), load_state(path), "a full network")
         assert accuracies(full.eval(), test) == rows[learned]
     grow(wide := network(), 9)
-    with pytest.raises(InputError, match=r"9 outputs for 6 classes: .* m\(x\)\[:, :6\]"):
+    with pytest.raises(
+        InputError, match=r"9 outputs for 6 classes: .* m\(x\)\[:, :6\]"
+    ):
         Recorder(tmp_path / "wide", wide, test, TASKS)
     grow(low := network(), 2)
     nn.init.constant_(low[4].bias, -2e4)
@@ -145,7 +151,9 @@ def test_a_restarted_run_goes_on_and_rows_of_another_network_are_dropped(tmp_pat
     whole = recorded(tmp_path).R.values
     # The same network again: the rest stays.
     model = network()
-    fit_state(model, load_state(tmp_path / "runs/model/order-0/seed-0/task-1.pt"), "task 1")
+    fit_state(
+        model, load_state(tmp_path / "runs/model/order-0/seed-0/task-1.pt"), "task 1"
+    )
     same = Recorder(tmp_path, model, examples(60, 1), TASKS)
     same.after_task(1)
     np.testing.assert_array_equal(same.R.values, whole)
@@ -160,17 +168,24 @@ def test_a_restarted_run_goes_on_and_rows_of_another_network_are_dropped(tmp_pat
 
 
 def test_two_recorders_of_one_run_do_not_mix(tmp_path):
-    first, second = (Recorder(tmp_path, network(s), examples(60, 1), TASKS) for s in (0, 1))
-    left, own = (tmp_path / f"runs/model/order-0/seed-0/{n}.tmp" for n in ("t.pt.0123abcd", "my"))
+    first, second = (
+        Recorder(tmp_path, network(s), examples(60, 1), TASKS) for s in (0, 1)
+    )
+    left, own = (
+        tmp_path / f"runs/model/order-0/seed-0/{n}.tmp" for n in ("t.pt.0123abcd", "my")
+    )
     left.touch()  # by a recorder that was killed
     own.touch()
     first.after_task(0)
     assert not left.exists()
     assert own.exists()
-    said = r"another recorder has recorded .*seed-0 since this was made: give each run its"
+    said = (
+        r"another recorder has recorded .*seed-0 since this was made: give each run its"
+    )
     with pytest.raises(InputError, match=said):
         second.after_task(0)
-    # One made since goes on, as after a failed cell of a notebook, and the first no more.
+    # One made since goes on, as after a failed cell of a notebook, and the first no
+    # more.
     later = Recorder(tmp_path, network(2), examples(60, 1), TASKS)
     later.after_task(1)
     for other in (first, second, copy.deepcopy(first)):
@@ -189,9 +204,14 @@ def test_runs_share_a_folder_and_orders_are_numbers_into_the_first(tmp_path):
     assert found.orders == {"2": (0, 1, 2), "swapped": (2, 0, 1)}
     assert list(found.R) == [Run("er", o, s) for o in ("2", "swapped") for s in (0, 1)]
     np.testing.assert_array_equal(found.R[rec.run].values, rec.R.values)
-    assert found.checkpoints.offline == {s: tmp_path / f"offline/seed-{s}.pt" for s in (0, 1)}
+    assert found.checkpoints.offline == {
+        s: tmp_path / f"offline/seed-{s}.pt" for s in (0, 1)
+    }
     pattern = tmp_path / "runs/{learner}/order-{order}/seed-{seed}/task-{task}.pt"
-    assert Checkpoints.find(pattern, tmp_path / "offline/seed-{seed}.pt") == found.checkpoints
+    assert (
+        Checkpoints.find(pattern, tmp_path / "offline/seed-{seed}.pt")
+        == found.checkpoints
+    )
     train_data, test = load_data(found.data)
     assert list(tmp_path.rglob("data*")) == [found.data]  # one for all runs
     assert torch.equal(train_data.x, examples().x)
@@ -223,7 +243,11 @@ def test_a_network_is_kept_before_it_is_tested_and_no_accuracy_is_of_another(tmp
     assert np.isnan(rec.R.values[2:]).all()
     found = read_recording(tmp_path)
     assert found.R[rec.run].values[:2].tolist() == rec.R.values[:2].tolist()
-    assert load_state(tmp_path / "runs/model/order-0/seed-0/task-2.pt")["4.bias"].isnan().all()
+    assert (
+        load_state(tmp_path / "runs/model/order-0/seed-0/task-2.pt")["4.bias"]
+        .isnan()
+        .all()
+    )
 
 
 class Counting(nn.Linear):

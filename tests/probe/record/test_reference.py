@@ -26,7 +26,9 @@ def recorded(folder, data=None, seed=0, train=True):
     given = examples() if train is True else train
     model, test = network(), examples(60, 1)
     model.get_parameter("4.bias").data += seed
-    Recorder(folder, model, test, TASKS, train=given, data=data, seed=seed).after_task(3)
+    Recorder(folder, model, test, TASKS, train=given, data=data, seed=seed).after_task(
+        3
+    )
     return folder
 
 
@@ -64,13 +66,22 @@ def test_the_command_runs_no_code_that_the_folder_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own_nets.py").write_text(SOURCE)
     named, kept = recorded(tmp_path / "b", "own_nets:load"), recorded(tmp_path / "a")
-    flags = {"network": "own_nets:build", "readouts": "linear", "features": "0", "workers": 1}
+    flags = {
+        "network": "own_nets:build",
+        "readouts": "linear",
+        "features": "0",
+        "workers": 1,
+    }
 
     def run(folder, **more):
         with apart(), quiet():
-            assert probe_model(str(folder), ModelOptions(out=tmp_path / "out", **flags, **more))
+            assert probe_model(
+                str(folder), ModelOptions(out=tmp_path / "out", **flags, **more)
+            )
         return re.sub(
-            "\n(own_nets:load|data),", "\n", tables(tmp_path / "out")["measurements.csv"].decode()
+            "\n(own_nets:load|data),",
+            "\n",
+            tables(tmp_path / "out")["measurements.csv"].decode(),
         )
 
     with pytest.raises(InputError, match="--data own_nets:load"):
@@ -87,4 +98,6 @@ def test_other_tasks_of_the_same_examples_are_other_data(tmp_path):
     test, named = tasked(examples(60, 1)), {"data": "own_nets:load"}
     Recorder(tmp_path, network(), test, train=tasked(examples()), **named).after_task(3)
     with pytest.raises(InputError, match=OTHERS):
-        Recorder(tmp_path, network(), test, train=tasked(examples(), 1), **named, seed=1)
+        Recorder(
+            tmp_path, network(), test, train=tasked(examples(), 1), **named, seed=1
+        )

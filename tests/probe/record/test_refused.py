@@ -22,11 +22,15 @@ from tests.probe.record.tiny import TASKS, examples, network, written
 
 def refused(*values):
     """Within the block an InputError of one line is raised that names these values."""
-    return pytest.raises(InputError, match="^[^\n]*" + "[^\n]*".join(map(re.escape, values)))
+    return pytest.raises(
+        InputError, match="^[^\n]*" + "[^\n]*".join(map(re.escape, values))
+    )
 
 
 P = "{learner}/seed{seed}-task{task}.pt"
-EVERY = [f"{a}/seed{s}-task{t}.pt" for a in ("er", "ft") for s in (0, 1) for t in (1, 2)]
+EVERY = [
+    f"{a}/seed{s}-task{t}.pt" for a in ("er", "ft") for s in (0, 1) for t in (1, 2)
+]
 PATTERNS = [
     (P, [f"er/{letter}.pt" for letter in "abcde"], "a.pt, b.pt, c.pt, d.pt and 1 more"),
     ("nowhere/{task}.pt", [], "nowhere, which is not a folder"),
@@ -126,7 +130,9 @@ RECORDERS = [
 
 
 def recorder(folder, **changes):
-    return Recorder(folder, **{"model": network(), "test": TEST, "tasks": TASKS, **changes})
+    return Recorder(
+        folder, **{"model": network(), "test": TEST, "tasks": TASKS, **changes}
+    )
 
 
 @pytest.mark.parametrize(("changes", "value"), RECORDERS)
@@ -172,9 +178,14 @@ RECORDINGS = [
     (lambda at: (at / RUN / "run.npz").unlink(), "no network"),
     (damaged, "run.npz is damaged"),
     (lambda at: (at / RUN / "task-1.pt").unlink(), "task-1.pt"),
-    (lambda at: (at / RUN).rename((at / RUN).with_name("seed-7")), "model/order-0/seed-0"),
     (
-        lambda at: recorder(at, seed=1, output=0, call=lambda m, x: (m(x),)).after_task(1),
+        lambda at: (at / RUN).rename((at / RUN).with_name("seed-7")),
+        "model/order-0/seed-0",
+    ),
+    (
+        lambda at: recorder(at, seed=1, output=0, call=lambda m, x: (m(x),)).after_task(
+            1
+        ),
         "output=0, head=None",
     ),
 ]

@@ -11,7 +11,12 @@ from tests.probe.record.tiny import TASKS, assert_unnoticed
 pytest.importorskip("transformers", reason="the extra transformers is not installed")
 pytest.importorskip("accelerate", reason="transformers trains with accelerate")
 
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    Trainer,
+    TrainingArguments,
+)
 
 from probe.record.plugins.transformers import ForgettingProbe
 

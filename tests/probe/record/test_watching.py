@@ -11,7 +11,14 @@ from probe.before_after.watching import TooMuchLost, Watch
 from probe.errors import InputError
 from probe.record.plugins.task_counter import TaskCounter
 from probe.record.recorder import Recorder
-from tests.probe.record.tiny import TASKS, accuracies, examples, network, same_state, train
+from tests.probe.record.tiny import (
+    TASKS,
+    accuracies,
+    examples,
+    network,
+    same_state,
+    train,
+)
 
 TRAIN = examples()
 TEST = examples(120, 1)
@@ -77,7 +84,9 @@ def test_each_test_is_the_accuracy_of_the_network_and_what_diff_says(tmp_path):
     assert (row.lost, row.lost_low, row.lost_high) == (lost.value, lost.low, lost.high)
 
 
-def test_it_stops_where_more_is_lost_for_sure_and_keeps_the_network_of_the_test_before(tmp_path):
+def test_it_stops_where_more_is_lost_for_sure_and_keeps_the_network_of_the_test_before(
+    tmp_path,
+):
     model = learned()
     rec = recorder(tmp_path, model)
     states = []

@@ -26,7 +26,11 @@ def network(seed=0):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return nn.Sequential(
-            nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.2), nn.Linear(16, 6)
+            nn.Linear(8, 16),
+            nn.BatchNorm1d(16),
+            nn.ReLU(),
+            nn.Dropout(0.2),
+            nn.Linear(16, 6),
         )
 
 
@@ -47,7 +51,9 @@ def accuracies(logits, test, tasks=TASKS):
     """Return one row of R: of a task's examples, one at a time, the share that is right."""
     row = []
     for task in tasks:
-        own = [(x, int(y)) for x, y in zip(test.x, test.y, strict=True) if int(y) in task]
+        own = [
+            (x, int(y)) for x, y in zip(test.x, test.y, strict=True) if int(y) in task
+        ]
         with torch.no_grad():
             right = [int(logits(x[None])[0].argmax()) == y for x, y in own]
         row.append(sum(right) / len(right))
@@ -69,8 +75,8 @@ def same_state(a, b):
 def assert_unnoticed(plain, recorder, fit, row, tasks=TASKS, together=False):
     """Check R, the networks that are kept, and that a training does not notice its recorder.
 
-    plain: as the recorder's model, trained alone; fit(module, task, recorded): trains on one task,
-    or with `together` on all; row(module): a row of R.
+    plain: as the recorder's model, trained alone; fit(module, task, recorded): trains
+    on one task, or with `together` on all; row(module): a row of R.
     """
     model = recorder.model
     torch.manual_seed(4)

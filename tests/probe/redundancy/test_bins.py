@@ -28,7 +28,8 @@ def plain_cuts(x, y) -> list[float]:
     x, y = x[order], y[order]
     places = [k for k in range(1, len(x)) if x[k - 1] < x[k]]
     costs = [
-        round((k * entropy(y[:k]) + (len(y) - k) * entropy(y[k:])) / len(y), 12) for k in places
+        round((k * entropy(y[:k]) + (len(y) - k) * entropy(y[k:])) / len(y), 12)
+        for k in places
     ]
     if not places:
         return []
@@ -42,14 +43,21 @@ def plain_cuts(x, y) -> list[float]:
 
 @pytest.mark.parametrize("bins", [3, 256])
 def test_equal_width_is_that_of_scikit_learn(bins):
-    x = np.random.default_rng(0).normal(size=(500, 4)) * [1, 10, 0.01, 1] + [0, 5, 0, 100]
+    x = np.random.default_rng(0).normal(size=(500, 4)) * [1, 10, 0.01, 1] + [
+        0,
+        5,
+        0,
+        100,
+    ]
     peer = KBinsDiscretizer(bins, encode="ordinal", strategy="uniform", subsample=None)
     assert (equal_width(x, bins) == peer.fit_transform(x)).all()
 
 
 def test_description_length_cuts_iris_as_published():
     x, y = load_iris(return_X_y=True)
-    expected = [np.digitize(column, cuts) for column, cuts in zip(x.T, IRIS_CUTS, strict=True)]
+    expected = [
+        np.digitize(column, cuts) for column, cuts in zip(x.T, IRIS_CUTS, strict=True)
+    ]
     assert (minimum_description(x, y) == np.stack(expected, axis=1)).all()
 
 

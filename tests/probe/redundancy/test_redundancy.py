@@ -10,7 +10,9 @@ from tests.probe.redundancy.test_bins import entropy
 
 def uncertainty(x, y) -> float:
     """SU by Kemker 2018's eq. 5 to 8, with H(X|Y) as the mean over the values of Y."""
-    given = sum(np.mean(y == value) * entropy(x[y == value]) for value in set(y.tolist()))
+    given = sum(
+        np.mean(y == value) * entropy(x[y == value]) for value in set(y.tolist())
+    )
     both = entropy(x) + entropy(y)
     return 2 * (entropy(x) - given) / both if both else 0.0
 
@@ -34,7 +36,9 @@ def some_codes(bins, examples, seed=0):
     labels = rng.integers(0, 12, examples)
     digits = np.stack([labels // 4, labels % 4], axis=1)[:, np.arange(len(bins)) % 2]
     tells = rng.random(digits.shape) < rng.random(len(bins))
-    return np.where(tells, digits, rng.integers(0, 1000, digits.shape)) % np.array(bins), labels
+    return np.where(tells, digits, rng.integers(0, 1000, digits.shape)) % np.array(
+        bins
+    ), labels
 
 
 @pytest.mark.parametrize("bins", [[2, 5, 1, 3, 8, 2], [40, 2, 256, 1, 30, 7]])

@@ -12,6 +12,9 @@ BOTH = PROBED.replace("there = [1, 2]", "there = [1, 2], back = [2, 1]").replace
 @pytest.fixture(scope="session")
 def study(tmp_path_factory) -> Tiny:
     """Two tasks of five digits, in two orders and two seeds, two learners; not to be changed."""
-    joint = "[learners.joint]\nkind = 'finetune'\nexemplars.per_class = 2\n[learners.offline]"
+    joint = (
+        "[learners.joint]\nkind = 'finetune'\nexemplars.per_class = "
+        "2\n[learners.offline]"
+    )
     toml = BOTH.replace("[learners.offline]", joint)
     return Tiny(tmp_path_factory.mktemp("study") / "tiny").ran(toml, seeds=2)

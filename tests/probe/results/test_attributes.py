@@ -52,7 +52,9 @@ def trained() -> dict[int, nn.Module]:
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         for _ in range(60):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(TRAIN[0][rows]), TRAIN[1][rows]).backward()
+            nn.functional.cross_entropy(
+                model(TRAIN[0][rows]), TRAIN[1][rows]
+            ).backward()
             optimizer.step()
         networks[task] = deepcopy(model)
     return networks
@@ -61,16 +63,22 @@ def trained() -> dict[int, nn.Module]:
 def right(network: nn.Module) -> float:
     rows = torch.isin(TEST[1], torch.tensor(TASKS[0]))
     with torch.no_grad():
-        return float((network(TEST[0][rows]).argmax(1) == TEST[1][rows]).double().mean())
+        return float(
+            (network(TEST[0][rows]).argmax(1) == TEST[1][rows]).double().mean()
+        )
 
 
 def analyzed(networks):
     readouts = probe.Measure(readouts=["linear"], inherited=True)
-    return probe.analyze(networks, TRAIN, TEST, TASKS, ["hidden1", "hidden2"], readouts=readouts)
+    return probe.analyze(
+        networks, TRAIN, TEST, TASKS, ["hidden1", "hidden2"], readouts=readouts
+    )
 
 
 def whole(result):
-    rows = result.causes().query("score == 'accuracy' and feature == '' and task_position.isna()")
+    rows = result.causes().query(
+        "score == 'accuracy' and feature == '' and task_position.isna()"
+    )
     return rows.set_index("quantity")["value"]
 
 
@@ -85,7 +93,9 @@ def test_what_was_lost_is_that_of_the_networks_as_saved_and_no_class_competes_mo
 def test_what_cannot_be_put_back_withholds_causes_and_own_change():
     networks = trained()
     forward = Masked.forward
-    networks[2].forward = MethodType(lambda self, x: forward(self, x).roll(1, 1), networks[2])
+    networks[2].forward = MethodType(
+        lambda self, x: forward(self, x).roll(1, 1), networks[2]
+    )
     result = analyzed(networks)
     assert any("causes withheld after task 1" in note for note in result.notes)
     assert any("differs: forward" in note for note in result.notes)
@@ -108,7 +118,9 @@ def test_one_training_has_intervals_over_test_examples():
 def test_both_spellings_of_one_training_agree(measure):
     networks = trained()
     tables = [
-        probe.analyze(models, TRAIN, TEST, TASKS, ["hidden1"], readouts=measure).tables()
+        probe.analyze(
+            models, TRAIN, TEST, TASKS, ["hidden1"], readouts=measure
+        ).tables()
         for models in (networks, {0: networks})
     ]
     for name in ("layers", "causes", "statements"):

@@ -15,17 +15,25 @@ SEEDS = (0, 1)
 LEFT_OUT = {4, 9}  # of twelve rows
 
 
-def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(study, tmp_path):
+def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_starts(
+    study, tmp_path
+):
     """The output alone has one, whatever is measured: it would be the first of one."""
     for table in ("layers", "statements"):
         assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
     given = probed('readouts = { retrain = "last", linear = "all" }')
     tiny = Tiny(tmp_path / "tiny").ran(given, seeds=3)
     assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
-    assert not rows(tiny, "layers", readout="retrain", feature="hidden1", quantity="missing")
-    found = {row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")}
+    assert not rows(
+        tiny, "layers", readout="retrain", feature="hidden1", quantity="missing"
+    )
+    found = {
+        row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")
+    }
     assert found == {"linear"}
-    scopes = [{row["scope"] for row in rows(run, "statements")} for run in (study, tiny)]
+    scopes = [
+        {row["scope"] for row in rows(run, "statements")} for run in (study, tiny)
+    ]
     assert scopes == [{"network"}, {"training"}]  # of two seeds and of three
 
 
@@ -34,7 +42,8 @@ def test_what_is_memorized_is_a_mean_over_orders(study):
     for result in read_results(read_plan(study.root), study.root):
         if result.job.learner == "finetune":
             own = {
-                k: replace(v, control=share[result.job.order]) for k, v in result.downstream.items()
+                k: replace(v, control=share[result.job.order])
+                for k, v in result.downstream.items()
             }
             results.append(replace(result, downstream=own))
     found = [row for row in control_rows(results) if row["readout"] == "linear"]
@@ -45,9 +54,15 @@ def test_what_is_memorized_is_a_mean_over_orders(study):
 def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
     """Of twelve tasks ten rows are measured by default: not those after 4 and 9 tasks."""
     tiny = Tiny(tmp_path / "tiny")
-    given = probed("readouts.linear = {}").replace("orders = { there = [1, 2] }", 'orders = "none"')
-    twelve = given.replace("classes_per_task = 5", 'kind = "permutation"\nsessions = 12')
-    said = tiny.run(twelve.replace("[learners.offline]", "[learners.er]\n[learners.offline]"))
+    given = probed("readouts.linear = {}").replace(
+        "orders = { there = [1, 2] }", 'orders = "none"'
+    )
+    twelve = given.replace(
+        "classes_per_task = 5", 'kind = "permutation"\nsessions = 12'
+    )
+    said = tiny.run(
+        twelve.replace("[learners.offline]", "[learners.er]\n[learners.offline]")
+    )
     own = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
     for quantity, last in (("forgotten", 11), ("never_learned", 12)):
         found = rows(tiny, "layers", **own, quantity=quantity)
@@ -55,14 +70,24 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
         assert places == set(range(1, last + 1)) - LEFT_OUT
     assert rows(tiny, "layers", **own, quantity="missing", task_position="")
     assert not rows(tiny, "metrics", **own, metric="bwt")
-    note = "measured after 10 of 12 tasks: forgotten and never learned are known of these"
-    assert [row["readout"] for row in rows(tiny, "notes", learner="er") if note in row["note"]]
+    note = (
+        "measured after 10 of 12 tasks: forgotten and never learned are known of these"
+    )
+    assert [
+        row["readout"]
+        for row in rows(tiny, "notes", learner="er")
+        if note in row["note"]
+    ]
     assert "".join(note.split()) in "".join(said.split())
 
 
 def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
-    given = probed('readouts.linear = "ends"').replace("[learners.finetune]", "[learners.fel]")
-    tiny = Tiny(tmp_path / "tiny").ran(given.replace('features = ["hidden1"]', ""), seeds=2)
+    given = probed('readouts.linear = "ends"').replace(
+        "[learners.finetune]", "[learners.fel]"
+    )
+    tiny = Tiny(tmp_path / "tiny").ran(
+        given.replace('features = ["hidden1"]', ""), seeds=2
+    )
     found = rows(tiny, "layers", learner="fel", feature="hidden", quantity="floor")
     floors = {row["task_position"]: float(row["value"]) for row in found}
     each = []
@@ -71,6 +96,9 @@ def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
         tasks, labels, predictions = predicted(tiny, job, "linear of hidden after 0")
         # On each task in base order: digits 0-4 and 5-9.
         each.append([(predictions == labels)[tasks == task].mean() for task in (0, 1)])
-    places = {str(task_position): own for task_position, own in enumerate(np.mean(each, axis=0), 1)}
+    places = {
+        str(task_position): own
+        for task_position, own in enumerate(np.mean(each, axis=0), 1)
+    }
     assert floors == pytest.approx({"": np.mean(each), **places}, abs=1e-12)
     assert not rows(tiny, "layers", learner="fel", quantity="ceiling")

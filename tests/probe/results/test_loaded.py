@@ -38,7 +38,9 @@ def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
 
 def test_of_several_learners_one_must_be_named(found: Analysis) -> None:
     for call in (lambda: found.R, lambda: found.matrix("hidden1", "linear")):
-        with pytest.raises(InputError, match=r"has the learners finetune, joint: say which one"):
+        with pytest.raises(
+            InputError, match=r"has the learners finetune, joint: say which one"
+        ):
             call()
     with pytest.raises(InputError, match="no learner 'join' in this analysis"):
         found.matrix("hidden1", "linear", learner="join")
@@ -60,12 +62,19 @@ def test_a_table_that_changed_since_it_was_written_is_named_by_every_reader(
     for name in ("study.json", *(path.name for path in study.root.glob("*.csv"))):
         (tmp_path / name).write_bytes((study.root / name).read_bytes())
     layers = tmp_path / "layers.csv"
-    for change in (whole.replace(b"0.", b"0.1", 1), whole[: 2 * len(whole) // 3], b"", None):
+    for change in (
+        whole.replace(b"0.", b"0.1", 1),
+        whole[: 2 * len(whole) // 3],
+        b"",
+        None,
+    ):
         layers.unlink()
         if change is not None:
             layers.write_bytes(change)
         for read in (load, read_source):
-            with pytest.raises(InputError, match=r"layers\.csv.*(run the study|`probe run`)"):
+            with pytest.raises(
+                InputError, match=r"layers\.csv.*(run the study|`probe run`)"
+            ):
                 read(tmp_path)
         layers.write_bytes(whole)
     packed = tmp_path / "layers.csv.gz"
@@ -80,7 +89,9 @@ def test_a_table_that_changed_since_it_was_written_is_named_by_every_reader(
 def test_without_a_hash_a_damaged_table_or_a_value_outside_the_vocabulary_is_refused(
     study: Tiny, tmp_path: Path
 ) -> None:
-    (tmp_path / "measurements.csv").write_bytes((study.root / "measurements.csv").read_bytes())
+    (tmp_path / "measurements.csv").write_bytes(
+        (study.root / "measurements.csv").read_bytes()
+    )
     misspelt = (study.root / "layers.csv").read_bytes().replace(b"never", b"nevar", 1)
     for content, named in ((b"er,x\n", ""), (misspelt, r", line \d+: 'nevar_learned'")):
         (tmp_path / "layers.csv").write_bytes(content)

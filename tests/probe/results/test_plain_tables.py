@@ -48,7 +48,9 @@ class Made:
     costs: dict
 
     def tasks(self, job):
-        return [(self.plan.tasks[at].name, self.plan.tasks[at].classes) for at in job.tasks]
+        return [
+            (self.plan.tasks[at].name, self.plan.tasks[at].classes) for at in job.tasks
+        ]
 
     def features(self, job):
         return self.plan.learners[job.learner].features
@@ -85,11 +87,20 @@ def made(root, seed, missing, tasks, heads, mean):
         "orders": {"there": [1, 2, 3], "back": [3, 1, 2]},
         "seeds": 2,
         "probing": PLAIN,
-        "report": {"heads": heads, "mean": mean, "weights": {"w": [0, 0, 1, 0, 0, 0, 0]}},
+        "report": {
+            "heads": heads,
+            "mean": mean,
+            "weights": {"w": [0, 0, 1, 0, 0, 0, 0]},
+        },
     }
     draw, plan = np.random.default_rng(seed), named_plan(raw, TASKS[tasks])
     # Of each class another number of test examples, in any order.
-    each = [(t, c) for t, (_, own) in enumerate(TASKS[tasks]) for c in own for _ in range(5 + c)]
+    each = [
+        (t, c)
+        for t, (_, own) in enumerate(TASKS[tasks])
+        for c in own
+        for _ in range(5 + c)
+    ]
     tasks_of, labels = draw.permutation(each).T
     test = TestExamples(labels=labels, tasks=tasks_of)
     study = Made(plan, test, {}, {})
@@ -151,17 +162,31 @@ def plain_rows(made):
         *inner, output = made.features(job)
         for depth, feature in enumerate(inner, 1):
             if counts := made.retrained(job, feature):
-                at = {"feature": feature, "depth": depth, "tasks_seen": 3, "readout": "retrain"}
+                at = {
+                    "feature": feature,
+                    "depth": depth,
+                    "tasks_seen": 3,
+                    "readout": "retrain",
+                }
                 rows.append(row(**at, metric="pra", value=plain_pra(counts)))
                 add("accuracy", accuracy, counts, **at)
         for tasks_seen in range(4):
             if counts := made.at_step(job, tasks_seen):
-                at = {"feature": output, "depth": 1 + len(inner), "tasks_seen": tasks_seen}
+                at = {
+                    "feature": output,
+                    "depth": 1 + len(inner),
+                    "tasks_seen": tasks_seen,
+                }
                 rows.append(row(**at, metric="pra", value=plain_pra(counts)))
         for depth, feature in enumerate([*inner, output], 1):
             if counts := made.retrained(job, feature):
                 readout = "retrain" if feature != output else ""
-                at = {"feature": feature, "depth": depth, "tasks_seen": 3, "readout": readout}
+                at = {
+                    "feature": feature,
+                    "depth": depth,
+                    "tasks_seen": 3,
+                    "readout": readout,
+                }
                 add("f1", plain_f1, counts, **at)
     return rows
 
@@ -190,13 +215,20 @@ def plain_metrics(made, rows):
                     add("murata", f"forgetting_strength[{feature}]", lost)
         if job.offline:
             continue
-        mine, last = R.get((job.learner, job.order, job.seed, own)), made.at_step(job, 3)
-        if mine is not None and any(made.retrained(job, f) for f in made.features(job)[:-1]):
+        mine, last = (
+            R.get((job.learner, job.order, job.seed, own)),
+            made.at_step(job, 3),
+        )
+        if mine is not None and any(
+            made.retrained(job, f) for f in made.features(job)[:-1]
+        ):
             lost = fmean(mine[k, k - 1] - mine[3, k - 1] for k in (1, 2))
             add("deep_shallow", "shallow_forgetting", lost)
         for head in made.plan.report.heads if last else ():
             if (job.learner, job.order, job.seed, head) in R:
-                for paper, metric, value in plain_card(made, job, R, head, every, last).rows():
+                for paper, metric, value in plain_card(
+                    made, job, R, head, every, last
+                ).rows():
                     if value is not None:
                         add(paper, metric, value, head)
         costs = [
@@ -208,9 +240,14 @@ def plain_metrics(made, rows):
             for metric, value in plain_costs(costs).items():
                 add("diaz_rodriguez", metric, value)
             add("kemker", "model_size_mb", costs[-1].kept_bytes / 1e6)
-    means = {name: mean for name, pairs in found.items() if (mean := mean_over_seeds(pairs))}
+    means = {
+        name: mean for name, pairs in found.items() if (mean := mean_over_seeds(pairs))
+    }
     for learner, head in product(LEARNERS, made.plan.report.heads):
-        keys = {c: (learner, "diaz_rodriguez", c, "" if c in COSTS else head) for c in CRITERIA}
+        keys = {
+            c: (learner, "diaz_rodriguez", c, "" if c in COSTS else head)
+            for c in CRITERIA
+        }
         criteria = {name: means[key] for name, key in keys.items() if key in means}
         for metric, score in cl_scores(criteria, made.plan.report):
             means[learner, "diaz_rodriguez", metric, head] = score
@@ -248,26 +285,38 @@ def plain_card(made, job, R, head, every, last):
     seed=st.integers(0, 2**32),
     missing=st.sampled_from([0.0, 0.0, 0.1, 0.6, 1.0]),
     tasks=st.sampled_from(list(TASKS)),
-    heads=st.sampled_from([("multi",), ("single", "multi"), ("all", "multi", "single")]),
+    heads=st.sampled_from(
+        [("multi",), ("single", "multi"), ("all", "multi", "single")]
+    ),
     mean=st.sampled_from(["examples", "classes"]),
 )
-def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, tasks, heads, mean):
+def test_the_tables_are_those_of_plain_loops(
+    tmp_path_factory, seed, missing, tasks, heads, mean
+):
     root = tmp_path_factory.mktemp("run")
     study = made(root, seed, missing, tasks, heads, mean)
     write_tables(study.plan, root)
     table = read_table(root / "measurements.csv", "measurements")
     assert table.equals(new_table("measurements", plain_rows(study)))
-    # Rows alone do not say which step was to be the last; accuracies say the learners' order.
+    # Rows alone do not say which step was to be the last; accuracies say the learners'
+    # order.
     last = table[(table["tasks_seen"] == 3) | (table["metric"] == "accuracy")]
     assert read_table(root / "summary.csv", "summary").equals(summarize(last))
     metrics = read_table(root / "metrics.csv", "metrics").itertuples()
-    found = {(m.learner, m.paper, m.metric, m.head): (m.mean, m.std, m.seeds) for m in metrics}
+    found = {
+        (m.learner, m.paper, m.metric, m.head): (m.mean, m.std, m.seeds)
+        for m in metrics
+    }
     expected = plain_metrics(study, records(table))
     assert found.keys() == expected.keys()
     for name, own in expected.items():
         values = (own.mean, own.std, own.seeds)
         # By the same sums, except for means over tasks.
-        if name[1] == "deep_shallow" or name[2] in CRITERIA or name[2].startswith("cl_"):
+        if (
+            name[1] == "deep_shallow"
+            or name[2] in CRITERIA
+            or name[2].startswith("cl_")
+        ):
             assert found[name] == pytest.approx(values, nan_ok=True, abs=1e-12), name
         else:
             assert repr(found[name]) == repr(values), name
@@ -283,7 +332,12 @@ def test_the_tables_are_those_of_plain_loops(tmp_path_factory, seed, missing, ta
 
 def test_learners_are_told_by_their_kind_and_their_exemplars(tmp_path):
     total = {"kind": "finetune", "exemplars": {"total": 30, "sampling": "fifo"}}
-    learners = {"finetune": {}, "er": {}, "er-5": {"kind": "er", "memory_per_class": 5}, "s": total}
+    learners = {
+        "finetune": {},
+        "er": {},
+        "er-5": {"kind": "er", "memory_per_class": 5},
+        "s": total,
+    }
     raw = {"name": "toy", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
     write_tables(named_plan({**raw, "learners": learners}, TASKS["apart"]), tmp_path)
     assert records(read_table(tmp_path / "learners.csv", "learners")) == [

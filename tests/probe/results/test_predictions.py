@@ -14,14 +14,23 @@ from probe.examples import Examples
 from probe.tasks import Scenario
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.networks import mlp
-from scenarios.streams import incremental, multimodal, permuted, relabeled, rotated, split_by_class
+from scenarios.streams import (
+    incremental,
+    multimodal,
+    permuted,
+    relabeled,
+    rotated,
+    split_by_class,
+)
 from tests.scenarios.tiny_run import Tiny, probed
 
 TASKS = ((0, 1, 2), (3, 4, 5, 6), (7, 8, 9))
 ORDERS = {"cyclic": (2, 0, 1), "back": (1, 2, 0)}
 GROUP = ["learner", "order", "seed", "tasks_seen", "feature", "readout", "head"]
 STUDY = (
-    probed('checkpoints = "all"\nreadouts = { retrain = {}, linear = "all", linear-task = "all" }')
+    probed(
+        'checkpoints = "all"\nreadouts = { retrain = {}, linear = "all", linear-task = "all" }'
+    )
     .replace("classes_per_task = 5", f"tasks = {list(map(list, TASKS))}")
     .replace("there = [1, 2]", "cyclic = [3, 1, 2], back = [2, 3, 1]")
     + '[learners.er]\nmemory_per_class = 2\n[report]\nheads = ["single", "multi", "all"]\n'
@@ -34,7 +43,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     return Tiny(tmp_path_factory.mktemp("predictions") / "tiny").ran(STUDY)
 
 
-def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(run: Tiny) -> None:
+def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(
+    run: Tiny,
+) -> None:
     """Of tasks of unlike sizes, in orders that are not their own inverse; the difference is 0."""
     table = pd.read_csv(run.root / "measurements.csv", keep_default_na=False)
     predictions = probe.predictions(run.root)
@@ -46,28 +57,54 @@ def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(run
             row.feature or "output",
             row.head or ("single", "multi")["task" in row.readout],
         )
-        key = (row.learner, row.order, row.seed, row.tasks_seen, feature, row.readout, head)
+        key = (
+            row.learner,
+            row.order,
+            row.seed,
+            row.tasks_seen,
+            feature,
+            row.readout,
+            head,
+        )
         own = groups[key]
-        task = own[own["task_position"] == int(row.task_position)] if row.task_position else own
+        task = (
+            own[own["task_position"] == int(row.task_position)]
+            if row.task_position
+            else own
+        )
         if row.metric == "f1":
             classes = sorted(set(task["label"]))
-            score = f1_score(own["label"], own["predicted"], labels=classes, average="micro")
+            score = f1_score(
+                own["label"], own["predicted"], labels=classes, average="micro"
+            )
         else:
             score = accuracy_score(task["label"], task["predicted"])
-            assert score == np.trace(confusion_matrix(task["label"], task["predicted"])) / len(task)
+            assert score == np.trace(
+                confusion_matrix(task["label"], task["predicted"])
+            ) / len(task)
         assert row.value == score, row
         used.add(key)
         metrics.add((row.metric, bool(row.feature)))
-    assert metrics == {("pra", True), ("f1", True), ("accuracy", True), ("accuracy", False)}
+    assert metrics == {
+        ("pra", True),
+        ("f1", True),
+        ("accuracy", True),
+        ("accuracy", False),
+    }
     assert used == groups.keys()
 
 
-def test_the_loss_is_torch_s_cross_entropy_of_the_logits_that_compete(run: Tiny) -> None:
+def test_the_loss_is_torch_s_cross_entropy_of_the_logits_that_compete(
+    run: Tiny,
+) -> None:
     """In half precision; infinite where the label does not compete."""
     [folder] = run.root.glob("jobs/er.order-cyclic.seed-0/*/")
     with np.load(folder / "predictions.npz") as file:
         of_output = file["readout"][file["loss_of"]] == ""
-        steps, losses = file["tasks_seen"][file["loss_of"]][of_output], file["loss"][of_output]
+        steps, losses = (
+            file["tasks_seen"][file["loss_of"]][of_output],
+            file["loss"][of_output],
+        )
     assert losses.dtype == np.float16
     assert steps.tolist() == [0, 1, 2, 3]
     for tasks_seen, loss in zip(steps[1:], losses[1:], strict=True):
@@ -79,21 +116,29 @@ def test_the_loss_is_torch_s_cross_entropy_of_the_logits_that_compete(run: Tiny)
         with torch.no_grad():
             logits = model(DIGITS.x).masked_fill(barred, -torch.inf)
         expected = cross_entropy(logits, DIGITS.y, reduction="none").half().numpy()
-        np.testing.assert_array_equal(np.isinf(loss), np.isin(DIGITS.y, seen, invert=True))
+        np.testing.assert_array_equal(
+            np.isinf(loss), np.isin(DIGITS.y, seen, invert=True)
+        )
         np.testing.assert_allclose(loss, expected, rtol=2e-3)
 
 
 @pytest.mark.parametrize("aware", [True, False])
 def test_the_loss_is_under_the_main_head(aware: bool) -> None:
     """Among the classes of the task where a learner receives the task id."""
-    stream = split_by_class(Dataset(name="digits", classes=10, train=DIGITS, test=DIGITS), 5)
+    stream = split_by_class(
+        Dataset(name="digits", classes=10, train=DIGITS, test=DIGITS), 5
+    )
     logits, own = torch.randn(len(DIGITS), 10), stream.test.y // 5
-    at = {x.numpy().tobytes(): row for x, row in zip(stream.test.x, logits, strict=True)}
+    at = {
+        x.numpy().tobytes(): row for x, row in zip(stream.test.x, logits, strict=True)
+    }
     scores = lambda x: torch.stack([at[each.numpy().tobytes()] for each in x])  # noqa: E731
     _, losses = predictions_by_head(scores, stream, range(10), task_aware=aware)
     of_task = torch.arange(10)[None] // 5 == own[:, None]
     among = logits.masked_fill(~of_task, -torch.inf) if aware else logits
-    torch.testing.assert_close(losses, cross_entropy(among, stream.test.y, reduction="none"))
+    torch.testing.assert_close(
+        losses, cross_entropy(among, stream.test.y, reduction="none")
+    )
 
 
 # The order of the test data
@@ -103,11 +148,16 @@ def given_to_analyze(kind: str) -> tuple[object, object, list[int]]:
     """Return test data whose tasks come in no order, their tasks, and the task of each example."""
     draw = torch.Generator().manual_seed(0)
     y = torch.arange(24).remainder(4)[torch.randperm(24, generator=draw)]
-    x = one_hot(torch.randint(4, (24,), generator=draw), 4).float() + torch.rand(24, 4) / 2
+    x = (
+        one_hot(torch.randint(4, (24,), generator=draw), 4).float()
+        + torch.rand(24, 4) / 2
+    )
     if kind == "classes":
         return (x, y), [[2, 0], [3, 1]], (y % 2).tolist()
     if kind == "list":
-        parts = [torch.isin(y, torch.tensor(own)).nonzero()[:, 0] for own in ([1, 2], [0, 3])]
+        parts = [
+            torch.isin(y, torch.tensor(own)).nonzero()[:, 0] for own in ([1, 2], [0, 3])
+        ]
         return [(x[own], y[own]) for own in parts], None, [0] * 12 + [1] * 12
     number = torch.randint(3, (24,), generator=draw)
     return Examples(x, y, task=number), [2, 0, 1], [[1, 2, 0][n] for n in number]
@@ -121,7 +171,11 @@ def test_analyze_keeps_the_order_of_the_callers_test_data(kind: str) -> None:
         nn.init.eye_(layer.weight)
     T = 1 + max(task_of)
     found = probe.analyze({T: net}, data, data, tasks, features=["0"], readouts=["ncm"])
-    each = data if isinstance(data, list) else [(data.x, data.y) if kind == "numbers" else data]
+    each = (
+        data
+        if isinstance(data, list)
+        else [(data.x, data.y) if kind == "numbers" else data]
+    )
     x, y = (torch.cat(halves) for halves in zip(*each, strict=True))
     frame = probe.predictions(found).query(f"learner == 'model' and tasks_seen == {T}")
     for _, own in frame.groupby(["feature", "readout", "head"], observed=True):
@@ -132,7 +186,9 @@ def test_analyze_keeps_the_order_of_the_callers_test_data(kind: str) -> None:
     assert output["predicted"].tolist() == x.argmax(1).tolist()
 
 
-FEW = Dataset(name="few", classes=10, train=DIGITS, test=DIGITS.take(torch.randperm(50)))
+FEW = Dataset(
+    name="few", classes=10, train=DIGITS, test=DIGITS.take(torch.randperm(50))
+)
 SOUND = Dataset(
     name="sound",
     classes=2,
@@ -162,9 +218,12 @@ def test_every_stream_keeps_the_order_of_the_test_data_whatever_the_order_of_tas
         assert test.labels.tolist() == labels.tolist()
         assert executed.in_callers_order(executed.test.y).tolist() == labels.tolist()
         positions = np.argsort(list(order))[test.tasks]
-        assert np.bincount(positions).tolist() == [len(task.test) for task in executed.tasks]
+        assert np.bincount(positions).tolist() == [
+            len(task.test) for task in executed.tasks
+        ]
         assert all(
-            y in executed.tasks[k].classes for k, y in zip(positions, labels.tolist(), strict=True)
+            y in executed.tasks[k].classes
+            for k, y in zip(positions, labels.tolist(), strict=True)
         )
         by_task = np.concatenate([test.labels[test.tasks == task] for task in order])
         np.testing.assert_array_equal(by_task, executed.test.y)

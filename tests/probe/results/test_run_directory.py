@@ -18,13 +18,22 @@ from probe.results.run_directory import (
     survey,
 )
 from scenarios.study.study_file import check_study
-from tests.scenarios.study.toy import MEASURED, RAW, changed, made_plan, scenario, truncated
+from tests.scenarios.study.toy import (
+    MEASURED,
+    RAW,
+    changed,
+    made_plan,
+    scenario,
+    truncated,
+)
 
 
 def tiny(*change, stream=None):
     """Return a plan without a floor: two jobs, of one order each."""
     plain = {**RAW, "orders": "none", "probing": {"readouts": {"retrain": "last"}}}
-    return made_plan(check_study(changed(*change, plain) if change else plain, "tiny"), stream)
+    return made_plan(
+        check_study(changed(*change, plain) if change else plain, "tiny"), stream
+    )
 
 
 TINY = tiny()
@@ -39,8 +48,15 @@ def test_a_description_reads_back_and_is_replaced_by_the_next(tmp_path):
 
 @pytest.mark.parametrize(
     "present",
-    # Of a run that has just begun, or was killed just then; with its description lost or corrupt.
-    ["", "lock study.json.0123abcd.tmp", "study.json thesis.txt", "jobs/x", "study.json jobs/x"],
+    # Of a run that has just begun, or was killed just then; with its description lost
+    # or corrupt.
+    [
+        "",
+        "lock study.json.0123abcd.tmp",
+        "study.json thesis.txt",
+        "jobs/x",
+        "study.json jobs/x",
+    ],
 )
 def test_a_directory_of_a_study_is_not_foreign(tmp_path, present):
     for name in present.split():
@@ -62,7 +78,9 @@ def test_a_directory_of_an_earlier_version_is_refused(tmp_path, use):
 @pytest.mark.parametrize("content", [b"\xff", b"[" * 10**5, b'{"plan": {}}'])
 def test_a_corrupt_description_is_refused_and_written_anew_by_a_run(tmp_path, content):
     (tmp_path / "study.json").write_bytes(content)
-    with pytest.raises(InputError, match=r"study.json is corrupt.*: start its `probe run` again"):
+    with pytest.raises(
+        InputError, match=r"study.json is corrupt.*: start its `probe run` again"
+    ):
         read_plan(tmp_path)
     assert (tmp_path / "study.json").read_bytes() == content
     refuse_foreign(tmp_path)
@@ -86,14 +104,22 @@ def test_predictions_of_classes_that_do_not_exist_are_corrupt(tmp_path):
 
 def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     finetune, er = jobs_of(TINY)
-    unheard_of, retrained = (Key(2, feature, "retrain") for feature in ("unheard-of", "conv1"))
-    store = keep(TINY, tmp_path, finetune, Key(0), Key(1), unheard_of, retrained, Key(2))
+    unheard_of, retrained = (
+        Key(2, feature, "retrain") for feature in ("unheard-of", "conv1")
+    )
+    store = keep(
+        TINY, tmp_path, finetune, Key(0), Key(1), unheard_of, retrained, Key(2)
+    )
     files = store.folder.glob("predictions.1-*")
     last = max(files, key=lambda path: path.stat().st_mtime_ns)
     truncated(last)
     before = sorted(tmp_path.rglob("*"))
     first, second = survey(TINY, tmp_path)
-    assert (first.job, first.measurements, first.done) == (finetune, len(keys_of(TINY, er)), 3)
+    assert (first.job, first.measurements, first.done) == (
+        finetune,
+        len(keys_of(TINY, er)),
+        3,
+    )
     assert (first.corrupt, first.other_code, first.others) == ((last.name,), False, ())
     assert (second.job, second.done, second.corrupt) == (er, 0, ())
     assert sorted(tmp_path.rglob("*")) == before

@@ -34,7 +34,11 @@ JOBS = {(job.learner, job.order): job for job in jobs_of(PLAN)}
 def metrics(runs, by_first=False):
     """Return the metrics by learner and name; runs: tables by head, by job and step."""
     results = [
-        job_result(PLAN, JOBS[run], {Key(t): measurement(tables) for t, tables in steps.items()})
+        job_result(
+            PLAN,
+            JOBS[run],
+            {Key(t): measurement(tables) for t, tables in steps.items()},
+        )
         for run, steps in runs.items()
     ]
     rows = metric_rows(results, ReportSpec(), by_first=by_first)
@@ -66,11 +70,19 @@ def test_a_learner_that_is_told_the_task_is_compared_with_offline_that_is_told_i
 def test_omegas_come_by_the_first_task_where_that_is_asked_for() -> None:
     """Both orders have 4 of 4 right on the second task, and 1 or 3 on the first."""
     runs = {("0", ((1, 3), (0, 4))), ("1", ((4, 0), (1, 3)))}
-    parts = {("er", order): {k: {"single": own} for k in range(3)} for order, own in runs}
+    parts = {
+        ("er", order): {k: {"single": own} for k in range(3)} for order, own in runs
+    }
     parts["offline", ""] = {k: {"single": [[4, 0], [0, 4]]} for k in (0, 2)}
     both, mean = (metrics(parts, by_first) for by_first in (True, False))
-    assert (both["er", "omega_base[a first]"], both["er", "omega_base[b first]"]) == (0.25, 0.75)
-    assert (both["er", "omega_all[a first]"], both["er", "omega_new[b first]"]) == (0.625, 1)
+    assert (both["er", "omega_base[a first]"], both["er", "omega_base[b first]"]) == (
+        0.25,
+        0.75,
+    )
+    assert (both["er", "omega_all[a first]"], both["er", "omega_new[b first]"]) == (
+        0.625,
+        1,
+    )
     assert both["er", "omega_base"] == mean["er", "omega_base"] == 0.5
     assert not any("first" in metric for _, metric in mean)
 
@@ -82,15 +94,22 @@ def criteria(strategy, std=0.0):
 
 @pytest.mark.parametrize("strategy", PUBLISHED)
 def test_table_1_gives_table_3_to_four_decimals(strategy):
-    got = {name: round(s.mean, 4) for name, s in cl_scores(criteria(strategy), ReportSpec())}
-    for weighting, score in zip(("W1", "W2", "W3"), PUBLISHED[strategy][1], strict=True):
+    got = {
+        name: round(s.mean, 4)
+        for name, s in cl_scores(criteria(strategy), ReportSpec())
+    }
+    for weighting, score in zip(
+        ("W1", "W2", "W3"), PUBLISHED[strategy][1], strict=True
+    ):
         assert got[f"cl_score[{weighting}]"] == score
         assert got[f"cl_stability[{weighting}]"] == 1
 
 
 def test_stability_needs_two_seeds_of_every_criterion():
     each = criteria("ewc", std=0.02)
-    assert dict(cl_scores(each, ReportSpec()))["cl_stability[W2]"].mean == pytest.approx(0.98)
+    assert dict(cl_scores(each, ReportSpec()))[
+        "cl_stability[W2]"
+    ].mean == pytest.approx(0.98)
     each["ce"] = SeedMean(mean=0.5, std=math.nan, seeds=1)
     assert [name for name, _ in cl_scores(each, ReportSpec())] == [
         f"cl_score[{weighting}]" for weighting in ("W1", "W2", "W3")

@@ -64,8 +64,12 @@ def test_chance_of_a_multi_head_run_is_among_the_classes_of_the_task() -> None:
         nets = {t: nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 6)) for t in STEPS}
         x, y = torch.randn(600, 4), torch.arange(600) % 6
     model, tasks = probe.Model(nets, head="multi"), [[0, 1], [2, 3], [4, 5]]
-    table = probe.analyze(model, (x, y), (x, y), tasks, ["0"], readouts=["ncm"]).to_pandas("notes")
-    near = table[table["note"].str.contains("near chance") & (table["learner"] == "model")]
+    table = probe.analyze(
+        model, (x, y), (x, y), tasks, ["0"], readouts=["ncm"]
+    ).to_pandas("notes")
+    near = table[
+        table["note"].str.contains("near chance") & (table["learner"] == "model")
+    ]
     assert sorted(near["tasks_seen"]) == [1, 2, 3]
 
 
@@ -74,7 +78,9 @@ def test_outputs_that_are_probabilities_are_noted() -> None:
         own = OrderedDict(copy.deepcopy(net).named_children())
         return nn.Sequential(own | {"softmax": nn.Softmax(1)})
 
-    assert "its outputs are probabilities" in notes({3: ending(finetuned())}, ending(offline()))
+    assert "its outputs are probabilities" in notes(
+        {3: ending(finetuned())}, ending(offline())
+    )
 
 
 def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
@@ -82,7 +88,9 @@ def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
 
     def collapsed(*levels: float) -> list[str]:
         made = []
-        for result, level in zip(results, (*levels, *[0.9] * len(results)), strict=False):
+        for result, level in zip(
+            results, (*levels, *[0.9] * len(results)), strict=False
+        ):
             scores = result.output.items()
             own = {t: replace(each, accuracy=np.full(2, level)) for t, each in scores}
             made.append(replace(result, outputs={"single": own}))
@@ -92,42 +100,69 @@ def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
             if note["note"].startswith("it collapsed")
         ]
 
-    assert (collapsed(), collapsed(0.7), collapsed(0.3)) == ([], [], [results[0].job.learner])
+    assert (collapsed(), collapsed(0.7), collapsed(0.3)) == (
+        [],
+        [],
+        [results[0].job.learner],
+    )
 
 
 @pytest.mark.parametrize("control", ["untrained", "offline"])
-def test_a_control_that_has_not_converged_counts_for_every_layer_it_is_of(study, control) -> None:
+def test_a_control_that_has_not_converged_counts_for_every_layer_it_is_of(
+    study, control
+) -> None:
     results = list(read_results(read_plan(study.root), study.root))
 
     def unfinished(result: JobResult) -> JobResult:
-        scores = {key: replace(s, notes=(UNFINISHED,)) for key, s in result.downstream.items()}
-        return replace(result, downstream=scores) if result.job.kind == control else result
+        scores = {
+            key: replace(s, notes=(UNFINISHED,)) for key, s in result.downstream.items()
+        }
+        return (
+            replace(result, downstream=scores) if result.job.kind == control else result
+        )
 
     def converged(results: list[JobResult]) -> list[bool]:
         output, layers = results[0].features[-1], layers_of(results)
-        return [x.converged for x in layers if x.readout == "linear" and x.feature != output]
+        return [
+            x.converged for x in layers if x.readout == "linear" and x.feature != output
+        ]
 
     assert all(converged(results))
     assert not any(converged([unfinished(result) for result in results]))
 
 
-def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(study: Tiny) -> None:
+def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(
+    study: Tiny,
+) -> None:
     """A run that collapsed is near chance, too, and withholds nothing."""
     results = list(read_results(read_plan(study.root), study.root))
 
-    def found(first: float, last: float, top: float, runs: int = 4) -> dict[tuple[str, str], str]:
+    def found(
+        first: float, last: float, top: float, runs: int = 4
+    ) -> dict[tuple[str, str], str]:
         made, levels = [], {1: first, 2: last}
         for r in results:
             own = r.job.learner == "finetune" and (runs := runs - 1) >= 0
             each = {t: np.full(2, levels.get(t, 0.9) if own else 0.9) for t in r.output}
             pra = top if r.job.kind == "offline" else 0.9
-            output = {t: replace(s, accuracy=each[t], pra=pra) for t, s in r.output.items()}
+            output = {
+                t: replace(s, accuracy=each[t], pra=pra) for t, s in r.output.items()
+            }
             made.append(replace(r, outputs={"single": output}))
         return dict(check_trainings(made)[1])
 
-    assert found(0.9, 0.9, 0.9) == found(0.1, 0.1, 0.9, runs=1) == found(0.9, 0.1, 0.9) == {}
-    assert found(0.1, 0.9, 0.9) == {("finetune", name): "near chance" for name in STATEMENTS}
-    resting = [(x, s) for x in ("finetune", "joint") for s in STATEMENTS if s != "forgets"]
+    assert (
+        found(0.9, 0.9, 0.9)
+        == found(0.1, 0.1, 0.9, runs=1)
+        == found(0.9, 0.1, 0.9)
+        == {}
+    )
+    assert found(0.1, 0.9, 0.9) == {
+        ("finetune", name): "near chance" for name in STATEMENTS
+    }
+    resting = [
+        (x, s) for x in ("finetune", "joint") for s in STATEMENTS if s != "forgets"
+    ]
     assert found(0.9, 0.9, 0.5) == dict.fromkeys(resting, "no ceiling")
 
 
@@ -136,22 +171,36 @@ def test_nothing_is_stated_of_seeds_that_are_the_same_training(study: Tiny) -> N
     results = list(read_results(plan, study.root))
     assert "equal seeds" not in repeated_networks(plan, results)[1].values()
     run = next(r for r in results if r.job.learner == "finetune")
-    notes, withheld = repeated_networks(plan, [run, replace(run, job=replace(run.job, seed=7))])
-    assert [(note["seed"], note["note"]) for note in notes] == [(7, EQUAL.format(run.job.seed))]
-    keys = {("finetune", feature, name) for feature in run.features for name in STATEMENTS}
+    notes, withheld = repeated_networks(
+        plan, [run, replace(run, job=replace(run.job, seed=7))]
+    )
+    assert [(note["seed"], note["note"]) for note in notes] == [
+        (7, EQUAL.format(run.job.seed))
+    ]
+    keys = {
+        ("finetune", feature, name) for feature in run.features for name in STATEMENTS
+    }
     assert (withheld.keys(), {*withheld.values()}) == (keys, {"equal seeds"})
 
 
-def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(study: Tiny) -> None:
+def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(
+    study: Tiny,
+) -> None:
     """Where the seeds differ by more than the test set tells, one below its learner is chance."""
-    one, *_ = (r for r in read_results(read_plan(study.root), study.root) if r.job.offline)
+    one, *_ = (
+        r for r in read_results(read_plan(study.root), study.root) if r.job.offline
+    )
 
     def below(*tops: float, head: Head = "single") -> bool:
         made, heads = [], {"finetune": head}
         for seed, top in enumerate(tops):
             for kind, pra in (("offline", top), ("finetune", 0.8)):
                 job = replace(
-                    one.job, learner=kind, kind=kind, seed=seed, offline=kind == "offline"
+                    one.job,
+                    learner=kind,
+                    kind=kind,
+                    seed=seed,
+                    offline=kind == "offline",
                 )
                 own = heads.get(kind, "single")
                 job = replace(job, task_aware=own == "multi")
@@ -161,7 +210,9 @@ def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(study
 
     assert below(0.5, 0.55, 0.52)
     assert not below(0.5, 0.95, 0.9)
-    assert not below(0.5, 0.55, 0.52, head="multi")  # fewer classes compete: no comparison
+    assert not below(
+        0.5, 0.55, 0.52, head="multi"
+    )  # fewer classes compete: no comparison
 
 
 def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
@@ -169,9 +220,13 @@ def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
     one = next(each for each in results if each.job.learner == "finetune")
 
     def noted(first: tuple[int, ...]) -> set[int | None]:
-        output = {t: replace(s, accuracy=np.full(2, 0.4)) for t, s in one.output.items()}
+        output = {
+            t: replace(s, accuracy=np.full(2, 0.4)) for t, s in one.output.items()
+        }
         tasks = (("a", first), ("b", tuple(range(2, 10))))
-        found, _ = check_trainings([replace(one, tasks=tasks, outputs={"single": output})])
+        found, _ = check_trainings(
+            [replace(one, tasks=tasks, outputs={"single": output})]
+        )
         return {row["tasks_seen"] for row in found if "near chance" in row["note"]}
 
     assert (noted((0,)), noted((0, 1))) == (set(), {1})

@@ -37,14 +37,19 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
     assert not first.attrs["withheld"]
     for j, net in nets.items():
         assert not net.training
-        assert all(torch.equal(x, before[j][name]) for name, x in net.state_dict().items())
+        assert all(
+            torch.equal(x, before[j][name]) for name, x in net.state_dict().items()
+        )
 
 
 @pytest.mark.parametrize(
     ("changes", "what"),
     [
         ({"score": "Loss"}, "score must be 'accuracy', 'loss'"),
-        ({"score": lambda model, x, y: model(x)}, r"for each of 20 examples, .* \(20, 4\)"),
+        (
+            {"score": lambda model, x, y: model(x)},
+            r"for each of 20 examples, .* \(20, 4\)",
+        ),
         ({"score": lambda model, x, y: 1.0}, "got float"),
         ({"hybrids": 0}, "hybrids must be"),
         ({"models": {3: network("norm", 0)}}, "models must map"),
@@ -53,4 +58,6 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
 )
 def test_what_cannot_be_rewound_is_refused(changes, what):
     with pytest.raises(InputError, match=what):
-        probe.causes(**{"models": networks(), "test": TEST, "features": NAMES} | changes)
+        probe.causes(
+            **{"models": networks(), "test": TEST, "features": NAMES} | changes
+        )

@@ -24,7 +24,10 @@ class LowRank(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.down, self.up = nn.Parameter(torch.randn(2, D)), nn.Parameter(torch.randn(D, 2))
+        self.down, self.up = (
+            nn.Parameter(torch.randn(2, D)),
+            nn.Parameter(torch.randn(D, 2)),
+        )
 
     def forward(self, weight):
         return weight + self.up @ self.down
@@ -49,7 +52,9 @@ class Net(nn.Module):
 
     def forward(self, x):
         h = self.norm(self.first(x))
-        h = self.second.gain * self.second(h).relu() + (h if self.kind == "residual" else 0)
+        h = self.second.gain * self.second(h).relu() + (
+            h if self.kind == "residual" else 0
+        )
         return self.last(h)
 
 
@@ -81,7 +86,10 @@ def score(net: nn.Module, everywhere: bool) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ["chain", "residual", "tied", "norm", "lora"])
 @settings(max_examples=15)
-@given(seed=st.integers(0, 2**16), same=st.sets(st.sampled_from(["norm", "second", "last"])))
+@given(
+    seed=st.integers(0, 2**16),
+    same=st.sets(st.sampled_from(["norm", "second", "last"])),
+)
 def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
     before, now = network(kind, seed), network(kind, seed + 1)
     parts = blocks(now)
@@ -112,10 +120,14 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
     for name in parts:
         changed = name in result.blocks
         assert (q[name, "net"] == (scores[name,] - scores[()] if changed else 0)).all()
-        assert changed or not any(q[name, of].any() for of in ("attributed", "restored", "broken"))
+        assert changed or not any(
+            q[name, of].any() for of in ("attributed", "restored", "broken")
+        )
     lost = score(before, False) - score(now, False)
     assert q["", "lost"][of_task] == pytest.approx(lost)
-    assert sum(q[name, "attributed"] for name in parts) == pytest.approx(q["", "lost"], abs=1e-12)
+    assert sum(q[name, "attributed"] for name in parts) == pytest.approx(
+        q["", "lost"], abs=1e-12
+    )
     if len(result.blocks) == 1:
         [name] = result.blocks
         assert (q[name, "attributed"] == q[name, "restored"]).all()
@@ -125,7 +137,9 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
 
 def assert_same(network, copied):
     state = copied.state_dict()
-    assert all(torch.equal(value, state[name]) for name, value in network.state_dict().items())
+    assert all(
+        torch.equal(value, state[name]) for name, value in network.state_dict().items()
+    )
     assert network.second.gain == copied.second.gain
 
 
@@ -162,7 +176,9 @@ def test_a_head_that_has_grown_gets_its_earlier_rows_back():
         assert torch.equal(now.weight[2:], state["weight"][2:])
     with rewound(now, [head], earlier, grown=False):
         assert torch.equal(now.weight, before.weight)
-    assert all(torch.equal(tensor, state[name]) for name, tensor in named_state(now).items())
+    assert all(
+        torch.equal(tensor, state[name]) for name, tensor in named_state(now).items()
+    )
     with (
         pytest.raises(InputError, match="'weight' has shape"),
         rewound(before, [head], Earlier(state=named_state(now))),

@@ -22,7 +22,17 @@ N = 24
 DRAW = torch.Generator().manual_seed(5)
 TESTS = [(torch.randn(N, D, generator=DRAW), torch.arange(N) % K) for _ in range(2)]
 FEATURES = ["first", "second"]
-KINDS = ["chain", "residual", "tied", "norm", "grown", "adapters", "mask", "gain", "text"]
+KINDS = [
+    "chain",
+    "residual",
+    "tied",
+    "norm",
+    "grown",
+    "adapters",
+    "mask",
+    "gain",
+    "text",
+]
 
 
 class Adapted(nn.Module):
@@ -111,9 +121,14 @@ def table(networks, **settings):
 @given(seed=st.integers(0, 2**16))
 def test_the_law_holds_pieces_add_up_and_networks_are_unchanged(kind, seed):
     networks = pair(kind, seed)
-    before = {j: (deepcopy(net.state_dict()), attribute_digest(net)) for j, net in networks.items()}
+    before = {
+        j: (deepcopy(net.state_dict()), attribute_digest(net))
+        for j, net in networks.items()
+    }
     long = table(networks, long=True)
-    value = long[long["task_position"].isna()].set_index(["feature", "quantity"])["value"]
+    value = long[long["task_position"].isna()].set_index(["feature", "quantity"])[
+        "value"
+    ]
     saved = right(networks[1]).mean()
     now = right(networks[2]).mean()
     # Only what has grown since competes besides.
@@ -124,7 +139,9 @@ def test_the_law_holds_pieces_add_up_and_networks_are_unchanged(kind, seed):
         assert shares.sum() == pytest.approx(value["", "lost"])
     for j, (state, digest) in before.items():
         assert attribute_digest(networks[j]) == digest
-        assert all(torch.equal(x, networks[j].state_dict()[name]) for name, x in state.items())
+        assert all(
+            torch.equal(x, networks[j].state_dict()[name]) for name, x in state.items()
+        )
 
 
 def test_what_cannot_be_put_back_is_named_and_nothing_is_said_of_causes():
@@ -142,7 +159,9 @@ def test_a_hook_is_named_even_if_the_earlier_network_would_not_mind():
     networks = pair("chain", 4)
     networks[2].last.register_forward_hook(lambda module, inputs, output: output * 2)
     with pytest.warns(UserWarning, match="last._forward_hooks"):
-        assert set(probe.causes(networks, TESTS, features=FEATURES)["verdict"]) == {"withheld"}
+        assert set(probe.causes(networks, TESTS, features=FEATURES)["verdict"]) == {
+            "withheld"
+        }
 
 
 def test_rows_that_come_without_new_outputs_are_no_competition():
@@ -179,7 +198,9 @@ def test_equal_weights_with_another_attribute_are_another_network():
     for last, is_same in ((networks[2], False), (deepcopy(networks[1]), True)):
         models = {1: networks[1], 2: last}
         tasks = [[0, 1], [2, 3]]
-        result = probe.analyze(models, TESTS[0], TESTS[0], tasks, FEATURES, readouts=["linear"])
+        result = probe.analyze(
+            models, TESTS[0], TESTS[0], tasks, FEATURES, readouts=["linear"]
+        )
         assert any("bit for bit" in note for note in result.notes) == is_same
 
 

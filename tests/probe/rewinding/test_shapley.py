@@ -37,7 +37,11 @@ def test_exact_shares_are_the_means_over_all_orders_and_add_up(players, seed):
 
 
 @settings(max_examples=20)
-@given(players=st.integers(2, 9), limit=st.sampled_from([2, 64, 512]), seed=st.integers(0, 2**32))
+@given(
+    players=st.integers(2, 9),
+    limit=st.sampled_from([2, 64, 512]),
+    seed=st.integers(0, 2**32),
+)
 def test_players_that_are_alike_share_alike_and_one_that_adds_nothing_has_nothing(
     players, limit, seed
 ):
@@ -49,7 +53,9 @@ def test_players_that_are_alike_share_alike_and_one_that_adds_nothing_has_nothin
     assert (shares == shares[0]).all()
 
 
-@pytest.mark.parametrize(("players", "limit"), [(7, 120), (9, 200), (12, 64), (12, 400)])
+@pytest.mark.parametrize(
+    ("players", "limit"), [(7, 120), (9, 200), (12, 64), (12, 400)]
+)
 def test_sampled_shares_add_up_and_lie_within_their_standard_errors(players, limit):
     distances = []
     for seed in range(30):
@@ -60,7 +66,9 @@ def test_sampled_shares_add_up_and_lie_within_their_standard_errors(players, lim
         assert len(design.masks) <= max(limit, 70)
         sampled = {mask: values[mask] for mask in design.masks}
         shares = design.attributed(sampled)
-        assert shares.sum(0) == pytest.approx(values[2**players - 1] - values[0], abs=1e-9)
+        assert shares.sum(0) == pytest.approx(
+            values[2**players - 1] - values[0], abs=1e-9
+        )
         distances.append((shares - exact)[:, 0] / design.error(sampled))
     # Of few pairs the standard error is itself uncertain: t, not normal.
     assert np.mean(np.abs(distances) < 3) > 0.97
@@ -76,5 +84,9 @@ def test_alone_and_last_are_differences_of_two_coalitions():
 
 def test_without_players_there_are_no_shares():
     values, design = game(0, 0), Coalitions(players=0)
-    for shares in (design.attributed(values), design.alone(values), design.last(values)):
+    for shares in (
+        design.attributed(values),
+        design.alone(values),
+        design.last(values),
+    ):
         assert shares.shape == (0, 3)

@@ -33,7 +33,10 @@ GAMES = {
     "reversed": (lambda s: -0.3 * ("0" in s), ["helps", "none", "none"]),
     "AND": (lambda s: 0.4 * (len(s & {"0", "1"}) > 0), ["repairs", "repairs", "none"]),
     "OR": (lambda s: 0.4 * (s >= {"0", "1"}), ["breaks", "breaks", "none"]),
-    "opposed": (lambda s: 0.3 * (len(s & {"0", "1"}) == 1), ["depends", "depends", "none"]),
+    "opposed": (
+        lambda s: 0.3 * (len(s & {"0", "1"}) == 1),
+        ["depends", "depends", "none"],
+    ),
     "null": (lambda s: 0.7, ["none", "none", "none"]),
     "any two repair": (lambda s: 0.9 * (len(s) >= 2), ["together"] * 3),
     "share against both ends": (share_against_ends, ["depends", "costs", "costs"]),

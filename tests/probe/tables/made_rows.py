@@ -14,17 +14,33 @@ FEATURES = ("conv1", "conv2")
 READOUTS = ("retrain", "linear")
 T = len(BASE)
 PRA = {
-    **{"scenario": "digits", "network": "cnn3", "learner": "er", "order": "1", "seed": 0},
-    **{"tasks_seen": 2, "feature": "conv1", "depth": 1, "metric": "pra", "value": 1 / 3},
+    **{
+        "scenario": "digits",
+        "network": "cnn3",
+        "learner": "er",
+        "order": "1",
+        "seed": 0,
+    },
+    **{
+        "tasks_seen": 2,
+        "feature": "conv1",
+        "depth": 1,
+        "metric": "pra",
+        "value": 1 / 3,
+    },
 }
 
 
-def study(seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")) -> pd.DataFrame:
+def study(
+    seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")
+) -> pd.DataFrame:
     """Rows as `probe run` writes them, with values that no two cells share."""
     draw = np.random.default_rng(0)
     runs = [(name, *order, seed) for name in learners for order in ORDERS.items()
             for seed in range(seeds)]  # fmt: skip
-    rows = [row for run in runs for row in _run(draw, *run, range(T + 1), range(1, T + 1))]
+    rows = [
+        row for run in runs for row in _run(draw, *run, range(T + 1), range(1, T + 1))
+    ]
     for control, tasks_seen in (("offline", T), ("untrained", 0)):
         for seed in range(seeds):
             rows += _run(draw, control, "", BASE, seed, {0, tasks_seen}, {tasks_seen})

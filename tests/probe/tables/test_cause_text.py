@@ -14,14 +14,21 @@ Layers = dict[str, tuple[float, str]]
 """The share of each layer and its verdict."""
 
 FORGOT = {"forgotten": 0.97, "lost": 0.97, "competition": 0.0}
-LAYERS: Layers = {"hidden1": (0.31, "costs"), "conv1": (0.003, "none"), "bn1": (0.0, "none")}
+LAYERS: Layers = {
+    "hidden1": (0.31, "costs"),
+    "conv1": (0.003, "none"),
+    "bn1": (0.0, "none"),
+}
 TOTAL = "forgot 97.0 points of tasks 1 to 4 [96.0, 98.0]"
 COST = (
-    "hidden1 cost 31.0 [30.0, 32.0]: by itself its change breaks 28.5, putting it back returns 3.9"
+    "hidden1 cost 31.0 [30.0, 32.0]: by itself its change breaks 28.5, putting it "
+    "back returns 3.9"
 )
 
 
-def row(feature: str, quantity: str, value: float, half: float = 0.01, **cells: Any) -> Any:
+def row(
+    feature: str, quantity: str, value: float, half: float = 0.01, **cells: Any
+) -> Any:
     return {
         "learner": "ft",
         "score": "accuracy",
@@ -37,12 +44,16 @@ def row(feature: str, quantity: str, value: float, half: float = 0.01, **cells: 
     }
 
 
-def causes(layers: Layers = LAYERS, half: float = 0.01, **totals: float) -> pd.DataFrame:
+def causes(
+    layers: Layers = LAYERS, half: float = 0.01, **totals: float
+) -> pd.DataFrame:
     rows = [row("", name, value) for name, value in (FORGOT | totals).items()]
     rows += [row("", "lost", 0.9, task_position=j) for j in (1, 2, 3, 4)]
     for feature, (value, verdict) in layers.items():
         rows.append(row(feature, "attributed", value, half, verdict=verdict))
-        rows += [row(feature, "attributed", value, task_position=j) for j in (1, 2, 3, 4)]
+        rows += [
+            row(feature, "attributed", value, task_position=j) for j in (1, 2, 3, 4)
+        ]
         rows += [row(feature, "broken", 0.285), row(feature, "restored", 0.039)]
     return new_table("causes", rows)
 
@@ -61,7 +72,9 @@ def test_only_what_costs_cost_and_only_what_helps_gave_back(verdict: str) -> Non
     (text,) = sentences(causes({"attributes of gate": (value, verdict)}))[1:]
     assert (" cost 20.0 [19.0, 21.0]" in text) == (verdict == "costs")
     assert (" gave back 20.0 [19.0, 21.0]" in text) == (verdict == "helps")
-    assert (" accounts for 20.0" in text) == (verdict in ("repairs", "breaks", "harms", "together"))
+    assert (" accounts for 20.0" in text) == (
+        verdict in ("repairs", "breaks", "harms", "together")
+    )
     assert len(text.replace("attributes of ", "").split()) <= 21
 
 
@@ -103,14 +116,29 @@ def test_of_many_layers_those_with_the_largest_shares_are_told() -> None:
 
 def test_pieces_are_of_the_tasks_whose_causes_are_not_withheld() -> None:
     table = causes()
-    is_withheld = table["task_position"].isin([3, 4]) & (table["quantity"] == "attributed")
+    is_withheld = table["task_position"].isin([3, 4]) & (
+        table["quantity"] == "attributed"
+    )
     assert " of tasks 1 to 2 " in sentences(table[~is_withheld])[0]
 
 
 def test_the_sentences_stand_once_at_the_end() -> None:
-    cells = {"learner": "ft", "feature": "conv3", "depth": 3, "quantity": "missing", "value": 0.5}
+    cells = {
+        "learner": "ft",
+        "feature": "conv3",
+        "depth": 3,
+        "quantity": "missing",
+        "value": 0.5,
+    }
     layers = [
-        {**cells, "readout": r, "low": 0.4, "high": 0.6, "seeds": 5, "scope": "training"}
+        {
+            **cells,
+            "readout": r,
+            "low": 0.4,
+            "high": 0.6,
+            "seeds": 5,
+            "scope": "training",
+        }
         for r in ("a", "b")
     ]
     tables = all_tables(causes=causes(), layers=new_table("layers", layers))

@@ -17,7 +17,9 @@ from tests.probe.tables.made_rows import study
 
 ARRAYS = {"counts": np.arange(8).reshape(2, 2, 2), "bits": np.array([3, 255], np.uint8)}
 RECORD = {"seeds": 3, "names": ["a", "ü\n"], "share": 0.1, "none": None}
-SAVED = Saved(kind="made", tables={"measurements": study()}, record=RECORD, arrays=ARRAYS)
+SAVED = Saved(
+    kind="made", tables={"measurements": study()}, record=RECORD, arrays=ARRAYS
+)
 OTHER = Saved(kind="other", tables={"measurements": study()[:3]})
 
 
@@ -69,14 +71,20 @@ def test_a_folder_that_holds_something_else_is_left_alone(folder, name):
 
 @pytest.mark.parametrize("operation", ["fsync", "rename"])
 @pytest.mark.parametrize("before", [False, True])
-def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, operation, before):
+def test_a_write_that_fails_leaves_what_was_there(
+    tmp_path, monkeypatch, operation, before
+):
     folder, rename = tmp_path / "result", Path.rename
     if before:
         write_folder(folder, SAVED)
 
     def full(path, to=folder):
-        # The earlier result may be moved aside and back; the new one cannot take its place.
-        if operation == "rename" and b'"other"' not in (path / DESCRIPTION).read_bytes():
+        # The earlier result may be moved aside and back; the new one cannot take its
+        # place.
+        if (
+            operation == "rename"
+            and b'"other"' not in (path / DESCRIPTION).read_bytes()
+        ):
             return rename(path, to)
         raise OSError(errno.ENOSPC, "No space left on device")
 

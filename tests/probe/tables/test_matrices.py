@@ -24,7 +24,9 @@ RUN = ("learner", "order", "seed", "tasks_seen")
 
 @pytest.mark.parametrize("readout", READOUTS)
 @pytest.mark.parametrize("feature", FEATURES)
-def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(feature, readout):
+def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(
+    feature, readout
+):
     def accuracy(learner, order, seed, tasks_seen, position):
         run = learner, "" if learner != "er" else order, seed, tasks_seen
         return VALUES[*run, feature, readout, ORDERS[order][position - 1]]
@@ -32,7 +34,9 @@ def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(fea
     def mean_of(*cell):
         learner, tasks_seen, position = cell
         by_seed = [
-            mean(accuracy(learner, order, seed, tasks_seen, position) for order in ORDERS)
+            mean(
+                accuracy(learner, order, seed, tasks_seen, position) for order in ORDERS
+            )
             for seed in range(SEEDS)
         ]
         return mean(by_seed)
@@ -44,14 +48,18 @@ def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(fea
     got = matrices.matrix("er", feature, readout).values
     np.testing.assert_allclose(got, expected, atol=1e-12)
     expected = [mean_of("offline", T, position) for position in positions]
-    np.testing.assert_allclose(matrices.ceiling("er", feature, readout), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        matrices.ceiling("er", feature, readout), expected, atol=1e-12
+    )
 
 
 def test_at_the_output_it_is_that_of_the_main_head_bit_for_bit():
     matrices = Matrices(ROWS)
     single = mean_accuracies(ROWS[ROWS["head"] == "single"])
     for learner in ("er", "finetune"):
-        np.testing.assert_array_equal(matrices.R(learner).values, single[learner].values)
+        np.testing.assert_array_equal(
+            matrices.R(learner).values, single[learner].values
+        )
         for readout in READOUTS:
             output = matrices.matrix(learner, "output", readout).values
             np.testing.assert_array_equal(output, single[learner].values)
@@ -79,9 +87,9 @@ def test_each_row_is_in_its_cell_of_a_dataset_and_nothing_else_is_there():
         if row.head != "multi":
             readouts = [row.readout] if row.readout else list(READOUTS)
             layer = {"feature": row.feature or "output", "readout": readouts}
-            assert data[row.metric].sel(**layer, **at).values.tolist() == [row.value] * len(
-                readouts
-            )
+            assert data[row.metric].sel(**layer, **at).values.tolist() == [
+                row.value
+            ] * len(readouts)
             cells_of[row.metric] += len(readouts)
     assert {name: int(data[name].notnull().sum()) for name in cells_of} == cells_of
 
@@ -93,9 +101,16 @@ def test_names_of_a_dataset_are_in_the_order_of_the_rows_and_features_by_depth()
     assert data.task.values.tolist() == list(BASE)
     assert data.tasks_seen.values.tolist() == [0, 1, 2, 3]
     assert data.accuracy.dims == (*RUN, "feature", "readout", "task")
-    assert to_dataset(study()).learner.values.tolist() == ["er", "finetune", "offline", "untrained"]
+    assert to_dataset(study()).learner.values.tolist() == [
+        "er",
+        "finetune",
+        "offline",
+        "untrained",
+    ]
     for order, tasks in {**ORDERS, "": BASE}.items():
-        assert data.task_position.sel(order=order, task=list(tasks)).values.tolist() == [1, 2, 3]
+        assert data.task_position.sel(
+            order=order, task=list(tasks)
+        ).values.tolist() == [1, 2, 3]
 
 
 def with_row(**cells):
@@ -106,7 +121,10 @@ def with_row(**cells):
     ("call", "named"),
     [
         (lambda: Matrices(ROWS).matrix("er", "conv", "linear"), r"feature.*'conv'"),
-        (lambda: Matrices(ROWS[:1].assign(task_position=9)), "9 tasks.*order 'a' has 1"),
+        (
+            lambda: Matrices(ROWS[:1].assign(task_position=9)),
+            "9 tasks.*order 'a' has 1",
+        ),
         (lambda: Matrices(with_row(tasks_seen=9)), "9 tasks.*order 'a' has 3"),
         (lambda: to_dataset(with_row()), "'er', order 'a', seed 0 after 0 tasks"),
         (

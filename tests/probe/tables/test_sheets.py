@@ -21,20 +21,34 @@ SHEET = Sheet(
 def test_html_escapes_names_sets_no_color_of_its_own_and_loads_nothing() -> None:
     page = as_html([SHEET], ["a note <b>"])
     texts = "".join(ElementTree.fromstring(page).itertext())
-    for part in (NASTY, "93.1 [92.0, 94.2]", SHEET.heading, *SHEET.after, "Notes", "a note <b>"):
+    for part in (
+        NASTY,
+        "93.1 [92.0, 94.2]",
+        SHEET.heading,
+        *SHEET.after,
+        "Notes",
+        "a note <b>",
+    ):
         assert part in texts
     kinds = {each.tag for each in ElementTree.fromstring(page).iter()}
     table = {"table", "caption", "thead", "tbody", "tr", "th", "td"}
     assert kinds == {"div", "p", *table, "details", "summary", "ul", "li"}
-    assert set(re.findall(r"(?:color|background)\s*:\s*([^;\"]+)", page)) == {"inherit", "none"}
-    assert not re.search(r"#[0-9a-fA-F]{3}\b|rgb|src=|href=|url\(|@import", html.unescape(page))
+    assert set(re.findall(r"(?:color|background)\s*:\s*([^;\"]+)", page)) == {
+        "inherit",
+        "none",
+    }
+    assert not re.search(
+        r"#[0-9a-fA-F]{3}\b|rgb|src=|href=|url\(|@import", html.unescape(page)
+    )
 
 
 def test_text_has_columns_of_one_width_and_notes_above() -> None:
     note, empty, *lines = as_text([SHEET, SHEET], ["that is all"]).splitlines()
     assert (note, empty) == ("note: that is all", "")
     assert lines[0] == "er, readout linear, in %"
-    first_layer = {line.index(cell) for line, cell in zip(lines[1:3], ("acc", "93.1"), strict=True)}
+    first_layer = {
+        line.index(cell) for line, cell in zip(lines[1:3], ("acc", "93.1"), strict=True)
+    }
     assert first_layer == {len(NASTY) + 2}
     assert lines[4:6] == [*SHEET.after, ""]
 

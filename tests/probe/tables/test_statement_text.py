@@ -37,8 +37,14 @@ def layer(
 ) -> Layer:
     """Return a layer; last, learned: accuracy on each task in the end, and once it was learned."""
     apart = np.asarray(seeds)
-    both, end = np.broadcast_to(last if learned is None else learned, T), right(last, apart)
-    rows = {t: np.where(t - 1 == TASKS, right(both, apart), end)[:, None] for t in range(1, T)}
+    both, end = (
+        np.broadcast_to(last if learned is None else learned, T),
+        right(last, apart),
+    )
+    rows = {
+        t: np.where(t - 1 == TASKS, right(both, apart), end)[:, None]
+        for t in range(1, T)
+    }
     floor_right, ceiling_right = (right(level, 0 * apart) for level in (floor, 0.9))
     return Layer(
         learner="ft",
@@ -55,19 +61,27 @@ def layer(
 
 
 RUN = {"learner": "ft", "order": "0", "seed": 0, "feature": "conv1", "tasks_seen": T}
-EPOCHS = [{**RUN, "readout": "retrain", "epoch": e, "loss": 1.0, "accuracy": 0.5} for e in (0, 16)]
+EPOCHS = [
+    {**RUN, "readout": "retrain", "epoch": e, "loss": 1.0, "accuracy": 0.5}
+    for e in (0, 16)
+]
 
 
 def sheets_of(*layers: Layer, **withheld: str) -> list[Sheet]:
     """Return the sheets of layers; withheld: verdicts by statement."""
-    stated = new_table("statements", (row for layer in layers for row in layer.statements()))
+    stated = new_table(
+        "statements", (row for layer in layers for row in layer.statements())
+    )
     stated["verdict"] = stated["statement"].map(withheld.get).fillna(stated["verdict"])
     depths = {"ft": max(layer.depth for layer in layers)}
     tables = {
-        "layers": new_table("layers", (row for layer in layers for row in layer.rows())),
+        "layers": new_table(
+            "layers", (row for layer in layers for row in layer.rows())
+        ),
         "statements": stated,
         "statement_seeds": new_table(
-            "statement_seeds", (row for layer in layers for row in layer.statement_seeds())
+            "statement_seeds",
+            (row for layer in layers for row in layer.statement_seeds()),
         ),
         "first_layer": first_layers(stated, depths),
         "causes": new_table("causes"),
@@ -77,7 +91,9 @@ def sheets_of(*layers: Layer, **withheld: str) -> list[Sheet]:
     return layer_sheets(tables)
 
 
-def retained_and_sentences(*layers: Layer, **withheld: str) -> tuple[dict[str, str], list[str]]:
+def retained_and_sentences(
+    *layers: Layer, **withheld: str
+) -> tuple[dict[str, str], list[str]]:
     """Return the column `retained` by feature, and all sentences."""
     sheets = sheets_of(*layers, **withheld)
     cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}
@@ -93,8 +109,8 @@ FORGOTTEN = (0.7, 0.7, 0.7, 0.9)
 ALL = "less than 1 point at conv1, conv2, conv3"
 NO_LESS = f"no layer of ft acquires less than offline by more than the margin; {ALL}"
 NONE_FORGOTTEN = (
-    "no layer of ft forgets by more than the margin; less than 1 point on tasks 1 to 3 at conv1, "
-    "conv2, conv3"
+    "no layer of ft forgets by more than the margin; less than 1 point on tasks 1 to "
+    "3 at conv1, conv2, conv3"
 )
 
 
@@ -102,18 +118,18 @@ def test_what_is_forgotten_never_learned_or_neither():
     nothing = f"no layer of ft falls below the ceiling by more than the margin; {ALL}"
     assert sentences(*INTACT, layer("conv3", 0.9)) == [nothing, NONE_FORGOTTEN, NO_LESS]
     assert sentences(*INTACT, layer("conv3", FORGOTTEN, 0.9)) == [
-        "ft falls below the ceiling, first at conv3: 15.0 points [12.8, 17.2] at conv3; less than "
-        "1 point at conv1, conv2",
-        "ft forgets, first at conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at conv3; less than "
-        "1 point on tasks 1 to 3 at conv1, conv2",
+        "ft falls below the ceiling, first at conv3: 15.0 points [12.8, 17.2] at "
+        "conv3; less than 1 point at conv1, conv2",
+        "ft forgets, first at conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at "
+        "conv3; less than 1 point on tasks 1 to 3 at conv1, conv2",
         NO_LESS,
     ]
     assert sentences(*INTACT, layer("conv3", (0.9, 0.8, 0.7, 0.6)))[1:] == [
         NONE_FORGOTTEN,
         "ft acquires less than offline, first at conv3: 15.0 points [12.8, 17.2] at "
         "conv3; less than 1 point at conv1, conv2",
-        "ft learns each task worse, on average: 10.0 points per task [8.2, 11.8] at conv3; "
-        "less than 0.4 points per task at conv1, conv2",
+        "ft learns each task worse, on average: 10.0 points per task [8.2, 11.8] at "
+        "conv3; less than 0.4 points per task at conv1, conv2",
     ]
 
 
@@ -121,8 +137,15 @@ def test_what_cannot_be_retained_has_its_reason():
     """What has too little room to retain may still fall below the ceiling."""
     below = layer("conv3", (0.2, 0.2, 0.2, 0.5), 0.9)
     cells, text = retained_and_sentences(*INTACT, below)
-    assert cells == {"conv1": "100 [98, 102]", "conv2": "100 [98, 102]", "conv3": "below untrained"}
-    assert "ft forgets, first at conv3: 70.0 points on tasks 1 to 3 [66.8, 73.2]" in text[1]
+    assert cells == {
+        "conv1": "100 [98, 102]",
+        "conv2": "100 [98, 102]",
+        "conv3": "below untrained",
+    }
+    assert (
+        "ft forgets, first at conv3: 70.0 points on tasks 1 to 3 [66.8, 73.2]"
+        in text[1]
+    )
     cells, text = retained_and_sentences(*INTACT, layer("conv3", 0.8, floor=0.9))
     assert cells["conv3"] == "below untrained"
     assert "below the ceiling, first at conv3: 10.0 points [8.1, 11.9]" in text[0]
@@ -134,8 +157,8 @@ def test_what_cannot_be_retained_has_its_reason():
 def test_a_collapsed_seed_leaves_the_question_open():
     assert sentences(*INTACT, layer("conv3", 0.7, seeds=[*APART[:4], -0.6]))[0] == (
         "no layer of ft is shown to fall below the ceiling; inconclusive: 32.0 points "
-        "[-1.4, 65.4] at conv3 (seeds: 20.8, 19.2, 20.4, 19.6, 80.0); less than 1 point at conv1, "
-        "conv2; about 6 seeds would narrow this down"
+        "[-1.4, 65.4] at conv3 (seeds: 20.8, 19.2, 20.4, 19.6, 80.0); less than 1 "
+        "point at conv1, conv2; about 6 seeds would narrow this down"
     )
 
 
@@ -148,8 +171,14 @@ def test_a_share_is_shown_where_its_interval_is_narrow():
 def test_more_than_offline_adds_is_said_in_three_signed_numbers():
     (sheet,) = sheets_of(layer("conv1", 0.3, 0.34))
     assert sheet.after[2:] == [
-        "ft acquires less than offline, first at conv1: by more than offline adds at conv1",
-        "at conv1 offline adds 50.0 points, this layer had added -7.0, and has lost 4.0 since",
+        (
+            "ft acquires less than offline, first at conv1: by more than offline adds "
+            "at conv1"
+        ),
+        (
+            "at conv1 offline adds 50.0 points, this layer had added -7.0, and has "
+            "lost 4.0 since"
+        ),
     ]
     assert dict(zip(sheet.columns, *sheet.lines, strict=True))["never learned"] == "-"
 
@@ -157,7 +186,10 @@ def test_more_than_offline_adds_is_said_in_three_signed_numbers():
 def test_of_one_training_sentences_speak_of_this_network():
     text = sentences(layer("conv1", FORGOTTEN, 0.9, seeds=[0.0]))
     assert [sentence.partition(": ")[0] for sentence in text] == ["this network"] * 3
-    assert "ft forgets, first at conv1: 20.0 points on tasks 1 to 3 [17.1, 23.0]" in text[1]
+    assert (
+        "ft forgets, first at conv1: 20.0 points on tasks 1 to 3 [17.1, 23.0]"
+        in text[1]
+    )
     assert "seed" not in str(text)
 
 
@@ -172,10 +204,19 @@ def test_of_one_training_sentences_speak_of_this_network():
 )
 def test_networks_are_counted_by_training(accuracies, name):
     rows = [
-        {**RUN, "order": order, "seed": seed, "feature": "", "metric": "accuracy", "value": value}
+        {
+            **RUN,
+            "order": order,
+            "seed": seed,
+            "feature": "",
+            "metric": "accuracy",
+            "value": value,
+        }
         for (order, seed), value in accuracies.items()
     ]
-    assert named_networks({"measurements": new_table("measurements", rows)}, "ft") == name
+    assert (
+        named_networks({"measurements": new_table("measurements", rows)}, "ft") == name
+    )
 
 
 def test_what_is_withheld_has_its_reason_whatever_has_converged():
@@ -184,8 +225,8 @@ def test_what_is_withheld_has_its_reason_whatever_has_converged():
     assert sentences(*layers)[1].endswith(f"tasks 1 to 3 at conv1, conv2; {not_judged}")
     text = sentences(*layers, below_ceiling="no ceiling", forgets="near chance")
     assert text[:2] == [
-        "no layer of ft is shown to fall below the ceiling; not judged, as offline training is "
-        "less accurate than a learner, at conv1, conv2, conv3",
+        "no layer of ft is shown to fall below the ceiling; not judged, as offline "
+        "training is less accurate than a learner, at conv1, conv2, conv3",
         "no layer of ft is shown to forget; not judged, as a run is near chance on its "
         "first task, at conv1, conv2, conv3",
     ]
@@ -196,20 +237,27 @@ def test_a_retraining_states_nothing_that_is_shown_to_move_by_more_than_a_point(
     """It names its budget; what may have moved by less is no reason."""
     last = layer("conv1", FORGOTTEN, 0.9, readout="retrain")
     for before, moves in (0.55, True), (0.74, False), (0.85, True):
-        half = replace(last.outcomes, rows=layer("conv1", before, FORGOTTEN).outcomes.rows)
+        half = replace(
+            last.outcomes, rows=layer("conv1", before, FORGOTTEN).outcomes.rows
+        )
         text = sentences(replace(last, outcomes=replace(last.outcomes, half=half)))[0]
         assert text.startswith("retrained for 16 epochs, ")
         assert text.endswith(
-            "; not judged, as its value still moved by more than a point in the second half of the "
-            "retraining, at conv1"
+            "; not judged, as its value still moved by more than a point in the "
+            "second half of the retraining, at conv1"
             if moves
-            else "ft falls below the ceiling, first at conv1: 15.0 points [12.8, 17.2] at conv1"
+            else (
+                "ft falls below the ceiling, first at conv1: 15.0 points [12.8, 17.2] "
+                "at conv1"
+            )
         )
 
 
 def test_the_epochs_of_a_multiple_follow_from_the_longest_retraining():
     """Only that one has its epochs in a table, perhaps with other statistics of batch norm."""
-    longest = new_table("retraining", [{**row, "readout": "retrain@4+bn"} for row in EPOCHS])
+    longest = new_table(
+        "retraining", [{**row, "readout": "retrain@4+bn"} for row in EPOCHS]
+    )
     names = ("retrain", "retrain@2+bn", "retrain@4", "linear")
     assert [budget_of(longest, name) for name in names] == [4, 8, 16, None]
 
@@ -219,8 +267,8 @@ def test_a_layer_that_lacks_seeds_is_named_and_silences_no_other():
     few = layer("conv1", 0.9, seeds=APART[:2])
     text = sentences(few, INTACT[1], layer("conv3", FORGOTTEN, 0.9))
     assert text[1] == (
-        "ft forgets, first between conv1 and conv3: 20.0 points on tasks 1 to 3 [17.2, 22.8] at "
-        "conv3; less than 1 point on tasks 1 to 3 at conv2"
+        "ft forgets, first between conv1 and conv3: 20.0 points on tasks 1 to 3 "
+        "[17.2, 22.8] at conv3; less than 1 point on tasks 1 to 3 at conv2"
     )
     assert text[-1] == "fewer than three seeds are finished at conv1"
 

@@ -24,7 +24,11 @@ def pra(*run, feature="conv1", depth=1, tasks_seen=4, **cells):
 
 
 def accuracy(seed, order, tasks_seen, task_position, value, **cells):
-    at = {"tasks_seen": tasks_seen, "task_position": task_position, "task": f"t{task_position}"}
+    at = {
+        "tasks_seen": tasks_seen,
+        "task_position": task_position,
+        "task": f"t{task_position}",
+    }
     return a_row(seed, order, value, metric="accuracy", **at, **cells)
 
 
@@ -45,18 +49,26 @@ def test_what_was_not_measured_counts_nowhere():
 def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
     values = np.random.default_rng(0).random((2, 3, 4, 5, 4))
     rows = [
-        accuracy(s, str(o), tasks_seen, task_position + 1, float(v), learner=f"er{learner}")
+        accuracy(
+            s, str(o), tasks_seen, task_position + 1, float(v), learner=f"er{learner}"
+        )
         for (learner, s, o, tasks_seen, task_position), v in np.ndenumerate(values)
     ]
-    rows += [pra(s, str(o), float(v)) for (s, o), v in np.ndenumerate(values[0, :, :, 0, 0])]
+    rows += [
+        pra(s, str(o), float(v)) for (s, o), v in np.ndenumerate(values[0, :, :, 0, 0])
+    ]
     summary = summarize(table(*rows))
     (row,) = summary.itertuples()
     per_seed = values[0, :, :, 0, 0].mean(axis=1)
-    assert (row.mean, row.std) == pytest.approx((per_seed.mean(), per_seed.std(ddof=1)), abs=1e-15)
+    assert (row.mean, row.std) == pytest.approx(
+        (per_seed.mean(), per_seed.std(ddof=1)), abs=1e-15
+    )
     shuffled = table(*rows).sample(frac=1, random_state=0)
     assert summarize(shuffled).equals(summary)
     matrices = mean_accuracies(shuffled)
-    assert list(matrices) == [name for name in shuffled["learner"].unique() if name != "er"]
+    assert list(matrices) == [
+        name for name in shuffled["learner"].unique() if name != "er"
+    ]
     for learner, own in enumerate(values):
         expected = own.mean(axis=1).mean(axis=0)
         assert matrices[f"er{learner}"].values == pytest.approx(expected, abs=1e-15)
@@ -68,7 +80,11 @@ def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
         (summarize, pra(1, "0", 0.5) | {"scenario": "mnist"}, "different studies"),
         (summarize, pra(1, "0", 0.5) | {"network": "mlp"}, "different studies"),
         (summarize, pra(0, "0", 0.5, depth=None), "metric 'pra' needs a depth"),
-        (mean_accuracies, accuracy(0, "0", 2, 2, 0.5), "2 tasks, of which order '0' has 1"),
+        (
+            mean_accuracies,
+            accuracy(0, "0", 2, 2, 0.5),
+            "2 tasks, of which order '0' has 1",
+        ),
     ],
 )
 def test_rows_that_cannot_be_are_refused(average, last, told):
@@ -77,9 +93,15 @@ def test_rows_that_cannot_be_are_refused(average, last, told):
 
 
 @pytest.mark.parametrize(("orders", "expected"), [(1, [0.8, 0.2]), (2, [0.5, 0.5])])
-def test_f1_of_networks_without_an_order_is_of_the_tasks_at_each_position(orders, expected):
+def test_f1_of_networks_without_an_order_is_of_the_tasks_at_each_position(
+    orders, expected
+):
     at = {"metric": "f1", "feature": "conv1", "depth": 1, "tasks_seen": 2}
-    places = [(str(o), task, 1 + abs(o - k)) for o in range(orders) for k, task in enumerate("ab")]
+    places = [
+        (str(o), task, 1 + abs(o - k))
+        for o in range(orders)
+        for k, task in enumerate("ab")
+    ]
     rows = [a_row(0, o, 0.1, **at, task=task, task_position=j) for o, task, j in places]
     for task, j, value in (("a", 1, 0.8), ("b", 2, 0.2)):
         rows.append(a_row(0, "", value, "offline", **at, task=task, task_position=j))
@@ -99,7 +121,9 @@ def test_a_spread_is_numpys_and_neither_order_nor_nan_changes_a_bit(pairs, data)
     assert spread.seeds == len(seeds)
     assert spread.mean == pytest.approx(np.mean(means), abs=1e-15)
     assert spread.std == pytest.approx(std, abs=1e-12, nan_ok=True)
-    missing = data.draw(st.lists(st.tuples(st.integers(0, 9), st.just(math.nan)), max_size=3))
+    missing = data.draw(
+        st.lists(st.tuples(st.integers(0, 9), st.just(math.nan)), max_size=3)
+    )
     other = mean_over_seeds(data.draw(st.permutations(pairs + missing)))
     assert repr(other) == repr(spread)
 
@@ -115,7 +139,11 @@ def test_of_several_steps_and_readouts_the_last_step_of_retraining_is_summarized
         pra(0, "", 0.8, tasks_seen=0, learner="untrained", readout="retrain"),
     ]
     means = summarize(table(*rows)).set_index(["learner", "feature"])["mean"].to_dict()
-    assert means == {("er", "conv1"): 0.2, ("er", "output"): 0.6, ("untrained", "conv1"): 0.8}
+    assert means == {
+        ("er", "conv1"): 0.2,
+        ("er", "output"): 0.6,
+        ("untrained", "conv1"): 0.8,
+    }
 
 
 def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():
@@ -125,7 +153,9 @@ def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():
         for k, readout, scale in steps
         for row in UNEQUAL
     ]
-    output = [pra(0, "0", 0.25, tasks_seen=k, feature="output", depth=2) for k in (1, 2)]
+    output = [
+        pra(0, "0", 0.25, tasks_seen=k, feature="output", depth=2) for k in (1, 2)
+    ]
     untrained = [pra(0, "", 0.75, tasks_seen=0, learner="untrained", readout="linear")]
     courses = pra_by_step(table(*output, *rows, *untrained), "linear")
     layers = courses[["learner", "depth", "feature", "tasks_seen"]].itertuples(
@@ -133,7 +163,13 @@ def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():
     )
     inner, last = ("er", 1, "conv1"), ("er", 2, "output")
     untrained_layer = ("untrained", 1, "conv1", 0)
-    assert list(layers) == [(*inner, 1), (*inner, 2), (*last, 1), (*last, 2), untrained_layer]
+    assert list(layers) == [
+        (*inner, 1),
+        (*inner, 2),
+        (*last, 1),
+        (*last, 2),
+        untrained_layer,
+    ]
     assert courses["mean"].tolist() == pytest.approx([0.8, 0.4, 0.25, 0.25, 0.75])
     assert set(pra_by_step(table(*rows), "retrain")["tasks_seen"]) == {1}
 
@@ -144,7 +180,11 @@ def run(learner, seconds, order="0", seed=0):
 
 def test_seconds_are_summed_over_tasks_then_averaged_over_orders_then_seeds():
     """Seed 0 has two orders, of 3 and 5 s, seed 1 one of 10 s: 7 s, not 6; unfinished runs none."""
-    rows = [*run("er", [1, 2]), *run("er", [4, 1], order="1"), *run("er", [5, 5], seed=1)]
+    rows = [
+        *run("er", [1, 2]),
+        *run("er", [4, 1], order="1"),
+        *run("er", [5, 5], seed=1),
+    ]
     begun = [*run("er", [9], seed=2), *run("ewc", [5])]
     assert training_seconds(new_table("times", [*rows[::-1], *begun])) == {"er": 7.0}
     assert training_seconds(new_table("times")) == {}

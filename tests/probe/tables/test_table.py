@@ -10,14 +10,41 @@ from hypothesis import given, strategies as st
 
 from probe.errors import InputError
 from probe.tables.schemas import SCHEMAS, TEXT
-from probe.tables.table_file import checked, new_table, read_table, table_file, write_table
+from probe.tables.table_file import (
+    checked,
+    new_table,
+    read_table,
+    table_file,
+    write_table,
+)
 from tests.probe.tables.made_rows import PRA, study
 
-# What spreadsheets, shells and csv itself give a meaning to, and anything else that is Unicode.
+# What spreadsheets, shells and csv itself give a meaning to, and anything else that is
+# Unicode.
 nasty = st.sampled_from(
-    ["=1+1", "'", '"', ",", "\n", "\r", "\r\n", "\0", "a,b", '"",', " ", "\ufeff", "nan", "NA", "0"]
+    [
+        "=1+1",
+        "'",
+        '"',
+        ",",
+        "\n",
+        "\r",
+        "\r\n",
+        "\0",
+        "a,b",
+        '"",',
+        " ",
+        "\ufeff",
+        "nan",
+        "NA",
+        "0",
+    ]
 )
-text = nasty | st.text(st.characters(codec="utf-8"), max_size=12) | st.lists(nasty).map("".join)
+text = (
+    nasty
+    | st.text(st.characters(codec="utf-8"), max_size=12)
+    | st.lists(nasty).map("".join)
+)
 
 
 def cells_of(kind):
@@ -33,13 +60,19 @@ def cells_of(kind):
 @given(name=st.sampled_from(list(SCHEMAS)), data=st.data())
 def test_a_table_comes_back_as_it_was(tmp_path_factory, name, data):
     """Bit for bit: two floats of one repr are the same, also -0.0."""
-    rows = data.draw(st.lists(st.tuples(*map(cells_of, SCHEMAS[name].values())), max_size=5))
+    rows = data.draw(
+        st.lists(st.tuples(*map(cells_of, SCHEMAS[name].values())), max_size=5)
+    )
     table, path = new_table(name, rows), tmp_path_factory.mktemp("table") / "t.csv"
     write_table(path, name, table)
     compressed = path.with_name("u.csv.gz")
     compressed.write_bytes(gzip.compress(path.read_bytes()))
     assert table_file(path.parent, "u") == compressed
-    for again in (read_table(path, name), read_table(compressed, name), checked(table, name, str)):
+    for again in (
+        read_table(path, name),
+        read_table(compressed, name),
+        checked(table, name, str),
+    ):
         pd.testing.assert_frame_equal(again, table, check_exact=True)
         assert repr(again.to_numpy().tolist()) == repr(table.to_numpy().tolist())
 

@@ -15,8 +15,12 @@ STATISTICS = ("running_mean", "running_var", "num_batches_tracked")
 def network() -> nn.Sequential:
     """Two layers of batch norm, with momenta of their own and statistics of something else."""
     with global_stream(stream(0)):
-        first = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, momentum=0.3), nn.ReLU())
-        last = nn.Sequential(nn.Linear(64, 5), nn.BatchNorm1d(5, momentum=None), nn.Linear(5, 2))
+        first = nn.Sequential(
+            nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, momentum=0.3), nn.ReLU()
+        )
+        last = nn.Sequential(
+            nn.Linear(64, 5), nn.BatchNorm1d(5, momentum=None), nn.Linear(5, 2)
+        )
         model = nn.Sequential(*first, nn.Flatten(), *last)
         for _ in range(3):
             model(torch.randn(64, 3, 6, 6) + 3)
@@ -35,7 +39,11 @@ def test_all_but_the_statistics_is_as_before(mode):
     draws = torch.get_rng_state()
     reestimate(model, x)
     assert torch.equal(torch.get_rng_state(), draws)
-    changed = {name for name, value in model.state_dict().items() if (value != before[name]).any()}
+    changed = {
+        name
+        for name, value in model.state_dict().items()
+        if (value != before[name]).any()
+    }
     assert changed == {name for name in before if name.endswith(STATISTICS)}
     assert [m.training for m in model] == [mode] * 5 + [False, mode]
     assert (model[1].momentum, model[5].momentum) == (0.3, None)

@@ -92,7 +92,10 @@ def data(kind: torch.dtype = torch.float64) -> Examples:
 
 def trained(model, objective, examples=None, *, written=True, meter=None):
     """Train a copy and return it; written: not by autograd alone."""
-    own, none = copy.deepcopy(model), mock.patch.object(loop, "chained", return_value=nullcontext())
+    own, none = (
+        copy.deepcopy(model),
+        mock.patch.object(loop, "chained", return_value=nullcontext()),
+    )
     with nullcontext() if written else none:
         fit(own, examples or data(), RECIPE, stream(0), objective, meter)
     return own
@@ -125,7 +128,9 @@ def cnn() -> nn.Sequential:
     """A chain with taps that see padding alone: images of 2 x 2 after the first layer."""
     torch.manual_seed(0)
     first = nn.Sequential(nn.Conv2d(2, 3, 3, stride=3, padding=1), nn.ReLU())
-    second = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten())
+    second = nn.Sequential(
+        nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten()
+    )
     return nn.Sequential(first, second, nn.Linear(4, 3)).double()
 
 
@@ -164,7 +169,10 @@ def test_gradients_of_before_count_nowhere():
 
 def test_selected_outputs_alone_have_gradients():
     model = SelectedOutputs(cnn(), torch.tensor([2, 0, 1]))
-    both = [trained(model, Kept(), written=each).state_dict().values() for each in (True, False)]
+    both = [
+        trained(model, Kept(), written=each).state_dict().values()
+        for each in (True, False)
+    ]
     assert_close(*both, 1e-8)
 
 
@@ -195,7 +203,11 @@ def test_costs_are_those_of_autograd(name):
 def with_hook(name: str, at: str = "0.0") -> nn.Sequential:
     """Return a chain in which one module or parameter has a hook."""
     model = cnn()
-    own = model.get_submodule(at) if not at.endswith("weight") else model.get_parameter(at)
+    own = (
+        model.get_submodule(at)
+        if not at.endswith("weight")
+        else model.get_parameter(at)
+    )
     getattr(own, f"register_{name}")(lambda *_: None)
     return model
 
@@ -223,7 +235,9 @@ def tied() -> nn.Sequential:
 
 
 def shared() -> nn.Sequential:
-    model = nn.Sequential(nn.Flatten(), nn.Linear(60, 60), nn.Linear(60, 60), nn.Linear(60, 3))
+    model = nn.Sequential(
+        nn.Flatten(), nn.Linear(60, 60), nn.Linear(60, 60), nn.Linear(60, 3)
+    )
     model[2].weight = model[1].weight
     return model
 
@@ -238,9 +252,13 @@ OTHERS = {
     "two parameters in one memory": of_one_memory,
     "a layer with another forward": with_another_forward,
     "a hook of a parameter": lambda: with_hook("hook", "0.0.weight"),
-    "a later hook of a parameter": lambda: with_hook("post_accumulate_grad_hook", "0.0.weight"),
+    "a later hook of a parameter": lambda: with_hook(
+        "post_accumulate_grad_hook", "0.0.weight"
+    ),
     **{
-        f"a {name.replace('_', ' ')} at {at or 'the root'}": partial(with_hook, name, at)
+        f"a {name.replace('_', ' ')} at {at or 'the root'}": partial(
+            with_hook, name, at
+        )
         for name in ("forward_hook", "forward_pre_hook", "full_backward_hook")
         for at in ("", "0.1")
     },
@@ -248,7 +266,9 @@ OTHERS = {
     "a parametrization": lambda: nn.Sequential(
         nn.Flatten(), parametrizations.weight_norm(nn.Linear(60, 3))
     ),
-    "another layer": lambda: nn.Sequential(nn.Flatten(), nn.Bilinear(1, 1, 1), nn.Linear(60, 3)),
+    "another layer": lambda: nn.Sequential(
+        nn.Flatten(), nn.Bilinear(1, 1, 1), nn.Linear(60, 3)
+    ),
     "half": lambda: cnn().bfloat16(),
 }
 
@@ -276,5 +296,12 @@ def test_a_network_is_as_before_after_a_failure():
 
 
 def test_sizes_that_do_not_fit_are_told_by_torch():
-    with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
-        fit(nn.Sequential(nn.Conv2d(2, 1, 7), nn.Flatten()), data(torch.float32), RECIPE, stream(0))
+    with pytest.raises(
+        RuntimeError, match="Kernel size can't be greater than actual input size"
+    ):
+        fit(
+            nn.Sequential(nn.Conv2d(2, 1, 7), nn.Flatten()),
+            data(torch.float32),
+            RECIPE,
+            stream(0),
+        )

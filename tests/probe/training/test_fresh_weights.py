@@ -14,7 +14,11 @@ from probe.training.fresh_weights import initialize
 
 def network() -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(8, 128, 3), nn.BatchNorm2d(128), nn.ReLU(), nn.Flatten(), nn.Linear(1152, 64)
+        nn.Conv2d(8, 128, 3),
+        nn.BatchNorm2d(128),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(1152, 64),
     )
 
 
@@ -40,7 +44,9 @@ def test_murata_is_he_for_convolutions_and_a_hundredth_for_dense_layers() -> Non
     assert not model[0].bias.any()
     assert not model[4].bias.any()
     fresh = nn.BatchNorm2d(128).state_dict()
-    assert all(torch.equal(fresh[key], value) for key, value in model[1].state_dict().items())
+    assert all(
+        torch.equal(fresh[key], value) for key, value in model[1].state_dict().items()
+    )
 
 
 def test_torch_is_each_module_s_own_rule() -> None:
@@ -68,11 +74,15 @@ def test_what_is_kept_keeps_its_bits(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["murata", "torch"])
-@pytest.mark.parametrize("wrap", [nn.utils.spectral_norm, nn.utils.parametrizations.weight_norm])
+@pytest.mark.parametrize(
+    "wrap", [nn.utils.spectral_norm, nn.utils.parametrizations.weight_norm]
+)
 def test_a_parameter_that_no_rule_writes_is_refused(
     wrap: Callable[[nn.Module], nn.Module], rule: str
 ) -> None:
     model = nn.Sequential(nn.Linear(6, 3), wrap(nn.Linear(3, 3)))
-    model(torch.zeros(2, 6))  # spectral norm computes its weight anew, no view of a parameter
+    model(
+        torch.zeros(2, 6)
+    )  # spectral norm computes its weight anew, no view of a parameter
     with pytest.raises(InputError, match="no rule re-initializes"):
         initialize(model, rule, stream(0))  # type: ignore[arg-type]

@@ -49,7 +49,9 @@ def recipe(epochs: int = EPOCHS) -> Recipe:
     return Recipe(epochs=epochs, batch_size=SIZE, optimizer="sgd", learning_rate=0.3)
 
 
-def trained(epochs: int = EPOCHS, kept: tuple[int, ...] = ()) -> tuple[nn.Module, HistoryRecorder]:
+def trained(
+    epochs: int = EPOCHS, kept: tuple[int, ...] = ()
+) -> tuple[nn.Module, HistoryRecorder]:
     own, watched = model(), HistoryRecorder(kept)
     fit(own, data(), recipe(epochs), stream(0, "fit"), watched)
     return own, watched
@@ -101,17 +103,29 @@ def test_what_no_training_gives_is_refused(accuracies: tuple[float, ...]) -> Non
 
 
 COURSES: list[tuple[list[float], list[float], bool]] = [
-    ([2.30, 2.25, 2.24, 2.23, 2.22], [0.20, 0.24, 0.27, 0.30], False),  # fine-tuned, conv3
+    (
+        [2.30, 2.25, 2.24, 2.23, 2.22],
+        [0.20, 0.24, 0.27, 0.30],
+        False,
+    ),  # fine-tuned, conv3
     ([2.3, 0.3, 0.07, 0.065, 0.06], [0.9, 0.98, 0.982, 0.986], True),
     ([2.3, 0.3, 0.16, 0.15, 0.14], [0.9, 0.93, 0.96, 0.97], False),
     ([2.3, 1.69, 1.66, 1.63, 1.60], [0.58, 0.59, 0.6, 0.6], False),
-    ([2.3, 1.62, 1.604, 1.602, 1.60], [0.599, 0.6, 0.6, 0.6], True),  # as far as it can get
+    (
+        [2.3, 1.62, 1.604, 1.602, 1.60],
+        [0.599, 0.6, 0.6, 0.6],
+        True,
+    ),  # as far as it can get
     ([2.3, 1.5], [0.6], False),  # a single epoch cannot tell
     ([2.3, 0.1], [0.99], True),  # but there is nothing left to learn
     ([2.3, 0.2, 0.25, 0.21], [0.9, 0.91, 0.905], False),
     ([2.3, 0.4, 0.4, 0.4, 0.4], [0.9] * 4, True),
     ([2.3, 0.4, 1.0, 1.6, 2.1], [0.9, 0.7, 0.5, 0.3], False),  # it rises
-    ([2.3, *[0.30, 0.21] * 5], [0.9, 0.93] * 5, True),  # noise: the means of two epochs are level
+    (
+        [2.3, *[0.30, 0.21] * 5],
+        [0.9, 0.93] * 5,
+        True,
+    ),  # noise: the means of two epochs are level
 ]
 
 

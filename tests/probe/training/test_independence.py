@@ -45,9 +45,16 @@ def data(shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
 def test_values_of_a_batch_are_refused(change: Callable[[Tensor], Tensor]) -> None:
     examples = data((6,))
     for side, name in (False, "the output"), (True, "'mark'"):
-        with pytest.raises(InputError, match=f"{name}.* depends on the others of its batch"):
+        with pytest.raises(
+            InputError, match=f"{name}.* depends on the others of its batch"
+        ):
             probe.analyze(
-                {2: normalized(side, change)}, examples, examples, TASKS, ["mark"], readouts=["ncm"]
+                {2: normalized(side, change)},
+                examples,
+                examples,
+                TASKS,
+                ["mark"],
+                readouts=["ncm"],
             )
 
 

@@ -17,15 +17,21 @@ from tests.laws import reference
 class Sees(nn.Module):
     """A small convolutional network that notes in which layout its first activations lie.
 
-    turn: what it does to its input first; trained: whether its convolution is; noise: what it adds
-    to its output.
+    turn: what it does to its input first; trained: whether its convolution is; noise:
+    what it adds to its output.
     """
 
     def __init__(
-        self, turn: Callable[[Tensor], Tensor] = Tensor.clone, trained: bool = True, noise: int = 0
+        self,
+        turn: Callable[[Tensor], Tensor] = Tensor.clone,
+        trained: bool = True,
+        noise: int = 0,
     ) -> None:
         super().__init__()
-        self.conv, self.head = nn.Conv2d(3, 4, 3).requires_grad_(trained), nn.Linear(4, 3)
+        self.conv, self.head = (
+            nn.Conv2d(3, 4, 3).requires_grad_(trained),
+            nn.Linear(4, 3),
+        )
         self.turn, self.noise = turn, noise
         self.layouts: set[str] = set()
 
@@ -57,7 +63,10 @@ def built(build: Callable[[], nn.Module]) -> nn.Module:
 
 @pytest.mark.parametrize(
     ("build", "layout"),
-    [(Sees, "last"), *((build, "first") for build in (Views, Strides, Frozen, Shifting))],
+    [
+        (Sees, "last"),
+        *((build, "first") for build in (Views, Strides, Frozen, Shifting)),
+    ],
 )
 def test_training_takes_the_layout_that_is_fast_and_right(
     build: Callable[[], Sees], layout: str
@@ -83,7 +92,9 @@ class Spy(Objective):
 
 
 @pytest.mark.parametrize("build", [Sees, Views, Strides])
-def test_the_layout_moves_no_weight_beyond_rounding(build: Callable[[], nn.Module]) -> None:
+def test_the_layout_moves_no_weight_beyond_rounding(
+    build: Callable[[], nn.Module],
+) -> None:
     """Against the plain loop: the same batches, none of them rearranged."""
     model, plain, data = built(build), built(build), images()
     recipe = Recipe(epochs=3, batch_size=8)

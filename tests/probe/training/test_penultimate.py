@@ -32,7 +32,9 @@ def images(*shape: int) -> Tensor:
 )
 def test_layers_without_a_matrix_behind_it_are_passed_over(behind: nn.Module) -> None:
     with torch.random.fork_rng():
-        model = nn.Sequential(nn.Linear(3, 6), nn.ReLU(inplace=True), nn.Linear(6, 4), behind)
+        model = nn.Sequential(
+            nn.Linear(3, 6), nn.ReLU(inplace=True), nn.Linear(6, 4), behind
+        )
     x = images(3)
     with mode(model, training=False):
         torch.testing.assert_close(penultimate(model, x), model[0](x).relu())

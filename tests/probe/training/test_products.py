@@ -25,7 +25,14 @@ def setting() -> Setting:
     if not PER_KIND:
         return torch.get_float32_matmul_precision(), backends.cudnn.allow_tf32
     cudnn, mkldnn = backends.cudnn, backends.mkldnn
-    kinds = (backends.cuda.matmul, cudnn.conv, cudnn.rnn, mkldnn.matmul, mkldnn.conv, mkldnn.rnn)
+    kinds = (
+        backends.cuda.matmul,
+        cudnn.conv,
+        cudnn.rnn,
+        mkldnn.matmul,
+        mkldnn.conv,
+        mkldnn.rnn,
+    )
     return tuple(kind.fp32_precision for kind in kinds)
 
 
@@ -36,7 +43,10 @@ ROUNDED: Setting = (*("tf32",) * 3, *("ieee",) * 3) if PER_KIND else ("high", Tr
 @pytest.fixture(autouse=True)
 def outside() -> Iterator[None]:
     """Rounding as the user may have set it; it must be so again afterwards."""
-    before, convolutions = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    before, convolutions = (
+        torch.get_float32_matmul_precision(),
+        torch.backends.cudnn.allow_tf32,
+    )
     torch.set_float32_matmul_precision("medium")
     torch.backends.cudnn.allow_tf32 = True
     there = setting()
@@ -63,8 +73,12 @@ class Sees(nn.Module):
         return self.last(torch.relu(hidden))
 
 
-@pytest.mark.parametrize(("of", "expected"), [("fp32", EXACT), ("bf16", EXACT), ("tf32", ROUNDED)])
-def test_a_training_rounds_where_its_recipe_says_so(of: Precision, expected: Setting) -> None:
+@pytest.mark.parametrize(
+    ("of", "expected"), [("fp32", EXACT), ("bf16", EXACT), ("tf32", ROUNDED)]
+)
+def test_a_training_rounds_where_its_recipe_says_so(
+    of: Precision, expected: Setting
+) -> None:
     model = Sees()
     fit(model, DATA, Recipe(epochs=1, batch_size=4, precision=of), stream(0))
     assert model.seen == {expected}
@@ -77,8 +91,12 @@ def test_an_evaluation_is_in_fp32_also_under_autocast() -> None:
         assert evaluate(lambda x: x @ torch.eye(2), data, 2).accuracy() == 1
 
 
-@pytest.mark.parametrize(("precision", "dtype"), [("fp32", "float32"), ("bf16", "bfloat16")])
-def test_products_are_in_the_precision_and_weights_in_fp32(precision: Precision, dtype: str):
+@pytest.mark.parametrize(
+    ("precision", "dtype"), [("fp32", "float32"), ("bf16", "bfloat16")]
+)
+def test_products_are_in_the_precision_and_weights_in_fp32(
+    precision: Precision, dtype: str
+):
     model, seen = nn.Linear(4, 3), set[torch.dtype]()
     model.register_forward_hook(lambda *given: seen.add(given[-1].dtype))
     fit(model, DATA, Recipe(epochs=1, precision=precision), stream(0))
@@ -101,7 +119,9 @@ def test_each_step_in_bf16_sees_the_weights_of_the_step_before() -> None:
                 loss.backward()
                 optimizer.step()
         else:
-            recipe = Recipe(epochs=20, batch_size=len(DATA), optimizer="sgd", learning_rate=0.5)
+            recipe = Recipe(
+                epochs=20, batch_size=len(DATA), optimizer="sgd", learning_rate=0.5
+            )
             with torch.autocast("cpu", enabled=caller != "ours"):
                 fit(model, DATA, replace(recipe, precision="bf16"), stream(0))
         losses[caller] = nn.functional.cross_entropy(model(DATA.x), DATA.y).item()

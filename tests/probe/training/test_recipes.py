@@ -38,7 +38,9 @@ def network() -> nn.Module:
 
 
 def recipe(**given: Any) -> Recipe:
-    return Recipe(**{"epochs": EPOCHS, "batch_size": SIZE, "learning_rate": 0.05, **given})
+    return Recipe(
+        **{"epochs": EPOCHS, "batch_size": SIZE, "learning_rate": 0.05, **given}
+    )
 
 
 def weights(model: nn.Module) -> Tensor:
@@ -73,7 +75,9 @@ def plainly(of: Recipe, made: type[torch.optim.Optimizer], **settings: Any) -> T
         order = torch.randperm(N, generator=generator)
         for batch in (order[:5], order[5:10], order[10:15], order[15:]):
             optimizer.zero_grad()
-            loss = nn.functional.cross_entropy(model(examples.x[batch]), examples.y[batch])
+            loss = nn.functional.cross_entropy(
+                model(examples.x[batch]), examples.y[batch]
+            )
             loss.backward()
             if of.clip_norm is not None:
                 nn.utils.clip_grad_norm_(model.parameters(), of.clip_norm)
@@ -103,9 +107,14 @@ def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
     """Fused kernels round otherwise, in float64 by a few units of 1e-16."""
     of = recipe(optimizer=name, **given)
     made, settings = OPTIMIZERS[name]
-    settings = {**settings, **{n: given[n] for n in ("weight_decay", "momentum") if n in given}}
+    settings = {
+        **settings,
+        **{n: given[n] for n in ("weight_decay", "momentum") if n in given},
+    }
     got = fitted(of)
-    torch.testing.assert_close(got, plainly(of, made, **settings), rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(
+        got, plainly(of, made, **settings), rtol=1e-9, atol=1e-11
+    )
     if given:
         assert (got - fitted(recipe(optimizer=name))).abs().max() > 1e-4
 
@@ -117,7 +126,10 @@ def test_what_the_settings_cost_by_hand() -> None:
     for name, alone in ops.items():
         all_of_them = recipe(optimizer=name, **ALL)
         assert optimizer_ops(all_of_them) == alone + 1 + 2
-    assert optimizer_ops(recipe(momentum=0.9, optimizer="sgd", weight_decay=0.1)) == 1 + 1 + 1
+    assert (
+        optimizer_ops(recipe(momentum=0.9, optimizer="sgd", weight_decay=0.1))
+        == 1 + 1 + 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,9 +156,18 @@ class Visits(Objective):
 
 @pytest.mark.parametrize(
     ("n", "size", "expected"),
-    [(10, 4, [4, 4, 2]), (9, 4, [4, 5]), (8, 4, [4, 4]), (3, 4, [3]), (1, 4, [1]), (3, 1, [1] * 3)],
+    [
+        (10, 4, [4, 4, 2]),
+        (9, 4, [4, 5]),
+        (8, 4, [4, 4]),
+        (3, 4, [3]),
+        (1, 4, [1]),
+        (3, 1, [1] * 3),
+    ],
 )
-def test_every_epoch_visits_each_example_once(n: int, size: int, expected: list[int]) -> None:
+def test_every_epoch_visits_each_example_once(
+    n: int, size: int, expected: list[int]
+) -> None:
     """In a new order each time; a last batch of one joins the one before it."""
     x = torch.arange(n).float()[:, None].repeat(1, 4)
     spy = Visits()
@@ -154,7 +175,9 @@ def test_every_epoch_visits_each_example_once(n: int, size: int, expected: list[
     fit(nn.Linear(4, 3), Examples(x, torch.zeros(n).long()), recipe, stream(0), spy)
     half = len(expected)
     assert [len(batch) for batch in spy.batches] == expected * 2
-    first, second = (list(chain(*part)) for part in (spy.batches[:half], spy.batches[half:]))
+    first, second = (
+        list(chain(*part)) for part in (spy.batches[:half], spy.batches[half:])
+    )
     assert sorted(first) == sorted(second) == list(range(n))
     assert n < 8 or first != second
 
@@ -169,17 +192,26 @@ def stopped_plainly(patience: int, share: float, most: int) -> tuple[Tensor, int
     """Early stopping as written by hand: the best weights, and the number of epochs."""
     model, examples, generator = network(), data(), stream(0)
     order = torch.randperm(N, generator=generator)
-    held_out, training = order[: round(share * N)], order[round(share * N) :].sort().values
+    held_out, training = (
+        order[: round(share * N)],
+        order[round(share * N) :].sort().values,
+    )
     torch.randint(2**62, (), generator=generator)  # what seeds dropout
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05, foreach=False)
     best, lowest, waited, epochs = weights(model), torch.inf, 0, 0
     while epochs < most and waited < patience:
-        for batch in training[torch.randperm(len(training), generator=generator)].split(SIZE):
+        for batch in training[torch.randperm(len(training), generator=generator)].split(
+            SIZE
+        ):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(examples.x[batch]), examples.y[batch]).backward()
+            nn.functional.cross_entropy(
+                model(examples.x[batch]), examples.y[batch]
+            ).backward()
             optimizer.step()
         with torch.no_grad():
-            loss = nn.functional.cross_entropy(model(examples.x[held_out]), examples.y[held_out])
+            loss = nn.functional.cross_entropy(
+                model(examples.x[held_out]), examples.y[held_out]
+            )
         epochs, waited = epochs + 1, waited + 1
         if loss < lowest:
             best, lowest, waited = weights(model), loss, 0
@@ -190,7 +222,12 @@ def stopped_plainly(patience: int, share: float, most: int) -> tuple[Tensor, int
 def test_early_stopping_is_the_plain_loop(patience: int, most: int) -> None:
     """The same epoch and the same weights, of the epoch with the lowest loss held out."""
     model, steps = network(), Objective()
-    given = {"learning_rate": 0.05, "batch_size": SIZE, "patience": patience, "validation": 0.3}
+    given = {
+        "learning_rate": 0.05,
+        "batch_size": SIZE,
+        "patience": patience,
+        "validation": 0.3,
+    }
     fit(model, data(), Recipe(epochs=most, **given), stream(0), steps)
     expected, epochs = stopped_plainly(patience, 0.3, most)
     torch.testing.assert_close(weights(model), expected, rtol=1e-9, atol=1e-11)
@@ -210,7 +247,10 @@ def test_iterations_are_steps(iterations: int) -> None:
 
 
 def test_a_single_example_is_not_held_out() -> None:
-    early, few = Recipe(epochs=2, patience=1, validation=0.5), data().take(torch.zeros(1).long())
+    early, few = (
+        Recipe(epochs=2, patience=1, validation=0.5),
+        data().take(torch.zeros(1).long()),
+    )
     fit(network(), few, early, stream(0), steps := Objective())
     assert len(steps.losses) == 3
 

@@ -28,13 +28,15 @@ def conv() -> nn.Sequential:
     )
 
 
-# Forward, and for the weights' gradients as much; the gradient of a layer's input takes as much
-# again, and the first layer's is not asked for.
+# Forward, and for the weights' gradients as much; the gradient of a layer's input takes
+# as much again, and the first layer's is not asked for.
 PER_EXAMPLE = 2 * (5 * 5 * 4 * 2 * 9) + 3 * (3 * 5 * 6 * 4 * 3) + 3 * (6 * 3 * 5 * K)
 
 
 def data(n: int) -> Examples:
-    return Examples(torch.randn(n, 2, 9, 9, generator=stream(0, "data")), torch.arange(n) % K)
+    return Examples(
+        torch.randn(n, 2, 9, 9, generator=stream(0, "data")), torch.arange(n) % K
+    )
 
 
 def made() -> nn.Sequential:
@@ -47,7 +49,9 @@ def test_one_pass_is_forward_and_backward_over_all_examples(n: int) -> None:
     model = made()
     before = copy.deepcopy(model.state_dict())
     assert one_pass_ops(model, data(n), batch_size=8) == n * PER_EXAMPLE
-    assert all(torch.equal(before[key], value) for key, value in model.state_dict().items())
+    assert all(
+        torch.equal(before[key], value) for key, value in model.state_dict().items()
+    )
     assert all(p.grad is None for p in model.parameters())
     assert all(module.training for module in model.modules())
 

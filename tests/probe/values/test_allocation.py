@@ -19,7 +19,9 @@ def test_no_plan_takes_more_than_it_may_and_memory_goes_to_what_saves_most_work_
 ) -> None:
     sizes = {str(k): size for k, (size, _) in enumerate(needs)}
     work = {str(k): float(own) for k, (_, own) in enumerate(needs)}
-    plan = allocate(sizes, work, CacheSettings(budget=budget, scratch=Path(), room=room))
+    plan = allocate(
+        sizes, work, CacheSettings(budget=budget, scratch=Path(), room=room)
+    )
     assert [(p.feature, p.size) for p in plan] == list(sizes.items())
     taken = {
         where: sum(p.size for p in plan if p.location == where)
@@ -38,7 +40,13 @@ def test_no_plan_takes_more_than_it_may_and_memory_goes_to_what_saves_most_work_
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("budget", -1), ("budget", 1.5), ("room", "2GB"), ("scratch", "/tmp"), ("storage", "fp16")],
+    [
+        ("budget", -1),
+        ("budget", 1.5),
+        ("room", "2GB"),
+        ("scratch", "/tmp"),
+        ("storage", "fp16"),
+    ],
 )
 def test_settings_that_cannot_be_are_refused(name: str, value: object) -> None:
     with pytest.raises(InputError, match=f"^{name}: "):

@@ -24,14 +24,21 @@ CUTS = [
 ]
 
 
-def layout_of(prefix: PrefixCall, inputs: Inputs, storage: Storage = "fp32") -> ValueLayout:
+def layout_of(
+    prefix: PrefixCall, inputs: Inputs, storage: Storage = "fp32"
+) -> ValueLayout:
     """The layout of a prefix's values; what is the batch itself is read from the inputs."""
     batch = inputs[torch.arange(SIZE)]
     with torch.no_grad():
         parts = prefix(batch)
     (x,) = tensors(batch)
-    same = [part.data_ptr() == x.data_ptr() and part.shape == x.shape for part in tensors(parts)]
-    return value_layout(parts, [inputs.layouts[0] if is_it else None for is_it in same], storage)
+    same = [
+        part.data_ptr() == x.data_ptr() and part.shape == x.shape
+        for part in tensors(parts)
+    ]
+    return value_layout(
+        parts, [inputs.layouts[0] if is_it else None for is_it in same], storage
+    )
 
 
 def everywhere(
@@ -41,9 +48,13 @@ def everywhere(
     inputs = Inputs(x)
     layout = layout_of(prefix, inputs, storage)
     folders = {"memory": None, "mapped": folder}
-    stored = {name: CachedRows(layout, inputs, where) for name, where in folders.items()}
+    stored = {
+        name: CachedRows(layout, inputs, where) for name, where in folders.items()
+    }
     with torch.no_grad():
-        for number, (_, _, batch) in enumerate(inputs.batches(torch.arange(len(inputs)), SIZE)):
+        for number, (_, _, batch) in enumerate(
+            inputs.batches(torch.arange(len(inputs)), SIZE)
+        ):
             for rows in stored.values():
                 value = prefix(mapped(batch, torch.clone))
                 rows.put(value, slice(number * SIZE, (number + 1) * SIZE))
@@ -67,7 +78,13 @@ class Pair(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         value = self.map(x.contiguous(memory_format=torch.channels_last))
         turned = value.flatten(2).permute(2, 0, 1).contiguous().permute(1, 2, 0)
-        return x, value, value.flatten(1).argmax(1, keepdim=True), value.sum((1, 2, 3)), turned
+        return (
+            x,
+            value,
+            value.flatten(1).argmax(1, keepdim=True),
+            value.sum((1, 2, 3)),
+            turned,
+        )
 
 
 def pair() -> tuple[nn.Module, Tensor]:
@@ -89,10 +106,16 @@ def test_values_are_the_same_wherever_they_live(
     rows = everywhere(prefix, x, tmp_path, storage)
     for indices in draws(len(x)):
         first, *others = (tensors(rows[place][indices]) for place in rows)
-        for a, b in ((a, b) for other in others for a, b in zip(first, other, strict=True)):
+        for a, b in (
+            (a, b) for other in others for a, b in zip(first, other, strict=True)
+        ):
             assert torch.equal(a, b)
             assert (a.stride(), a.dtype) == (b.stride(), b.dtype)
-    rounding = {"rtol": 2**-7, "atol": 1e-5} if storage == "bf16" else {"rtol": 1e-4, "atol": 1e-5}
+    rounding = (
+        {"rtol": 2**-7, "atol": 1e-5}
+        if storage == "bf16"
+        else {"rtol": 1e-4, "atol": 1e-5}
+    )
     with torch.no_grad():
         every = tensors(prefix(x.clone()))
     got = tensors(rows["memory"][torch.arange(len(x)).flip(0)])
@@ -113,7 +136,9 @@ def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("own", [False, True])
-def test_examples_keep_their_slot_in_the_batch_where_it_matters(own: bool, tmp_path: Path) -> None:
+def test_examples_keep_their_slot_in_the_batch_where_it_matters(
+    own: bool, tmp_path: Path
+) -> None:
     """A prefix that adds the slot to the value; without one that does, nothing is done thrice."""
 
     def numbered(x: Tensor) -> Tensor:
@@ -124,7 +149,11 @@ def test_examples_keep_their_slot_in_the_batch_where_it_matters(own: bool, tmp_p
     x = torch.arange(40.0).view(40, 1)
     rows = everywhere(numbered, x, tmp_path)
     used = []
-    for indices in (torch.arange(40), torch.tensor([5, 6, 7]), torch.tensor([5, 21, 7, 5])):
+    for indices in (
+        torch.arange(40),
+        torch.tensor([5, 6, 7]),
+        torch.tensor([5, 21, 7, 5]),
+    ):
         calls.clear()
         got = tensors(rows["recomputed"][indices])[0]
         used.append(len(calls))

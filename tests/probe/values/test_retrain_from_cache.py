@@ -35,7 +35,9 @@ def test_no_result_depends_on_where_values_live_or_on_the_device(
         CacheSettings(budget=10**9, storage=storage),
         CacheSettings(budget=0, storage=storage, scratch=tmp_path, room=10**9),
         CacheSettings(budget=0, storage=storage),
-        CacheSettings(budget=max(sizes), storage=storage, scratch=tmp_path, room=max(sizes)),
+        CacheSettings(
+            budget=max(sizes), storage=storage, scratch=tmp_path, room=max(sizes)
+        ),
     ]
     recipe = Recipe(epochs=2, batch_size=SIZE, learning_rate=0.01)
 
@@ -48,12 +50,16 @@ def test_no_result_depends_on_where_values_live_or_on_the_device(
     first, *others = map(counts, settings)
     assert others == [first] * 3
     with OtherDevice() as there:
-        elsewhere = [counts(cache, lambda held: held.to(there.device)) for cache in settings]
+        elsewhere = [
+            counts(cache, lambda held: held.to(there.device)) for cache in settings
+        ]
     assert elsewhere == [first] * 4
     assert counts(settings[0], seed=1) != first
 
 
-def test_values_are_dropped_once_they_have_served(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_values_are_dropped_once_they_have_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     alive: weakref.WeakSet[CachedRows] = weakref.WeakSet()
 
     class Watched(CachedRows):
@@ -64,7 +70,9 @@ def test_values_are_dropped_once_they_have_served(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("probe.values.cache.CachedRows", Watched)
     model, x, y = specimen("mlp")
     data, features = Examples(x, y), ["hidden1", "hidden2", "output"]
-    each = retrain_each(model, features, data, data, 3, RetrainSettings(recipe=Recipe(epochs=1)))
+    each = retrain_each(
+        model, features, data, data, 3, RetrainSettings(recipe=Recipe(epochs=1))
+    )
     left = [len(alive) for _ in each]
     # Of three features for the test and two for training, those that are still to come.
     assert left == [3, 1, 0]

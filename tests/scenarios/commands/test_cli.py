@@ -22,7 +22,9 @@ def test_a_finished_study_is_shown_again_and_not_changed(probe, cwd):
     last = "the answer: done/report.html; figures: done/figures; tables: done/*.csv"
     assert out.splitlines()[-1] == last
     everything = probe(f"{line} --tables")[1]
-    assert {"hidden1", "hidden2", "output", "finetune", "offline"} <= set(everything.split())
+    assert {"hidden1", "hidden2", "output", "finetune", "offline"} <= set(
+        everything.split()
+    )
     # Without the flag, the answer alone.
     assert "finetune: " in out
     assert len(out.splitlines()) < 10 < len(everything.splitlines())
@@ -38,12 +40,18 @@ def test_list_names_everything_that_a_study_can_name(probe):
     code, out, err = probe("list --json")
     known = json.loads(out)
     assert (code, err) == (0, "")
-    names = {kind: [each["name"] for each in known[kind]] for kind in known if kind != "metrics"}
+    names = {
+        kind: [each["name"] for each in known[kind]]
+        for kind in known
+        if kind != "metrics"
+    }
     expected = {"presets": preset_names(), "data_sets": [*LOADERS, "NAME.npz"]}
     expected |= {"learners": list(LEARNERS), "networks": list(ARCHITECTURES)}
     assert {kind: names[kind] for kind in expected} == expected
     features = {each["name"]: tuple(each["features"]) for each in known["networks"]}
     assert features == {name: each.features for name, each in ARCHITECTURES.items()}
-    assert {"murata", "chaudhry", "kemker"} <= {each["paper"] for each in known["metrics"]}
+    assert {"murata", "chaudhry", "kemker"} <= {
+        each["paper"] for each in known["metrics"]
+    }
     flat = " ".join(probe("list")[1].split())
     assert all(name in flat for kind in expected for name in names[kind])

@@ -76,7 +76,9 @@ def test_it_prints_what_diff_says_and_writes_all_of_it(probe, cwd):
     assert len(list(folder.iterdir())) == 7
 
 
-@pytest.mark.parametrize("old", ["mynet:loader", "mynet:dataset", "old.npz", "./mynet.py:old"])
+@pytest.mark.parametrize(
+    "old", ["mynet:loader", "mynet:dataset", "old.npz", "./mynet.py:old"]
+)
 def test_old_examples_come_in_any_form(probe, old):
     code, out, err = probe(f"diff {FILES} --old {old} --json")
     assert (code, err) == (0, "")
@@ -101,12 +103,16 @@ def test_blocks_scores_and_seeds_are_passed_on(probe):
 def test_calls_and_outputs_are_passed_on(probe):
     flags = "--blocks 0 --call mynet:doubled --output logits"
     out = probe(f"diff {FILES} --old mynet:old --json {flags}")[1]
-    diff = toolkit.diff(BEFORE, AFTER, OLD, blocks=["0"], call=lambda model, x: model(2 * x))
+    diff = toolkit.diff(
+        BEFORE, AFTER, OLD, blocks=["0"], call=lambda model, x: model(2 * x)
+    )
     assert json.loads(out) == plain(diff)
 
 
 @pytest.mark.parametrize(("score", "unit"), [("accuracy", 100), ("loss", 1)])
-def test_the_exit_code_tells_whether_more_was_lost_than_is_tolerated(probe, score, unit):
+def test_the_exit_code_tells_whether_more_was_lost_than_is_tolerated(
+    probe, score, unit
+):
     """In points of accuracy, and in nats of the loss, at the lower end of the interval."""
     low = unit * toolkit.diff(BEFORE, AFTER, OLD, score=score).answer.lost.low
     for change, expected in ((-0.001, 1), (0.001, 0)):
@@ -141,7 +147,9 @@ def test_a_mistake_is_one_sentence(probe, flags, named):
 def test_files_that_do_not_fit_are_named(probe, cwd):
     torch.save({"0.weight": torch.zeros(16, 8)}, cwd / "part.pt")
     for file in ("part.pt", "missing.pt"):
-        code, _, err = probe(f"diff before.pt {file} --model mynet:build --old mynet:old")
+        code, _, err = probe(
+            f"diff before.pt {file} --model mynet:build --old mynet:old"
+        )
         assert code == 2
         assert re.match(rf"error: .*{file}", err)
     assert probe("diff before.pt --model mynet:build --old mynet:old")[0] == 2

@@ -37,7 +37,9 @@ def test_an_error_is_kept_until_the_job_is_done(
     assert lacking.startswith("the tables contain only finished jobs")
     assert trace.read_text().startswith("Traceback (most recent call last):")
     # One order of two is missing, and of that only the first steps are there.
-    rows = pd.read_csv(out / "measurements.csv").query("learner == 'finetune' and order == 'back'")
+    rows = pd.read_csv(out / "measurements.csv").query(
+        "learner == 'finetune' and order == 'back'"
+    )
     assert {*rows["tasks_seen"]} == {0, 1}
     draw_requested(out, FigureOptions(only="depth,matrix,bias", format="png"))
     assert run(out, **FLAGS)

@@ -26,7 +26,9 @@ def layers(probe, cwd):
     (cwd / "mine.py").write_text(MINE)
 
     def call(line):
-        code, out, err = probe(f"layers {line}" + ("" if "--input" in line else " --input 4"))
+        code, out, err = probe(
+            f"layers {line}" + ("" if "--input" in line else " --input 4")
+        )
         assert (code, err) == (0, "")
         return out
 
@@ -45,7 +47,14 @@ def test_text_and_json_with_the_reason_for_a_feature_that_cannot_be_cached(layer
     """Sizes counted by hand: 4 x 6 + 6 parameters, then 6 x 2 + 2; six values of four bytes."""
     out = layers("mine:made")
     assert rows(out) == {
-        "feature": ["feature", "type", "output", "cached per example", "frozen", "left"],
+        "feature": [
+            "feature",
+            "type",
+            "output",
+            "cached per example",
+            "frozen",
+            "left",
+        ],
         "0": ["0", "Linear", "6", "24 B", "30", "14"],
         "1": ["1", "ReLU", "6", "24 B", "30", "14"],
         "2": ["2", "Linear", "2", "8 B", "44", "0"],
@@ -53,11 +62,21 @@ def test_text_and_json_with_the_reason_for_a_feature_that_cannot_be_cached(layer
     assert out.endswith('* features = ["1", "2"]\n')
     found = json.loads(layers("mine:made --json"))
     assert found["suggested"] == ["1", "2"]
-    first = {"type": "Linear", "output": [6], "tensors": 1, "cached_bytes": 24, "slow": None}
+    first = {
+        "type": "Linear",
+        "output": [6],
+        "tensors": 1,
+        "cached_bytes": 24,
+        "slow": None,
+    }
     sizes = {"feature": "0", "frozen": 30, "left": 14, "suggested": False}
     assert found["features"][0] == {**first, **sizes}
     first, last = json.loads(layers("mine:mixing --json"))["features"]
-    assert (first["cached_bytes"], first["slow"], last["cached_bytes"]) == (24, None, None)
+    assert (first["cached_bytes"], first["slow"], last["cached_bytes"]) == (
+        24,
+        None,
+        None,
+    )
     text = layers("mine:mixing")
     assert rows(text)["1"][3] == "the slow way"
     assert f"{last['slow']}: 1\n" in text

@@ -12,7 +12,9 @@ def cwd(tmp_path):
     return tmp_path
 
 
-def test_metrics_in_json_with_a_reason_for_missing_ones_and_in_a_table(probe, monkeypatch):
+def test_metrics_in_json_with_a_reason_for_missing_ones_and_in_a_table(
+    probe, monkeypatch
+):
     code, out, err = probe("metrics R.csv --json")
     assert (code, err) == (0, "")
     card = json.loads(out)
@@ -21,7 +23,12 @@ def test_metrics_in_json_with_a_reason_for_missing_ones_and_in_a_table(probe, mo
     assert card["diaz_rodriguez"]["accuracy"] == pytest.approx((0.9 + 0.5 + 0.8) / 3)
     assert card["chaudhry"]["average_accuracy"] == pytest.approx([0.9, 0.65])
     assert card["chaudhry"]["forgetting"] == [None, pytest.approx(0.4)]
-    missing = {"gem.fwt", "chaudhry.forgetting[1]", "kemker.omega_base", "kemker.omega_all"}
+    missing = {
+        "gem.fwt",
+        "chaudhry.forgetting[1]",
+        "kemker.omega_base",
+        "kemker.omega_all",
+    }
     missing |= {"chaudhry.intransigence[1]", "chaudhry.intransigence[2]"}
     assert card["not_measured"].keys() >= missing
     monkeypatch.setenv("COLUMNS", "400")
@@ -36,14 +43,22 @@ def test_metrics_take_percent_references_ideals_and_sizes(probe, tmp_path):
     (tmp_path / "all.csv").write_text("100,0\n60,70\n")
     flags = "--json --percent --reference all.csv --ideal 80 --test-sizes 10,30"
     card = json.loads(probe(f"metrics R.npy {flags}")[1])
-    assert card["read"].items() >= {"file": "R.npy", "unit": "percent", "row_0": True}.items()
+    assert (
+        card["read"].items()
+        >= {"file": "R.npy", "unit": "percent", "row_0": True}.items()
+    )
     assert "unit: percent\n" in probe("metrics R.npy --percent")[1]
     assert card["gem"]["fwt"] == pytest.approx(0.1 - 0.3)
     assert card["chaudhry"]["intransigence"] == pytest.approx([1.0 - 0.9, 0.7 - 0.8])
     assert card["kemker"]["omega_base"] == pytest.approx(0.5 / 0.8)
-    assert card["kemker"]["omega_all"] == pytest.approx((10 * 0.5 + 30 * 0.8) / 40 / 0.8)
+    assert card["kemker"]["omega_all"] == pytest.approx(
+        (10 * 0.5 + 30 * 0.8) / 40 / 0.8
+    )
     assert "chaudhry.forgetting[1]" in card["not_measured"]
-    assert not card["not_measured"].keys() & {"kemker.omega_base", "chaudhry.intransigence[1]"}
+    assert not card["not_measured"].keys() & {
+        "kemker.omega_base",
+        "chaudhry.intransigence[1]",
+    }
 
 
 def test_costs_give_the_criteria_and_scores_of_diaz_rodriguez(probe, tmp_path):
@@ -58,7 +73,9 @@ def test_costs_give_the_criteria_and_scores_of_diaz_rodriguez(probe, tmp_path):
     assert [card[name] for name in names] == pytest.approx(criteria)
     assert card["cl_score[W1]"] == pytest.approx(sum(criteria) / 7)
     assert card["cl_score[only_ms]"] == 0.75
-    poster = json.loads(probe(f"metrics R.npy {flags} --ce-form poster --ce-epsilon 1.5")[1])
+    poster = json.loads(
+        probe(f"metrics R.npy {flags} --ce-form poster --ce-epsilon 1.5")[1]
+    )
     expected = 1.5 * (7 / 15 + 7 / 16) / 2
     assert poster["diaz_rodriguez"]["ce"] == pytest.approx(expected)
     (tmp_path / "short.csv").write_text(head + "1,10,0,0,40,7,14\n")

@@ -50,14 +50,17 @@ def test_the_tables_are_those_of_the_study(studied: Own, modeled: Path) -> None:
     assert set(SAME) - set(found) == {"controls.csv"}
     assert metrics(modeled) == metrics(studied.folder / "study")
     assert len(metrics(modeled)) > 10
-    # Batch norm's statistics and the weights of several networks: rows that are not all alike.
+    # Batch norm's statistics and the weights of several networks: rows that are not all
+    # alike.
     assert found["measurements.csv"].count(b"\n") > 200
 
 
 def test_only_what_other_checkpoints_are_of_is_done_again(
     own: Own, begun: Path, modeled: Path
 ) -> None:
-    one, other = (own.checkpoints / f"finetune-order0-seed{seed}-task2.pt" for seed in (0, 1))
+    one, other = (
+        own.checkpoints / f"finetune-order0-seed{seed}-task2.pt" for seed in (0, 1)
+    )
     aside = one.rename(own.folder / "aside.pt")
     other.rename(one)
     aside.rename(other)
@@ -67,7 +70,9 @@ def test_only_what_other_checkpoints_are_of_is_done_again(
     assert tables(begun)["measurements.csv"] != tables(modeled)["measurements.csv"]
 
 
-def test_readouts_are_measured_after_the_tasks_of_the_flag(own: Own, begun: Path) -> None:
+def test_readouts_are_measured_after_the_tasks_of_the_flag(
+    own: Own, begun: Path
+) -> None:
     """Of a finished run, which has all of them."""
     own.model(steps="retrain=last, linear=all")
     rows = pd.read_csv(begun / "measurements.csv")
@@ -88,8 +93,12 @@ def test_status_and_figures_need_none_of_the_users_code(
         told = json.loads(capsys.readouterr().out)["learners"]
         finished = {own["learner"]: own["finished"] for own in told}
         assert finished == {"finetune": 4, "offline": 2, "untrained": 2}
-        assert all(own["measurements"] == own["measurements_finished"] > 0 for own in told)
-    asked = FigureOptions(only="depth", format="svg", learners="finetune", out=tmp_path / "drawn")
+        assert all(
+            own["measurements"] == own["measurements_finished"] > 0 for own in told
+        )
+    asked = FigureOptions(
+        only="depth", format="svg", learners="finetune", out=tmp_path / "drawn"
+    )
     draw_requested(copy, asked)
     assert [path.suffix for path in (tmp_path / "drawn").glob("depth*.svg")]
     assert not USER_NETWORKS

@@ -20,7 +20,10 @@ from tests.probe.record.readers_nets import {build} as build, examples
 def load():
     return examples({classes}), examples({classes})
 """
-LINE = "model nets:build --from {name} --checkpoints {folder} --data nets:load --readouts linear"
+LINE = (
+    "model nets:build --from {name} --checkpoints {folder} --data nets:load "
+    "--readouts linear"
+)
 
 
 @pytest.mark.parametrize(
@@ -33,8 +36,14 @@ def test_the_last_row_of_r_is_that_of_the_log(probe, cwd, name, build, classes, 
     line = LINE.format(name=name, folder=RUNS / name).replace("nets:", f"nets_{name}:")
     code, _, err = probe(f"{line} {tasks} --workers 1 --out out")
     assert (code, err) == (0, "")
-    found = mean_accuracies(read_table(cwd / "out" / "measurements.csv", "measurements"))
-    [R] = [matrix for learner, matrix in found.items() if learner not in ("offline", "untrained")]
+    found = mean_accuracies(
+        read_table(cwd / "out" / "measurements.csv", "measurements")
+    )
+    [R] = [
+        matrix
+        for learner, matrix in found.items()
+        if learner not in ("offline", "untrained")
+    ]
     assert _last(R) == pytest.approx(_last(read_log(PRINTED[name][0], name)), abs=6e-5)
     # Without the order of the classes they would not be.
     assert np.ptp(_last(R)) > 0.1
@@ -58,10 +67,14 @@ def test_each_learner_of_a_recording_is_measured_with_its_network(probe, cwd, un
     last = {}
     for name, layers in ("shallow", network()), ("deep", [nn.Linear(8, 8), network()]):
         model = nn.Sequential(*layers)
-        rec = Recorder("rec", model, examples(60, 1), TASKS, learner=name, train=examples())
+        rec = Recorder(
+            "rec", model, examples(60, 1), TASKS, learner=name, train=examples()
+        )
         rec.after_task(3)
         last[name] = _last(rec.R)
     networks = "--network shallow=archs:network,deep=archs:deep --load archs:read"
     assert probe(f"model rec {networks} --readouts ncm --workers 1 --out out")[0] == 0
-    found = mean_accuracies(read_table(cwd / "out" / "measurements.csv", "measurements"))
+    found = mean_accuracies(
+        read_table(cwd / "out" / "measurements.csv", "measurements")
+    )
     assert {name: _last(found[name]) for name in last} == last

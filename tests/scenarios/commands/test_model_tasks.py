@@ -47,7 +47,8 @@ def measured(root: Path, head: str) -> dict[tuple[int, int], float]:
     return {
         (row.tasks_seen, int(row.task)): row.value
         for row in load(root).measurements().itertuples()
-        if (row.learner, row.metric, row.head) == ("model", "accuracy", head) and row.tasks_seen
+        if (row.learner, row.metric, row.head) == ("model", "accuracy", head)
+        and row.tasks_seen
     }
 
 
@@ -71,7 +72,9 @@ def test_domains_by_a_function_and_by_files_are_the_plain_evaluation(own: Own) -
     listed = own.model("listed", **domains)
     assert measured(listed, "single") == pytest.approx(plain(own, 1), abs=1e-12)
     files = own.model("files", data=str(own.folder / "sites" / "{task}.npz"), **flags)
-    expected = tables(listed)["measurements.csv"].replace(f"{MODULE}:domains,".encode(), b"sites,")
+    expected = tables(listed)["measurements.csv"].replace(
+        f"{MODULE}:domains,".encode(), b"sites,"
+    )
     assert tables(files)["measurements.csv"] == expected
     told = own.model("told", call=f"{own.code}:turned", **domains)
     assert measured(told, "multi") == pytest.approx(plain(own, -1), abs=1e-12)
@@ -102,7 +105,11 @@ def test_weights_that_the_factory_loads_are_part_of_what_it_is(
     own = Own(tmp_path).written(SOURCE + PRETRAINED)
     monkeypatch.chdir(tmp_path)
     draw(own, 0, "task2.pt")
-    few = {"target": f"{own.code}:pretrained", "readouts": "linear", "checkpoints": "task{task}.pt"}
+    few = {
+        "target": f"{own.code}:pretrained",
+        "readouts": "linear",
+        "checkpoints": "task{task}.pt",
+    }
     few |= {"orders": None, "offline": None, "learner": "finetune"}
     draw(own, 1, "pre.pt")
     first = tables(own.model(**few))

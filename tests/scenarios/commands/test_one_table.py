@@ -29,7 +29,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
     """A user's folder with a study of one run, whose learner is called as analyses call it."""
     own = Own(tmp_path_factory.mktemp("own")).written()
     learner = '[learners.model]\nkind = "finetune"'
-    (own.folder / "study.toml").write_text(STUDY.replace("[learners.finetune]", learner))
+    (own.folder / "study.toml").write_text(
+        STUDY.replace("[learners.finetune]", learner)
+    )
     own.keep(own.run(**ONE))
     return own
 
@@ -57,7 +59,9 @@ def network(code: ModuleType, path: Path) -> torch.nn.Module:
     return model
 
 
-def analyzed(code: ModuleType, models: Any, head: Any = None, **given: Any) -> probe.Analysis:
+def analyzed(
+    code: ModuleType, models: Any, head: Any = None, **given: Any
+) -> probe.Analysis:
     train, test = (probe.Examples(*half) for half in code.load())
     with quiet():
         return probe.analyze(
@@ -69,7 +73,9 @@ def analyzed(code: ModuleType, models: Any, head: Any = None, **given: Any) -> p
 
 
 def with_out(own: Own, code: ModuleType, out: Path | None) -> probe.Analysis:
-    models = {tasks_seen: network(code, path) for tasks_seen, path in paths(own).items()}
+    models = {
+        tasks_seen: network(code, path) for tasks_seen, path in paths(own).items()
+    }
     offline = network(code, own.checkpoints / "offline-0.pt")
     return analyzed(code, models, offline=offline, out=out)
 
@@ -102,20 +108,26 @@ def by_recorder(own: Own, code: ModuleType, out: Path) -> None:
 def by_command_and_recorder(own: Own, code: ModuleType, out: Path) -> None:
     by_recorder(own, code, out.with_name("analysis"))
     flags = dict.fromkeys(("orders", "offline", "tasks", "data", "checkpoints"))
-    own.model(str(out), str(out.with_name("recorded")), network=f"{own.code}:build", **flags)
+    own.model(
+        str(out), str(out.with_name("recorded")), network=f"{own.code}:build", **flags
+    )
 
 
 WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command_and_recorder)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_the_tables_are_those_of_the_study(way: Any, own: Own, code: ModuleType) -> None:
+def test_the_tables_are_those_of_the_study(
+    way: Any, own: Own, code: ModuleType
+) -> None:
     out = own.folder / way.__name__
     way(own, code, out)
     for name in TABLES:
         # Examples have no name; a data set has.
         found = (out / name).read_bytes().replace(b"few-digits,", b"data,")
-        expected = (own.folder / "study" / name).read_bytes().replace(b"few-digits,", b"data,")
+        expected = (
+            (own.folder / "study" / name).read_bytes().replace(b"few-digits,", b"data,")
+        )
         assert found == expected, name
     assert found.count(b"\n") > 2
 

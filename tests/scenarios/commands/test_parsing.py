@@ -43,7 +43,9 @@ def test_every_flag_takes_a_value_of_its_type_or_none(command):
         if kind := KINDS.get(getattr(hint, "__origin__", hint)):
             for value in ("x", ""):
                 said = refused(command, f"{flag}={value}", "x")
-                assert f"'{flag}': expected a {kind}: see `probe {command} --help`" in said
+                assert (
+                    f"'{flag}': expected a {kind}: see `probe {command} --help`" in said
+                )
 
 
 @given(st.text(st.characters(exclude_categories=())))

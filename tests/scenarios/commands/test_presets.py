@@ -38,13 +38,22 @@ def test_murata(data, network, features, epochs, memory):
     spec, recipe = study.scenario, study.training
     assert (spec.data, spec.classes_per_task) == ((data,), 2)
     assert (spec.train_limit, spec.test_limit, spec.validation) == (None, None, None)
-    assert (study.network.name, len(study.features_of("finetune"))) == (network, features)
+    assert (study.network.name, len(study.features_of("finetune"))) == (
+        network,
+        features,
+    )
     assert recipe == study.retraining_recipe == Recipe(init="murata", epochs=epochs)
-    assert (recipe.optimizer, recipe.learning_rate, Recipe().epochs) == ("adam", 0.001, 5)
+    assert (recipe.optimizer, recipe.learning_rate, Recipe().epochs) == (
+        "adam",
+        0.001,
+        5,
+    )
     assert (study.orders, study.seeds) == ("rotate", (0, 1, 2, 3, 4))
     assert kinds(study) == {"finetune", "offline", "si", "lwf", "gem", "er"}
     assert (study.learners["si"].strength, study.learners["lwf"].strength) == (1, 1)
-    assert study.learners["er"] == settings_of({"kind": "er", "memory_per_class": memory})
+    assert study.learners["er"] == settings_of(
+        {"kind": "er", "memory_per_class": memory}
+    )
     assert study.learners["gem"].memory_per_class == memory
     assert study.report == ReportSpec()
 
@@ -60,11 +69,19 @@ def test_chaudhry(data, network, classes, samples, head):
     assert (study.scenario.data, study.scenario.classes_per_task) == ((data,), classes)
     assert study.network.name == network
     recipe = study.training
-    assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == ("adam", 0.001, 64)
+    assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == (
+        "adam",
+        0.001,
+        64,
+    )
     assert study.report.heads[0] == head
     assert {"ewc_online", "si", "rwalk", "cumulative"} <= kinds(study)
     every = study.learners.values()
-    stored = {(s.budget.per_class, s.budget.total, s.budget.sampling) for s in every if s.budget}
+    stored = {
+        (s.budget.per_class, s.budget.total, s.budget.sampling)
+        for s in every
+        if s.budget
+    }
     if head == "single":
         assert {"icarl", "icarl_hybrid1"} <= kinds(study)
         assert stored == {(samples, None, "mean_of_features")}
@@ -86,17 +103,28 @@ def test_diaz_rodriguez():
 
 
 @pytest.mark.parametrize(
-    ("scenario", "penalty", "c"), [("class", 100, 5), ("domain", 1000, 500), ("task", 1000, 100)]
+    ("scenario", "penalty", "c"),
+    [("class", 100, 5), ("domain", 1000, 500), ("task", 1000, 100)],
 )
 def test_vandeven(scenario, penalty, c):
     """Table 3 and Methods: ten contexts, 2 x 2,000 units, 5,000 iterations of 256, Adam 1e-4."""
     study = preset(f"vandeven-cifar100-{scenario}")
     assert (study.network.name, study.scenario.classes_per_task) == ("mlp2000", 10)
-    assert build_network("mlp2000", (1024,), 100).hidden2[0].weight.shape == (2000, 2000)
+    assert build_network("mlp2000", (1024,), 100).hidden2[0].weight.shape == (
+        2000,
+        2000,
+    )
     recipe = study.training
-    assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == ("adam", 1e-4, 256)
+    assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == (
+        "adam",
+        1e-4,
+        256,
+    )
     assert recipe.epochs * -(-10 * 500 // recipe.batch_size) == 5000
-    assert (study.learners["ewc"].strength, study.learners["si"].strength) == (penalty, c)
+    assert (study.learners["ewc"].strength, study.learners["si"].strength) == (
+        penalty,
+        c,
+    )
     assert study.learners["er"].memory_per_class == 100
 
 
@@ -111,7 +139,10 @@ def test_a_small_preset_is_its_full_one_with_less(name):
     assert kinds(small) <= kinds(full)
     assert small.scenario.train_limit is not None
     assert full.scenario.train_limit is None
-    assert (small.seeds <= full.seeds, small.training.epochs <= full.training.epochs) == (True,) * 2
+    assert (
+        small.seeds <= full.seeds,
+        small.training.epochs <= full.training.epochs,
+    ) == (True,) * 2
 
 
 # Kemker 2018: the section on experiments, and the supplement
@@ -130,7 +161,11 @@ SUPPLEMENT = {
     "fel": ("adam", 2e-2, 256),
 }
 # A fiftieth of the data: smaller batches, for which FEL's rate is too fast.
-ON_DIGITS = {"finetune": ("nadam", 8e-4, 32), "ewc": ("adam", 2e-4, 32), "fel": ("adam", 2e-3, 32)}
+ON_DIGITS = {
+    "finetune": ("nadam", 8e-4, 32),
+    "ewc": ("adam", 2e-4, 32),
+    "fel": ("adam", 2e-3, 32),
+}
 DEVIATIONS = {
     **dict.fromkeys(DIGITS, ON_DIGITS),
 }
@@ -148,7 +183,11 @@ def test_the_network_and_the_recipes_are_the_supplements_or_a_stated_deviation(n
     for learner in SUPPLEMENT.keys() & study.learners.keys():
         recipe = study.recipe_of(learner)
         expected = DEVIATIONS.get(name, {}).get(learner, SUPPLEMENT[learner])
-        assert (recipe.optimizer, recipe.learning_rate, recipe.batch_size) == expected, learner
+        assert (
+            recipe.optimizer,
+            recipe.learning_rate,
+            recipe.batch_size,
+        ) == expected, learner
     # The ideal is the MLP trained offline.
     assert study.recipe_of("offline") == study.recipe_of("finetune") == study.training
 
@@ -157,7 +196,8 @@ def test_the_network_and_the_recipes_are_the_supplements_or_a_stated_deviation(n
 def test_the_scenarios_are_the_papers_three(name):
     """Of the permutation experiment the paper gives no number of sessions: ours are ten.
 
-    Either modality is first once; a learner that is told the session is compared multi-head.
+    Either modality is first once; a learner that is told the session is compared
+    multi-head.
     """
     study, spec = preset(name), preset(name).scenario
     limit = 1000 if name in ("kemker-mnist-layers", "kemker-multimodal") else None
@@ -175,6 +215,8 @@ def test_the_scenarios_are_the_papers_three(name):
     )
     if name not in MULTIMODAL:
         _, data, *_ = name.split("-")
-        own["data"] = ({"cub": "cub200.npz", "audioset": "audioset.npz"}.get(data, data),)
+        own["data"] = (
+            {"cub": "cub200.npz", "audioset": "audioset.npz"}.get(data, data),
+        )
     assert (spec.kind, study.report.heads) == (kind, heads)
     assert {field: getattr(spec, field) for field in own} == own

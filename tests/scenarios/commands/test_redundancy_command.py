@@ -35,4 +35,9 @@ def test_it_counts_writes_and_draws(probe, tmp_path):
     code, out, _ = probe("redundancy toy.npz --bins 5")
     assert code == 0
     assert "5 bins of equal width" in out
-    assert pd.read_csv(tmp_path / "runs/redundancy/toy.csv")["bins"].tolist() == [5, 5, 5, 1]
+    assert pd.read_csv(tmp_path / "runs/redundancy/toy.csv")["bins"].tolist() == [
+        5,
+        5,
+        5,
+        1,
+    ]

@@ -14,7 +14,9 @@ from tests.figures.report.hand_made import stated, tables
 def folder_of(root: Path, name: str, forgotten: float) -> Path:
     folder = root / name
     folder.mkdir()
-    found = tables([stated("conv2", "yes", forgotten)], {"conv2": forgotten, "output": 0.5})
+    found = tables(
+        [stated("conv2", "yes", forgotten)], {"conv2": forgotten, "output": 0.5}
+    )
     for table, rows in found.items():
         write_table(folder / f"{table}.csv", table, rows)
     return folder
@@ -31,7 +33,9 @@ def test_the_page_lies_in_the_first_directory_unless_told_otherwise(
     assert "conv2 forgot 8.0 points" in (tmp_path / "own.html").read_text()
 
 
-def test_a_limit_that_is_broken_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_limit_that_is_broken_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     a, b = folder_of(tmp_path, "a", 0.03), folder_of(tmp_path, "b", 0.08)
     assert show_compared(a, b, None)
     assert "5.0 [5.0, 5.0]" in capsys.readouterr().out

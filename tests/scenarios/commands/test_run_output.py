@@ -13,7 +13,9 @@ from tests.scenarios.execution.helpers import TINY, run
 
 
 @pytest.mark.usefixtures("undrawn")
-@pytest.mark.parametrize(("kind", "trains"), [("class-incremental", True), ("incremental", False)])
+@pytest.mark.parametrize(
+    ("kind", "trains"), [("class-incremental", True), ("incremental", False)]
+)
 def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_trained(
     kind: str, trains: bool, cwd: Path, probe: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,12 +42,17 @@ def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_traine
 
 def table(out: str) -> dict[str, list[str]]:
     """Return the table by learner: jobs, finished, left, parts left, training steps left."""
-    return {name: cells for name, *cells in map(str.split, filter(str.strip, out.splitlines()))}
+    return {
+        name: cells
+        for name, *cells in map(str.split, filter(str.strip, out.splitlines()))
+    }
 
 
 def test_what_a_dry_run_counts(probe: Any, cwd: Path) -> None:
     """A job of five tasks of 16 examples; two layers retrained on all 80, in batches of 64."""
-    code, out, err = probe(f"run {TINY} --dry-run --workers 1 --learners finetune,er,fel")
+    code, out, err = probe(
+        f"run {TINY} --dry-run --workers 1 --learners finetune,er,fel"
+    )
     assert (code, err) == (0, "")
     assert list(cwd.iterdir()) == []
     assert table(out)["finetune"] == table(out)["er"] == ["2", "0", "2", "16", "18"]
@@ -57,7 +64,17 @@ def test_what_a_dry_run_counts(probe: Any, cwd: Path) -> None:
     out = probe(f"run {TINY} --dry-run --workers 2 --learners finetune,er --out run")[1]
     assert table(out)["finetune"] == ["2", "2", "0", "0", "0"]
     assert table(out)["er"][:3] == ["2", "0", "2"]
-    assert {path: path.stat().st_mtime_ns for path in (cwd / "run").rglob("*")} == before
-    (cwd / "rewound.toml").write_text(TINY.read_text().replace("hybrids = 0", "hybrids = 64"))
+    assert {
+        path: path.stat().st_mtime_ns for path in (cwd / "run").rglob("*")
+    } == before
+    (cwd / "rewound.toml").write_text(
+        TINY.read_text().replace("hybrids = 0", "hybrids = 64")
+    )
     out = probe("run rewound.toml --dry-run --workers 1 --learners finetune")[1]
-    assert table(out)["finetune"] == ["2", "0", "2", "24", "18"]  # rewinding trains nothing
+    assert table(out)["finetune"] == [
+        "2",
+        "0",
+        "2",
+        "24",
+        "18",
+    ]  # rewinding trains nothing

@@ -10,9 +10,19 @@ import pytest
 import probe
 
 COMPILER = "torch._dynamo"
-HEAVY = ("torch", COMPILER, "torchvision", "numpy", "scipy", "sklearn", "pandas", "matplotlib")
+HEAVY = (
+    "torch",
+    COMPILER,
+    "torchvision",
+    "numpy",
+    "scipy",
+    "sklearn",
+    "pandas",
+    "matplotlib",
+)
 
-# Runs the command line in a process of its own and reports which packages are loaded then.
+# Runs the command line in a process of its own and reports which packages are loaded
+# then.
 RUN = f"""
 import json, sys
 from scenarios.commands.main import main

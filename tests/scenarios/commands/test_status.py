@@ -10,16 +10,29 @@ from tests.scenarios.execution.helpers import SICK, jobs_in, locked, work_of
 
 OFFLINE = "offline.seed-0"
 LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
-COLUMNS = ("jobs", "finished", "running", "failed", "left", "measurements_finished", "measurements")
+COLUMNS = (
+    "jobs",
+    "finished",
+    "running",
+    "failed",
+    "left",
+    "measurements_finished",
+    "measurements",
+)
 Probe = Callable[[str], tuple[int, str, str]]
 
 
 def everything(root: Path) -> dict[Path, tuple[int, int, int, int]]:
     states = {path: path.lstat() for path in (root, *root.rglob("*"))}
-    return {p: (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns) for p, s in states.items()}
+    return {
+        p: (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+        for p, s in states.items()
+    }
 
 
-def test_finished_running_and_failed_jobs_in_text_and_json(tmp_path: Path, probe: Probe) -> None:
+def test_finished_running_and_failed_jobs_in_text_and_json(
+    tmp_path: Path, probe: Probe
+) -> None:
     """Of three jobs one is finished, one is locked by another process, and one has failed."""
     work = work_of(tmp_path / "run", learners=LEARNERS)
     describe(work.root, work.plan)
@@ -35,15 +48,29 @@ def test_finished_running_and_failed_jobs_in_text_and_json(tmp_path: Path, probe
     assert rule.strip(" ─") == ""
     end = next(k for k, line in enumerate(rows) if not line.strip())
     table = {name: [*map(int, cells)] for name, *cells in map(str.split, rows[:end])}
-    assert table == {"finetune": [2, 1, 1, 0, 0, 8, 16], "offline": [1, 0, 0, 1, 0, 0, 2]}
+    assert table == {
+        "finetune": [2, 1, 1, 0, 0, 8, 16],
+        "offline": [1, 0, 0, 1, 0, 0, 2],
+    }
     time_left, *below = filter(str.strip, rows[end:])
     assert time_left.startswith("time left: about ")
-    reasons = f"{SICK} is running in another process", f"{OFFLINE} failed: training diverged"
+    reasons = (
+        f"{SICK} is running in another process",
+        f"{OFFLINE} failed: training diverged",
+    )
     assert tuple(below) == reasons
     assert shown.pop("seconds_left") > 0
-    learners = [{"learner": n, **dict(zip(COLUMNS, row, strict=True))} for n, row in table.items()]
+    learners = [
+        {"learner": n, **dict(zip(COLUMNS, row, strict=True))}
+        for n, row in table.items()
+    ]
     assert shown == {
-        **{"study": "tiny", "directory": "run", "learners": learners, "running": [SICK]},
+        **{
+            "study": "tiny",
+            "directory": "run",
+            "learners": learners,
+            "running": [SICK],
+        },
         "failed": [{"job": OFFLINE, "reason": "training diverged"}],
         **{"corrupt": [], "processes": 1, "remarks": []},
     }

@@ -35,8 +35,12 @@ NAMED = ("toml_trap", "./toml_trap.py:build", "{folder}/toml_trap.py", "own")
 NAME, NAMES = '"@"', '["@"]'
 # Keys of a study's file that take a name, in which @ stands for it.
 KEYS: dict[str, str] = {
-    **dict.fromkeys(("name", "scenario.data", "scenario.kind", "network.name", "storage"), NAME),
-    **dict.fromkeys(("training.optimizer", "retraining.init", "probing.batch_norm", "load"), NAME),
+    **dict.fromkeys(
+        ("name", "scenario.data", "scenario.kind", "network.name", "storage"), NAME
+    ),
+    **dict.fromkeys(
+        ("training.optimizer", "retraining.init", "probing.batch_norm", "load"), NAME
+    ),
     **dict.fromkeys(("network.features", "report.heads"), NAMES),
     "orders": '{ "@" = [1, 2, 3, 4, 5] }',
     "probing.readouts": '{ "@" = "all" }',
@@ -66,7 +70,9 @@ def trap(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_no_key_of_a_study_makes_it_import(probe: Any, cwd: Path, trap: Path, key: str) -> None:
+def test_no_key_of_a_study_makes_it_import(
+    probe: Any, cwd: Path, trap: Path, key: str
+) -> None:
     for named in NAMED:
         text = study({key: KEYS[key].replace("@", named)})
         (cwd / "study.toml").write_text(text.replace("{folder}", str(cwd)))

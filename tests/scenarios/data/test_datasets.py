@@ -18,7 +18,10 @@ from scenarios.data.datasets import BUNDLED, Location, load
 from tests.bad_input.making import idx
 
 RANDOM = np.random.default_rng(0)
-LABELS = {"train": np.array([3, 0, 9, 3, 1], np.uint8), "test": np.array([7, 0, 2], np.uint8)}
+LABELS = {
+    "train": np.array([3, 0, 9, 3, 1], np.uint8),
+    "test": np.array([7, 0, 2], np.uint8),
+}
 
 
 def write_idx(folder, cls, monkeypatch=None):
@@ -40,9 +43,14 @@ def write_cifar(folder, cls, monkeypatch):
     for half, files in (("train", cls.train_list), ("test", cls.test_list)):
         shape = len(files), len(LABELS[half]), 3072
         batches = RANDOM.integers(0, 256, shape, np.uint8)
-        contents = [{"data": batch, "labels": LABELS[half].tolist()} for batch in batches]
+        contents = [
+            {"data": batch, "labels": LABELS[half].tolist()} for batch in batches
+        ]
         names = [name for name, _ in files]
-        written = [write(base / n, pickle.dumps(c)) for n, c in zip(names, contents, strict=True)]
+        written = [
+            write(base / n, pickle.dumps(c))
+            for n, c in zip(names, contents, strict=True)
+        ]
         monkeypatch.setattr(cls, f"{half}_list", list(zip(names, written, strict=True)))
         images[half] = batches.reshape(-1, 3, 32, 32)
     meta = pickle.dumps({cls.meta["key"]: []})
@@ -58,7 +66,11 @@ def write_svhn(folder, cls, monkeypatch, by_half=LABELS):
         images[half] = RANDOM.integers(0, 256, (len(labels), 3, 32, 32), np.uint8)
         raw = np.where(labels == 0, 10, labels)[:, None]
         savemat(folder / name, {"X": images[half].transpose(2, 3, 1, 0), "y": raw})
-        split_list[half] = ["", name, write(folder / name, (folder / name).read_bytes())]
+        split_list[half] = [
+            "",
+            name,
+            write(folder / name, (folder / name).read_bytes()),
+        ]
     monkeypatch.setattr(cls, "split_list", split_list)
     return images
 
@@ -73,12 +85,16 @@ def write(path, content):
 def test_bundled_data_are_scikit_learns_in_its_split(name):
     """Example by example, without its import."""
     x, y = getattr(bundled, f"load_{name}")(return_X_y=True)
-    x, test_x, y, test_y = train_test_split(x, y, test_size=0.2, stratify=y, random_state=0)
+    x, test_x, y, test_y = train_test_split(
+        x, y, test_size=0.2, stratify=y, random_state=0
+    )
     scaler, data = MinMaxScaler(clip=True).fit(x), load(name)
     for half, own, labels in ((data.train, x, y), (data.test, test_x, test_y)):
         assert half.y.tolist() == labels.tolist()
         expected = own / 16 if name == "digits" else scaler.transform(own)
-        assert torch.equal(half.x.flatten(1), torch.tensor(expected, dtype=torch.float32))
+        assert torch.equal(
+            half.x.flatten(1), torch.tensor(expected, dtype=torch.float32)
+        )
 
 
 LAYOUTS = {
@@ -99,19 +115,29 @@ def test_each_layout_gives_what_its_files_hold(tmp_path, monkeypatch, name):
     for half in ("train", "test"):
         got = getattr(data, half)
         assert (got.x.dtype, got.y.dtype) == (torch.float32, torch.int64)
-        assert torch.equal((got.x * 255).round().to(torch.uint8), torch.from_numpy(images[half]))
+        assert torch.equal(
+            (got.x * 255).round().to(torch.uint8), torch.from_numpy(images[half])
+        )
         assert float(got.x.max()) <= 1
-        assert got.y.tolist() == LABELS[half].tolist() * (batches if half == "train" else 1)
+        assert got.y.tolist() == LABELS[half].tolist() * (
+            batches if half == "train" else 1
+        )
 
 
-def test_missing_files_are_named_and_downloaded_only_if_asked_for(tmp_path, monkeypatch):
+def test_missing_files_are_named_and_downloaded_only_if_asked_for(
+    tmp_path, monkeypatch
+):
     for name, cls, file in (
         ("mnist", datasets.MNIST, "MNIST/raw/train-images-idx3-ubyte"),
         ("svhn", datasets.SVHN, "test_32x32.mat"),
         ("cifar10", datasets.CIFAR10, "cifar-10-batches-py/data_batch_3"),
     ):
-        monkeypatch.setattr(cls, "download", lambda self: pytest.fail("it was downloaded"))
-        with pytest.raises(InputError, match=f"{tmp_path}.*lacks .*{file}.*--data .*--download"):
+        monkeypatch.setattr(
+            cls, "download", lambda self: pytest.fail("it was downloaded")
+        )
+        with pytest.raises(
+            InputError, match=f"{tmp_path}.*lacks .*{file}.*--data .*--download"
+        ):
             load(name, Location(tmp_path))
 
 

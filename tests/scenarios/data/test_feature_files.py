@@ -19,7 +19,9 @@ GOOD = {
 
 def written(path, **changes):
     """Write the good arrays with changes; None leaves one out."""
-    arrays = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
+    arrays = {
+        name: value for name, value in {**GOOD, **changes}.items() if value is not None
+    }
     np.savez(path, **arrays)
     return path
 
@@ -28,11 +30,14 @@ def same(read, given):
     return torch.equal(read.x, given.x) and torch.equal(read.y, given.y)
 
 
-@pytest.mark.parametrize(("shape", "names"), [((5,), None), ((2, 3, 4), ["ape", "bär", "cat"])])
+@pytest.mark.parametrize(
+    ("shape", "names"), [((5,), None), ((2, 3, 4), ["ape", "bär", "cat"])]
+)
 def test_a_round_trip_changes_nothing(tmp_path, shape, names):
     generator = torch.Generator().manual_seed(0)
     train, test = (
-        Examples(torch.randn(n, *shape, generator=generator), torch.arange(n) % 3) for n in (7, 4)
+        Examples(torch.randn(n, *shape, generator=generator), torch.arange(n) % 3)
+        for n in (7, 4)
     )
     path = tmp_path / "toy.npz"
     write_features(path, train, test, names)
@@ -48,14 +53,23 @@ def test_a_round_trip_changes_nothing(tmp_path, shape, names):
 def test_numbers_of_any_dtype_are_read(tmp_path, dtype):
     """From a compressed file with further arrays, of objects too."""
     x = np.array([[0, 1], [1, 1], [1, 0]], dtype)
-    arrays = {**GOOD, "x_train": x, "x_test": x[:2], "y_train": np.array([0, 1, 1], ">i2")}
-    np.savez_compressed(tmp_path / "a.npz", **arrays, note=np.array([object()], dtype=object))
+    arrays = {
+        **GOOD,
+        "x_train": x,
+        "x_test": x[:2],
+        "y_train": np.array([0, 1, 1], ">i2"),
+    }
+    np.savez_compressed(
+        tmp_path / "a.npz", **arrays, note=np.array([object()], dtype=object)
+    )
     read, *_ = read_features(tmp_path / "a.npz")
     assert (read.x.dtype, read.y.dtype) == (torch.float32, torch.int64)
     assert (read.x.tolist(), read.y.tolist()) == ([[0, 1], [1, 1], [1, 0]], [0, 1, 1])
 
 
-def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(tmp_path, monkeypatch):
+def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(
+    tmp_path, monkeypatch
+):
     here, data = tmp_path / "here", tmp_path / "data"
     for folder in (here, data):
         (folder / "sub").mkdir(parents=True)
@@ -63,12 +77,19 @@ def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(tmp
     written(data / "sub" / "a.npz", class_names=np.array(["x", "y"]))
     location = Location(data)
     assert load("sub/a.npz", location).train.x.shape == (3, 3)
-    written(here / "sub" / "a.npz", x_train=GOOD["x_train"][:, :1], x_test=GOOD["x_test"][:, :1])
+    written(
+        here / "sub" / "a.npz",
+        x_train=GOOD["x_train"][:, :1],
+        x_test=GOOD["x_test"][:, :1],
+    )
     assert load("sub/a.npz", location).train.x.shape == (3, 1)
     assert load(str(data / "sub" / "a.npz"), location).train.x.shape == (3, 3)
     assert load("sub/a.npz").name == "a"
     both = f"no feature file {here / 'no.npz'} or {data / 'no.npz'}: give its path"
-    for name, said in (("no.npz", both), (str(here / "no.npz"), f"{here / 'no.npz'}: give")):
+    for name, said in (
+        ("no.npz", both),
+        (str(here / "no.npz"), f"{here / 'no.npz'}: give"),
+    ):
         with pytest.raises(InputError, match=said):
             load(name, location)
 
@@ -76,7 +97,9 @@ def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(tmp
 def test_nothing_is_written_that_could_not_be_read(tmp_path):
     good = Examples(torch.eye(2), torch.tensor([0, 1]))
     bad = Examples(torch.eye(2), torch.tensor([0, 0]))
-    with pytest.raises(InputError, match=r"out.npz: y_test has 1 classes from 0, expected 0 to 1"):
+    with pytest.raises(
+        InputError, match=r"out.npz: y_test has 1 classes from 0, expected 0 to 1"
+    ):
         write_features(tmp_path / "out.npz", good, bad)
     with pytest.raises(InputError, match=r"cannot write .*out\.npz"):
         write_features(tmp_path / "no" / "out.npz", good, good)

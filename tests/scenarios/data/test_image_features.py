@@ -44,7 +44,9 @@ def plain(model, folder, half):
     """Return what reaches the last layer, image by image, and the labels, class by class."""
     prepare = models.ShuffleNet_V2_X0_5_Weights.DEFAULT.transforms()
     seen = []
-    hook = model.fc.register_forward_hook(lambda layer, inputs, output: seen.append(inputs[0]))
+    hook = model.fc.register_forward_hook(
+        lambda layer, inputs, output: seen.append(inputs[0])
+    )
     labels = []
     for label, name in enumerate(["China", "digit", "flower"]):
         for path in sorted((folder / half / name).iterdir()):
@@ -56,12 +58,17 @@ def plain(model, folder, half):
 
 
 def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(tmp_path, probe):
-    model, pictures, path, out = trained(), *map(tmp_path.joinpath, ("images", "w.pt", "out.npz"))
+    model, pictures, path, out = (
+        trained(),
+        *map(tmp_path.joinpath, ("images", "w.pt", "out.npz")),
+    )
     write_pictures(pictures)
     torch.save(model.state_dict(), path)
     before = torch.get_rng_state()
     said = f"{out}: 1024 features of 6 training and 3 test images of 3 classes\n"
-    call = f"features {pictures} --network shufflenet_v2_x0_5 --weights {path} --out {out}"
+    call = (
+        f"features {pictures} --network shufflenet_v2_x0_5 --weights {path} --out {out}"
+    )
     assert probe(call) == (0, said, "")
     assert torch.equal(torch.get_rng_state(), before)
     assert np.load(out)["class_names"].tolist() == ["China", "digit", "flower"]
@@ -71,4 +78,6 @@ def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(tmp_path, p
         assert got.y.tolist() == labels
         torch.testing.assert_close(got.x, x, rtol=1e-4, atol=1e-5)
         # Other images give something else.
-        assert (x.unsqueeze(0) - x.unsqueeze(1)).norm(dim=2).fill_diagonal_(9).min() > 0.01
+        assert (x.unsqueeze(0) - x.unsqueeze(1)).norm(dim=2).fill_diagonal_(
+            9
+        ).min() > 0.01

@@ -64,17 +64,27 @@ exemplars = { per_class = 3, replay = "joined" }
 def test_tables_are_those_of_the_same_data_in_memory(tmp_path, tasks):
     """Of learners that each take the data in their own way, with the tasks in another order."""
     file = tmp_path / ("a{task}.npz" if tasks == "files" else "a.npz")
-    each = [arrays(tasks=tasks == "numbered") for _ in range(2 if tasks == "files" else 1)]
+    each = [
+        arrays(tasks=tasks == "numbered") for _ in range(2 if tasks == "files" else 1)
+    ]
     tables = []
-    for save, dtype in ((np.savez_compressed, "f4"), (np.savez, "f4"), (np.savez, "f8")):
+    for save, dtype in (
+        (np.savez_compressed, "f4"),
+        (np.savez, "f4"),
+        (np.savez, "f8"),
+    ):
         for number, own in enumerate(each):
-            changed = {name: x.astype(dtype) for name, x in own.items() if name[0] == "x"}
+            changed = {
+                name: x.astype(dtype) for name, x in own.items() if name[0] == "x"
+            }
             save(str(file).replace("{task}", str(number)), **own | changed)
         assert isinstance(load(str(file)).train.x, FileRows) == bool(tables)
         tiny = Tiny(tmp_path / str(len(tables))).ran(STUDY.replace("{file}", str(file)))
         tables.append(tiny.tables())
     for found in tables[1:]:
-        assert {name for name in found if found[name] != tables[0][name]} <= {"times.csv"}
+        assert {name for name in found if found[name] != tables[0][name]} <= {
+            "times.csv"
+        }
 
 
 def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
@@ -109,11 +119,15 @@ def test_a_damaged_file_is_refused(tmp_path):
     longer = raw.replace(b"(48, 1, 4, 4)", b"(80, 1, 4, 4)")
     for damaged in (raw.replace(x, x[:-1] + bytes([x[-1] ^ 1])), longer):
         file.write_bytes(damaged)
-        with pytest.raises(InputError, match=r"complete \.npz file of numbers \((BadZip|Value)"):
+        with pytest.raises(
+            InputError, match=r"complete \.npz file of numbers \((BadZip|Value)"
+        ):
             load(str(file))
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux says what is held")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="only Linux says what is held"
+)
 def test_tasks_in_any_order_take_no_memory(tmp_path):
     given = arrays(n=1500, shape=(2**13,))
     np.savez(tmp_path / "a.npz", **given)
@@ -121,7 +135,8 @@ def test_tasks_in_any_order_take_no_memory(tmp_path):
     del given
     kept = []
     before = 0
-    # Buffers that the allocator keeps are as large as one copy: six scenarios tell them apart.
+    # Buffers that the allocator keeps are as large as one copy: six scenarios tell them
+    # apart.
     for number in range(7):
         scenario = split_by_class(load(str(tmp_path / "a.npz"))).reordered([1, 0])
         assert data_hash(scenario)

@@ -13,7 +13,9 @@ from tests.scenarios.numbered_data import dataset, numbered, pairs
 
 
 @given(labels=st.lists(st.integers(0, 3), min_size=1), limit=st.integers(1, 4))
-def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels: list[int], limit: int):
+def test_a_limit_keeps_the_first_of_each_class_in_their_order(
+    labels: list[int], limit: int
+):
     kept, seen = [], [0] * 4
     for number, label in enumerate(labels):
         seen[label] += 1
@@ -25,7 +27,10 @@ def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels: list[int],
     assert (first.test, second.train) == (data.test, data.train)
 
 
-@given(labels=st.permutations([0] * 4 + [1] * 5 + [2] * 7 + [0, 1, 2]), count=st.integers(1, 4))
+@given(
+    labels=st.permutations([0] * 4 + [1] * 5 + [2] * 7 + [0, 1, 2]),
+    count=st.integers(1, 4),
+)
 def test_what_is_held_out_is_the_last_of_each_class_and_the_rest_is_trained_on(
     labels: list[int], count: int
 ) -> None:
@@ -50,7 +55,9 @@ def test_inputs_are_standardized_by_channel_over_the_training_images() -> None:
     known, test = (halves[name].x.double().numpy() for name in ("train", "test"))
     for k in (0, 1):
         mean, deviation = known[:, k].mean(), known[:, k].std()
-        np.testing.assert_allclose(found.test.x[:, k], (test[:, k] - mean) / deviation, atol=1e-5)
+        np.testing.assert_allclose(
+            found.test.x[:, k], (test[:, k] - mean) / deviation, atol=1e-5
+        )
     assert not found.train.x[:, 2].any()
     assert not found.test.x[:, 2].any()
     with pytest.raises(InputError, match="standardize takes one float tensor"):

@@ -39,8 +39,12 @@ def cub(cwd):
     return cwd / "CUB"
 
 
-def test_cub_by_resnet50_is_a_plain_forward_pass_with_the_official_split(probe, cub, cwd):
-    code, out, err = probe("prepare cub200 CUB --out cub.npz --weights random --device cpu")
+def test_cub_by_resnet50_is_a_plain_forward_pass_with_the_official_split(
+    probe, cub, cwd
+):
+    code, out, err = probe(
+        "prepare cub200 CUB --out cub.npz --weights random --device cpu"
+    )
     assert (code, err) == (0, "")
     assert "2048 features of 3 training and 2 test images" in out
     train, test, classes = read_features(cwd / "cub.npz")
@@ -62,15 +66,30 @@ def test_cub_takes_features_made_elsewhere(probe, cub, cwd):
 
 
 CUB_FAULTS = {
-    "a missing split": (lambda f: (f / "train_test_split.txt").unlink(), "train_test_split.txt"),
-    "a wrong count": (lambda f: (f / "images.txt").write_text("1 a/b.jpg\n"), "(1, 5 and 5)"),
-    "a number twice": (lambda f: (f / "classes.txt").write_text("1 a\n1 b\n"), "on two lines"),
-    "another class": (lambda f: (f / "classes.txt").write_text("1 a\nx b\n"), "class '2'"),
+    "a missing split": (
+        lambda f: (f / "train_test_split.txt").unlink(),
+        "train_test_split.txt",
+    ),
+    "a wrong count": (
+        lambda f: (f / "images.txt").write_text("1 a/b.jpg\n"),
+        "(1, 5 and 5)",
+    ),
+    "a number twice": (
+        lambda f: (f / "classes.txt").write_text("1 a\n1 b\n"),
+        "on two lines",
+    ),
+    "another class": (
+        lambda f: (f / "classes.txt").write_text("1 a\nx b\n"),
+        "class '2'",
+    ),
     "no test image": (
         lambda f: (f / "train_test_split.txt").write_text("1 1\n2 1\n3 1\n4 1\n5 1\n"),
         "expected 0 and 1, see '0'",
     ),
-    "a missing image": (lambda f: (f / "images" / CUB[0] / "Bird_0001.jpg").unlink(), "Bird_0001"),
+    "a missing image": (
+        lambda f: (f / "images" / CUB[0] / "Bird_0001.jpg").unlink(),
+        "Bird_0001",
+    ),
 }
 
 
@@ -78,7 +97,9 @@ CUB_FAULTS = {
 def test_folders_that_are_not_cub_are_refused(name, probe, cub, cwd):
     damage, named = CUB_FAULTS[name]
     damage(cub)
-    code, _, err = probe("prepare cub200 CUB --out cub.npz --weights random --device cpu")
+    code, _, err = probe(
+        "prepare cub200 CUB --out cub.npz --weights random --device cpu"
+    )
     assert code == 2
     assert named in err
     np.save(cwd / "made.npy", np.zeros((4, 2)))
@@ -89,7 +110,9 @@ def test_folders_that_are_not_cub_are_refused(name, probe, cub, cwd):
 def varint(number):
     """Encode a number as protocol buffers do."""
     more = number >> 7
-    return bytes([number & 127 | (128 if more else 0)]) + (varint(more) if more else b"")
+    return bytes([number & 127 | (128 if more else 0)]) + (
+        varint(more) if more else b""
+    )
 
 
 def field(number, value):
@@ -102,12 +125,16 @@ def field(number, value):
 def sequence_example(labels, seconds, packed):
     """Encode a SequenceExample with labels and an embedding for each second."""
     numbers = (
-        field(1, b"".join(map(varint, labels))) if packed else b"".join(field(1, n) for n in labels)
+        field(1, b"".join(map(varint, labels)))
+        if packed
+        else b"".join(field(1, n) for n in labels)
     )
     context = field(1, field(1, b"video_id") + field(2, field(1, field(1, b"abc"))))
     context += field(1, field(1, b"labels") + field(2, field(3, numbers)))
     frames = b"".join(field(1, field(1, field(1, bytes(second)))) for second in seconds)
-    return field(1, context) + field(2, field(1, field(1, b"audio_embedding") + field(2, frames)))
+    return field(1, context) + field(
+        2, field(1, field(1, b"audio_embedding") + field(2, frames))
+    )
 
 
 def write_records(path, messages):
@@ -139,7 +166,9 @@ def audioset(cwd):
 
 def test_audioset_keeps_the_samples_of_one_class_in_order(probe, audioset, cwd):
     clips = audioset[1]
-    code, out, err = probe("prepare audioset audioset --classes classes.txt --out audio.npz")
+    code, out, err = probe(
+        "prepare audioset audioset --classes classes.txt --out audio.npz"
+    )
     assert (code, err) == (0, "")
     assert "4 training and 2 test samples of 2 classes" in out
     train, test, _ = read_features(cwd / "audio.npz")
@@ -181,7 +210,9 @@ def cut(path):
 def test_folders_that_are_not_audioset_are_refused(name, probe, audioset, cwd):
     damage, named = AUDIO_FAULTS[name]
     damage(audioset[0])
-    code, _, err = probe("prepare audioset audioset --classes classes.txt --out audio.npz")
+    code, _, err = probe(
+        "prepare audioset audioset --classes classes.txt --out audio.npz"
+    )
     assert code == 2
     assert named in err
     assert not (cwd / "audio.npz").exists()
@@ -190,7 +221,10 @@ def test_folders_that_are_not_audioset_are_refused(name, probe, audioset, cwd):
 def test_a_preset_refuses_data_that_its_settings_are_not_for(probe, cub, cwd):
     np.save(cwd / "made.npy", np.arange(10.0).reshape(5, 2))
     assert probe("prepare cub200 CUB --out cub200.npz --features made.npy")[0] == 0
-    for preset in "kemker-mnist-incremental --dataset cub200.npz", "kemker-cub-incremental":
+    for preset in (
+        "kemker-mnist-incremental --dataset cub200.npz",
+        "kemker-cub-incremental",
+    ):
         code, _, err = probe(f"run {preset} --data . --dry-run")
         assert code == 2
         assert "2 classes of inputs (2,)" in err

@@ -18,7 +18,9 @@ def images(*recordings):
 
 def plain(recording):
     """Return the image of one recording, by scipy's own transform and loops over frames."""
-    spectrum = signal.stft(recording, 8000, "hann", 256, 176, boundary=None, padded=False)[2]
+    spectrum = signal.stft(
+        recording, 8000, "hann", 256, 176, boundary=None, padded=False
+    )[2]
     power = mel_bank().T @ np.abs(spectrum) ** 2
     decibel = 10 * np.log10(power / power.max() + 1e-300)
     value = np.clip(1 + decibel / 60, 0, 1)
@@ -34,7 +36,9 @@ def plain(recording):
 
 @pytest.mark.parametrize("samples", [256, 335, 336, 2096, 5000])
 def test_the_image_is_that_of_a_plain_computation_beside_any_others(samples):
-    recording = (RANDOM.normal(0, 1000, samples) * np.linspace(0, 1, samples) ** 3).round()
+    recording = (
+        RANDOM.normal(0, 1000, samples) * np.linspace(0, 1, samples) ** 3
+    ).round()
     beside = RANDOM.normal(0, 9000, 700)
     got = images(beside, recording, beside)[1]
     assert got.dtype == np.float32

@@ -7,30 +7,54 @@ import torch
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.extensions import DataEntry
-from scenarios.data.datasets import Dataset, Location, held_out, limited, load, read_user_data
+from scenarios.data.datasets import (
+    Dataset,
+    Location,
+    held_out,
+    limited,
+    load,
+    read_user_data,
+)
 from scenarios.data.feature_files import write_features
 
 X, Y = torch.arange(36.0).view(12, 3), torch.tensor([0, 1] * 6)
-PAIRS = [((X[k:8:2], Y[k // 2 : k // 2 + 4]), (X[8 + k :: 2], Y[8 + k :: 2])) for k in (0, 1)]
+PAIRS = [
+    ((X[k:8:2], Y[k // 2 : k // 2 + 4]), (X[8 + k :: 2], Y[8 + k :: 2])) for k in (0, 1)
+]
 TAGS = {"train": torch.tensor([0] * 4 + [1] * 4), "test": torch.tensor([0, 0, 1, 1])}
 TRAIN, TEST = (
-    Examples(*(torch.cat([pair[at][part] for pair in PAIRS]) for part in (0, 1)), TAGS[name])
+    Examples(
+        *(torch.cat([pair[at][part] for pair in PAIRS]) for part in (0, 1)), TAGS[name]
+    )
     for at, name in enumerate(TAGS)
 )
 
 
 def own(given, class_order=()):
-    return read_user_data(DataEntry(name="mine", load=lambda: given, class_order=class_order))
+    return read_user_data(
+        DataEntry(name="mine", load=lambda: given, class_order=class_order)
+    )
 
 
 def same(found, given):
-    return all(torch.equal(vars(found)[name], each) for name, each in vars(given).items())
+    return all(
+        torch.equal(vars(found)[name], each) for name, each in vars(given).items()
+    )
 
 
 def site(path, half_of=None, **changes):
-    (x_train, y_train), (x_test, y_test) = PAIRS[0] if half_of is None else PAIRS[half_of]
-    arrays = {"x_train": x_train, "y_train": y_train, "x_test": x_test, "y_test": y_test}
-    np.savez(path, **{name: np.asarray(each) for name, each in (arrays | changes).items()})
+    (x_train, y_train), (x_test, y_test) = (
+        PAIRS[0] if half_of is None else PAIRS[half_of]
+    )
+    arrays = {
+        "x_train": x_train,
+        "y_train": y_train,
+        "x_test": x_test,
+        "y_test": y_test,
+    }
+    np.savez(
+        path, **{name: np.asarray(each) for name, each in (arrays | changes).items()}
+    )
 
 
 def test_a_list_of_pairs_is_the_examples_with_their_tasks():
@@ -54,7 +78,11 @@ def test_an_order_of_classes_keeps_the_tasks():
 
 def test_limits_are_of_each_class_of_each_task():
     data = Dataset(name="toy", classes=2, train=TRAIN, test=TEST)
-    for part in (limited(data, train=1).train, held_out(data, 1).test, held_out(data, 1).train):
+    for part in (
+        limited(data, train=1).train,
+        held_out(data, 1).test,
+        held_out(data, 1).train,
+    ):
         found = sorted(zip(part.task.tolist(), part.y.tolist(), strict=True))
         assert found == [(0, 0), (0, 1), (1, 0), (1, 1)]
     with pytest.raises(InputError, match="2 examples of class 0, not 2"):

@@ -45,7 +45,9 @@ def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
-        return run_study(str(study), RunOptions(out=out, **{"executor": "inline", **flags}))
+        return run_study(
+            str(study), RunOptions(out=out, **{"executor": "inline", **flags})
+        )
 
 
 def tables(root: Path) -> dict[str, bytes]:
@@ -88,11 +90,15 @@ def disturbed(
 
 ERRORS = {
     "memory": MemoryError(),
-    "gpu": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB\nmore"),
+    "gpu": torch.OutOfMemoryError(
+        "CUDA out of memory. Tried to allocate 2.00 GiB\nmore"
+    ),
     "error": KeyError("nobody foresaw this"),
     "misuse": InputError("training diverged"),
     "exit": SystemExit(0),
-    "unwritten": NotWritten("cannot write predictions.npz (No space left on device): make room"),
+    "unwritten": NotWritten(
+        "cannot write predictions.npz (No space left on device): make room"
+    ),
 }
 
 
@@ -137,7 +143,11 @@ def jobs_in(work: Work) -> list[Job]:
 
 def finish(work: Work, executor: Executor) -> dict[str, Ended]:
     """Do all jobs and write the tables; return how each job ended, by its name."""
-    ends = [event for event in execute(work, jobs_in(work), executor) if isinstance(event, Ended)]
+    ends = [
+        event
+        for event in execute(work, jobs_in(work), executor)
+        if isinstance(event, Ended)
+    ]
     write_tables(work.plan, work.root)
     assert len({end.job for end in ends}) == len(ends)
     return {end.job.name: end for end in ends}
@@ -202,7 +212,10 @@ def until(condition: Callable[[], object], seconds: float = 600) -> None:
 
 def alive(process: int) -> bool:
     with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return (
+            Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+            not in "ZX"
+        )
     return False
 
 
@@ -217,7 +230,9 @@ def ignores_ctrl_c(process: int) -> bool:
 def workers_of(process: int) -> list[int]:
     """Return the workers of a pool that run: what the server of the process has forked."""
     servers = [each for each in _children(process) if b"forkserver" in _command(each)]
-    return [worker for server in servers for worker in _children(server) if alive(worker)]
+    return [
+        worker for server in servers for worker in _children(server) if alive(worker)
+    ]
 
 
 def _command(process: int) -> bytes:

@@ -25,7 +25,12 @@ RAY = {"executor": "ray"}
         ({}, "cuda:1", "inline", ()),
         ({"workers": 2}, "cuda:1", "pool", (["cuda:1"] * 2,)),
         (RAY, "cpu", "_events", (None, None, 0.0)),
-        ({**RAY, "workers": 3, "ray_address": "auto"}, "cuda", "_events", ("auto", 3, 1.0)),
+        (
+            {**RAY, "workers": 3, "ray_address": "auto"},
+            "cuda",
+            "_events",
+            ("auto", 3, 1.0),
+        ),
     ],
 )
 def test_the_executor_of_flags(
@@ -36,12 +41,21 @@ def test_the_executor_of_flags(
     arguments: tuple[Any, ...],
 ) -> None:
     """On a machine of three cores and two cards."""
-    monkeypatch.setattr("scenarios.execution.cluster._connected", lambda *_: nullcontext())
+    monkeypatch.setattr(
+        "scenarios.execution.cluster._connected", lambda *_: nullcontext()
+    )
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
     executor = executor_for(RunOptions(**flags), torch.device(device))
     assert getattr(executor, "func", executor).__name__ == name
     assert getattr(executor, "args", ()) == arguments
     if name == "pool":
-        assert side_by_side(RunOptions(**flags), torch.device(device)) == len(arguments[0])
-    assert side_by_side(RunOptions(executor="ray", gpus_per_job=0.25), torch.device("cuda")) == 8
+        assert side_by_side(RunOptions(**flags), torch.device(device)) == len(
+            arguments[0]
+        )
+    assert (
+        side_by_side(
+            RunOptions(executor="ray", gpus_per_job=0.25), torch.device("cuda")
+        )
+        == 8
+    )

@@ -33,16 +33,23 @@ LOADED = f"{NEEDED} <= __import__('sys').modules.keys()"
 
 def test_workers_give_the_same_tables(tmp_path: Path) -> None:
     """More workers than jobs do no harm."""
-    here, work = (work_of(tmp_path / name, learners=LEARNERS) for name in ("inline", "run"))
+    here, work = (
+        work_of(tmp_path / name, learners=LEARNERS) for name in ("inline", "run")
+    )
     finish(here, inline)
-    assert {end.how for end in finish(work, partial(pool, ["cpu"] * 5)).values()} == {"finished"}
+    assert {end.how for end in finish(work, partial(pool, ["cpu"] * 5)).values()} == {
+        "finished"
+    }
     assert tables(work.root) == tables(here.root)
     assert workers_of(os.getpid()) == []
 
 
 def test_workers_are_preloaded() -> None:
     """And learners, so that every worker has the same code, even if it is edited meanwhile."""
-    with variables({"PYTHONSAFEPATH": "1"}), ProcessPoolExecutor(1, _context()) as worker:
+    with (
+        variables({"PYTHONSAFEPATH": "1"}),
+        ProcessPoolExecutor(1, _context()) as worker,
+    ):
         assert worker.submit(eval, LOADED).result()
 
 
@@ -50,7 +57,9 @@ def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(
     tmp_path: Path,
 ) -> None:
     """Each has finished a measurement, and waits for ever; they ignore Ctrl-C."""
-    work = work_of(tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait output after 1"))
+    work = work_of(
+        tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait output after 1")
+    )
     first, second = jobs_in(work)[:2]
     events = execute(work, jobs_in(work), partial(pool, ["cpu"] * 2))
     assert {next(events), next(events)} == {(job, Key(0)) for job in (first, second)}
@@ -64,7 +73,8 @@ def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(
 
 def test_a_worker_that_cannot_write_ends_all(tmp_path: Path) -> None:
     work = work_of(
-        tmp_path / "run", {FIRST: "wait output after 1", SICK: "unwritten output after 2"}
+        tmp_path / "run",
+        {FIRST: "wait output after 1", SICK: "unwritten output after 2"},
     )
     with pytest.raises(NotWritten, match="No space left on device"):
         finish(work, partial(pool, ["cpu"] * 2))

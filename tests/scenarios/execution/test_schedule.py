@@ -57,16 +57,18 @@ def test_attempts_of_a_job(
     names = [job.name for job in jobs_in(work)]
     executor = Scripted({names[0]: list(hows)})
     ends = [e for e in execute(work, jobs_in(work), executor) if isinstance(e, Ended)]
-    assert {end.job.name: end.how for end in ends} == dict.fromkeys(names, "finished") | {
-        names[0]: ended
-    }
+    assert {end.job.name: end.how for end in ends} == dict.fromkeys(
+        names, "finished"
+    ) | {names[0]: ended}
     assert len(ends) == len(names)
     assert executor.tried == names + [names[0]] * (tries - 1)
     assert executor.rounds == rounds
 
 
 @pytest.mark.parametrize("wait", [True, False])
-def test_locked_jobs_are_skipped_and_then_waited_for_or_left(work: Work, wait: bool) -> None:
+def test_locked_jobs_are_skipped_and_then_waited_for_or_left(
+    work: Work, wait: bool
+) -> None:
     """Done here once they are free, unless somebody has finished them."""
     first, second, *others = jobs_in(work)
     ends, waited = [], []
@@ -96,7 +98,9 @@ def test_measurements_that_another_process_finishes_are_reported_once(
         locks.enter_context(locked(folder_of(work, job)))
         for event in execute(work, [job], inline):
             if isinstance(event, int):
-                shutil.copytree(other.root / "jobs", work.root / "jobs", dirs_exist_ok=True)
+                shutil.copytree(
+                    other.root / "jobs", work.root / "jobs", dirs_exist_ok=True
+                )
                 locks.close()
             else:
                 events.append(event)

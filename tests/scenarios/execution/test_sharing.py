@@ -23,14 +23,16 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 def test_processes_started_at_once(tmp_path: Path, alone: dict[str, bytes]) -> None:
     """Shards or not, also more than there are jobs: one process alone writes a job's files.
 
-    Each process waits with its first result for that of another: so at least two do jobs. The last
-    writes the tables.
+    Each process waits with its first result for that of another: so at least two do
+    jobs. The last writes the tables.
     """
     out, notes = tmp_path / "run", tmp_path / "notes"
     notes.touch()
 
     def noted() -> list[list[str]]:
-        return [line.split() for line in notes.read_text().splitlines() if " jobs/" in line]
+        return [
+            line.split() for line in notes.read_text().splitlines() if " jobs/" in line
+        ]
 
     def noting(shard: str | None) -> bool:
         replace = os.replace

@@ -31,9 +31,12 @@ from tests.scenarios.execution.helpers import (
 )
 
 OUT_OF_MEMORY = (
-    "out of memory (OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB more)"
+    "out of memory (OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB "
+    "more)"
 )
-FAILED = "learner finetune, order there, seed 0: after task 2-3 (2 of 5): training diverged"
+FAILED = (
+    "learner finetune, order there, seed 0: after task 2-3 (2 of 5): training diverged"
+)
 
 
 @pytest.fixture
@@ -79,7 +82,9 @@ def test_measurements_are_reported_on_one_thread_and_then_the_end(
         ("unwritten", "", ""),
     ],
 )
-def test_a_job_that_ends_badly(tmp_path: Path, badly: str, how: str, reason: str) -> None:
+def test_a_job_that_ends_badly(
+    tmp_path: Path, badly: str, how: str, reason: str
+) -> None:
     """Finished measurements are kept; only an unforeseen error has a traceback."""
     work = work_of(tmp_path / "run", {FIRST: f"{badly} output after 2"})
     job = jobs_in(work)[0]
@@ -100,7 +105,10 @@ def test_a_directory_that_was_moved_away_is_not_made_anew(work: Work) -> None:
     job, moved = jobs_in(work)[0], work.root.with_name("moved")
     next(events := carry_out(work, job))
     work.root.rename(moved)
-    for said, left in (("was its folder moved", events), ("is gone", carry_out(work, job))):
+    for said, left in (
+        ("was its folder moved", events),
+        ("is gone", carry_out(work, job)),
+    ):
         with pytest.raises(NotWritten, match=said):
             list(left)
     assert not work.root.exists()
@@ -137,14 +145,19 @@ OUTPUT, RETRAINED = Key(1), Key(3, "conv1", "retrain")
 def test_time_by_effort_and_kind_and_processes_that_share_jobs_but_not_a_job() -> None:
     linear = Key(2, "conv1", "linear", "0123abcd")
     assert seconds_left({JOB: [OUTPUT, RETRAINED]}, {"output": 2.0}) == 2 + 3 * 2
-    assert seconds_left({JOB: [OUTPUT, RETRAINED]}, {"output": 2, "retraining": 5}) == 2 + 15
+    assert (
+        seconds_left({JOB: [OUTPUT, RETRAINED]}, {"output": 2, "retraining": 5})
+        == 2 + 15
+    )
     assert seconds_left({JOB: [linear]}, {"output": 4}) == pytest.approx(0.4)
     assert seconds_left({JOB: [OUTPUT]}, {}) is None
     offline, cumulative = replace(JOB, offline=True), replace(JOB, kind="cumulative")
     assert [effort(each, Key(2)) for each in (JOB, offline, cumulative)] == [1, 3, 2]
     left = {JOB: [OUTPUT, Key(2)], **{replace(JOB, seed=k): [OUTPUT] for k in (1, 2)}}
     expected = {1: 24, 2: 12, 50: 12}  # the longest job takes as long with any number
-    assert {n: seconds_left(left, {"output": 6.0}, processes=n) for n in expected} == expected
+    assert {
+        n: seconds_left(left, {"output": 6.0}, processes=n) for n in expected
+    } == expected
 
 
 def test_the_pace_is_the_median_of_what_measurements_took(tmp_path: Path) -> None:
@@ -155,6 +168,8 @@ def test_the_pace_is_the_median_of_what_measurements_took(tmp_path: Path) -> Non
     carried_out(work, job)
     store = work.store(job)
     took = zip(keys_of(work.plan, job), [0.1, 4, 8, 7, 6, 40_000, 20, 30], strict=True)
-    for (key, seconds), measurement in zip(took, store.measurements().values(), strict=True):
+    for (key, seconds), measurement in zip(
+        took, store.measurements().values(), strict=True
+    ):
         store.write(key, replace(measurement, seconds=seconds))
     assert pace_of(work.plan, work.root, jobs) == {"output": 6.5, "retraining": 5}

@@ -17,21 +17,24 @@ from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.kemker import pathnet
 from tests.scenarios.learners.tiny_learners import RECIPE, digits, equal, learner, same
 
-# The MLP 64-256-256-10: parameters, and multiply-adds per example forward, and forward and
-# backward (the weights' gradients as much again, the inputs' too, but for the first layer).
+# The MLP 64-256-256-10: parameters, and multiply-adds per example forward, and forward
+# and backward (the weights' gradients as much again, the inputs' too, but for the first
+# layer).
 PARAMETERS = 64 * 256 + 256 + 256 * 256 + 256 + 256 * 10 + 10
 FORWARD = 64 * 256 + 256 * 256 + 256 * 10
 PASS = 3 * FORWARD - 64 * 256
 EXAMPLE = 64 * 4 + 8  # bytes: 8 x 8 floats and a label
 
 
-def costs(own: base.Learner, train_limit: int = 3, classes_per_task: int = 1) -> list[Cost]:
+def costs(
+    own: base.Learner, train_limit: int = 3, classes_per_task: int = 1
+) -> list[Cost]:
     """Return what each task cost: ten tasks of one digit each, three examples of each."""
     return [own.learn(task) for task in digits(train_limit, classes_per_task).tasks]
 
 
-# Copies of the parameters carried from task to task, examples of each class stored, and the
-# criteria MS and SSS of ten tasks, as in table 1 of Diaz-Rodriguez 2018.
+# Copies of the parameters carried from task to task, examples of each class stored, and
+# the criteria MS and SSS of ten tasks, as in table 1 of Diaz-Rodriguez 2018.
 CRITERIA = {
     "finetune": (0, 0, 1, 1),
     "lwf": (0, 0, 1, 1),
@@ -53,7 +56,9 @@ def test_what_is_carried_stored_and_kept(kind: str) -> None:
     given = {"er": {"memory_per_class": 2}, "gem": {"memory_per_class": 2}}
     given["icarl"] = {"exemplars": {"per_class": 2}}
     spent = costs(learner(kind, **given.get(kind, {})))
-    assert [cost.stored_bytes for cost in spent] == [k * each * EXAMPLE for k in range(10)]
+    assert [cost.stored_bytes for cost in spent] == [
+        k * each * EXAMPLE for k in range(10)
+    ]
     assert {cost.train_bytes for cost in spent} == {3 * EXAMPLE}
     assert spent[0].carried_bytes == 0
     assert {c.carried_bytes - copies * 4 * PARAMETERS for c in spent[1:]} <= {0, 8}
@@ -70,14 +75,18 @@ def test_what_is_carried_stored_and_kept(kind: str) -> None:
 def test_the_cost_of_replay_by_hand(replay: str) -> None:
     """Tasks of 20 in batches of 8, 8, 4; 3 exemplars of each of 2 classes more with every task.
 
-    batch: 6 then 12 stored are drawn from by as many as the batch holds; joined: each is one more
-    example of an epoch, so that there are 26 then 32 in batches of 8.
+    batch: 6 then 12 stored are drawn from by as many as the batch holds; joined: each
+    is one more example of an epoch, so that there are 26 then 32 in batches of 8.
     """
     recipe = Recipe(epochs=2, batch_size=8)
-    own = learner("finetune", recipe=recipe, exemplars={"per_class": 3, "replay": replay})
+    own = learner(
+        "finetune", recipe=recipe, exemplars={"per_class": 3, "replay": replay}
+    )
     spent = costs(own, 10, 2)[:3]
     update = PARAMETERS * optimizer_ops(recipe)
-    seen = {"batch": [20, 20 + 6 + 6 + 4, 20 + 8 + 8 + 4], "joined": [20, 26, 32]}[replay]
+    seen = {"batch": [20, 20 + 6 + 6 + 4, 20 + 8 + 8 + 4], "joined": [20, 26, 32]}[
+        replay
+    ]
     steps = {"batch": [3, 3, 3], "joined": [3, 4, 4]}[replay]
     by_hand = [2 * (n * PASS + s * update) for n, s in zip(seen, steps, strict=True)]
     assert [cost.ops for cost in spent] == by_hand
@@ -98,7 +107,9 @@ class Thorough(OpsMeter):
 class Blind(OpsMeter):
     """Looks at nothing."""
 
-    def step(self, size: int = 0, skipped: Callable[[], int] = int) -> nullcontext[None]:
+    def step(
+        self, size: int = 0, skipped: Callable[[], int] = int
+    ) -> nullcontext[None]:
         return nullcontext()
 
     once = step
@@ -113,7 +124,9 @@ def costs_of_two(own: base.Learner, meter: type[OpsMeter] = OpsMeter) -> list[Co
 
 
 @pytest.mark.parametrize("kind", sorted(LEARNERS))
-def test_counting_a_size_once_is_counting_every_step_and_changes_no_bit(kind: str) -> None:
+def test_counting_a_size_once_is_counting_every_step_and_changes_no_bit(
+    kind: str,
+) -> None:
     """Neither of its weights nor of what it carries, be it computed in the steps or at the end."""
     own, thorough, blind = (learner(kind, "cnn3") for _ in range(3))
     spent = costs_of_two(own)
@@ -122,5 +135,8 @@ def test_counting_a_size_once_is_counting_every_step_and_changes_no_bit(kind: st
     assert same(own, blind)
     assert equal(own.state(), blind.state())
     assert (spent[0].carried_bytes, spent[0].stored_bytes) == (0, 0)
-    if kind not in ("geppnet", "geppnet_stm"):  # they learn in iterations, not in epochs
+    if kind not in (
+        "geppnet",
+        "geppnet_stm",
+    ):  # they learn in iterations, not in epochs
         assert spent[0].ops >= RECIPE.epochs * spent[0].ops_one_pass

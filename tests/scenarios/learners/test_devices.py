@@ -1,7 +1,7 @@
 """Every learner on a device that is not the CPU: the same numbers, and no step that waits.
 
-The device is the tests' own (`tests.laws.other_device`), so that no GPU is needed; what a GPU's
-kernels round otherwise does not show there.
+The device is the tests' own (`tests.laws.other_device`), so that no GPU is needed; what
+a GPU's kernels round otherwise does not show there.
 """
 
 from contextlib import nullcontext
@@ -37,25 +37,37 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def learned(own: Learner, scenario: Scenario, device: torch.device) -> dict[str, Tensor]:
+def learned(
+    own: Learner, scenario: Scenario, device: torch.device
+) -> dict[str, Tensor]:
     """Learn two tasks, and a third from a checkpoint; return all that came of it, on the CPU."""
     there = scenario.to(device)
     first, second, third = there.tasks[:3]
     own.model = own.model.to(device)
     for task in (there.merged,) if own.offline else (first, second):
         own.learn(task)
-    found = {f"before.{name}": tensor.clone() for name, tensor in own.model.state_dict().items()}
+    found = {
+        f"before.{name}": tensor.clone()
+        for name, tensor in own.model.state_dict().items()
+    }
     if not own.offline:
         state = {name: tensor.to(device) for name, tensor in own.state().items()}
         own = type(own)(own.model, own.recipe, own.settings, own.seed)
         own.restore(state, (first, second))
         own.learn(third)
     with torch.no_grad(), mode(own.model, training=False):
-        found |= {"single": logits(own, first.test.x), "multi": logits(own, first.test.x, second)}
-    found |= own.model.state_dict() | {f"state.{n}": tensor for n, tensor in own.state().items()}
+        found |= {
+            "single": logits(own, first.test.x),
+            "multi": logits(own, first.test.x, second),
+        }
+    found |= own.model.state_dict() | {
+        f"state.{n}": tensor for n, tensor in own.state().items()
+    }
     for head, predicted in by_head(own, there).items():
         found[f"predicted.{head}"] = predicted.cpu()
-    return {n: each.held if isinstance(each, Held) else each for n, each in found.items()}
+    return {
+        n: each.held if isinstance(each, Held) else each for n, each in found.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -66,11 +78,15 @@ def learned(own: Learner, scenario: Scenario, device: torch.device) -> dict[str,
         *((kind, {"model": with_norm}) for kind in ("icarl", "cumulative")),
     ],
 )
-def test_a_learner_gives_the_same_bits_on_another_device(kind: str, given: dict[str, Any]) -> None:
+def test_a_learner_gives_the_same_bits_on_another_device(
+    kind: str, given: dict[str, Any]
+) -> None:
     """And mixes devices in no operation, from the first task to a checkpoint and an evaluation."""
 
     def make() -> Learner:
-        return learner(kind, **{n: v() if n == "model" else v for n, v in given.items()})
+        return learner(
+            kind, **{n: v() if n == "model" else v for n, v in given.items()}
+        )
 
     scenario = make().view(digits(10))
     # On a CPU alone small chains are trained without autograd, which rounds otherwise.
@@ -85,10 +101,18 @@ def test_a_learner_gives_the_same_bits_on_another_device(kind: str, given: dict[
 def waits(kind: str, steps: int, optimizer: Any = "adam", **given: Any) -> int:
     """Return how often the third of three tasks of 20 examples makes anybody wait.
 
-    steps: of an epoch. The first task of all has no past, and the second no exemplars of two.
+    steps: of an epoch. The first task of all has no past, and the second no exemplars
+        of two.
     """
-    more: Any = {"weight_decay": 0.1, "clip_norm": 0.1, "warmup": 0.5, "schedule": "cosine"}
-    recipe = replace(RECIPE, epochs=1, batch_size=20 // steps, optimizer=optimizer, **more)
+    more: Any = {
+        "weight_decay": 0.1,
+        "clip_norm": 0.1,
+        "warmup": 0.5,
+        "schedule": "cosine",
+    }
+    recipe = replace(
+        RECIPE, epochs=1, batch_size=20 // steps, optimizer=optimizer, **more
+    )
     own = learner(kind, recipe=recipe, **given)
     with OtherDevice() as there:
         *past, task = own.view(digits(10)).to(there.device).tasks[:3]
@@ -100,8 +124,9 @@ def waits(kind: str, steps: int, optimizer: Any = "adam", **given: Any) -> int:
     return there.waits.total()
 
 
-# Learners that look at values in every step: the projection of GEM is solved on the CPU, the
-# GeppNets learn one example after the other, and PathNet waits for the fitness of each path.
+# Learners that look at values in every step: the projection of GEM is solved on the
+# CPU, the GeppNets learn one example after the other, and PathNet waits for the fitness
+# of each path.
 LOOKING = ("gem", "geppnet", "geppnet_stm", "pathnet")
 
 

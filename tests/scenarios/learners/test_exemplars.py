@@ -28,15 +28,23 @@ def kept(exemplars: Exemplars) -> Examples:
 
 
 @pytest.mark.parametrize("budget", [{"per_class": 3}, {"total": 21}, {"per_class": 50}])
-def test_a_class_met_again_keeps_the_exemplars_of_earlier_tasks(budget: dict[str, int]) -> None:
+def test_a_class_met_again_keeps_the_exemplars_of_earlier_tasks(
+    budget: dict[str, int],
+) -> None:
     """It counts once for each task; the state brings back all, also of groups of unlike sizes."""
     few = replace(TASKS[0], train=TASKS[0].train.take(torch.arange(9)))
-    exemplars, other, earlier = store(**budget), store(**budget), set[tuple[float, ...]]()
+    exemplars, other, earlier = (
+        store(**budget),
+        store(**budget),
+        set[tuple[float, ...]](),
+    )
     for done, task in enumerate(met := (TASKS[1], few, TASKS[1], TASKS[0])):
         exemplars.add(MODEL, task, stream(0, "memory", done))
         quota = budget.get("per_class", budget.get("total", 0) // (2 * done + 2))
         sizes = [
-            min(quota, int((t.train.y == c).sum())) for t in met[: done + 1] for c in t.classes
+            min(quota, int((t.train.y == c).sum()))
+            for t in met[: done + 1]
+            for c in t.classes
         ]
         assert len(kept(exemplars)) == sum(sizes)
         assert set(rows(kept(exemplars).x)[: sum(sizes[:-2])]) <= earlier

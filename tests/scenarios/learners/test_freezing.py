@@ -59,7 +59,9 @@ def test_frozen_layers_stay_bit_for_bit_and_the_others_learn(
     kind: str, given: dict[str, Any], recipe: Any
 ) -> None:
     """With batch norm among them, whose statistics stay too; modes and flags are as before."""
-    trainee = learner(kind, model=with_norm(), recipe=recipe, freeze=["0", "1"], **given)
+    trainee = learner(
+        kind, model=with_norm(), recipe=recipe, freeze=["0", "1"], **given
+    )
     learn(trainee, TASKS[:1])
     before = {name: weights(trainee, name) for name in ("0", "1", "4")}
     learn(trainee, TASKS[1:])

@@ -28,7 +28,9 @@ def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
 
 
 def vectors(seed: int, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.randn(
+        *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
 
 
 def problems() -> dict[str, tuple[Tensor, Tensor]]:
@@ -47,7 +49,10 @@ def problems() -> dict[str, tuple[Tensor, Tensor]]:
         "opposite and one more": (g, torch.stack([a, b, -a])),
         "zeros beside": (g, torch.stack([a, *zeros])),
         "more memories than parameters": (vectors(2, 3), vectors(3, 7, 3)),
-        "no way out": (vectors(4, 2), torch.cat([torch.eye(2), -torch.eye(2)]).double()),
+        "no way out": (
+            vectors(4, 2),
+            torch.cat([torch.eye(2), -torch.eye(2)]).double(),
+        ),
         "very different lengths": (g, torch.stack([1e-7 * a, 1e6 * b])),
     }
 
@@ -62,7 +67,9 @@ def by_active_sets(g: Floats, past: Floats) -> Floats:
     for size in range(len(past) + 1):
         for active in combinations(range(len(past)), size):
             rows = past[list(active)]
-            rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+            rows = rows / np.maximum(
+                np.linalg.norm(rows, axis=1, keepdims=True), 1e-300
+            )
             point = g - np.linalg.pinv(rows, rcond=1e-12) @ (rows @ g) if active else g
             feasible = (past @ point >= -1e-9 * scale).all()
             if feasible and np.linalg.norm(point - g) < np.linalg.norm(best - g):
@@ -75,7 +82,9 @@ def test_it_is_the_nearest_gradient_that_opposes_none(name: str) -> None:
     """And with a margin it opposes none either, in both precisions."""
     g, past = problems()[name]
     found, scale = project(g, past).numpy(), float(g.norm())
-    np.testing.assert_allclose(found, by_active_sets(g.numpy(), past.numpy()), atol=1e-6 * scale)
+    np.testing.assert_allclose(
+        found, by_active_sets(g.numpy(), past.numpy()), atol=1e-6 * scale
+    )
     for own, old in ((g, past), (g.float(), past.float())):
         leaning = project(own, old, 0.5)
         most = old.norm(dim=1) * max(scale, float(leaning.norm()))

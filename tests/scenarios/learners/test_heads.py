@@ -12,14 +12,23 @@ from probe.seeding import stream
 from probe.training.evaluation import barred_but, predict_each
 from scenarios.learners.base import Learner
 from tests.laws.counting import evaluate
-from tests.scenarios.learners.tiny_learners import by_head, digits, learn, learner, logits
+from tests.scenarios.learners.tiny_learners import (
+    by_head,
+    digits,
+    learn,
+    learner,
+    logits,
+)
 
 K, WHOLE = 10, digits(10)
 
 
 def heads_of(own: Learner) -> dict[str, Counts]:
     seen = own.view(WHOLE)
-    return {head: Counts.of(seen.test.y, each, K) for head, each in by_head(own, seen).items()}
+    return {
+        head: Counts.of(seen.test.y, each, K)
+        for head, each in by_head(own, seen).items()
+    }
 
 
 @pytest.mark.parametrize("tasks", [0, 2])
@@ -43,21 +52,39 @@ def test_heads_are_those_of_the_logits_of_the_learner(tasks: int) -> None:
     with mode(own.model, training=False):
         assert counts["single"] == evaluate(partial(logits, own), WHOLE.merged.test, K)
         assert counts["all"] == evaluate(own.model, WHOLE.merged.test, K)
-        each = [evaluate(partial(logits, own, task=task), task.test, K) for task in WHOLE.tasks]
+        each = [
+            evaluate(partial(logits, own, task=task), task.test, K)
+            for task in WHOLE.tasks
+        ]
     assert counts["multi"] == Counts(sum(counts.table for counts in each))
 
 
 def test_each_table_has_predictions_of_its_own() -> None:
     """Against a plain loop over examples, for tables drawn at random, in batches of 7."""
     draw = stream(0, "tables")
-    scores, y = torch.randn(53, K, generator=draw), torch.randint(K, (53,), generator=draw)
+    scores, y = (
+        torch.randn(53, K, generator=draw),
+        torch.randint(K, (53,), generator=draw),
+    )
     examples = Examples(torch.arange(53).float()[:, None], y)
     competing = [
-        [sorted({*torch.randint(K, (n,), generator=draw).tolist(), y}) for y in range(K)]
+        [
+            sorted({*torch.randint(K, (n,), generator=draw).tolist(), y})
+            for y in range(K)
+        ]
         for n in (1, 3, 9)
     ]
-    tables = {str(n): barred_but(each, K, torch.device("cpu")) for n, each in enumerate(competing)}
-    got = predict_each(lambda x: scores[x[:, 0].long()], examples, K, {**tables, "": None}, 7)[0]
-    for name, each in zip(("0", "1", "2", ""), [*competing, [[*range(K)]] * K], strict=True):
+    tables = {
+        str(n): barred_but(each, K, torch.device("cpu"))
+        for n, each in enumerate(competing)
+    }
+    got = predict_each(
+        lambda x: scores[x[:, 0].long()], examples, K, {**tables, "": None}, 7
+    )[0]
+    for name, each in zip(
+        ("0", "1", "2", ""), [*competing, [[*range(K)]] * K], strict=True
+    ):
         rows = zip(scores.tolist(), y.tolist(), strict=True)
-        assert got[name].tolist() == [max(each[y], key=one.__getitem__) for one, y in rows]
+        assert got[name].tolist() == [
+            max(each[y], key=one.__getitem__) for one, y in rows
+        ]

@@ -33,8 +33,14 @@ def stored(**exemplars: object) -> dict[str, object]:
 # Every learner; every strategy of storing, loss and way to replay.
 CASES: list[tuple[str, dict[str, Any]]] = [
     *((kind, {}) for kind in LEARNERS),
-    *(("finetune", stored(total=30, sampling=strategy)) for strategy in get_args(Strategy)),
-    ("finetune", {"loss_classes": "seen", **stored(total=13, replay="joined", balanced=True)}),
+    *(
+        ("finetune", stored(total=30, sampling=strategy))
+        for strategy in get_args(Strategy)
+    ),
+    (
+        "finetune",
+        {"loss_classes": "seen", **stored(total=13, replay="joined", balanced=True)},
+    ),
     ("finetune", {"loss_classes": "task", **stored(total=13)}),
     ("rwalk", stored(total=12)),
     ("lwf", {"loss_classes": "task", **stored(per_class=3, balanced=True)}),
@@ -54,7 +60,9 @@ def test_a_learner_continued_from_its_state_is_the_learner(
     """In its model, in what it carries and stores, and in how it classifies; with batch norm."""
 
     def make() -> Learner:
-        return learner(kind, model=None if LEARNERS[kind].own_features else with_norm(), **given)
+        return learner(
+            kind, model=None if LEARNERS[kind].own_features else with_norm(), **given
+        )
 
     before = torch.get_rng_state()
     tasks = make().view(digits(12)).tasks[:4]
@@ -74,7 +82,9 @@ def test_a_learner_continued_from_its_state_is_the_learner(
 def test_lwf_with_nothing_to_remember_is_finetuning_bit_for_bit() -> None:
     """In the first task, and with strength 0 in all, also where networks draw at random."""
     kinds = ("finetune", {}), ("lwf", {"strength": 0.0}), ("lwf", {})
-    plain, none, own = (learner(kind, model=noisy_network(), **given) for kind, given in kinds)
+    plain, none, own = (
+        learner(kind, model=noisy_network(), **given) for kind, given in kinds
+    )
     for done, task in enumerate(digits(20).tasks[:3]):
         for each in (plain, none, own):
             each.learn(task)
@@ -85,7 +95,10 @@ def test_lwf_with_nothing_to_remember_is_finetuning_bit_for_bit() -> None:
 def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None:
     """With the streams of the task at hand."""
     scenario = digits(10)
-    for kind, tasks in (("cumulative", scenario.tasks[:2]), ("offline", (scenario.merged,))):
+    for kind, tasks in (
+        ("cumulative", scenario.tasks[:2]),
+        ("offline", (scenario.merged,)),
+    ):
         own, scratch = learn(learner(kind, "cnn3"), tasks), learner("er", "cnn3").model
         batches = stream(0, "batches", len(tasks) - 1)
         fit(scratch, join([t.train for t in tasks]), RECIPE, batches)
@@ -99,5 +112,7 @@ def test_a_class_met_again_learns_from_its_labels_only() -> None:
     x, y = task.train.x, task.train.y
     scores = own.model(x)[:, list(task.classes)]
     targets = (y[:, None] == torch.tensor(task.classes)).float()
-    expected = binary_cross_entropy_with_logits(scores, targets, reduction="sum") / len(x)
+    expected = binary_cross_entropy_with_logits(scores, targets, reduction="sum") / len(
+        x
+    )
     torch.testing.assert_close(own.loss(own.model, x, y), expected)

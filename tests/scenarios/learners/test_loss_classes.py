@@ -19,7 +19,8 @@ TASKS = digits(10).tasks
 def after(tasks: int, loss_classes: str, **given: object) -> ContinualLearner:
     """Return a learner in the midst of a task, that many learned before it."""
     own = learn(
-        learner("finetune", recipe=RECIPE, loss_classes=loss_classes, **given), TASKS[:tasks]
+        learner("finetune", recipe=RECIPE, loss_classes=loss_classes, **given),
+        TASKS[:tasks],
     )
     own.begin(TASKS[tasks])
     return own
@@ -34,7 +35,8 @@ def by_hand(scores: Tensor, y: Tensor, loss_classes: list[list[int]]) -> float:
     return float(np.mean(losses))
 
 
-# Two tasks were learned, 0-1 and 2-3; the third, 4-5, is at hand, with replayed examples of both.
+# Two tasks were learned, 0-1 and 2-3; the third, 4-5, is at hand, with replayed
+# examples of both.
 SEEN = [[0, 1, 2, 3, 4, 5]] * 6
 OWN = [[0, 1], [0, 1], [2, 3], [2, 3], [4, 5], [4, 5]]
 AMONG = {"seen": SEEN, "task": OWN, "all": [list(range(K))] * 6}
@@ -49,15 +51,21 @@ def test_the_loss_is_the_cross_entropy_over_the_loss_classes(loss_classes: str) 
     among, kept = AMONG[loss_classes], {"per_class": 3}
     scores = torch.randn(len(UNEVEN), K, generator=torch.Generator().manual_seed(0))
     balanced = after(2, loss_classes, exemplars={**kept, "balanced": True})
-    each = [by_hand(scores[c == UNEVEN], UNEVEN[c == UNEVEN], among) for c in (1, 2, 4, 5)]
+    each = [
+        by_hand(scores[c == UNEVEN], UNEVEN[c == UNEVEN], among) for c in (1, 2, 4, 5)
+    ]
     loss = float(balanced.classification(scores, UNEVEN))
     assert loss == pytest.approx(np.mean(each), rel=1e-6)
     plain = after(2, loss_classes, exemplars=kept).classification(scores, UNEVEN)
     assert float(plain) == pytest.approx(by_hand(scores, UNEVEN, among), rel=1e-6)
     assert abs(loss - float(plain)) > 1e-3
-    assert torch.equal(plain, functional.cross_entropy(scores, UNEVEN)) == (loss_classes == "all")
+    assert torch.equal(plain, functional.cross_entropy(scores, UNEVEN)) == (
+        loss_classes == "all"
+    )
     alone = scores[:1], UNEVEN[:1]  # weighs 1, as where a Fisher is taken
-    assert float(balanced.classification(*alone)) == pytest.approx(by_hand(*alone, among), rel=1e-6)
+    assert float(balanced.classification(*alone)) == pytest.approx(
+        by_hand(*alone, among), rel=1e-6
+    )
 
 
 GROUPS = {"all": [range(4)], "seen": [range(4)], "task": [range(2), range(2, 4)]}
@@ -71,7 +79,11 @@ def test_the_loss_of_lwf_is_the_one_computed_by_hand(
     loss_classes: str, temperature: float, strength: float
 ) -> None:
     """The classes 0 to 3 of the first two tasks are distilled, those of heads one by one."""
-    given = {"loss_classes": loss_classes, "temperature": temperature, "strength": strength}
+    given = {
+        "loss_classes": loss_classes,
+        "temperature": temperature,
+        "strength": strength,
+    }
     own = learn(learner("lwf", recipe=RECIPE, **given), TASKS[:2])
     own.begin(TASKS[2])
     x, y = TASKS[2].train.x, TASKS[2].train.y
@@ -83,5 +95,7 @@ def test_the_loss_of_lwf_is_the_one_computed_by_hand(
     expected = by_hand(new, y, AMONG[loss_classes])
     for group in GROUPS[loss_classes]:
         p, q = (log_softmax(z[:, group].double() / temperature, 1) for z in (old, new))
-        expected += strength * temperature**2 * float((np.exp(p) * (p - q)).sum(1).mean())
+        expected += (
+            strength * temperature**2 * float((np.exp(p) * (p - q)).sum(1).mean())
+        )
     assert own.loss(own.model, x, y).item() == pytest.approx(expected, rel=1e-5)

@@ -20,7 +20,12 @@ from scenarios.networks import build_network
 from scenarios.streams import split_by_class
 
 RECIPE = Recipe(epochs=2, batch_size=16, init="murata")
-_MAP: dict[str, object] = {"rows": 4, "columns": 4, "base_iterations": 40, "iterations": 20}
+_MAP: dict[str, object] = {
+    "rows": 4,
+    "columns": 4,
+    "base_iterations": 40,
+    "iterations": 20,
+}
 SMALL: dict[str, dict[str, object]] = {
     "er": {"memory_per_class": 3},
     "gem": {"memory_per_class": 3},
@@ -42,14 +47,22 @@ def digits(train_limit: int, classes_per_task: int = 2) -> Scenario:
 
 
 def points(
-    index: int, n: int = 24, dims: int = 6, apart: float = 0.5, dtype: torch.dtype = torch.float64
+    index: int,
+    n: int = 24,
+    dims: int = 6,
+    apart: float = 0.5,
+    dtype: torch.dtype = torch.float64,
 ) -> Task:
     """Return the task number `index`, from 0, of two classes of points in a few dimensions."""
     classes = (2 * index, 2 * index + 1)
     y = torch.tensor(classes).repeat(n // 2)
-    x = torch.randn(n, dims, generator=torch.Generator().manual_seed(index), dtype=dtype)
+    x = torch.randn(
+        n, dims, generator=torch.Generator().manual_seed(index), dtype=dtype
+    )
     data = Examples(x + apart * y[:, None].to(dtype), y)
-    return Task(index=index + 1, name=str(classes), classes=classes, train=data, test=data)
+    return Task(
+        index=index + 1, name=str(classes), classes=classes, train=data, test=data
+    )
 
 
 def settings(kind: str, **given: object) -> Settings:
@@ -67,8 +80,8 @@ def learner(
 ) -> Learner:
     """Return a learner with a fresh network, always the same: its own where it brings one.
 
-    Such a learner sees `own.view(digits(...))`; its network is for ten tasks, or fewer. of: a
-    class in place of the kind's; model: another network; given: settings.
+    Such a learner sees `own.view(digits(...))`; its network is for ten tasks, or fewer.
+    of: a class in place of the kind's; model: another network; given: settings.
     """
     chosen, own = settings(kind, **given), of or LEARNERS[kind]
     if model is None:
@@ -76,7 +89,9 @@ def learner(
         brought = bool(own.own_features)
         with torch.random.fork_rng():
             model = (
-                own.network(chosen, shape, 10, 10) if brought else build_network(name, shape, 10)
+                own.network(chosen, shape, 10, 10)
+                if brought
+                else build_network(name, shape, 10)
             )
         initialize(model, recipe.init, stream(0, "init"))
     return own(model, recipe, chosen, 0)
@@ -108,7 +123,9 @@ def chain(*layers: Callable[[], nn.Module]) -> nn.Module:
 def logits(own: Learner, x: Tensor, task: Task | None = None) -> Tensor:
     """Return scores, -inf for the classes that do not compete: among the seen, or the task's."""
     scores = own.scores(x)
-    competing = list(own.seen if task is None else task.classes) or [*range(scores.shape[1])]
+    competing = list(own.seen if task is None else task.classes) or [
+        *range(scores.shape[1])
+    ]
     barred = torch.ones(scores.shape[1], dtype=torch.bool)
     barred[competing] = False
     return scores.masked_fill(barred.to(scores.device), -torch.inf)
@@ -117,7 +134,9 @@ def logits(own: Learner, x: Tensor, task: Task | None = None) -> Tensor:
 def by_head(own: Learner, scenario: Scenario) -> dict[str, Tensor]:
     """Return the predictions of all test data under every head."""
     with mode(own.model, training=False):
-        return predictions_by_head(own.scores, scenario, own.seen, task_aware=own.task_aware)[0]
+        return predictions_by_head(
+            own.scores, scenario, own.seen, task_aware=own.task_aware
+        )[0]
 
 
 def learn(own: Learner, tasks: Sequence[Task]) -> Learner:
@@ -145,7 +164,9 @@ def resumed(
 
 def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
     """Whether both have the same tensors by the same names, bit for bit."""
-    return one.keys() == other.keys() and all(torch.equal(one[n], t) for n, t in other.items())
+    return one.keys() == other.keys() and all(
+        torch.equal(one[n], t) for n, t in other.items()
+    )
 
 
 def same(a: Learner, b: Learner) -> bool:

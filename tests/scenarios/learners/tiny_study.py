@@ -1,6 +1,7 @@
 """Every learner on three tiny tasks in float64: counts that change when results do.
 
-In float64 the counts do not hang on how a machine rounds, so that they can be kept and compared.
+In float64 the counts do not hang on how a machine rounds, so that they can be kept and
+compared.
 """
 
 import torch
@@ -21,7 +22,11 @@ from tests.scenarios.learners.tiny_learners import by_head, settings
 RECIPE = Recipe(epochs=4, batch_size=8, learning_rate=0.01, init="torch")
 CLASSES, WIDTH = 6, 16
 # What is needed to be seen in the counts of so short a study.
-_MAP: dict[str, object] = {"base_iterations": 400, "iterations": 400, "readout_rate": 0.05}
+_MAP: dict[str, object] = {
+    "base_iterations": 400,
+    "iterations": 400,
+    "readout_rate": 0.05,
+}
 CHANGED: dict[str, dict[str, object]] = {
     "ewc": {"strength": 1000.0},
     "ewc_online": {"strength": 300.0},
@@ -39,8 +44,8 @@ Table = list[list[int]]
 def tiny_study(kind: str) -> tuple[list[Table], Learner]:
     """Train a learner with seed 0; return the counts before any task and after each one, and it.
 
-    They are of the test data of all tasks: multi-head where the learner must be told the task,
-    else single-head. Offline training learns all tasks as one.
+    They are of the test data of all tasks: multi-head where the learner must be told
+    the task, else single-head. Offline training learns all tasks as one.
     """
     scenario = LEARNERS[kind].view(scenario_of_digits())
     own = learner(kind, scenario)
@@ -65,7 +70,11 @@ def learner(kind: str, scenario: Scenario) -> Learner:
     of, chosen = LEARNERS[kind], settings(kind, **CHANGED.get(kind, {}))
     shape, brought = scenario.tasks[0].train.x.shape[1:], bool(of.own_features)
     with torch.random.fork_rng():
-        network = of.network(chosen, shape, CLASSES, 3) if brought else mlp(shape, CLASSES, WIDTH)
+        network = (
+            of.network(chosen, shape, CLASSES, 3)
+            if brought
+            else mlp(shape, CLASSES, WIDTH)
+        )
     initialize(network.double(), RECIPE.init, stream(0, "init"))
     recipe = chosen.training.instead_of(RECIPE) if chosen.training else RECIPE
     return of(network, recipe, chosen, 0)

@@ -20,7 +20,12 @@ T, SIZES = 3, [15, 15, 20]
 def grown(tmp_path_factory):
     """The study with controls, tables and measurements from before them, and what was printed."""
     tiny = Tiny(tmp_path_factory.mktemp("controls") / "tiny").ran(STUDY)
-    return tiny, tables(tiny), measured(tiny.root), tiny.run(STUDY, controls="exclusion,labels")
+    return (
+        tiny,
+        tables(tiny),
+        measured(tiny.root),
+        tiny.run(STUDY, controls="exclusion,labels"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +42,16 @@ def test_controls_are_added_and_enter_no_other_table(grown):
     assert stored.items() < measured(tiny.root).items()
     # The last network alone, without diagnostics.
     apart = (
-        f"finetune.order-back.without-{task_position}.seed-0" for task_position in range(1, T + 1)
+        f"finetune.order-back.without-{task_position}.seed-0"
+        for task_position in range(1, T + 1)
     )
     last = {job: own for job, own in names(tiny, stored).items() if "without" in job}
-    assert last == {job: {f"output after {T}", f"linear of hidden1 after {T}"} for job in apart}
-    learners = [row["learner"] for row in rows(tiny, "controls", quantity="selectivity")]
+    assert last == {
+        job: {f"output after {T}", f"linear of hidden1 after {T}"} for job in apart
+    }
+    learners = [
+        row["learner"] for row in rows(tiny, "controls", quantity="selectivity")
+    ]
     assert learners == ["finetune", "offline", "untrained"]
 
 
@@ -58,9 +68,14 @@ def test_the_exclusion_difference_is_that_of_the_rows(grown, results, feature):
     run, *others = (result.rows(feature, "linear")[T].accuracy for result in results)
     never = [own[task_position] for task_position, own in enumerate(others)]
     assert (never == [0] * T) == (feature == "output")
-    here = {"learner": "finetune", "feature": feature, "quantity": "exclusion_difference"}
+    here = {
+        "learner": "finetune",
+        "feature": feature,
+        "quantity": "exclusion_difference",
+    }
     found = {
-        row["task_position"]: float(row["value"]) for row in rows(grown[0], "controls", **here)
+        row["task_position"]: float(row["value"])
+        for row in rows(grown[0], "controls", **here)
     }
     each = {str(task_position): own for task_position, own in enumerate(run - never, 1)}
     whole = np.average(run - never, weights=SIZES)

@@ -53,7 +53,11 @@ def rank(x: Matrix) -> float:
 
 # The peers of each job's last network.
 PEERS = {
-    (FINETUNE, 2): {"step-1": (FINETUNE, 1), "untrained": (UNTRAINED, 0), "offline": (OFFLINE, 2)},
+    (FINETUNE, 2): {
+        "step-1": (FINETUNE, 1),
+        "untrained": (UNTRAINED, 0),
+        "offline": (OFFLINE, 2),
+    },
     (OFFLINE, 2): {"untrained": (UNTRAINED, 0)},
     (UNTRAINED, 0): {},
 }
@@ -65,13 +69,19 @@ def test_diagnostics_are_those_of_the_networks_in_the_checkpoints(
 ) -> None:
     """Once of each network, and there are no others."""
     own = hidden(kept_study, job, tasks_seen)
-    expected = {"units": 256.0, "dead": np.mean(np.ptp(own, axis=0) == 0), "rank": rank(own)}
+    expected = {
+        "units": 256.0,
+        "dead": np.mean(np.ptp(own, axis=0) == 0),
+        "rank": rank(own),
+    }
     dormant = np.abs(own).mean(axis=0) <= 0.025 * np.abs(own).mean()
     expected |= {"dormant": dormant.mean(), "width": 256.0}
     for peer, of in PEERS[job, tasks_seen].items():
         expected[f"cka.{peer}"] = plain_cka(own, hidden(kept_study, *of))
     found = rows(kept_study, "diagnostics", learner=job.partition(".")[0])
-    assert {(row["feature"], row["tasks_seen"]) for row in found} == {("hidden1", str(tasks_seen))}
+    assert {(row["feature"], row["tasks_seen"]) for row in found} == {
+        ("hidden1", str(tasks_seen))
+    }
     assert sorted(row["metric"] for row in found) == sorted(expected)
     measured = {row["metric"]: float(row["value"]) for row in found}
     assert measured == pytest.approx(expected, rel=1e-4)
@@ -79,7 +89,9 @@ def test_diagnostics_are_those_of_the_networks_in_the_checkpoints(
 
 def normed(name: str, x: Tensor, classes: int) -> nn.Module:
     """Return a network with batch norm."""
-    first = nn.Sequential(nn.Flatten(), nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU())
+    first = nn.Sequential(
+        nn.Flatten(), nn.Linear(64, 32), nn.BatchNorm1d(32), nn.ReLU()
+    )
     return nn.Sequential(OrderedDict(hidden1=first, output=nn.Linear(32, classes)))
 
 
@@ -91,8 +103,13 @@ def test_rows_of_reestimated_statistics_say_so_and_differ(
     kept.run(probed('batch_norm = "kept"\nbudget = [1, 2]'))
     both.run(probed('batch_norm = "reestimated"\nbudget = [1, 2]'))
     readouts = {"retrain", "retrain@2", "linear"}
-    for tiny, found in ((kept, readouts), (both, readouts | {f"{r}+bn" for r in readouts})):
-        assert {r["readout"] for r in rows(tiny, "measurements") if r["readout"]} == found
+    for tiny, found in (
+        (kept, readouts),
+        (both, readouts | {f"{r}+bn" for r in readouts}),
+    ):
+        assert {
+            r["readout"] for r in rows(tiny, "measurements") if r["readout"]
+        } == found
         assert {r["readout"] for r in rows(tiny, "layers")} == found
         longest = {readout for readout in found if readout.startswith("retrain@2")}
         assert {r["readout"] for r in rows(tiny, "retraining")} == longest
@@ -108,6 +125,9 @@ def test_rows_of_reestimated_statistics_say_so_and_differ(
     # The untrained network's are of all training inputs already.
     own = [predicted(both, UNTRAINED, f"{name} of hidden1 after 0") for name in linear]
     assert (own[0] == own[1]).all()
-    # They are from the training inputs; not so in the first row of a learner, which is R's.
-    floor, fresh = (predicted(kept, job, "output after 0") for job in (UNTRAINED, FINETUNE))
+    # They are from the training inputs; not so in the first row of a learner, which is
+    # R's.
+    floor, fresh = (
+        predicted(kept, job, "output after 0") for job in (UNTRAINED, FINETUNE)
+    )
     assert (floor != fresh).any()

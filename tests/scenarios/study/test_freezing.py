@@ -11,7 +11,15 @@ from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.test_same_fingerprint import RAW, results
 from tests.scenarios.study.toy import fingerprints, study
 
-CANNOT = {"cumulative", "fel", "geppnet", "geppnet_stm", "offline", "pathnet", "untrained"}
+CANNOT = {
+    "cumulative",
+    "fel",
+    "geppnet",
+    "geppnet_stm",
+    "offline",
+    "pathnet",
+    "untrained",
+}
 
 
 @pytest.mark.parametrize("kind", sorted(LEARNERS))
@@ -30,10 +38,13 @@ def test_an_empty_list_is_in_no_fingerprint():
 
 
 @pytest.mark.parametrize(
-    ("settings", "stays"), [({}, False), ({"freeze": ["hidden1"]}, True), ({"freeze": []}, False)]
+    ("settings", "stays"),
+    [({}, False), ({"freeze": ["hidden1"]}, True), ({"freeze": []}, False)],
 )
 def test_checkpoints_hold_the_same_frozen_layer(settings, stays, tmp_path):
     raw = {**RAW, "learners": {"some": {"kind": "finetune", **settings}}}
     _, _, checkpoints = results(raw, "some", tmp_path / "run")
-    first, last = (checkpoints[tasks_seen].model["hidden1.1.weight"] for tasks_seen in (1, 2))
+    first, last = (
+        checkpoints[tasks_seen].model["hidden1.1.weight"] for tasks_seen in (1, 2)
+    )
     assert torch.equal(first, last) == stays

@@ -11,7 +11,14 @@ from probe.results import run_directory
 from scenarios.commands import run as module
 from scenarios.commands.status import show_status
 from scenarios.study.training import LearnedNetworks
-from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, checkpoints, names, tables
+from tests.scenarios.probed import (
+    FINETUNE,
+    OFFLINE,
+    UNTRAINED,
+    checkpoints,
+    names,
+    tables,
+)
 from tests.scenarios.tiny_run import PROBED, TINY, measured, probed
 
 STEPS = {*(f"output after {k}" for k in range(3)), "retrain of hidden1 after 2"}
@@ -43,7 +50,11 @@ DEFAULT = {
     },
     OFFLINE: STEPS - {"output after 1"} | LINEAR[OFFLINE] | {SIMILAR},
     UNTRAINED: {
-        *("output after 0", "retrain of hidden1 after 0", "diagnostics of hidden1 after 0"),
+        *(
+            "output after 0",
+            "retrain of hidden1 after 0",
+            "diagnostics of hidden1 after 0",
+        ),
         *LINEAR[UNTRAINED],
     },
 }
@@ -55,14 +66,23 @@ def status(tiny) -> str:
     return said.getvalue()
 
 
-# The study that grows, what is asked for, and the measurements that are new then, by job.
+# The study that grows, what is asked for, and the measurements that are new then, by
+# job.
 GROWTH = {
     "a seed": (
         *("tiny", TINY, {"seeds": 2}),
-        {FINETUNE.replace("0", "1"): STEPS, "offline.seed-1": {"output after 0", "output after 2"}},
+        {
+            FINETUNE.replace("0", "1"): STEPS,
+            "offline.seed-1": {"output after 0", "output after 2"},
+        },
     ),
     "a learner": ("tiny", TINY + ER, {}, {"er.order-there.seed-0": STEPS}),
-    "an order": ("tiny", TINY.replace(*ORDERS), {}, {"finetune.order-back.seed-0": STEPS}),
+    "an order": (
+        "tiny",
+        TINY.replace(*ORDERS),
+        {},
+        {"finetune.order-back.seed-0": STEPS},
+    ),
     "a feature": (
         *("tiny", TINY.replace(*FEATURES), {}),
         {FINETUNE: {"retrain of hidden2 after 2"}},
@@ -72,11 +92,20 @@ GROWTH = {
         {FINETUNE: {"retrain of hidden1 after 1"}},
     ),
     "settings of a readout": (
-        *("default", probed("readouts = { retrain = {}, linear = { C = 3.0 } }"), {}, LINEAR),
+        *(
+            "default",
+            probed("readouts = { retrain = {}, linear = { C = 3.0 } }"),
+            {},
+            LINEAR,
+        ),
     ),
     "a readout of each task": ("default", probed(WITH_TASKS), {}, OF_EACH_TASK),
     "another ceiling": (
-        *("default", PROBED.replace("offline]\n", "offline]\ntraining.epochs = 2\n"), {}),
+        *(
+            "default",
+            PROBED.replace("offline]\n", "offline]\ntraining.epochs = 2\n"),
+            {},
+        ),
         {FINETUNE: {SIMILAR}, OFFLINE: DEFAULT[OFFLINE]},
     ),
 }
@@ -120,9 +149,13 @@ def test_a_study_without_controls_grows_them_and_asked_for_less_shows_less(
     assert tables(tiny) == tables(finished_study)
 
 
-def test_all_checkpoints_or_the_needed_ones_give_the_same_tables(kept_study, probed_study):
+def test_all_checkpoints_or_the_needed_ones_give_the_same_tables(
+    kept_study, probed_study
+):
     assert tables(kept_study) == tables(probed_study)
-    assert checkpoints(kept_study) == checkpoints(probed_study) | {f"{FINETUNE}/after-1"}
+    assert checkpoints(kept_study) == checkpoints(probed_study) | {
+        f"{FINETUNE}/after-1"
+    }
 
 
 @pytest.mark.parametrize("first", [FINETUNE, OFFLINE])
@@ -188,7 +221,10 @@ def test_a_corrupt_file_is_named_set_aside_and_made_again(tiny, finished_study):
     assert f"{FINETUNE}, {path.name}: a corrupt file" in status(tiny)
     said = tiny.run()
     [note] = [line for line in said.splitlines() if "set aside as quarantine/" in line]
-    assert f"{path.relative_to(tiny.root)}: its content does not match its checksums" in note
+    assert (
+        f"{path.relative_to(tiny.root)}: its content does not match its checksums"
+        in note
+    )
     assert tables(tiny) == tables(finished_study)
     after = tiny.results()
     changed = {key for key in before if after[key] != before[key]}
@@ -204,15 +240,21 @@ def other_code(monkeypatch):
     monkeypatch.setattr(
         run_directory,
         "code_hash",
-        lambda modules: code_hash(modules) + "x" * ("scenarios.learners.continual" in modules),
+        lambda modules: (
+            code_hash(modules) + "x" * ("scenarios.learners.continual" in modules)
+        ),
     )
 
 
-SENTENCE = f"the results of 1 job of 2 were made by code other than today's ({FINETUNE}): "
+SENTENCE = (
+    f"the results of 1 job of 2 were made by code other than today's ({FINETUNE}): "
+)
 
 
 @pytest.mark.usefixtures("other_code")
-def test_results_of_other_code_are_shown_and_named_and_made_again_on_request(tiny, finished_study):
+def test_results_of_other_code_are_shown_and_named_and_made_again_on_request(
+    tiny, finished_study
+):
     before = tiny.results()
     for said in (status(tiny), tiny.run()):
         assert SENTENCE in said
@@ -247,7 +289,9 @@ class Stopped(Exception):
         ("scenarios.commands.run.execute", {}),
     ],
 )
-def test_a_run_that_is_killed_leaves_tables_of_before(tiny, probe, monkeypatch, at, flags, request):
+def test_a_run_that_is_killed_leaves_tables_of_before(
+    tiny, probe, monkeypatch, at, flags, request
+):
     """Unless it has changed nothing, that is said, and nothing shown is said to be not shown."""
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
     if "recompute" in flags:

@@ -50,7 +50,8 @@ def matrix(tiny: Tiny, learner: str, order: str = "0") -> dict[tuple[int, int], 
     own = {"learner": learner, "order": order, "metric": "accuracy", "feature": ""}
     found = rows(tiny, "measurements", head="single", **own)
     return {
-        (int(row["tasks_seen"]), int(row["task_position"])): float(row["value"]) for row in found
+        (int(row["tasks_seen"]), int(row["task_position"])): float(row["value"])
+        for row in found
     }
 
 
@@ -71,19 +72,28 @@ def predicted(
     return labels
 
 
-def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(tmp_path: Path) -> None:
+def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(
+    tmp_path: Path,
+) -> None:
     tiny, x = Tiny(tmp_path / "tiny").ran(PERMUTED), TEST.x.flatten(1)
 
     def accuracies(job: str, tasks_seen: int, sessions: tuple[int, ...]) -> list[float]:
         each = [x if k == 1 else x[:, permutation(64, k, 0)] for k in sessions]
-        return [float(np.mean(predicted(tiny, job, tasks_seen, own, EVERY) == Y)) for own in each]
+        return [
+            float(np.mean(predicted(tiny, job, tasks_seen, own, EVERY) == Y))
+            for own in each
+        ]
 
     for order, sessions in (("there", (1, 2, 3)), ("back", (3, 1, 2))):
         R, job = matrix(tiny, "finetune", order), f"finetune.order-{order}.seed-0"
         for tasks_seen in (1, 2, 3):
             expected = accuracies(job, tasks_seen, sessions)
-            assert [R[tasks_seen, task_position] for task_position in (1, 2, 3)] == expected
-            assert expected[tasks_seen - 1] > 0.6  # the session was learned, in its own permutation
+            assert [
+                R[tasks_seen, task_position] for task_position in (1, 2, 3)
+            ] == expected
+            assert (
+                expected[tasks_seen - 1] > 0.6
+            )  # the session was learned, in its own permutation
             assert accuracies(job, tasks_seen, (*sessions[1:], sessions[0])) != expected
     R = matrix(tiny, "offline", "")
     assert [R[3, task_position] for task_position in (1, 2, 3)] == accuracies(
@@ -103,9 +113,9 @@ def test_mean_per_class_is_balanced_accuracy_and_over_examples_it_is_accuracy(
         labels = predicted(tiny, "er.order-0.seed-0", tasks_seen, TEST.x, seen)
         own = [np.mean(labels[c == Y] == c) for c in EVERY]
         expected = [np.mean([own[c] for c in group]) for group in groups]
-        assert [R[tasks_seen, task_position] for task_position in (1, 2, 3, 4)] == pytest.approx(
-            expected, abs=1e-12
-        )
+        assert [
+            R[tasks_seen, task_position] for task_position in (1, 2, 3, 4)
+        ] == pytest.approx(expected, abs=1e-12)
         among = np.isin(Y, seen)
         alpha_all.append(balanced_accuracy_score(Y[among], labels[among]))
     offline = predicted(tiny, "offline.seed-0", 4, TEST.x, EVERY)

@@ -36,7 +36,8 @@ def killed_in_write(number: int, tiny: Tiny) -> None:
 def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
     """The starts die in turn in their 1st, 2nd ... 8th write.
 
-    Every start writes study.json first; a step of training takes two writes, the tables seven.
+    Every start writes study.json first; a step of training takes two writes, the tables
+    seven.
     """
     n_starts = 0
     while not (fresh.root / TABLES[-1]).exists():
@@ -58,7 +59,10 @@ def test_killed_with_values_on_the_disk(fresh: Tiny) -> None:
     fresh.run(FEATURES)
     kept = Tiny(fresh.folder.with_name("kept"))
     for feature in ("hidden1", "hidden2"):
-        killed_at(f"retrain of {feature} after 2", lambda: kept.run(FEATURES, cache_budget="0"))
+        killed_at(
+            f"retrain of {feature} after 2",
+            lambda: kept.run(FEATURES, cache_budget="0"),
+        )
         assert list((kept.root / "scratch").iterdir()) == []
     kept.run(FEATURES, cache_budget="0")
     assert kept.tables() == fresh.tables()

@@ -9,9 +9,11 @@ from tests.scenarios.probed import FINETUNE, OFFLINE, UNTRAINED, names, predicte
 from tests.scenarios.tiny_run import PROBED, TINY, Tiny, forget
 
 RETRAINED = "retrain of hidden1 after 2"
-# Weights that decay to nothing at every step: of the last layer only the biases are left.
+# Weights that decay to nothing at every step: of the last layer only the biases are
+# left.
 DECAYED = TINY.replace(
-    "learning_rate = 0.01", 'optimizer = "adamw"\nlearning_rate = 1e-6\nweight_decay = 1e6'
+    "learning_rate = 0.01",
+    'optimizer = "adamw"\nlearning_rate = 1e-6\nweight_decay = 1e6',
 )
 
 
@@ -29,12 +31,18 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     for seed, row in enumerate(downstream):
         job = FINETUNE.replace("seed-0", f"seed-{seed}")
         [label] = np.unique(predicted(fresh, job, RETRAINED)[2])
-        assert (row["learner"], row["feature"], row["seed"]) == ("finetune", "hidden1", str(seed))
+        assert (row["learner"], row["feature"], row["seed"]) == (
+            "finetune",
+            "hidden1",
+            str(seed),
+        )
         assert row["note"] == f"it predicts class {label} for every test example"
     assert len(downstream) == 2
     # The learners' own outputs are as constant, and are noted of no feature.
     own = {(r["learner"], r["seed"]) for r in rows(fresh, "notes") if not r["feature"]}
-    assert own == {(learner, seed) for learner in ("finetune", "offline") for seed in "01"}
+    assert own == {
+        (learner, seed) for learner in ("finetune", "offline") for seed in "01"
+    }
     for path in fresh.root.glob("jobs/finetune*/*/predictions.npz"):
         forget(path, RETRAINED)
     said = fresh.run(DECAYED, seeds=2)
@@ -58,7 +66,11 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
 # Budgets: one training read at several lengths
 
 LONGER = "[retraining]\nepochs = 6\nbatch_size = 8\nlearning_rate = 0.01\n"
-JOBS = {FINETUNE: RETRAINED, OFFLINE: RETRAINED, UNTRAINED: "retrain of hidden1 after 0"}
+JOBS = {
+    FINETUNE: RETRAINED,
+    OFFLINE: RETRAINED,
+    UNTRAINED: "retrain of hidden1 after 0",
+}
 
 
 def histories(tiny: Tiny) -> dict[tuple[str, ...], str]:

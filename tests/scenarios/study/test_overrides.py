@@ -56,7 +56,12 @@ def flat(dump):
         ({"heads": "multi, all"}, {"report.heads": ("multi", "all")}),
         (
             {"weights": ("halves=0,0,0,0,0,0,1", "b=.5,0,0,0,0,0,.5")},
-            {"report.weights": {"halves": (0,) * 6 + (1,), "b": (0.5, 0, 0, 0, 0, 0, 0.5)}},
+            {
+                "report.weights": {
+                    "halves": (0,) * 6 + (1,),
+                    "b": (0.5, 0, 0, 0, 0, 0, 0.5),
+                }
+            },
         ),
     ],
 )
@@ -73,7 +78,9 @@ def test_epochs_are_those_of_all_recipes_that_there_are_and_make_none():
     assert study.learners["er"] == STUDY.learners["er"]
     assert [study.recipe_of(name).epochs for name in study.learners] == [2, 2, 2]
     assert changed(study).keys() == {"training", "retraining", "learners"}
-    follows = by(of=check_study({**STUDY.model_dump(), "retraining": None}, "tiny"), epochs=2)
+    follows = by(
+        of=check_study({**STUDY.model_dump(), "retraining": None}, "tiny"), epochs=2
+    )
     assert follows.retraining is None
     assert follows.retraining_recipe == Recipe(epochs=2, batch_size=32)
     # And they reach learners that the study does not have.
@@ -85,5 +92,7 @@ def test_learners_are_the_studys_own_or_have_default_settings():
     study = by(learners="offline, er-many,er")
     assert list(study.learners) == ["offline", "er-many", "er"]
     assert study.learners["offline"] == settings_of({"kind": "offline"})
-    assert {study.learners[name] == STUDY.learners[name] for name in ("er", "er-many")} == {True}
+    assert {
+        study.learners[name] == STUDY.learners[name] for name in ("er", "er-many")
+    } == {True}
     assert changed(study).keys() == {"learners"}

@@ -46,14 +46,23 @@ def of(table):
 
 
 def keys(plan):
-    return {k for job in jobs_of(plan) for k in keys_of(plan, job) if k.readout == "constant"}
+    return {
+        k
+        for job in jobs_of(plan)
+        for k in keys_of(plan, job)
+        if k.readout == "constant"
+    }
 
 
 def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings_and_source(
     tmp_path,
 ):
     plans = []
-    for label, source in ((0, SOURCE), (1, SOURCE), (0, SOURCE.replace("new_full", "new_tensor"))):
+    for label, source in (
+        (0, SOURCE),
+        (1, SOURCE),
+        (0, SOURCE.replace("new_full", "new_tensor")),
+    ):
         with opened(tmp_path, source):
             given = of({"label": label})
             assert given.probing.readouts["constant"].steps == "last"
@@ -78,14 +87,20 @@ def mute(R):
 @pytest.mark.parametrize(
     ("score", "said"),
     [
-        (lambda R: sys.exit(0), r"test_own\.py, line \d+, ends the process \(SystemExit: 0\)"),
+        (
+            lambda R: sys.exit(0),
+            r"test_own\.py, line \d+, ends the process \(SystemExit: 0\)",
+        ),
         (lambda R: -3e16, r"gave -3e\+16, expected a number of 5e\+14 at most"),
         (lambda R: math.nan, "gave nan"),
         (mute, "raised Mute"),
     ],
 )
 def test_a_metric_that_gives_no_number_is_noted_and_the_others_are_there(score, said):
-    metrics = [MetricEntry(name="bad", score=score), MetricEntry(name="good", score=lambda R: 1.0)]
+    metrics = [
+        MetricEntry(name="bad", score=score),
+        MetricEntry(name="good", score=lambda R: 1.0),
+    ]
     values, [note] = user_scores(AccuracyMatrix([[0.5], [1.0]]), metrics)
     assert values == {"good": 1.0}
     assert re.search(f"the metric bad .*{said}", note)
@@ -102,6 +117,8 @@ def test_an_edited_metric_costs_new_tables_and_no_training(tmp_path):
     assert results(own.run(**few)) == before
     rows = [row for row in metrics(root) if row["metric"] == "mine"]
     assert {row["mean"] for row in rows} == {"0.5"}
-    assert {row["feature"] for row in rows} > {""}  # of R, and of the matrix of each feature
+    assert {row["feature"] for row in rows} > {
+        ""
+    }  # of R, and of the matrix of each feature
     own.written(NETWORK.replace("nn.ReLU()", "nn.ELU()") + METRIC)
     assert {len(each) for each in folders(own.run(**few)).values()} == {2}

@@ -1,9 +1,9 @@
 """Our results have a version: it is raised when a tiny study of every learner gives others.
 
-The golden results are counts and, as counts are coarse, the sum of all that is in a learner's last
-checkpoint: a job that another version began goes on from there. In float64 both are the same on
-every machine.
-`python -m tests.scenarios.study.test_results_version` writes them anew.
+The golden results are counts and, as counts are coarse, the sum of all that is in a
+learner's last checkpoint: a job that another version began goes on from there. In
+float64 both are the same on every machine. `python -m
+tests.scenarios.study.test_results_version` writes them anew.
 """
 
 import json
@@ -61,7 +61,11 @@ def results(names: Iterable[str]) -> dict[str, Any]:
 def _retrained(name: str) -> Iterator[Table]:
     _, own = tiny_study("finetune")
     whole, features = scenario_of_digits().merged, ("hidden1", "hidden2")
-    train, test, how = whole.train, whole.test, RetrainSettings(recipe=RETRAININGS[name])
+    train, test, how = (
+        whole.train,
+        whole.test,
+        RetrainSettings(recipe=RETRAININGS[name]),
+    )
     for found in retrain_each(own.model, features, train, test, CLASSES, how):
         yield Counts.of(test.y, found.predicted, CLASSES).table.tolist()
 
@@ -73,7 +77,9 @@ def changes(here: dict[str, Any]) -> list[str]:
     changed = {name for name in one.keys() & other.keys() if one[name] != other[name]}
     one, other = golden["sums"], here["sums"]
     both = one.keys() & other.keys()
-    return sorted(changed | {n for n in both if not math.isclose(one[n], other[n], rel_tol=1e-7)})
+    return sorted(
+        changed | {n for n in both if not math.isclose(one[n], other[n], rel_tol=1e-7)}
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -82,8 +88,8 @@ def test_the_results_are_those_of_the_version(name: str) -> None:
     assert version == RESULTS_VERSION, f"write the golden results anew: {ANEW}"
     assert not changes(results([name])), (
         f"the results of {name} have changed: raise RESULTS_VERSION in "
-        f"probe/by_layer/fingerprint.py and write the golden results anew with {ANEW}; or, if no "
-        f"result was to change, find the cause"
+        "probe/by_layer/fingerprint.py and write the golden results anew with "
+        f"{ANEW}; or, if no result was to change, find the cause"
     )
 
 
@@ -95,7 +101,9 @@ def write() -> None:
         if changes(here):
             sys.exit("the results have changed: raise RESULTS_VERSION")
         # As they are, to the last bit.
-        here["sums"] |= {n: own for n, own in golden["sums"].items() if n in here["sums"]}
+        here["sums"] |= {
+            n: own for n, own in golden["sums"].items() if n in here["sums"]
+        }
     # A line for each learner, so that a change shows which are concerned.
     GOLDEN.write_text(json.dumps(here).replace(', "', ',\n"') + "\n")
 

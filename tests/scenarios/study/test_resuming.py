@@ -38,7 +38,10 @@ def planned(kind: str, **probing: Any) -> tuple[Any, ...]:
     raw = {
         "name": "resumed",
         "scenario": {"data": "digits", "tasks": [[0, 1], [2, 3], [4, 5, 6, 7, 8, 9]]},
-        "network": {"name": "mlp", "features": [*LEARNERS[kind].own_features, "output"][-1:]},
+        "network": {
+            "name": "mlp",
+            "features": [*LEARNERS[kind].own_features, "output"][-1:],
+        },
         "training": {"epochs": 1, "batch_size": 8},
         "learners": {kind: OWN_SETTINGS.get(kind, SMALL.get(kind, {}))},
         "orders": "none",
@@ -96,7 +99,9 @@ def copied(tmp_path: Path) -> Copied:
     """Return a copy of the finished job of a kind."""
 
     def of(kind: str) -> OneJob:
-        return OneJob(kind, shutil.copytree(finished(kind).store.root, tmp_path / "run"))
+        return OneJob(
+            kind, shutil.copytree(finished(kind).store.root, tmp_path / "run")
+        )
 
     return of
 
@@ -112,14 +117,19 @@ def test_predictions_and_costs_are_the_same_after_a_kill_anywhere(
         own.lose(Key(last), *checkpoints)
         assert own.run() == [Key(last)]
         assert own.outcomes() == expected
-    assert {key for key, (*_, cost) in expected.items() if cost} == {*map(Key, own.steps[1:])}
+    assert {key for key, (*_, cost) in expected.items() if cost} == {
+        *map(Key, own.steps[1:])
+    }
     assert quarantine_notes(own.store.root) == []
 
 
 @pytest.mark.parametrize(
     ("lost", "checkpoints"),
     # A lost feature needs the last checkpoint alone.
-    [*((Key(tasks_seen), []) for tasks_seen in range(3)), (Key(3, "hidden1", "retrain"), [2])],
+    [
+        *((Key(tasks_seen), []) for tasks_seen in range(3)),
+        (Key(3, "hidden1", "retrain"), [2]),
+    ],
 )
 def test_a_lost_measurement_is_made_again_and_nothing_else(
     copied: Copied, lost: Key, checkpoints: list[int]
@@ -133,22 +143,30 @@ def test_a_lost_measurement_is_made_again_and_nothing_else(
     assert own.outcomes() == finished("er").outcomes()
     assert others.items() < measured(root).items()
     after = contents(own.store.folder)
-    assert {name for name in after if after[name] != files.get(name)} == {"predictions.npz"}
+    assert {name for name in after if after[name] != files.get(name)} == {
+        "predictions.npz"
+    }
 
 
-@pytest.mark.parametrize(("diagnostics", "models"), [(False, [0, 1, 1, 1]), (True, [0, 1, 2, 3])])
+@pytest.mark.parametrize(
+    ("diagnostics", "models"), [(False, [0, 1, 1, 1]), (True, [0, 1, 2, 3])]
+)
 def test_of_a_checkpoint_stays_what_somebody_still_needs(
     tmp_path: Path, diagnostics: bool, models: list[int]
 ) -> None:
     """Killed after every measurement: the newest one alone can be learned on from."""
-    study, plan, job, scenario = planned("er", checkpoints="needed", diagnostics=diagnostics)
+    study, plan, job, scenario = planned(
+        "er", checkpoints="needed", diagnostics=diagnostics
+    )
     results, kept = Store(tmp_path, "job", {}), dict[int, tuple[int, int]]()
     source = StudyNetworks(plan=plan, study=study, scenario=scenario)
     while key := next(measure(source, job, results, CacheSettings(), no_offline), None):
         each = [c for t in job.steps if (c := results.load_checkpoint(t))]
         if not key.feature:
             kept[key.tasks_seen] = sum(c.learner is not None for c in each), len(each)
-    assert kept == {tasks_seen: (min(tasks_seen, 1), own) for tasks_seen, own in enumerate(models)}
+    assert kept == {
+        tasks_seen: (min(tasks_seen, 1), own) for tasks_seen, own in enumerate(models)
+    }
     outcomes = {key: outcome(m) for key, m in results.measurements().items()}
     assert finished("er").outcomes().items() <= outcomes.items()
     assert quarantine_notes(tmp_path) == []
@@ -184,7 +202,9 @@ def with_one(name: str, tensor: Tensor) -> Spoil:
 
 def reshaped(kind: str) -> Spoil:
     """Give what is called so another shape."""
-    return lambda state: {n: torch.zeros(2, 3) if kind in n else x for n, x in state.items()}
+    return lambda state: {
+        n: torch.zeros(2, 3) if kind in n else x for n, x in state.items()
+    }
 
 
 SPOILT = {
@@ -199,7 +219,9 @@ SPOILT = {
 }
 
 
-def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> list[int]:
+def cut_back(
+    own: OneJob, model: Spoil, learner: Spoil, every: bool = False
+) -> list[int]:
     """Take the last step away and spoil the checkpoint before it, or every one; return which."""
     *steps, last = own.steps
     own.lose(Key(last), last)
@@ -208,7 +230,9 @@ def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> 
         saved = own.store.load_checkpoint(tasks_seen)
         assert saved is not None
         assert saved.learner is not None
-        own.store.save_checkpoint(tasks_seen, model(saved.model), learner(saved.learner))
+        own.store.save_checkpoint(
+            tasks_seen, model(saved.model), learner(saved.learner)
+        )
     return spoilt
 
 
@@ -216,7 +240,11 @@ def cut_back(own: OneJob, model: Spoil, learner: Spoil, every: bool = False) -> 
     ("kind", "model", "learner", "every"),
     [
         *(("er", spoil, as_it_is, True) for spoil in (longer, lambda state: {})),
-        *((kind, as_it_is, spoil, False) for kind, spoils in SPOILT.items() for spoil in spoils),
+        *(
+            (kind, as_it_is, spoil, False)
+            for kind, spoils in SPOILT.items()
+            for spoil in spoils
+        ),
     ],
 )
 def test_a_checkpoint_from_which_no_learner_can_be_restored_is_set_aside(
@@ -229,7 +257,9 @@ def test_a_checkpoint_from_which_no_learner_can_be_restored_is_set_aside(
     assert own.outcomes() == finished(kind).outcomes()
     notes = quarantine_notes(own.store.root)
     assert all("the learner cannot be restored from it" in note for note in notes)
-    assert [note.partition(": ")[0][-10:] for note in notes] == [f"after-{t}.pt" for t in spoilt]
+    assert [note.partition(": ")[0][-10:] for note in notes] == [
+        f"after-{t}.pt" for t in spoilt
+    ]
 
 
 def test_other_values_give_other_results(copied: Copied) -> None:
@@ -261,7 +291,12 @@ def test_a_device_that_fails_says_nothing_about_a_checkpoint(
 
 RAW = {
     "name": "alike",
-    "scenario": {"data": "digits", "classes_per_task": 2, "train_limit": 6, "test_limit": 4},
+    "scenario": {
+        "data": "digits",
+        "classes_per_task": 2,
+        "train_limit": 6,
+        "test_limit": 4,
+    },
     "network": {"name": "mlp", "features": ["hidden1"]},
     "training": {"epochs": 2, "batch_size": 5},
     "orders": {"there": [1, 2, 3, 4, 5], "back": [5, 4, 3, 2, 1]},
@@ -279,7 +314,10 @@ def test_it_is_not_inherited_nor_taken_from_other_code(
     job = next(job for job in jobs_of(plan) if job.learner == "finetune")
     store = store_of(plan, tmp_path, job)
     theirs = type("Theirs", (ContinualLearner,), {})
-    assert training.first_task_store(plan, job, learner("finetune", of=theirs), store) is None
+    assert (
+        training.first_task_store(plan, job, learner("finetune", of=theirs), store)
+        is None
+    )
     task = scenario.reordered(job.tasks).tasks[0]
     trained = []
     for code in ("this", "other", "other"):

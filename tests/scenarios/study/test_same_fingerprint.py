@@ -25,7 +25,12 @@ from tests.scenarios.study.toy import do, made_plan, outcome, record_of
 
 RAW: dict[str, Any] = {
     "name": "plain",
-    "scenario": {"data": "digits", "classes_per_task": 5, "train_limit": 4, "test_limit": 5},
+    "scenario": {
+        "data": "digits",
+        "classes_per_task": 5,
+        "train_limit": 4,
+        "test_limit": 5,
+    },
     "network": {"name": "mlp"},
     "training": {"epochs": 1, "batch_size": 8},
     "orders": {"back": [2, 1]},
@@ -37,17 +42,22 @@ RAW: dict[str, Any] = {
 def results(raw, learner, root: Path, *, called="", cache=None):
     """Run a learner's job with seed 0, its tasks in reversed order.
 
-    Returns the job's fingerprint, predictions and costs by key, and checkpoints by step.
+    Returns the job's fingerprint, predictions and costs by key, and checkpoints by
+    step.
     """
     study = check_study(raw, "plain")
     scenario = study.scenario.scenario(Location())
     if called:
-        named = tuple(replace(task, name=f"{called} {task.name}") for task in scenario.tasks)
+        named = tuple(
+            replace(task, name=f"{called} {task.name}") for task in scenario.tasks
+        )
         scenario = Scenario(name=called, kind="permutation", tasks=named)
     plan = made_plan(study, scenario)
     # An edit of the training of studies, or of the learner, is other code.
     kind = LEARNERS[plan.learners[learner].kind]
-    assert {"scenarios.study.training", kind.__module__} <= {*plan.learners[learner].modules}
+    assert {"scenarios.study.training", kind.__module__} <= {
+        *plan.learners[learner].modules
+    }
     own = [job for job in jobs_of(plan) if (job.learner, job.seed) == (learner, 0)]
     [job] = [job for job in own if job.offline or job.tasks == (1, 0)]
     root.mkdir()
@@ -65,7 +75,9 @@ def results(raw, learner, root: Path, *, called="", cache=None):
 
 
 @pytest.mark.parametrize("kind", sorted(LEARNERS))
-def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path) -> None:
+def test_what_is_not_in_the_fingerprint_changes_no_bit(
+    kind: str, tmp_path: Path
+) -> None:
     """Every learner once as it is, and once with all that is free changed at a time."""
     own = {"kind": kind, **SMALL.get(kind, {})}
     features = LEARNERS[kind].own_features or ("hidden1", "hidden2", "output")
@@ -89,7 +101,10 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
     }
     try:
         changes = check_study(plain, "plain").learners[kind].training or RecipeChanges()
-        said = {**{name: value for name, value in asdict(changes).items() if value}, "epochs": 1}
+        said = {
+            **{name: value for name, value in asdict(changes).items() if value},
+            "epochs": 1,
+        }
         changed["learners"][free] = {**own, "training": said}
         check_study(changed, "plain")
     except InputError:  # one that has no choice of its recipe
@@ -107,9 +122,13 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(kind: str, tmp_path: Path
         assert not set(filter(is_retraining, found)) & measured.keys()
         found = {key: own for key, own in found.items() if not is_retraining(key)}
     # One feature is retrained of several; blocks are other ones where features are.
-    put_back = {key for key in found if key.readout.startswith(("rewound", "upstream", "block"))}
+    put_back = {
+        key for key in found if key.readout.startswith(("rewound", "upstream", "block"))
+    }
     assert put_back.isdisjoint(measured)
-    assert {key: found[key] for key in found.keys() - put_back}.items() <= measured.items()
+    assert {
+        key: found[key] for key in found.keys() - put_back
+    }.items() <= measured.items()
     assert len(found) >= 2
     assert states.keys() == others.keys()
     for tasks_seen, saved in states.items():

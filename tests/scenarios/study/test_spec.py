@@ -57,11 +57,15 @@ def test_all_problems_are_named_at_once():
         "training": {"epochs": "5", "lr": 1},
         "learners": {"ewd": {}, "er": {"memory": 1}},
     }
-    expected = "seeds orders color scenario.data scenario.classes_per_task network.width "
+    expected = (
+        "seeds orders color scenario.data scenario.classes_per_task network.width "
+    )
     expected += "training.epochs training.lr learners.ewd learners.er.memory"
     found = problems(**raw)
     assert found.keys() == set(expected.split())
-    assert found["orders"].startswith("expected rotate, none, shuffle:N or a table of orders")
+    assert found["orders"].startswith(
+        "expected rotate, none, shuffle:N or a table of orders"
+    )
 
 
 def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
@@ -69,7 +73,9 @@ def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
     for text, name in ((LEAST.replace(TOP, ""), "my-study"), (LEAST, "tiny")):
         path.write_text(text)
         assert check_study(read_study(str(path)), str(path)).name == name
-    with pytest.raises(InputError, match=r"unknown preset 'digit': did you mean 'digits'"):
+    with pytest.raises(
+        InputError, match=r"unknown preset 'digit': did you mean 'digits'"
+    ):
         read_study("digit")
 
 
@@ -109,7 +115,10 @@ def of(kind):
 def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
     """By default there are ten sessions, and half of the classes are in the base session."""
     spec = study(of(kind)).scenario
-    assert check_study(study(of(kind)).model_dump(warnings="error"), "again").scenario == spec
+    assert (
+        check_study(study(of(kind)).model_dump(warnings="error"), "again").scenario
+        == spec
+    )
     scenario = spec.scenario(Location())
     assert spec.kind == (kind if "shift" not in SAID[kind] else "domain-incremental")
     assert spec.title == title
@@ -130,11 +139,17 @@ def test_each_kind_is_made_of_its_own_keys(kind, title, names, classes):
         (of("class-incremental"), ["single"], 'report heads = ["multi"]'),
         (of("incremental"), ["multi"], "gives away"),
         (LEAST.replace(DATA, f"{DATA}\nclasses_per_task = 1"), ["multi"], "gives away"),
-        (LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"), ["multi"], "gives away"),
+        (
+            LEAST.replace(DATA, f"{DATA}\ntasks = [[0, 1], [2]]"),
+            ["multi"],
+            "gives away",
+        ),
         *((of(kind), ["multi"], "") for kind in SAID if kind != "incremental"),
     ],
 )
-def test_a_learner_that_must_be_told_the_task_is_refused_where_it_is_not(written, heads, reason):
+def test_a_learner_that_must_be_told_the_task_is_refused_where_it_is_not(
+    written, heads, reason
+):
     given = {"learners": {"finetune": {}, "pathnet": {}}, "report": {"heads": heads}}
     if reason:
         assert reason in problems(written, **given)["learners.pathnet"]

@@ -35,7 +35,13 @@ RAW = {
 RECIPE = {
     **{"iterations": 5, "patience": 3, "validation": 0.2},
     **{"epochs": 6, "batch_size": 63, "optimizer": "sgd", "learning_rate": 0.0011},
-    **{"weight_decay": 0.1, "momentum": 0.9, "schedule": "cosine", "warmup": 0.1, "clip_norm": 1.0},
+    **{
+        "weight_decay": 0.1,
+        "momentum": 0.9,
+        "schedule": "cosine",
+        "warmup": 0.1,
+        "clip_norm": 1.0,
+    },
 }
 WITH = {  # required with it
     "momentum": {"optimizer": "sgd"},
@@ -61,7 +67,10 @@ CHANGES = [
     ),
     *(("learners", "finetune", {"exemplars": exemplars}) for exemplars in EXEMPLARS),
     *(("learners", kind, {"freeze": ["conv1"]}) for kind in ("er", "finetune")),
-    *(("learners", kind, {"freeze": ["conv1"], "freeze_from": 1}) for kind in ("er", "finetune")),
+    *(
+        ("learners", kind, {"freeze": ["conv1"], "freeze_from": 1})
+        for kind in ("er", "finetune")
+    ),
     ("learners", "finetune", {"loss_classes": "task"}),
     ("learners", "er", {"memory_per_class": 127}),
     ("learners", "er", {"loss_classes": "seen"}),
@@ -75,7 +84,11 @@ CHANGES = [
     (None, "orders", "none"),
     (None, "orders", {"0": [1, 2]}),
     (None, "seeds", 2),
-    (None, "probing", {"readouts": {"linear": {"C": 2.0}, "retrain": "all"}, "budget": [1, 2]}),
+    (
+        None,
+        "probing",
+        {"readouts": {"linear": {"C": 2.0}, "retrain": "all"}, "budget": [1, 2]},
+    ),
     ("scenario", "data", "mnist"),
     ("scenario", "train_limit", 5),
     (None, "scenario", {"kind": "permutation", "data": "digits"}),
@@ -137,7 +150,10 @@ def record_of(plan, job):
 def fingerprints(of=None, stream=None, device=CPU):
     """Return the fingerprint of every job, by learner, executed order and seed."""
     plan = made_plan(of, stream, device)
-    return {(j.learner, j.tasks, j.seed): fingerprint(record_of(plan, j)) for j in jobs_of(plan)}
+    return {
+        (j.learner, j.tasks, j.seed): fingerprint(record_of(plan, j))
+        for j in jobs_of(plan)
+    }
 
 
 def no_offline() -> Never:
@@ -162,7 +178,9 @@ def measurement(tables, tasks=((0,), (1,)), **details) -> Measurement:
         head: np.concatenate([np.repeat(np.arange(len(row)), row) for row in table])
         for head, table in tables.items()
     }
-    task_of = np.array([next(t for t, own in enumerate(tasks) if c in own) for c in labels])
+    task_of = np.array(
+        [next(t for t, own in enumerate(tasks) if c in own) for c in labels]
+    )
     test = TestExamples(labels=labels, tasks=task_of)
     return Measurement(test=test, predicted=predicted, **details)
 
@@ -176,7 +194,10 @@ TEST = TestExamples(labels=np.array([3, 0, 300, 1, 2]), tasks=np.array([1, 0, 1,
 FIRST, LAST = Key(1), Key(2, "conv1", "linear", "0123abcd")
 MEASURED = Measurement(
     test=TEST,
-    predicted={"single": np.array([3, 300, 300, 0, 2]), "multi": np.array([3, 0, 3, 1, 2])},
+    predicted={
+        "single": np.array([3, 300, 300, 0, 2]),
+        "multi": np.array([3, 0, 3, 1, 2]),
+    },
     loss={"single": np.array([0.5, np.inf, 0, 65504, 2.0**-24], dtype=np.float16)},
     cost=TrainingCost(cost=COST, seconds=0.1 + 0.2, stuck=True),
     history=History(losses=(0.1 + 0.2, 1e-300), accuracies=(0.5,)),
@@ -184,7 +205,10 @@ MEASURED = Measurement(
     notes=("it predicts class 3 for every test example", "ä\n"),
     seconds=0.7 + 0.1,
 )
-MODEL = {"weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]), "steps": torch.tensor(3)}
+MODEL = {
+    "weight": torch.tensor([[0.5, -0.0], [1e-30, torch.pi]]),
+    "steps": torch.tensor(3),
+}
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 
 
@@ -199,7 +223,9 @@ def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:
     """Whether a measurement is what was given to be stored, by this code."""
 
     def arrays(m: Measurement) -> list[np.ndarray]:
-        by_head = (each[head] for each in (m.predicted, m.loss) for head in sorted(each))
+        by_head = (
+            each[head] for each in (m.predicted, m.loss) for head in sorted(each)
+        )
         return [m.test.labels, m.test.tasks, *by_head]
 
     def details(m: Measurement) -> tuple[object, ...]:
@@ -219,7 +245,9 @@ def filled(root: Path, job: str = JOB, record=RECORD) -> Store:
     store = Store(root, job, record, "code")
     for tasks_seen, key in enumerate((FIRST, LAST), 1):
         store.write(key, MEASURED)
-        own = torch.tensor([tasks_seen, len(job), *job.encode(), record["training"]["epochs"]])
+        own = torch.tensor(
+            [tasks_seen, len(job), *job.encode(), record["training"]["epochs"]]
+        )
         store.save_checkpoint(tasks_seen, {**MODEL, "own": own}, LEARNER)
     store.finish()
     return store
@@ -229,7 +257,9 @@ def assert_set_aside(store: Store, *names: str) -> None:
     """Check that these files and no others are in quarantine, each with its note."""
     aside = {path.name for path in (store.root / "quarantine").iterdir()}
     folder = store.folder.relative_to(store.root / "jobs")
-    assert aside == {f"{'.'.join(folder.parts)}.{n}{end}" for n in names for end in ("", ".txt")}
+    assert aside == {
+        f"{'.'.join(folder.parts)}.{n}{end}" for n in names for end in ("", ".txt")
+    }
     notes = quarantine_notes(store.root)
     assert len(notes) == len(names)
     for name in names:

@@ -1,6 +1,14 @@
 """Small networks that were written to be cut wrongly."""
 
-from tests.laws.zoo.hostile import answers, flow, layers, prompts, sequences, transforms, writes
+from tests.laws.zoo.hostile import (
+    answers,
+    flow,
+    layers,
+    prompts,
+    sequences,
+    transforms,
+    writes,
+)
 from tests.laws.zoo.net import Net
 
 HOSTILE: dict[str, Net] = {

@@ -33,13 +33,17 @@ def recurrent_block(m: Any, x: Tensor) -> Tensor:
     return m.head(h)
 
 
-@written("encode decode", {"encode": lambda: nn.Linear(6, 4, bias=False), "decode": (6, 3)})
+@written(
+    "encode decode", {"encode": lambda: nn.Linear(6, 4, bias=False), "decode": (6, 3)}
+)
 def tied_weights(m: Any, x: Tensor) -> Tensor:
     return m.decode(F.linear(torch.tanh(m.encode(x)), m.encode.weight.t()))
 
 
 @written(
-    "a b spare", also={"spare": (6, 2), "unused": (6, 6)}, refuses={"unused": "not run|does not"}
+    "a b spare",
+    also={"spare": (6, 2), "unused": (6, 6)},
+    refuses={"unused": "not run|does not"},
 )
 def a_feature_off_the_path(m: Any, x: Tensor) -> Tensor:
     h = torch.tanh(m.a(x))
@@ -156,7 +160,10 @@ def parameters_in_one_storage(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.relu(m.b(torch.relu(m.a(x)))))
 
 
-@written("a norm c", {"c": (4, 3), "norm": lambda: nn.BatchNorm1d(4, affine=False), "a": (6, 4)})
+@written(
+    "a norm c",
+    {"c": (4, 3), "norm": lambda: nn.BatchNorm1d(4, affine=False), "a": (6, 4)},
+)
 def registered_from_the_end(m: Any, x: Tensor) -> Tensor:
     return m.c(m.norm(m.a(x)))
 
@@ -217,7 +224,10 @@ def many_outputs(m: Any, x: Tensor) -> Tensor:
     top, where = h.topk(3, dim=1)
     largest = h.max(dim=1)
     parts = [part[:, None] for part in h.unbind(1)]
-    h = torch.cat([*parts[:3], top], 1).gather(1, where.repeat(1, 2)) + largest.values[:, None]
+    h = (
+        torch.cat([*parts[:3], top], 1).gather(1, where.repeat(1, 2))
+        + largest.values[:, None]
+    )
     return m.c(torch.tanh(m.b(h)) * torch.fft.rfft(h).abs().mean(1, keepdim=True))
 
 
@@ -226,7 +236,9 @@ def attributes_and_casts(m: Any, x: Tensor) -> Tensor:
     h = m.a(x)
     n, d = h.shape
     ones = torch.ones_like(h) + torch.zeros(n, d, dtype=h.dtype, device=h.device)
-    h = (h.T.mT.double().to(h).type(torch.float32) * ones).reshape(len(h), -1)[..., None]
+    h = (h.T.mT.double().to(h).type(torch.float32) * ones).reshape(len(h), -1)[
+        ..., None
+    ]
     assert isinstance(h, Tensor)
     assert h.is_contiguous()
     return m.c(m.b(h.squeeze(-1)).contiguous().view(n, d))
@@ -279,7 +291,11 @@ def remembers_the_batch_before(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(h if before is None else h + before)))
 
 
-@written("a pool b", {"a": (6, 6), "pool": nn.Identity, "b": (6, 6), "c": (6, 3)}, shape=(5, 6))
+@written(
+    "a pool b",
+    {"a": (6, 6), "pool": nn.Identity, "b": (6, 6), "c": (6, 3)},
+    shape=(5, 6),
+)
 def graph_layers(m: Any, x: Tensor) -> Tensor:
     """As many edges as the data have, self-loops left out; their number scales the output."""
     graph, i, j = (x[:, :, :5] > 0.3).nonzero(as_tuple=True)

@@ -16,7 +16,11 @@ from tests.laws.zoo.written import Layer, written
 
 def _norms(first: Layer, second: Layer, features: str = "p b", **more: Any) -> Net:
     """Put a norm on each side of the middle layer."""
-    layers = {"a": lambda: nn.Conv1d(2, 4, 3), "p": first, "b": lambda: nn.Conv1d(4, 4, 3)}
+    layers = {
+        "a": lambda: nn.Conv1d(2, 4, 3),
+        "p": first,
+        "b": lambda: nn.Conv1d(4, 4, 3),
+    }
     layers |= {"q": second, "c": lambda: nn.Linear(4, 3)}
 
     def run(m: Any, x: Tensor) -> Tensor:
@@ -30,7 +34,9 @@ _BATCH = partial(nn.BatchNorm1d, 4)
 _INSTANCE = partial(nn.InstanceNorm1d, 4, affine=True, track_running_stats=True)
 
 batch_norm = _norms(_BATCH, partial(_BATCH, momentum=None))
-batch_norm_untracked = _norms(partial(_BATCH, track_running_stats=False), _BATCH, ways=SAFE)
+batch_norm_untracked = _norms(
+    partial(_BATCH, track_running_stats=False), _BATCH, ways=SAFE
+)
 group_and_instance_norm = _norms(partial(nn.GroupNorm, 2, 4), _INSTANCE)
 
 
@@ -44,14 +50,20 @@ def parametrized(m: Any, x: Tensor) -> Tensor:
     return m.c(torch.tanh(m.b(torch.tanh(m.a(x)))))
 
 
-@written("norm#1 mark", also={"norm": lambda: nn.BatchNorm1d(6)}, both_sides=True, live=False)
+@written(
+    "norm#1 mark", also={"norm": lambda: nn.BatchNorm1d(6)}, both_sides=True, live=False
+)
 def one_batch_norm_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.norm(m.b(m.mark(m.norm(m.a(x))))))
 
 
 @written(
     "a drop_a norm b drop_b",
-    also={"drop_a": nn.Dropout, "norm": lambda: nn.BatchNorm1d(6), "drop_b": nn.Dropout},
+    also={
+        "drop_a": nn.Dropout,
+        "norm": lambda: nn.BatchNorm1d(6),
+        "drop_b": nn.Dropout,
+    },
 )
 def dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
     return m.c(m.drop_b(torch.relu(m.b(m.norm(m.drop_a(m.a(x)))))))
@@ -70,7 +82,11 @@ class Biased(nn.Module):
         return super().train(mode)
 
     def forward(self, x: Tensor) -> Tensor:
-        bias = self.table[torch.tensor([0, 1, 2, 1, 0, 2])] if self.kept is None else self.kept
+        bias = (
+            self.table[torch.tensor([0, 1, 2, 1, 0, 2])]
+            if self.kept is None
+            else self.kept
+        )
         self.kept = None if self.training else bias
         return x + bias
 
@@ -82,7 +98,9 @@ def biases_kept_in_eval_mode(m: Any, x: Tensor) -> Tensor:
 
 @written("b", both_sides=True, live=True)
 def functional_dropout_on_both_sides(m: Any, x: Tensor) -> Tensor:
-    h = F.dropout(torch.relu(m.b(F.dropout(m.a(x), training=m.training))), training=m.training)
+    h = F.dropout(
+        torch.relu(m.b(F.dropout(m.a(x), training=m.training))), training=m.training
+    )
     return m.c(h)
 
 

@@ -12,7 +12,10 @@ from tests.laws.zoo.written import written
 FEATURES = ("embed", "block", "norm")
 LAYERS = {
     **{"embed": (8, 8), "block": lambda: nn.MultiheadAttention(8, 2, batch_first=True)},
-    **{"keys": lambda: nn.Parameter(torch.randn(3, 8)), "norm": lambda: nn.LayerNorm(8)},
+    **{
+        "keys": lambda: nn.Parameter(torch.randn(3, 8)),
+        "norm": lambda: nn.LayerNorm(8),
+    },
     **{"prompts": lambda: nn.Parameter(torch.randn(3, 2, 8)), "c": (8, 3)},
 }
 
@@ -24,7 +27,9 @@ def nearest_keys(m: Any, x: Tensor, k: int) -> Tensor:
 
 def answered(m: Any, x: Tensor, prompts: Tensor) -> Tensor:
     tokens = torch.cat([prompts, m.embed(x)], 1)
-    return m.c(m.norm(m.block(tokens, tokens, tokens)[0])[:, : prompts.shape[1]].mean(1))
+    return m.c(
+        m.norm(m.block(tokens, tokens, tokens)[0])[:, : prompts.shape[1]].mean(1)
+    )
 
 
 @written(dict.fromkeys(FEATURES, RIGHT), LAYERS, shape=(4, 8))
@@ -32,7 +37,9 @@ def l2p(m: Any, x: Tensor) -> Tensor:
     return answered(m, x, m.prompts[nearest_keys(m, x, 2)].flatten(1, 2))
 
 
-@written(dict.fromkeys(FEATURES, SAFE), LAYERS, shape=(4, 8), shows_not=frozenset({"keys"}))
+@written(
+    dict.fromkeys(FEATURES, SAFE), LAYERS, shape=(4, 8), shows_not=frozenset({"keys"})
+)
 def l2p_by_batch(m: Any, x: Tensor) -> Tensor:
     often = nearest_keys(m, x, 2).flatten().bincount(minlength=3).topk(2).indices
     return answered(m, x, m.prompts[often].flatten(0, 1).expand(len(x), -1, -1))

@@ -29,7 +29,9 @@ def multihead_attention(m: Any, x: Tensor) -> Tensor:
 
 
 def _encoder() -> nn.Module:
-    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.3, batch_first=True, norm_first=True)
+    layer = nn.TransformerEncoderLayer(
+        8, 2, 16, dropout=0.3, batch_first=True, norm_first=True
+    )
     return nn.TransformerEncoder(layer, 2, nn.LayerNorm(8), enable_nested_tensor=False)
 
 
@@ -44,13 +46,19 @@ def transformer_encoder(m: Any, x: Tensor) -> Tensor:
 
 
 @written(
-    "qkv mark out", {"qkv": (8, 24), "mark": nn.Identity, "out": (8, 8), "c": (8, 3)}, shape=(4, 8)
+    "qkv mark out",
+    {"qkv": (8, 24), "mark": nn.Identity, "out": (8, 8), "c": (8, 3)},
+    shape=(4, 8),
 )
 def scaled_dot_product(m: Any, x: Tensor) -> Tensor:
     q, k, v = m.qkv(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
     h = m.mark(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
     q = m.out(h)
-    return m.c(F.scaled_dot_product_attention(q, h, h, dropout_p=0.2 if m.training else 0).mean(1))
+    return m.c(
+        F.scaled_dot_product_attention(
+            q, h, h, dropout_p=0.2 if m.training else 0
+        ).mean(1)
+    )
 
 
 @written(
@@ -88,7 +96,9 @@ def _words(n: int) -> Tensor:
 )
 def packed_sequences(m: Any, x: Tensor) -> Tensor:
     lengths = (x > 0).sum(1)
-    packed = pack_padded_sequence(m.words(x), lengths, batch_first=True, enforce_sorted=False)
+    packed = pack_padded_sequence(
+        m.words(x), lengths, batch_first=True, enforce_sorted=False
+    )
     h, _ = pad_packed_sequence(m.rnn(packed)[0], batch_first=True, total_length=5)
     return m.c(torch.tanh(m.b(h)).mean(1))
 

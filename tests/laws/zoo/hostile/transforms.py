@@ -46,7 +46,9 @@ def jagged_rows(m: Any, x: Tensor) -> Tensor:
 
 @written(_AB)
 def sparse_values(m: Any, x: Tensor) -> Tensor:
-    return m.c(torch.tanh(m.b(torch.sparse.mm(m.a(x).relu().to_sparse(), torch.eye(6)))))
+    return m.c(
+        torch.tanh(m.b(torch.sparse.mm(m.a(x).relu().to_sparse(), torch.eye(6))))
+    )
 
 
 @written()

@@ -11,7 +11,10 @@ from tests.laws.zoo.written import written
 
 @written(
     "a",
-    also={"w": lambda: nn.Parameter(torch.randn(6, 6)), "v": lambda: nn.Parameter(torch.rand(6))},
+    also={
+        "w": lambda: nn.Parameter(torch.randn(6, 6)),
+        "v": lambda: nn.Parameter(torch.rand(6)),
+    },
 )
 def functional_ops(m: Any, x: Tensor) -> Tensor:
     h = torch.einsum("bi,ij->bj", F.gelu(m.a(x)), m.w) @ m.w.T

@@ -20,7 +20,9 @@ def test_defaults_are_the_papers() -> None:
     numbers = sum(tensor.numel() for tensor in model.state_dict().values())
     assert round(4 * numbers / 1e6, 2) == 4.54
     recipe = FelSettings().training.instead_of(Recipe(epochs=7))
-    assert recipe == Recipe(epochs=7, batch_size=256, optimizer="adam", learning_rate=2e-2)
+    assert recipe == Recipe(
+        epochs=7, batch_size=256, optimizer="adam", learning_rate=2e-2
+    )
 
 
 def test_hidden_units_have_the_activation_of_the_settings() -> None:
@@ -35,7 +37,9 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
     x = TASKS[0].train.x[:1]
     data = Examples(x, torch.tensor([0]))
     task = Task(index=1, name="one", classes=(0,), train=data, test=data)
-    recipe = Recipe(epochs=1, batch_size=1, optimizer="sgd", learning_rate=0.1, init="torch")
+    recipe = Recipe(
+        epochs=1, batch_size=1, optimizer="sgd", learning_rate=0.1, init="torch"
+    )
     changed = {}
     for share in (0.04, 1.0):
         small = {"hidden": 64, "units": 300, "connected": 0.2, "firing": share}
@@ -59,7 +63,8 @@ def test_an_example_teaches_only_what_its_firing_units_are_joined_to() -> None:
 @given(
     st.integers(2, 9).flatmap(
         lambda units: st.tuples(
-            st.lists(st.integers(-2, 2), min_size=units, max_size=units), st.integers(2, units)
+            st.lists(st.integers(-2, 2), min_size=units, max_size=units),
+            st.integers(2, units),
         )
     )
 )

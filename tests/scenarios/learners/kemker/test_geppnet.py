@@ -14,7 +14,12 @@ from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import load
-from scenarios.learners.kemker.geppnet import Geppnet, GeppnetStm, GeppnetStmSettings, MapSettings
+from scenarios.learners.kemker.geppnet import (
+    Geppnet,
+    GeppnetStm,
+    GeppnetStmSettings,
+    MapSettings,
+)
 from tests.laws.plain_map import sessions
 from tests.scenarios.learners.tiny_learners import learn
 
@@ -28,7 +33,10 @@ TINY: dict[str, Any] = {
 }
 KINDS: dict[str, tuple[type[Geppnet], MapSettings]] = {
     "geppnet": (Geppnet, MapSettings(**TINY)),
-    "geppnet_stm": (GeppnetStm, GeppnetStmSettings(**TINY, memory=30, sleep_interval=40)),
+    "geppnet_stm": (
+        GeppnetStm,
+        GeppnetStmSettings(**TINY, memory=30, sleep_interval=40),
+    ),
 }
 
 
@@ -41,13 +49,17 @@ def make(kind: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
     return of(model.to(dtype), Recipe(epochs=2, batch_size=16), settings, 0)
 
 
-def incremental(limit: int | None = None, dtype: torch.dtype = torch.float32) -> Sequence[Task]:
+def incremental(
+    limit: int | None = None, dtype: torch.dtype = torch.float32
+) -> Sequence[Task]:
     """Return the digits: five classes first, then one by one."""
     data, tasks = load("digits"), []
     for k, classes in enumerate([(0, 1, 2, 3, 4), *((c,) for c in range(5, 10))]):
         own, test = data.train.of_classes(classes), data.test.of_classes(classes)
         train = Examples(own.x[:limit].to(dtype), own.y[:limit])
-        tasks.append(Task(index=k + 1, name=str(k), classes=classes, train=train, test=test))
+        tasks.append(
+            Task(index=k + 1, name=str(k), classes=classes, train=train, test=test)
+        )
     return tasks
 
 
@@ -61,7 +73,9 @@ def test_sessions_and_scores_equal_a_plain_loop(kind: str) -> None:
     assert state["output.weight"].numpy() == pytest.approx(plain.weight, abs=1e-9)
     assert state["output.bias"].numpy() == pytest.approx(plain.bias, abs=1e-9)
     x = tasks[2].train.x[:5]
-    for got, one in zip(own.scores(x).detach().numpy(), x.flatten(1).numpy(), strict=True):
+    for got, one in zip(
+        own.scores(x).detach().numpy(), x.flatten(1).numpy(), strict=True
+    ):
         scores = plain.weight @ plain.activity(plain.squared(one)) + plain.bias
         assert got == pytest.approx(scores, abs=1e-9)
 
@@ -74,7 +88,9 @@ def test_the_sizes_are_table_2_s() -> None:
     ):
         model = Geppnet.network(MapSettings(), (dims,), classes, 2)
         weights = sum(p.numel() for p in model.parameters()) - classes  # no biases
-        assert 4 * (weights + examples * (dims + 1)) / 1e6 == pytest.approx(printed, abs=0.011)
+        assert 4 * (weights + examples * (dims + 1)) / 1e6 == pytest.approx(
+            printed, abs=0.011
+        )
         own = GeppnetStm(model, Recipe(), GeppnetStmSettings(), 0)
         assert own.stored_bytes() == 0
         own.learned = 1

@@ -41,12 +41,20 @@ def plainly(net: PathNetwork, one: Tensor, path: list[list[int]]) -> Tensor:
 @torch.no_grad()
 def test_a_mixed_batch_is_what_each_examples_own_path_computes() -> None:
     """A task not learned is seen through the path learned last, before any the first modules."""
-    x, first = torch.cat([X, 1.0 + torch.arange(40)[:, None] % T], 1), [list(range(N))] * 2
+    x, first = (
+        torch.cat([X, 1.0 + torch.arange(40)[:, None] % T], 1),
+        [list(range(N))] * 2,
+    )
     learned = network()
     for task, path in PATHS.items():
         learned.keep(task, torch.tensor(path))
-    for net, paths in ((learned, [PATHS[0], PATHS[2], PATHS[2]]), (network(), [first] * T)):
-        expected = torch.stack([plainly(net, one, paths[int(one[-1]) - 1]) for one in x])
+    for net, paths in (
+        (learned, [PATHS[0], PATHS[2], PATHS[2]]),
+        (network(), [first] * T),
+    ):
+        expected = torch.stack(
+            [plainly(net, one, paths[int(one[-1]) - 1]) for one in x]
+        )
         torch.testing.assert_close(net(x), expected)
 
 
@@ -58,7 +66,11 @@ def test_the_size_is_that_in_the_papers_table() -> None:
 PATH = torch.tensor([[4, 0, 4], [1, 2, 3]])
 TASK, CLASSES = 1, (3, 1)
 WIDE = 8  # modules of two units may be dead, and learn nothing
-FROZEN = {"none on it": [[1], [0]], "some on it": [[0], [3]], "all on it": [[0, 4, 4], [1, 2, 3]]}
+FROZEN = {
+    "none on it": [[1], [0]],
+    "some on it": [[0], [3]],
+    "all on it": [[0, 4, 4], [1, 2, 3]],
+}
 
 
 @pytest.mark.parametrize("frozen", FROZEN.values(), ids=FROZEN)
@@ -67,21 +79,35 @@ def test_a_lifted_path_computes_the_same_and_moves_only_what_is_free(
 ) -> None:
     net = network(width=WIDE)
     net.keep(0, torch.tensor(frozen))
-    data = Examples(torch.cat([X, torch.full((40, 1), TASK + 1.0)], 1), (X[:, 0] > 0).long())
+    data = Examples(
+        torch.cat([X, torch.full((40, 1), TASK + 1.0)], 1), (X[:, 0] > 0).long()
+    )
     before, shown = copy.deepcopy(net), copy.deepcopy(net)
     shown.keep(TASK, PATH)
     lifted = LiftedPath(net, PATH, TASK, CLASSES)
     with torch.no_grad():
         torch.testing.assert_close(lifted(data.x), shown(data.x)[:, CLASSES])
-    fit(lifted, data, Recipe(epochs=3, batch_size=8, learning_rate=0.01), stream(0, "fit"))
+    fit(
+        lifted,
+        data,
+        Recipe(epochs=3, batch_size=8, learning_rate=0.01),
+        stream(0, "fit"),
+    )
     assert all(map(torch.equal, net.parameters(), before.parameters()))
     lifted.put_back()
     for at, (layer, old) in enumerate(zip(net.layers, before.layers, strict=True)):
         free = set(PATH[at].tolist()) - set(frozen[at])
-        moved = (layer.dense.weight != old.dense.weight).any(1).unflatten(0, (M, WIDE)).any(1)
+        moved = (
+            (layer.dense.weight != old.dense.weight)
+            .any(1)
+            .unflatten(0, (M, WIDE))
+            .any(1)
+        )
         assert set(moved.nonzero().flatten().tolist()) == free
         still = [m for m in range(M) if m not in free]
-        assert torch.equal(layer.dense.bias[layer.rows(still)], old.dense.bias[layer.rows(still)])
+        assert torch.equal(
+            layer.dense.bias[layer.rows(still)], old.dense.bias[layer.rows(still)]
+        )
     moved = (net.output.dense.weight != before.output.dense.weight).any(1)
     assert set(moved.nonzero().flatten().tolist()) == {TASK * K + c for c in CLASSES}
     net.keep(TASK, PATH)

@@ -11,7 +11,12 @@ from probe.seeding import stream
 from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
-from scenarios.learners.kemker.pathnet import PathNet, PathNetSettings, mutated, search_path
+from scenarios.learners.kemker.pathnet import (
+    PathNet,
+    PathNetSettings,
+    mutated,
+    search_path,
+)
 from tests.scenarios.learners.tiny_learners import digits, logits
 
 SMALL = PathNetSettings(
@@ -38,7 +43,9 @@ class Noting(PathNet):
 
 def accuracy(own: PathNet, task: Task) -> float:
     with torch.no_grad():
-        return float((logits(own, task.test.x, task).argmax(1) == task.test.y).float().mean())
+        return float(
+            (logits(own, task.test.x, task).argmax(1) == task.test.y).float().mean()
+        )
 
 
 def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
@@ -53,7 +60,13 @@ def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
         *tried, (best[task.index], visits) = own.paths
         assert [count for _, count in tried] == [4 * 16] * 6
         assert visits == 20 * len(task.train)
-        moved = (own.model.output.dense.weight != outputs).any(1).nonzero().flatten().tolist()
+        moved = (
+            (own.model.output.dense.weight != outputs)
+            .any(1)
+            .nonzero()
+            .flatten()
+            .tolist()
+        )
         assert moved == [(task.index - 1) * 10 + c for c in task.classes]
         with torch.no_grad():
             scores[task.index] = own.scores(task.test.x)

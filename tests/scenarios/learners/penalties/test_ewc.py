@@ -13,7 +13,12 @@ from probe.training.loop import Recipe
 from scenarios.learners.penalties.ewc import Ewc, diagonal_fisher
 from scenarios.networks import ARCHITECTURES
 from tests.laws.plain_penalties import fisher_by_loop
-from tests.scenarios.learners.tiny_learners import chain, learner as tiny_learner, points, seeded
+from tests.scenarios.learners.tiny_learners import (
+    chain,
+    learner as tiny_learner,
+    points,
+    seeded,
+)
 
 K = 3
 
@@ -54,7 +59,13 @@ def test_the_fisher_is_that_of_the_outputs_that_compete(
 def with_norm() -> nn.Module:
     """Return convolutions, used batch norm, dropout, ReLU in place, and frozen weights."""
     layers = nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(inplace=True)
-    rest = nn.Dropout(0.5), nn.Conv2d(4, 3, 3), nn.ReLU(), nn.Flatten(), nn.Linear(48, 8)
+    rest = (
+        nn.Dropout(0.5),
+        nn.Conv2d(4, 3, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(48, 8),
+    )
     model = nn.Sequential(*layers, *rest, nn.LayerNorm(8), nn.Linear(8, K))
     model(2 + 3 * torch.randn(50, 1, 8, 8))
     model[4].requires_grad_(False)
@@ -80,7 +91,11 @@ class Odd(nn.Module):
 
     def __init__(self, use: Callable[[nn.Module, Tensor], Tensor]) -> None:
         super().__init__()
-        self.first, self.again, self.out = nn.Linear(64, 6), nn.Linear(6, 6), nn.Linear(6, K)
+        self.first, self.again, self.out = (
+            nn.Linear(64, 6),
+            nn.Linear(6, 6),
+            nn.Linear(6, K),
+        )
         self.use = use
         if use is tied:
             self.other = nn.Linear(6, 6)

@@ -8,7 +8,13 @@ from torch import Tensor
 
 from probe.seeding import stream
 from scenarios.learners.penalties.quadratic import Quadratic, of_kind
-from tests.scenarios.learners.tiny_learners import RECIPE, digits, learn, learner, with_norm
+from tests.scenarios.learners.tiny_learners import (
+    RECIPE,
+    digits,
+    learn,
+    learner,
+    with_norm,
+)
 
 TASKS = digits(10).tasks[:3]
 
@@ -19,7 +25,9 @@ def test_carries_copies_of_trained_parameters_in_float32(kind: str) -> None:
     model = with_norm()
     model[0].requires_grad_(False)
     before = model[0].weight.clone()
-    own = learn(learner(kind, recipe=replace(RECIPE, precision="bf16"), model=model), TASKS[:2])
+    own = learn(
+        learner(kind, recipe=replace(RECIPE, precision="bf16"), model=model), TASKS[:2]
+    )
     assert torch.equal(model[0].weight, before)
     carried = {n: t for n, t in own.carried().items() if n != "constant"}
     trained = {n: p.shape for n, p in model.named_parameters() if p.requires_grad}
@@ -39,7 +47,8 @@ def test_a_sum_of_penalties_is_one_penalty_everywhere() -> None:
     merged = parts[0].plus(parts[1]).plus(parts[2])
     for at in map(numbers, range(4, 9)):
         each = [
-            float((own.importance["p"] * (at - own.anchor["p"]) ** 2).sum()) + own.constant
+            float((own.importance["p"] * (at - own.anchor["p"]) ** 2).sum())
+            + own.constant
             for own in (merged, *parts)
         ]
         assert each[0] == pytest.approx(sum(each[1:]), rel=1e-12)
@@ -50,7 +59,9 @@ def test_steps_that_early_stopping_discards_count_in_no_importance(kind: str) ->
     early = replace(RECIPE, learning_rate=0.1, epochs=40, validation=0.3, patience=4)
     longer = learn(learner(kind, recipe=early), TASKS[:1])
     best = len(longer.losses) - 1 - 4
-    shorter = learn(learner(kind, recipe=replace(early, epochs=best, patience=40)), TASKS[:1])
+    shorter = learn(
+        learner(kind, recipe=replace(early, epochs=best, patience=40)), TASKS[:1]
+    )
     assert 0 < best < 36
     for name, expected in shorter.carried().items():
         assert torch.equal(longer.carried()[name], expected), name

@@ -173,7 +173,7 @@ class JobOptions:
 class RunOptions(JobOptions):
     """The flags of `probe run` as they were typed, each with its help; None = not given.
 
-    The first eleven and `controls` change the study, see
+    The first twelve and `controls` change the study, see
     `scenarios.study.study_file.overridden`. Raises InputError for impossible values,
     and for flags that do not fit together.
 
@@ -181,6 +181,7 @@ class RunOptions(JobOptions):
     True
     """
 
+    variant: str | None = flag("A variant of the study, such as small.")
     learners: str | None = flag("Run only these learners, such as er,si.")
     seeds: int | None = flag("Number of seeds.")
     orders: str | None = flag("Task orders: rotate, none or shuffle:N.")

@@ -17,7 +17,12 @@ from scenarios.commands.screen.terminal import print_json
 from scenarios.data.datasets import BUNDLED, LOADERS
 from scenarios.learners.catalog import LEARNERS
 from scenarios.networks import ARCHITECTURES
-from scenarios.study.study_file import check_study, preset_names, read_study
+from scenarios.study.study_file import (
+    check_study,
+    preset_names,
+    read_study,
+    variant_names,
+)
 
 
 def show_names(as_json: bool = False) -> None:
@@ -49,13 +54,14 @@ def show_names(as_json: bool = False) -> None:
 
 def _names() -> dict[str, list[dict[str, Any]]]:
     """Return the entries of each list: the name first, then the description."""
-    presets = dict[str, str]()
+    presets: dict[str, str] = {}
     for name in preset_names():
         study = check_study(read_study(name), name)
-        learners = (
-            f"{', '.join(study.learners)}; seeds {', '.join(map(str, study.seeds))}"
-        )
-        presets[name] = f"{study.network.name} on {study.scenario.title}: {learners}"
+        seeds = ", ".join(map(str, study.seeds))
+        about = f"{study.network.name} on {study.scenario.title}"
+        presets[name] = f"{about}: {', '.join(study.learners)}; seeds {seeds}"
+        if variants := variant_names(name):
+            presets[name] += f"; --variant {', '.join(variants)}"
     data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.
     data["NAME.npz"] = "a feature file: your own data, or made by probe features"

@@ -62,7 +62,8 @@ def run_study(source: str, options: RunOptions) -> bool:
     with user_code.opened(BUILT_IN):
         # First without the flags: mistakes in the file are reported in the file's
         # terms.
-        study = overridden(check_study(read_study(source), source), options)
+        raw = read_study(source, options.variant)
+        study = overridden(check_study(raw, source), options)
         root = options.out or Path("runs") / study.name
         # A dry run writes nothing: it takes the precision that is there.
         dry = options.dry_run and not (root / run_directory.PRECISION).exists()

@@ -9,7 +9,12 @@ from torchvision.datasets import SVHN
 from probe.examples import Examples
 from scenarios.data import datasets
 from scenarios.data.feature_files import write_features
-from scenarios.study.study_file import check_study, preset_names, read_study
+from scenarios.study.study_file import (
+    check_study,
+    preset_names,
+    read_study,
+    variant_names,
+)
 from tests.scenarios.data.test_datasets import write_svhn
 
 pytestmark = pytest.mark.soak
@@ -50,18 +55,26 @@ def test_svhn_runs_from_torchvisions_files(probe, cwd, monkeypatch):
     }
 
 
-@pytest.mark.parametrize("name", preset_names())
-def test_a_preset_runs_in_small(name, probe, cwd, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        (name, variant)
+        for name in preset_names()
+        for variant in (None, *variant_names(name))
+    ],
+)
+def test_a_preset_runs_in_small(name, variant, probe, cwd, monkeypatch):
     load = datasets.load
 
     def by_name(data, location=None):
         return (made if data in SHAPES else load)(data, location)
 
     monkeypatch.setattr(datasets, "load", by_name)
-    study = check_study(read_study(name), name)
+    study = check_study(read_study(name, variant), name)
     for file in (data for data in study.scenario.data if data.endswith(".npz")):
         write_features(cwd / file, made(file, None).train, made(file, None).test)
-    code, _, err = probe(f"run {name} {SMALL} --data . --out run")
+    flag = f"--variant {variant}" if variant else ""
+    code, _, err = probe(f"run {name} {flag} {SMALL} --data . --out run")
     assert code == 0, err
     learners = set(pd.read_csv(cwd / "run" / "measurements.csv").learner)
     assert learners >= study.learners.keys()

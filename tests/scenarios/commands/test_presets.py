@@ -3,25 +3,45 @@
 import pytest
 from torch import nn
 
+from probe.errors import InputError
 from probe.training.loop import Recipe
 from scenarios.learners.catalog import settings_of
 from scenarios.networks import build_network
 from scenarios.study.spec import ReportSpec
-from scenarios.study.study_file import check_study, preset_names, read_study
+from scenarios.study.study_file import (
+    check_study,
+    preset_names,
+    read_study,
+    variant_names,
+)
 
-SMALL = sorted(name for name in preset_names() if name.endswith("-small"))
+# The preset and the variant of each study, by the study's name.
+CALLS = {
+    read_study(name, variant)["name"]: (name, variant)
+    for name in preset_names()
+    for variant in (None, *variant_names(name))
+}
+SMALL = sorted(name for name in CALLS if name.endswith("-small"))
 
 
 def preset(name):
-    return check_study(read_study(name), name)
+    return check_study(read_study(*CALLS[name]), name)
 
 
 def kinds(study):
     return {settings.kind for settings in study.learners.values()}
 
 
-def test_every_preset_is_a_study_of_its_own_name():
-    assert [preset(name).name for name in preset_names()] == preset_names()
+def test_every_study_has_a_name_which_is_a_preset_or_tells_the_call():
+    assert len(CALLS) == 45
+    for name, (preset_name, variant) in CALLS.items():
+        study = preset(name)
+        assert study.name == name
+        if preset_name != name:
+            with pytest.raises(InputError) as refusal:
+                read_study(name)
+            assert f"probe run {preset_name}" in str(refusal.value)
+            assert (variant or "") in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +167,7 @@ def test_a_small_preset_is_its_full_one_with_less(name):
 
 # Kemker 2018: the section on experiments, and the supplement
 
-EVERY = tuple(name for name in preset_names() if name.startswith("kemker-"))
+EVERY = tuple(name for name in CALLS if name.startswith("kemker-"))
 INCREMENTAL = tuple(name for name in EVERY if name.endswith("-incremental"))
 MULTIMODAL = ("kemker-multimodal", "kemker-features", "kemker-digits-multimodal")
 PERMUTATION = tuple(name for name in EVERY if name not in INCREMENTAL + MULTIMODAL)

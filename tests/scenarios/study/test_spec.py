@@ -79,6 +79,24 @@ def test_a_file_is_called_after_its_path_unless_it_says_otherwise(tmp_path):
         read_study("digit")
 
 
+def test_a_variant_changes_values_and_keeps_the_learners_it_lists(tmp_path):
+    path = tmp_path / "study.toml"
+    changes = "seeds = 7\n[variants.quick.training]\nepochs = 2\n"
+    path.write_text(f"{LEAST}\n[learners.er]\nmemory_per_class = 3\n")
+    plain = check_study(read_study(str(path)), "plain")
+    with path.open("a") as file:
+        file.write(f"[variants.quick]\n{changes}[variants.quick.learners.er]\n")
+    quick = check_study(read_study(str(path), "quick"), "quick")
+    assert quick.name == "study-quick"
+    assert (quick.seeds, quick.training.epochs) == (tuple(range(7)), 2)
+    assert quick.learners == {"er": plain.learners["er"]}
+    assert quick.scenario == plain.scenario
+    assert check_study(read_study(str(path)), "plain") == plain
+    for name in ("slow", "quik"):
+        with pytest.raises(InputError, match=f"unknown variant '{name}'"):
+            read_study(str(path), name)
+
+
 # The six kinds of scenario, domain-incremental ones by their shift
 
 DOMAIN = 'kind = "domain-incremental"\ndata = "digits"\nshift = "@"'

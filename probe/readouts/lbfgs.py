@@ -9,6 +9,7 @@ hundredth.
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -16,29 +17,30 @@ from torch import Tensor
 _MEMORY = 6  # steps that are remembered
 _WIDEST = 2048  # features, up to which X'X is worth its time
 _RIDGE = 1e-6
-_LEAST = (
-    1e-3  # of the sum of p (1 - p): biases are not penalised and need some curvature
-)
+# Of the sum of p (1 - p): biases are not penalised and need some curvature.
+_LEAST = 1e-3
 _ARMIJO = 1e-4
 _NOISE = 1e-9  # of the objective: what rounding leaves uncertain
 _HALVINGS = 30
 _CHUNK = 2**20  # numbers whose rows stay in a CPU's cache between logits and gradient
 _LARGE_CHUNK = 65536  # rows on other devices
-_LOWEST = (
-    -80.0
-)  # below the largest logit: exp of less is slow (denormal) and adds nothing
-
-_Pairs = tuple[
-    tuple[Tensor, Tensor], ...
-]  # a step and the gradient's change, both flat
+# Below the largest logit: exp of less is slow (denormal) and adds nothing.
+_LOWEST = -80.0
 
 
-_Evaluation = tuple[Tensor, Tensor, Tensor]
-"""The objective at a point: its value, gradient (K, D + 1) float64, and `weight` (K, 1).
+class Evaluation(NamedTuple):
+    """The objective at a point.
 
-The weight of a class is the sum of its p (1 - p) over all examples, which sets the
-curvature.
-"""
+    Attributes:
+        value: The objective.
+        gradient: Its gradient, (K, D + 1) float64.
+        weight: The sum of p (1 - p) over all examples of each class, (K, 1), which sets
+            the curvature.
+    """
+
+    value: Tensor
+    gradient: Tensor
+    weight: Tensor
 
 
 class LogisticLoss:
@@ -66,62 +68,52 @@ class LogisticLoss:
 
     def __init__(self, x: Tensor, y: Tensor, classes: int, C: float) -> None:
         count, width = x.shape
-        size = (
-            max(1, _CHUNK // (width + 4 * classes))
-            if x.device.type == "cpu"
-            else _LARGE_CHUNK
-        )
-        split = (
-            x.split(size),
-            y[None].split(size, 1),
-            x.new_full((1, count), -1.0).split(size, 1),
-        )
-        self._chunks = list(zip(*split, strict=True))
+        size = _LARGE_CHUNK
+        if x.device.type == "cpu":
+            size = max(1, _CHUNK // (width + 4 * classes))
+        self._rows = x.split(size)
+        self._labels = y[None].split(size, 1)
+        self._minus_one = x.new_full((1, min(size, count)), -1.0)
         self._C = C
         self.start = x.new_zeros(classes, width + 1, dtype=torch.float64)
         self._axes: Tensor | None = None
-        self._values, self._penalty = self.start.new_ones(2, width + 1)
+        self._eigenvalues, self._penalty = self.start.new_ones(2, width + 1)
         self._penalty[-1] = 0
         if width <= _WIDEST:
-            gram = x.new_zeros(width, width)
-            for part in x.split(8192):
-                gram.addmm_(part.T, part)
-            gram /= count
-            gram.diagonal().add_(_RIDGE)
-            values, axes = _eigenvectors(gram)
-            self._values[:-1], self._axes = values.clamp(min=0), axes.to(x.dtype)
+            values, axes = _eigenvectors(_second_moments(x))
+            self._eigenvalues[:-1] = values.clamp(min=0)
+            self._axes = axes.to(x.dtype)
 
     def curvature(self, weight: Tensor) -> Tensor:
         """Return the second derivatives (K, D + 1) at a point where p (1 - p) sums to `weight`."""
-        return torch.addcmul(
-            self._penalty, (self._C * weight).clamp(min=_LEAST), self._values
-        )
+        scale = (self._C * weight).clamp(min=_LEAST)
+        return torch.addcmul(self._penalty, scale, self._eigenvalues)
 
     def weight(self, parameters: Tensor) -> Tensor:
         """Return W (K, D) of parameters (K, D + 1) in the coordinates of the search."""
         return _turned(parameters[:, :-1], None if self._axes is None else self._axes.T)
 
-    def __call__(self, parameters: Tensor) -> _Evaluation:
+    def __call__(self, parameters: Tensor) -> Evaluation:
         """Return the objective at parameters (K, D + 1), the last column being the biases."""
-        kind = self._chunks[0][0].dtype
+        dtype = self._rows[0].dtype
         weight = self.weight(parameters)
-        narrow = weight.to(kind)
-        bias = parameters[:, -1:].to(kind)
+        narrow_weight = weight.to(dtype)
+        bias = parameters[:, -1:].to(dtype)
         loss = parameters.new_zeros(())
         slope = weight / self._C
-        tilt = torch.zeros_like(parameters[:, -1:])
-        curve = torch.zeros_like(parameters[:, -1:])
-        for rows, labels, taken in self._chunks:
-            logs = torch.addmm(bias, narrow, rows.T).log_softmax(0)
+        bias_slope = torch.zeros_like(parameters[:, -1:])
+        curvature_weight = torch.zeros_like(bias_slope)
+        for rows, labels in zip(self._rows, self._labels, strict=True):
+            logs = torch.addmm(bias, narrow_weight, rows.T).log_softmax(0)
             loss -= logs.gather(0, labels).sum(dtype=torch.float64)
-            chances = logs.clamp_(min=_LOWEST).exp_()
-            curve += (chances - chances.square()).sum(1, keepdim=True)
-            chances.scatter_add_(0, labels, taken)
-            slope += chances @ rows
-            tilt += chances.sum(1, keepdim=True)
+            p = logs.clamp_(min=_LOWEST).exp_()
+            curvature_weight += (p - p.square()).sum(1, keepdim=True)
+            p.scatter_add_(0, labels, self._minus_one[:, : len(rows)])
+            slope += p @ rows
+            bias_slope += p.sum(1, keepdim=True)
         value = self._C * loss + weight.square().sum() / 2
-        gradient = torch.cat([_turned(slope, self._axes), tilt], 1).mul_(self._C)
-        return value, gradient, curve
+        gradient = torch.cat([_turned(slope, self._axes), bias_slope], 1).mul_(self._C)
+        return Evaluation(value, gradient, curvature_weight)
 
 
 def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
@@ -129,15 +121,25 @@ def _turned(weight: Tensor, axes: Tensor | None) -> Tensor:
     return weight if axes is None else (weight.to(axes.dtype) @ axes).double()
 
 
-def _eigenvectors(gram: Tensor) -> tuple[Tensor, Tensor]:
+def _second_moments(x: Tensor) -> Tensor:
+    """Return X'X / N (D, D) of x (N, D), with a small ridge."""
+    moments = x.new_zeros(x.shape[1], x.shape[1])
+    for rows in x.split(8192):
+        moments.addmm_(rows.T, rows)
+    moments /= len(x)
+    moments.diagonal().add_(_RIDGE)
+    return moments
+
+
+def _eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Return the eigenvalues (D,) and, as columns, the eigenvectors (D, D) of a matrix (D, D)."""
     # In float32 LAPACK's divide and conquer may fail on rows of zeros, as of dead
     # units.
     with suppress(RuntimeError):
-        values, axes = torch.linalg.eigh(gram)
+        values, axes = torch.linalg.eigh(matrix)
         if bool(values.isfinite().all()) and bool(axes.isfinite().all()):
             return values, axes
-    values, axes = torch.linalg.eigh(gram.double())
+    values, axes = torch.linalg.eigh(matrix.double())
     return values, axes
 
 
@@ -159,81 +161,96 @@ def minimize(
         The parameters (K, D + 1), the objective there, the number of iterations, and
         the remaining gain as a share of the objective.
     """
-    point = _point(objective, objective.start, objective(objective.start))
+    point = _first_point(objective)
     gain = torch.inf
     for iterations in range(most + 1):
         gain = -point.slope / 2 / max(point.value, torch.finfo(torch.float64).tiny)
         if gain <= tolerance or iterations == most:
             break
-        if (after := _search(objective, point)) is None:
+        after = _search(objective, point)
+        if after is None:
             break
         point = after
-    return point.where, point.value, iterations, gain
+    return point.parameters, point.value, iterations, gain
+
+
+class _Step(NamedTuple):
+    """A step of the search and the change of the gradient along it, both (K (D + 1),)."""
+
+    move: Tensor
+    change: Tensor
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """A point of the search (K, D + 1), and the direction in which to go on from it.
+    """A point of the search, and the direction in which to go on from it.
 
-    `slope` is the derivative of the objective in this direction.
+    Attributes:
+        parameters: The parameters, (K, D + 1).
+        value: The objective.
+        gradient: Its gradient, (K, D + 1).
+        steps: The steps that are remembered, the newest last.
+        direction: The direction, (K, D + 1).
+        slope: The derivative of the objective in this direction.
     """
 
-    where: Tensor
-    gradient: Tensor
-    pairs: _Pairs
-    direction: Tensor
+    parameters: Tensor
     value: float
+    gradient: Tensor
+    steps: tuple[_Step, ...]
+    direction: Tensor
     slope: float
 
 
-def _point(
-    objective: LogisticLoss,
-    where: Tensor,
-    evaluation: _Evaluation,
-    before: _Point | None = None,
-    step: Tensor | None = None,
+def _first_point(objective: LogisticLoss) -> _Point:
+    """Return the point from which the search starts."""
+    value, gradient, weight = objective(objective.start)
+    direction = _direction(gradient, (), objective.curvature(weight))
+    slope = float(_product(direction, gradient))
+    return _Point(objective.start, float(value), gradient, (), direction, slope)
+
+
+def _next_point(
+    objective: LogisticLoss, before: _Point, move: Tensor, evaluation: Evaluation
 ) -> _Point:
-    """Return the point at which the objective was evaluated, reached from another by a step.
-
-    The host waits for the device once: the step is taken to be one to remember, as
-    nearly all are.
-    """
+    """Return the point that a move (K, D + 1) leads to, where the objective was evaluated."""
     value, gradient, weight = evaluation
-    pairs: _Pairs = ()
     curvature = objective.curvature(weight)
-    bend = value.new_ones(())
-    if before is not None and step is not None:
-        change = gradient - before.gradient
-        pairs = (*before.pairs, (step.flatten(), change.flatten()))[-_MEMORY:]
-        bend = _product(step, change)
-    direction = _direction(gradient, pairs, curvature)
-    numbers = torch.stack([value, _product(direction, gradient), bend]).tolist()
-    if before is not None and not numbers[2] > 0:
-        direction = _direction(gradient, pairs := before.pairs, curvature)
+    step = _Step(move.flatten(), (gradient - before.gradient).flatten())
+    steps = (*before.steps, step)[-_MEMORY:]
+    direction = _direction(gradient, steps, curvature)
+    slope = _product(direction, gradient)
+    # The host waits for the device once: nearly all steps curve upward and are
+    # remembered.
+    numbers = torch.stack([value, slope, torch.dot(*step)]).tolist()
+    if not numbers[2] > 0:
+        steps = before.steps
+        direction = _direction(gradient, steps, curvature)
         numbers[1] = float(_product(direction, gradient))
-    return _Point(where, gradient, pairs, direction, *numbers[:2])
+    parameters = before.parameters + move
+    return _Point(parameters, numbers[0], gradient, steps, direction, numbers[1])
 
 
-def _direction(gradient: Tensor, pairs: _Pairs, curvature: Tensor) -> Tensor:
-    """Return -H g (K, D + 1): the two loops over the remembered steps and changes.
+def _direction(gradient: Tensor, steps: tuple[_Step, ...], curvature: Tensor) -> Tensor:
+    """Return -H g (K, D + 1): the two loops over the remembered steps.
 
-    Each loop is a triangular system with an unknown for each pair. curvature: (K, D +
+    Each loop is a triangular system with an unknown for each step. curvature: (K, D +
     1).
     """
-    if not pairs:
+    if not steps:
         return _divided(-gradient, curvature)
-    steps, changes = (torch.stack(column) for column in zip(*pairs, strict=True))
-    products = steps @ changes.T
-    newest = changes[-1]
+    moves = torch.stack([step.move for step in steps])
+    changes = torch.stack([step.change for step in steps])
+    products = moves @ changes.T
     upper = products.triu()
-    shares = torch.linalg.solve_triangular(
-        upper, steps @ -gradient.view(-1, 1), upper=True
-    )
+    downhill = moves @ -gradient.view(-1, 1)
+    shares = torch.linalg.solve_triangular(upper, downhill, upper=True)
     rest = _divided(-gradient - (changes.T @ shares).view_as(gradient), curvature)
+    newest = changes[-1]
     rest *= products[-1, -1] / torch.dot(newest, newest / curvature.flatten())
     gaps = products.diagonal()[:, None] * shares - changes @ rest.view(-1, 1)
-    more = torch.linalg.solve_triangular(upper.T, gaps, upper=False)
-    return rest.add_((steps.T @ more).view_as(rest))
+    weights = torch.linalg.solve_triangular(upper.T, gaps, upper=False)
+    return rest.add_((moves.T @ weights).view_as(rest))
 
 
 def _divided(change: Tensor, curvature: Tensor) -> Tensor:
@@ -253,21 +270,19 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 def _search(objective: LogisticLoss, point: _Point) -> _Point | None:
     """Return the first point along the direction that lowers the objective enough, or None."""
     length = 1.0
-    slope = point.slope
     for _ in range(_HALVINGS):
-        step = length * point.direction
-        evaluation = objective(where := point.where + step)
-        enough = point.value + _ARMIJO * length * slope + _NOISE * abs(point.value)
-        # A first step mostly serves, so that a GPU is not asked for its value
-        # beforehand.
-        if (length == 1 and where.device.type != "cpu") or float(
-            evaluation[0]
-        ) <= enough:
-            after = _point(objective, where, evaluation, point, step)
-            if after.value <= enough:
+        move = length * point.direction
+        evaluation = objective(point.parameters + move)
+        fall = _ARMIJO * length * point.slope
+        highest = point.value + fall + _NOISE * abs(point.value)
+        # A first step mostly serves: a GPU is not asked for its value beforehand.
+        is_trusted = length == 1 and move.device.type != "cpu"
+        if is_trusted or float(evaluation.value) <= highest:
+            after = _next_point(objective, point, move, evaluation)
+            if after.value <= highest:
                 return after
         # The minimum of the parabola through value, slope and new value, not too near
         # to an end.
-        bend = float(evaluation[0]) - point.value - slope * length
-        length *= min(0.5, max(0.1, -slope * length / (2 * bend)))
+        bend = float(evaluation.value) - point.value - point.slope * length
+        length *= min(0.5, max(0.1, -point.slope * length / (2 * bend)))
     return None

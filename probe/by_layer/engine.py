@@ -29,7 +29,7 @@ from probe.analysis.units import Activity, effective_rank
 from probe.batch import Value, tensors, varied
 from probe.by_layer.head_predictions import Head
 from probe.by_layer.jobs import Job, keys_of, peers_of, permutes_labels
-from probe.by_layer.measurement import BLOCK, HALF, REWOUND, UPSTREAM, Key, Measurement
+from probe.by_layer.measurement import HALF, Key, Measurement
 from probe.by_layer.networks import Networks, Source, TrainedNetwork
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import DIAGNOSTICS
@@ -37,7 +37,6 @@ from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.interface import CutFacts
 from probe.errors import located
-from probe.metrics.murata import RETRAIN
 from probe.model import Model
 from probe.modules import copied, unwrapped
 from probe.notes import of_classes, of_predictions
@@ -56,6 +55,7 @@ from probe.rewinding.blocks import (
 )
 from probe.rewinding.parts import matched_blocks
 from probe.seeding import PROCESS, permutation, stream
+from probe.stored_names import Peer, PutBack, similarity_name
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
 from probe.training.evaluation import check_independence
@@ -173,7 +173,7 @@ class LayerProbe:
     networks: Networks
     cache: CacheSettings
     offline: OfflineNetwork
-    _earlier: dict[str, Matrices] = field(default_factory=dict, init=False)
+    _earlier: dict[Peer, Matrices] = field(default_factory=dict, init=False)
 
     def measure(self, network: TrainedNetwork, keys: Sequence[Key]) -> _Measured:
         """Make measurements of a network, and yield the key of each with its result.
@@ -188,10 +188,8 @@ class LayerProbe:
             Each key with its measurement.
         """
         heads: dict[str, Head | None] = {"": None, self._features[-1]: "multi"}
-        hybrids = [
-            key for key in keys if key.readout.startswith((REWOUND, UPSTREAM, BLOCK))
-        ]
-        trained = [key for key in keys if key not in hybrids]
+        hybrids = [key for key in keys if key.readout.put_back]
+        trained = [key for key in keys if not key.readout.put_back]
         outputs = [key for key in trained if key.feature in heads]
         inner = [key for key in trained if key.feature not in heads]
         # The first and the last network show what is wrong with all.
@@ -200,11 +198,9 @@ class LayerProbe:
             (key, network.evaluate(heads[key.feature], check)) for key in outputs
         )
         yield from self._measure_hybrids(network, hybrids)
-        peer = f"step-{keys[0].tasks_seen}"
-        yield from self._measure(
-            network.model, [k for k in inner if not k.reestimates], peer
-        )
-        if mixed := [key for key in inner if key.reestimates]:
+        unchanged = [key for key in inner if not key.readout.reestimates]
+        yield from self._measure(network.model, unchanged, keys[0].tasks_seen)
+        if mixed := [key for key in inner if key.readout.reestimates]:
             model = copied(network.model)
             reestimate(model, self.networks.scenario.merged.train.x, self.networks.call)
             yield from self._measure(model, mixed)
@@ -218,13 +214,13 @@ class LayerProbe:
         model = unwrapped(network.model)
         facts = self._facts(network.model)
         blocks = blocks_of(model, facts.values(), self._features[-1])
-        by_position = attrgetter("variant")
+        by_position = attrgetter("readout.since")
         for j, of_network in groupby(sorted(keys, key=by_position), by_position):
-            before = unwrapped(self.networks.compared_with(f"step-{j}"))
+            before = unwrapped(self.networks.compared_with(j))
             earlier = Earlier.of(before, model)
             changed = changed_blocks(blocks, earlier, model)
             for key in of_network:
-                if key.readout_name == REWOUND:
+                if key.readout.put_back == PutBack.SETS:
                     few = varied(self.networks.scenario.tasks[j - 1].test.x, _COMPARED)
                     run = partial(self.networks.call, x=few)
                     limit = self.plan.hybrids
@@ -242,7 +238,7 @@ class LayerProbe:
                         )
                     continue
                 contents = self._put_back(key, changed, blocks)
-                name = key.readout_name.partition(":")[2]
+                name = replace(key.readout, put_back=PutBack.NOTHING, since=0)
                 with rewound(model, contents, earlier):
                     [(_, measurement)] = self._measure(
                         network.model, [Key(0, key.feature, name)]
@@ -253,7 +249,7 @@ class LayerProbe:
         self, key: Key, changed: Mapping[str, Changed], blocks: Blocks
     ) -> list[Changed]:
         """Return the blocks that a readout reads of the earlier network: upstream, or its own."""
-        if not key.readout_name.startswith(UPSTREAM):
+        if key.readout.put_back == PutBack.BLOCK:
             return [changed[key.feature]] if key.feature in changed else []
         # Attributes that belong to no block act from the input on.
         upstream = {
@@ -274,11 +270,11 @@ class LayerProbe:
         return self.plan.learners[self.job.learner].features
 
     def _measure(
-        self, model: nn.Module, keys: Sequence[Key], peer: str = ""
+        self, model: nn.Module, keys: Sequence[Key], peer: int | None = None
     ) -> _Measured:
         if not keys:
             return
-        retrained = [key for key in keys if key.readout_name == RETRAIN]
+        retrained = [key for key in keys if key.readout.is_retraining]
         cuts = self._cuts(model, {key.feature for key in keys}, tails=bool(retrained))
         if retrained:
             yield from self._retrain(model, cuts, retrained)
@@ -286,9 +282,9 @@ class LayerProbe:
         unreadable = {cut.facts.name for cut in cuts.each if not cut.facts.value}
         nothing = Measurement(test=self.networks.scenario.test_examples)
         for key in keys:
-            if key.readout_name != RETRAIN and key.feature in unreadable:
+            if not key.readout.is_retraining and key.feature in unreadable:
                 yield key, nothing
-            elif key.readout_name != RETRAIN:
+            elif not key.readout.is_retraining:
                 groups.setdefault(self._pooling(key), []).append(key)
         # The diagnostics come last, and share the matrices of the readouts without a
         # pooling.
@@ -300,32 +296,36 @@ class LayerProbe:
             )
 
     def _read_out(
-        self, cuts: Cuts, pooling: Pooling, group: Sequence[Key], peer: str
+        self, cuts: Cuts, pooling: Pooling, group: Sequence[Key], peer: int | None
     ) -> _Measured:
         """Yield the readouts and diagnostics that share a rule for wide values."""
         test = self.networks.scenario.test
         activities = dict[str, Activity]()
-        diagnoses = any(key.readout_name == DIAGNOSTICS for key in group)
+        diagnoses = any(key.readout.base == DIAGNOSTICS for key in group)
         matrices = self._matrices(
             cuts, test.x, pooling, activities if diagnoses else None
         )
-        if peer in peers_of(self.plan, self.job) and pooling == Pooling():
+        if (
+            peer is not None
+            and peer in peers_of(self.plan, self.job)
+            and pooling == Pooling()
+        ):
             self._keep(peer, matrices)
-        if peer == f"step-{self.job.last}":
+        if peer == self.job.last:
             check_independence(cuts.named_values, test.x, test.y)
         finite = {feature for feature, (x, _) in matrices.items() if x.isfinite().all()}
         nothing = Measurement(test=self.networks.scenario.test_examples)
         yield from ((key, nothing) for key in group if key.feature not in finite)
         group = [key for key in group if key.feature in finite]
-        diagnosed = [key for key in group if key.readout_name == DIAGNOSTICS]
-        fitted = [key for key in group if key.readout_name != DIAGNOSTICS]
+        diagnosed = [key for key in group if key.readout.base == DIAGNOSTICS]
+        fitted = [key for key in group if key.readout.base != DIAGNOSTICS]
         if fitted:
             train = self.networks.scenario.merged.train.x
             yield from self._fit(fitted, self._matrices(cuts, train, pooling), matrices)
         if diagnosed:
             yield from self._diagnose(diagnosed, activities, matrices)
 
-    def _keep(self, peer: str, test: Matrices) -> None:
+    def _keep(self, peer: Peer, test: Matrices) -> None:
         """Keep a network's matrices to compare the last one with, if they are small."""
         kept = [
             x.nbytes for one in (test, *self._earlier.values()) for x, _ in one.values()
@@ -339,25 +339,24 @@ class LayerProbe:
 
     def _pooling(self, key: Key) -> Pooling:
         """Return the pooling of the matrix that a measurement needs."""
-        readout = None if key.readout_name == DIAGNOSTICS else self._readout(key)
+        readout = None if key.readout.base == DIAGNOSTICS else self._readout(key)
         return readout.pooling if isinstance(readout, Linear) else Pooling()
 
     def _readout(self, key: Key) -> Readout:
         """Return the readout that is fitted to the feature."""
-        settings = self.plan.readouts[key.readout_name].settings
-        base = key.readout_name.partition(":")[0]
-        return cast(Readout, READOUTS[base].readout(**settings))
+        settings = self.plan.readouts[key.readout.planned].settings
+        return cast(Readout, READOUTS[key.readout.base].readout(**settings))
 
     def _retrain(self, model: nn.Module, cuts: Cuts, keys: Sequence[Key]) -> _Measured:
         """Yield partial retrainings: all features share one pass, all budgets one training."""
         scenario = self.networks.scenario
         data = scenario.merged
-        key_of_tail = {(key.feature, key.variant): key for key in keys}
+        key_of_tail = {(key.feature, key.readout.budget): key for key in keys}
         settings = RetrainSettings(
             recipe=self.plan.retraining,
             seed=self.job.seed,
             cache=self.cache,
-            multiples=tuple(sorted({key.variant for key in keys})),
+            multiples=tuple(sorted({key.readout.budget for key in keys})),
         )
         for tail in retrain_each(
             Model(model, fresh=self.networks.fresh),
@@ -394,7 +393,7 @@ class LayerProbe:
         for key in keys:
             readout = self._readout(key)
             features, how = train[key.feature]
-            task_aware = self.plan.readouts[key.readout_name].task_aware
+            task_aware = self.plan.readouts[key.readout.planned].task_aware
             tasks = scenario.tasks if task_aware else [scenario.merged]
             result = read_each(
                 readout, features, test[key.feature][0], tasks, self.job.seed
@@ -404,7 +403,7 @@ class LayerProbe:
                 *(
                     []
                     if how.startswith("flattened")
-                    else [f"{key.readout_name} reads {how}"]
+                    else [f"{key.readout.planned} reads {how}"]
                 ),
                 *result.notes,
                 *of_predictions(result.predicted, scenario.test.y.cpu()),
@@ -464,7 +463,7 @@ class LayerProbe:
                 peer_values = peer_matrices[feature][0]
                 cka = min(compared[feature].cka(peer_values), math.nextafter(1, 0))
                 # Exactly 1 only of the same values, as of a frozen layer.
-                numbers[f"cka.{peer}"] = (
+                numbers[similarity_name(peer)] = (
                     1.0 if torch.equal(values[feature], peer_values) else cka
                 )
         for key in keys:

@@ -6,12 +6,13 @@ predictions of one readout. Jobs and keys follow from the plan, so every process
 cluster derives the same ones.
 """
 
+from dataclasses import replace
 from itertools import product
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.measurement import BLOCK, REWOUND, UPSTREAM, Key
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import OFFLINE, UNTRAINED, Plan
 from probe.by_layer.probing import DIAGNOSTICS, recipe_record
 from probe.errors import InputError
@@ -19,6 +20,7 @@ from probe.extensions import spread_over
 from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
 from probe.readouts.pooling import WIDE
+from probe.stored_names import Peer, PutBack, ReadoutName, peer_name
 
 MOST_JOBS = 100_000
 """The largest number of jobs that a study may have; more is taken for a typing error."""
@@ -155,16 +157,7 @@ def keys_of(plan: Plan, job: Job) -> list[Key]:
     """
     keys = [*map(Key, job.steps), *readout_keys(plan, job), *rewound_keys(plan, job)]
     keys += inherited_keys(plan, job)
-    return sorted(keys, key=itemgetter(0))
-
-
-def is_retraining(key: Key) -> bool:
-    """Return whether a measurement is partial retraining.
-
-    >>> is_retraining(Key(2, "conv1", "retrain@2")), is_retraining(Key(2, "conv1", "linear"))
-    (True, False)
-    """
-    return key.readout.startswith(RETRAIN)
+    return sorted(keys, key=attrgetter("tasks_seen"))
 
 
 def readout_keys(plan: Plan, job: Job) -> list[Key]:
@@ -198,10 +191,11 @@ def readout_keys(plan: Plan, job: Job) -> list[Key]:
         probed = [*features, output] if readout.task_aware else features
         for tasks_seen, variant, feature in product(steps, plan.variants(name), probed):
             key = Key(tasks_seen, feature, variant)
-            keys.append(key._replace(settings=_settings_digest(plan, job, key)))
+            keys.append(replace(key, settings=_settings_digest(plan, job, key)))
     if plan.diagnostics and keys and not job.without:
         digest = fingerprint(_similarity_record(plan, job))[:8]
-        keys += [Key(job.last, feature, DIAGNOSTICS, digest) for feature in features]
+        diagnostics = ReadoutName(base=DIAGNOSTICS)
+        keys += [Key(job.last, feature, diagnostics, digest) for feature in features]
     return keys
 
 
@@ -218,14 +212,15 @@ def rewound_keys(plan: Plan, job: Job) -> list[Key]:
     if not plan.hybrids or job.offline or job.without or job.last < len(plan.tasks):
         return []
     record = {
-        REWOUND: plan.hybrids,
+        PutBack.SETS: plan.hybrids,
         "blocks": plan.blocks or plan.learners[job.learner].features,
         "orders": "by seed",
         "units": "compared",
     }
     digest = fingerprint(record)[:8]
     return [
-        Key(job.last, "", f"{REWOUND}@{j}", digest) for j in spread_over(job.earlier)
+        Key(job.last, "", ReadoutName(put_back=PutBack.SETS, since=j), digest)
+        for j in spread_over(job.earlier)
     ]
 
 
@@ -255,14 +250,17 @@ def inherited_keys(plan: Plan, job: Job) -> list[Key]:
     ):
         return []
     keys = []
-    for name in plan.readouts.keys() - {RETRAIN}:
-        measured = set(plan.steps_of(name)) & set(job.steps)
-        for j, feature, which in product(earlier, features, (UPSTREAM, BLOCK)):
+    blocks = PutBack.UPSTREAM, PutBack.BLOCK
+    for planned in plan.readouts.keys() - {RETRAIN}:
+        measured = set(plan.steps_of(planned)) & set(job.steps)
+        name = ReadoutName.parse(planned)
+        for j, feature, put_back in product(earlier, features, blocks):
             if {j, job.last} <= measured:
                 digest = _settings_digest(plan, job, Key(0, feature, name))
                 record = [digest, *plan.learners[job.learner].features]
                 settings = fingerprint({"blocks": record})[:8]
-                keys.append(Key(job.last, feature, f"{which}{name}@{j}", settings))
+                readout = replace(name, put_back=put_back, since=j)
+                keys.append(Key(job.last, feature, readout, settings))
     return sorted(keys)
 
 
@@ -279,12 +277,12 @@ def permutes_labels(plan: Plan, job: Job, key: Key) -> bool:
     """
     output = plan.learners[job.learner].features[-1]
     last = key.tasks_seen == job.last and key.feature != output and not job.without
-    on_all = key.readout_name != RETRAIN and ":" not in key.readout_name
+    on_all = not key.readout.is_retraining and key.readout.per_class is None
     return "labels" in plan.controls and last and on_all
 
 
-def peers_of(plan: Plan, job: Job) -> list[str]:
-    """Return the names of the networks that a job's last network is compared with.
+def peers_of(plan: Plan, job: Job) -> list[Peer]:
+    """Return the networks that a job's last network is compared with.
 
     They are the job's earlier networks and the controls; before any task, only
     `untrained`.
@@ -294,10 +292,10 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
         job: A job of the plan.
 
     Returns:
-        The names.
+        The numbers of tasks learned, and the names of controls.
     """
     offline = plan.learners.get(OFFLINE)
-    peers = [f"step-{tasks_seen}" for tasks_seen in job.earlier]
+    peers: list[Peer] = [*job.earlier]
     floor = UNTRAINED in plan.learners and not job.offline
     if job.kind != UNTRAINED and (0 in job.steps or floor):
         peers.append(UNTRAINED)
@@ -309,7 +307,8 @@ def peers_of(plan: Plan, job: Job) -> list[str]:
 def _similarity_record(plan: Plan, job: Job) -> dict[str, object]:
     """Return everything that determines a job's similarities besides its fingerprint."""
     peers = peers_of(plan, job)
-    record: dict[str, object] = {"similar to": peers, "units": "before pooling"}
+    names = [peer_name(peer) for peer in peers]
+    record: dict[str, object] = {"similar to": names, "units": "before pooling"}
     if OFFLINE in peers:
         offline = plan.learners[OFFLINE]
         recipe = recipe_record(offline.training)
@@ -323,13 +322,15 @@ def _similarity_record(plan: Plan, job: Job) -> dict[str, object]:
 
 def _settings_digest(plan: Plan, job: Job, key: Key) -> str:
     """Return a digest of a readout's settings, empty where the fingerprint holds them all."""
-    if key.readout_name != RETRAIN:
-        readout = plan.readouts[key.readout_name]
-        record: dict[str, Any] = {key.readout_name: readout.settings, "wide": WIDE}
+    name = key.readout.planned
+    if not key.readout.is_retraining:
+        readout = plan.readouts[name]
+        record: dict[str, Any] = {name: readout.settings, "wide": WIDE}
         record |= {} if readout.source is None else {"source": readout.source}
         record |= {"labels": "permuted, too"} if permutes_labels(plan, job, key) else {}
         return fingerprint(record)[:8]
-    if key.readout == RETRAIN and key.tasks_seen == len(job.tasks) and not job.offline:
+    as_published = key.readout == ReadoutName(base=RETRAIN)
+    if as_published and key.tasks_seen == len(job.tasks) and not job.offline:
         return ""
     record = {RETRAIN: recipe_record(plan.retraining), "storage": plan.storage}
     return fingerprint(record)[:8]

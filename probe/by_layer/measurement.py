@@ -8,9 +8,9 @@ without this package.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probe.immutable import immutable
+from probe.stored_names import OUTPUT, ReadoutName
 from probe.tables.schemas import LARGEST
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
@@ -26,36 +27,8 @@ from probe.training.history import History
 Arrays = Mapping[str, NDArray[Any]]
 """Arrays by name, as in a file of NumPy's format NPZ."""
 
-REESTIMATED = "+bn"
-"""Suffix of a readout's name: with batch norm's statistics estimated on all tasks."""
-
-REWOUND = "rewound"
-"""The name of the last network with blocks of an earlier one put back, `rewound@j` of theta_j."""
-
-UPSTREAM, BLOCK = "upstream:", "block:"
-"""Before the name of a readout: it reads the last network with all blocks upstream of
-the feature's own put back to theta_j, or only the feature's own block:
-`upstream:linear@j`, `block:linear@j`."""
-
 HALF = "half"
 """The name of a retraining's predictions after half of its epochs, beside those of its head."""
-
-_JOIN = " + "
-
-
-def put_back(blocks: Iterable[str]) -> str:
-    """Return the name of a set of blocks that is put back, by depth; empty for none.
-
-    >>> put_back(["conv1", "output"])
-    'conv1 + output'
-    """
-    return _JOIN.join(blocks)
-
-
-def blocks_put_back(name: str) -> list[str]:
-    """Return the blocks of a name by `put_back`."""
-    return name.split(_JOIN) if name else []
-
 
 _COST, _SECONDS, _STUCK = (
     "cost",
@@ -64,45 +37,47 @@ _COST, _SECONDS, _STUCK = (
 )  # in a checkpoint, beside the learner's state
 
 
-class Key(NamedTuple):
-    """The key of a measurement within its job.
+@dataclass(frozen=True)
+class Key:
+    """The key of a measurement within its job; keys are sorted as they are stored.
 
     Attributes:
         tasks_seen: The number of tasks learned.
         feature: Name of the feature; empty for the output of the network itself.
-        readout: The readout with its variant, such as `retrain@2+bn`; empty for the
-            output.
+        readout: The readout with its variant; empty for the output.
         settings: A digest of the settings that determine the result, empty if the job's
             fingerprint covers them all.
     """
 
     tasks_seen: int
     feature: str = ""
-    readout: str = ""
+    readout: ReadoutName = OUTPUT
     settings: str = ""
 
-    @property
-    def readout_name(self) -> str:
-        """The readout's name without its variant, such as `retrain`."""
-        return self.readout.removesuffix(REESTIMATED).partition("@")[0]
+    @classmethod
+    def parse(
+        cls, tasks_seen: int, feature: str, readout: str, settings: str = ""
+    ) -> "Key":
+        """Return the key of stored columns."""
+        return cls(tasks_seen, feature, ReadoutName.parse(readout), settings)
 
     @property
-    def variant(self) -> int:
-        """The multiple of a retraining's epochs, or the tasks learned by what is put back."""
-        return int(self.readout.removesuffix(REESTIMATED).partition("@")[2] or 1)
+    def stored(self) -> tuple[int, str, str, str]:
+        """The columns that store the key, see `COLUMNS`."""
+        return self.tasks_seen, self.feature, str(self.readout), self.settings
 
-    @property
-    def reestimates(self) -> bool:
-        """Whether batch norm's statistics are estimated on all tasks."""
-        return self.readout.endswith(REESTIMATED)
+    def __lt__(self, other: "Key") -> bool:
+        return self.stored < other.stored
 
     def __str__(self) -> str:
-        readout = (
-            f"{self.readout} of {self.feature}"
-            if self.feature
-            else self.readout or "output"
-        )
-        return f"{readout} after {self.tasks_seen}"
+        readout = str(self.readout)
+        if self.feature:
+            readout = f"{readout} of {self.feature}"
+        return f"{readout or 'output'} after {self.tasks_seen}"
+
+
+COLUMNS = ("tasks_seen", "feature", "readout", "settings")
+"""The names of the columns that store keys."""
 
 
 @immutable
@@ -152,7 +127,7 @@ class Measurement:
             `multi`. The output of a task-aware learner has only `multi`, the output of
             others all three heads. Diagnostics have no predictions. A retraining has
             `half`, too, after half of its epochs. Rewound networks are named by the
-            blocks put back, see `put_back`, and have K for examples that were not
+            blocks put back, see `probe.stored_names`, and have K for examples that were not
             tested.
         loss: The cross-entropy of each test example in nats, (N,) float16, by head: of
             a network's own output under its main head, and of rewound networks;
@@ -201,13 +176,13 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
     ]
     losses = [(i, head, x) for i, m in enumerate(values) for head, x in m.loss.items()]
     most = max((int(p.max(initial=0)) for *_, p in predicted), default=0)
-    tasks_seen, *texts = zip(*measurements, strict=True)
+    tasks_seen, *texts = zip(*(key.stored for key in measurements), strict=True)
     N = len(test.labels)
     return {
         "label": _smallest(test.labels),
         "task": _smallest(test.tasks),
         "tasks_seen": np.array(tasks_seen, dtype=np.int32),
-        **{n: np.array(c) for n, c in zip(Key._fields[1:], texts, strict=True)},
+        **{n: np.array(c) for n, c in zip(COLUMNS[1:], texts, strict=True)},
         "code": np.array([m.code for m in values]),
         "details": np.array([_details(m) for m in values]),
         "measurement": np.array([i for i, *_ in predicted], dtype=np.int32),
@@ -223,8 +198,8 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
 
 def keys_of(arrays: Arrays) -> list[Key]:
     """Return the keys of the measurements that are stored as arrays."""
-    columns = (arrays[name].tolist() for name in Key._fields)
-    return [Key(*key) for key in zip(*columns, strict=True)]
+    columns = (arrays[name].tolist() for name in COLUMNS)
+    return [Key.parse(*stored) for stored in zip(*columns, strict=True)]
 
 
 def from_arrays(arrays: Arrays) -> dict[Key, Measurement]:

@@ -47,6 +47,7 @@ from probe.modules import (
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.retrain import SAMPLE, refuse_what_no_rule_writes
 from probe.seeding import global_stream, stream
+from probe.stored_names import Peer
 from probe.tasks import Scenario, orders
 from probe.training.batch_norm import reestimate, running_norms
 from probe.training.evaluation import check_outputs, outputs_of
@@ -432,12 +433,12 @@ class JobNetworks:
             notes=notes,
         )
 
-    def compared_with(self, peer: str) -> nn.Module:
+    def compared_with(self, peer: Peer) -> nn.Module:
         """Return the network to compare with: an earlier or the untrained one."""
-        tasks_seen = 0 if peer == UNTRAINED else int(peer.removeprefix("step-"))
-        model = self.after(tasks_seen).model
-        if peer == UNTRAINED:
-            self._reestimate(model)
+        if isinstance(peer, int):
+            return self.after(peer).model
+        model = self.after(0).model
+        self._reestimate(model)
         return model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:

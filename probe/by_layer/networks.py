@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from probe.batch import Value
 from probe.by_layer.head_predictions import Head, predictions_by_head
 from probe.by_layer.jobs import Job
-from probe.by_layer.measurement import Measurement, TrainingCost, put_back
+from probe.by_layer.measurement import Measurement, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
@@ -29,6 +29,7 @@ from probe.notes import of_outputs, of_recorded
 from probe.rewinding.blocks import Blocks, Earlier, changed_blocks
 from probe.rewinding.correspondence import Comparison, relation_values
 from probe.rewinding.hybrids import rewind
+from probe.stored_names import Peer, name_of_blocks
 from probe.tasks import Scenario
 from probe.training.evaluation import Logits, check_outputs
 from probe.training.fresh_weights import Fresh
@@ -156,9 +157,10 @@ class TrainedNetwork:
         return Measurement(
             test=self.scenario.test_examples,
             predicted={
-                put_back(names): predicted for names, (predicted, _) in tested.items()
+                name_of_blocks(names): predicted
+                for names, (predicted, _) in tested.items()
             },
-            loss={put_back(names): loss for names, (_, loss) in tested.items()},
+            loss={name_of_blocks(names): loss for names, (_, loss) in tested.items()},
             values=relation_values(relations),
             notes=earlier.others,
         )
@@ -206,7 +208,7 @@ class Networks(Protocol):
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after a number of tasks."""
 
-    def compared_with(self, peer: str) -> nn.Module:
+    def compared_with(self, peer: Peer) -> nn.Module:
         """Return the network to compare with, an earlier or the untrained one: `jobs.peers_of`."""
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:

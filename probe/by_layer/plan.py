@@ -7,16 +7,17 @@ carries it out.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from probe.by_layer.fingerprint import RESULTS_VERSION
-from probe.by_layer.measurement import REESTIMATED
 from probe.by_layer.probing import ProbingSpec, Readouts, StrictModel, recipe_record
 from probe.by_layer.report import ReportSpec
 from probe.errors import InputError
 from probe.metrics.murata import RETRAIN
+from probe.stored_names import ReadoutName
 from probe.tables.schemas import (
     CONTROLS as CONTROLS,
     OFFLINE as OFFLINE,
@@ -158,13 +159,14 @@ class Plan(ProbingSpec):
             )
         return tuple(tasks_seen for tasks_seen in planned.steps if tasks_seen)
 
-    def variants(self, readout: str) -> tuple[str, ...]:
-        """Return the names under which a readout is measured, by budget and statistics."""
-        budget = self.budget if readout == RETRAIN else (1,)
-        names = [readout if n == 1 else f"{readout}@{n}" for n in budget]
+    def variants(self, readout: str) -> tuple[ReadoutName, ...]:
+        """Return the variants in which a readout is measured, by budget and statistics."""
+        name = ReadoutName.parse(readout)
+        budget = self.budget if name.is_retraining else (1,)
+        variants = [replace(name, budget=multiple) for multiple in budget]
         if self.batch_norm == "reestimated":
-            names += [f"{name}{REESTIMATED}" for name in names]
-        return tuple(names)
+            variants += [replace(variant, reestimates=True) for variant in variants]
+        return tuple(variants)
 
     def record(
         self,

@@ -31,6 +31,7 @@ from probe.metrics.murata import RETRAIN
 from probe.readouts.readout import OURS, READOUTS, Readout, entry_of, name_of
 from probe.rewinding.parts import Patterns
 from probe.rewinding.shapley import EXACT
+from probe.stored_names import ReadoutName
 from probe.tasks import MOST
 from probe.training.recipe import Recipe
 from probe.validation import problem, problems
@@ -104,7 +105,7 @@ def readouts_model(names: Iterable[str] = ()) -> type[BaseModel]:
                 key: (info.annotation, info) for key, info in settings
             }
             if "per_class" in columns:
-                per_class = int(name.partition(":")[2] or 0) or None
+                per_class = ReadoutName.parse(name).per_class
                 columns["per_class"] = (Literal[per_class], per_class)
             steps = (Steps, entry.steps)
             table = create_model(

@@ -79,7 +79,7 @@ def explain(
     learners = {
         n: s.features for n, s in plan.learners.items() if s.kind not in CONTROLS
     }
-    variants = [v for n in plan.readouts for v in plan.variants(n)]
+    variants = [str(v) for n in plan.readouts for v in plan.variants(n)]
     for kind, name, names, place in (
         ("quantity", quantity, FORMULAS, ""),
         ("learner", learner, learners, "in this study"),

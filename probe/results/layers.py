@@ -22,11 +22,11 @@ from probe.analysis.statements import (
     seeds_needed,
     verdict,
 )
-from probe.by_layer.measurement import BLOCK, UPSTREAM
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.immutable import immutable
 from probe.metrics.murata import RETRAIN
 from probe.results.result import JobResult, Results, Scores, count_trainings, main_head
+from probe.stored_names import PutBack
 from probe.tables.schemas import NETWORK, TRAINING, Row
 from probe.tables.table_file import new_table
 from probe.tasks import TestExamples
@@ -216,23 +216,25 @@ def _layer(
 
     measured = outcomes()
 
-    def with_blocks(which: str) -> dict[int, Right]:
+    def with_blocks(which: PutBack) -> dict[int, Right]:
         """Return the outcomes of the last network with blocks of earlier ones put back."""
         of_runs = [
             {
-                key.variant: scores
+                key.readout.since: scores
                 for key, scores in by_run[s, o].with_blocks.items()
-                if (key.feature, key.readout_name) == (feature, f"{which}{readout}")
+                if (key.feature, key.readout.planned, key.readout.put_back)
+                == (feature, readout, which)
             }
             for s, o in product(seeds, orders)
         ]
         if feature == run.features[0] and run.with_blocks:
             # Nothing is upstream: what it forgot is its own.
             earlier = set.intersection(
-                *({key.variant for key in r.with_blocks} for r in results)
+                *({key.readout.since for key in r.with_blocks} for r in results)
             )
             return {
-                j: measured.rows[T if which == UPSTREAM else j] for j in earlier & every
+                j: measured.rows[T if which == PutBack.UPSTREAM else j]
+                for j in earlier & every
             }
         shape = len(seeds), len(orders), -1
         return {
@@ -251,8 +253,8 @@ def _layer(
         chance=_chance(run, readout) if feature == run.features[-1] else None,
         outcomes=replace(
             measured,
-            upstream=with_blocks(UPSTREAM),
-            block=with_blocks(BLOCK),
+            upstream=with_blocks(PutBack.UPSTREAM),
+            block=with_blocks(PutBack.BLOCK),
             half=outcomes(at_half=True)
             if any(x.half_bits is not None for x in used)
             else None,

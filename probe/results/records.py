@@ -83,7 +83,7 @@ class Records:
                     **job.columns,
                     "tasks_seen": key.tasks_seen,
                     "feature": key.feature or output,
-                    "readout": key.readout,
+                    "readout": str(key.readout),
                     "head": head,
                     "example": tested,
                     "task_position": position_of_task[measurement.test.tasks[tested]],

@@ -11,6 +11,7 @@ from probe.analysis.statements import STATEMENTS
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.results.layers import learners_jobs
 from probe.results.result import JobResult
+from probe.stored_names import compared_step
 from probe.tables.schemas import Row
 
 Withheld = Mapping[tuple[str, str, str], str]
@@ -134,13 +135,13 @@ def _predicts_the_same(run: JobResult) -> bool:
 
 def _equal_steps(run: JobResult, feature: str) -> dict[int, bool]:
     """Return whether a feature's values at the end are those after each earlier task."""
-    return {
-        int(name.removeprefix("cka.step-")): similarity == 1
-        for key, values in run.diagnostics.items()
-        if key.feature == feature
-        for name, similarity in values.items()
-        if name.startswith("cka.step-")
-    }
+    is_equal: dict[int, bool] = {}
+    for key, values in run.diagnostics.items():
+        for name, similarity in values.items() if key.feature == feature else ():
+            step = compared_step(name)
+            if step is not None:
+                is_equal[step] = similarity == 1
+    return is_equal
 
 
 def _equal_networks(plan: Plan) -> Iterator[Row]:

@@ -134,7 +134,7 @@ class JobResult:
     @property
     def readouts(self) -> list[str]:
         """The readouts that were measured, with their variants."""
-        return list(dict.fromkeys(key.readout for key in self.downstream))
+        return list(dict.fromkeys(str(key.readout) for key in self.downstream))
 
     def rows(self, feature: str, readout: str) -> dict[int, Scores]:
         """Return the measured rows of a feature's matrix A.
@@ -151,7 +151,7 @@ class JobResult:
         return {
             key.tasks_seen: scores
             for key, scores in sorted(self.downstream.items(), key=lambda item: item[0])
-            if (key.feature, key.readout) == (feature, readout)
+            if (key.feature, str(key.readout)) == (feature, readout)
         }
 
     def at_end(self, feature: str, readout: str) -> Scores | None:
@@ -300,11 +300,11 @@ def job_result(
         downstream=downstream,
         with_blocks=with_blocks,
         task_aware_readouts=frozenset(
-            v for name in task_aware for v in plan.variants(name)
+            str(v) for name in task_aware for v in plan.variants(name)
         ),
         tested=finished,
         rewound={
-            key.variant: measurements[key]
+            key.readout.since: measurements[key]
             for key in rewound_keys(plan, job)
             if key in measurements
         },

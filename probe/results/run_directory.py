@@ -224,8 +224,8 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
         keys = keys_of(plan, job)
         measurements, corrupt, codes = store.contents(checkpoints=checkpoints)
         finished = sorted(measurements.keys() & set(keys))
-        names = [*map(tuple, finished)]
-        asked = {key.readout_name for key in keys}
+        names = [key.stored for key in finished]
+        asked = {key.readout.listed for key in keys}
         results = f"{job.name} {store.folder.name} {names} {sorted(codes)}"
         states.append(
             JobState(
@@ -235,7 +235,7 @@ def survey(plan: Plan, root: Path, *, checkpoints: bool = False) -> list[JobStat
                 corrupt=tuple(sorted(corrupt)),
                 results=sha256(results),
                 other_code=not codes <= {store.code},
-                unused=tuple({key.readout_name for key in measurements} - asked),
+                unused=tuple({key.readout.listed for key in measurements} - asked),
                 others=tuple(store.others()),
             )
         )

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from probe.analysis.variance import Floats
-from probe.by_layer.measurement import Measurement, blocks_put_back
+from probe.by_layer.measurement import Measurement
 from probe.notes import RECORDED
 from probe.results.result import JobResult, main_head
 from probe.rewinding.correspondence import relations_in, unrelated
 from probe.rewinding.estimates import Position
 from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
+from probe.stored_names import blocks_in
 
 
 def stored_position(run: JobResult, j: int, score: str, hybrids: int) -> Position:
@@ -34,7 +35,7 @@ def stored_position(run: JobResult, j: int, score: str, hybrids: int) -> Positio
 def lawful(run: JobResult) -> JobResult:
     """Return a result without readouts of networks for which the law of rewinding fails."""
     broken = {j for j in run.rewound if broken_law(run, j)}
-    remaining = [key for key in run.with_blocks if key.variant not in broken]
+    remaining = [key for key in run.with_blocks if key.readout.since not in broken]
     return replace(run, with_blocks={key: run.with_blocks[key] for key in remaining})
 
 
@@ -60,7 +61,7 @@ def broken_law(run: JobResult, j: int) -> str:
     competing = [label for _, classes in run.tasks for label in classes]
     saved = tested.predicted[head]
     compared = (rewound.test.tasks == run.job.tasks[j - 1]) & np.isin(saved, competing)
-    everything = max(rewound.predicted, key=lambda name: len(blocks_put_back(name)))
+    everything = max(rewound.predicted, key=lambda name: len(blocks_in(name)))
     put_back = rewound.predicted[everything]
     return law_failure(saved[compared], put_back[compared], rewound.notes)
 
@@ -79,8 +80,7 @@ def _rewinding(run: JobResult, j: int, score: str, hybrids: int) -> Rewinding:
     rewound = run.rewound[j]
     return Rewinding(
         scores={
-            tuple(blocks_put_back(name)): _scores(rewound, name, score)
-            for name in rewound.predicted
+            blocks_in(name): _scores(rewound, name, score) for name in rewound.predicted
         },
         of_task=rewound.test.tasks == run.job.tasks[j - 1],
         limit=hybrids,

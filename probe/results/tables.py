@@ -224,7 +224,9 @@ def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
             cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
             yield from _by_task(cell, result, scores.accuracy)
     for key, scores in result.downstream.items():
-        cell = partial(row, depth=scores.depth, **_columns(key), readout=key.readout)
+        cell = partial(
+            row, depth=scores.depth, **_columns(key), readout=str(key.readout)
+        )
         yield cell(metric="pra", value=scores.pra)
         yield from _by_task(partial(cell, metric="accuracy"), result, scores.accuracy)
     output = partial(row, feature=result.features[-1], metric="pra")
@@ -260,11 +262,11 @@ def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
     yield from (at_end(note=note) for note in _notes_at_end(result, metrics))
     for key, values in result.diagnostics.items():
         if not values:
-            yield row(**_columns(key), readout=key.readout, note=UNREADABLE)
+            yield row(**_columns(key), readout=str(key.readout), note=UNREADABLE)
         elif values["dead"] == 1:
             yield row(**_columns(key), note=DEAD)
     for key, scores in result.downstream.items():
-        of_readout = partial(row, **_columns(key), readout=key.readout)
+        of_readout = partial(row, **_columns(key), readout=str(key.readout))
         yield from (of_readout(note=note) for note in scores.notes)
 
 
@@ -282,7 +284,7 @@ def _notes_on_spread(plan: Plan, job: Job) -> Iterator[Row]:
     learned = set(job.steps) - {0}
     keys = readout_keys(plan, job)
     for name, readout in plan.readouts.items():
-        steps = {key.tasks_seen for key in keys if key.readout_name == name} - {0}
+        steps = {key.tasks_seen for key in keys if key.readout.planned == name} - {0}
         if (
             readout.steps == "spread"
             and 0 < len(steps) < len(learned)
@@ -299,12 +301,12 @@ def _notes_on_spread(plan: Plan, job: Job) -> Iterator[Row]:
 def _epochs(result: JobResult) -> Iterator[Row]:
     """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
     longest = {
-        (key.feature, key.tasks_seen, key.reestimates): key
+        (key.feature, key.tasks_seen, key.readout.reestimates): key
         for key in result.downstream
-        if key.readout_name == RETRAIN
+        if key.readout.is_retraining
     }
     for key in longest.values():
-        row = {**result.job.columns, **_columns(key), "readout": key.readout}
+        row = {**result.job.columns, **_columns(key), "readout": str(key.readout)}
         if history := result.downstream[key].history:
             accuracies = (float("nan"), *history.accuracies)
             for epoch, (loss, accuracy) in enumerate(

@@ -1,7 +1,6 @@
 """Sheets of layers, with a line for each layer; `statement_text` has the sentences below them."""
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ import pandas as pd
 
 from probe.analysis.intervals import half_width
 from probe.metrics.murata import RETRAIN
+from probe.stored_names import ReadoutName
 from probe.tables.cause_text import cause_sentences
 from probe.tables.schemas import OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
@@ -179,8 +179,10 @@ def per_class_of(readout: str) -> float | None:
     >>> [per_class_of(readout) for readout in ("linear:20", "linear", "linear-task", "retrain")]
     [20.0, inf, None, None]
     """
-    match = re.fullmatch(r"linear(?::(\d+))?", readout)
-    return float(match[1] or "inf") if match else None
+    name = ReadoutName.parse(readout)
+    if name != ReadoutName(base="linear", per_class=name.per_class):
+        return None
+    return math.inf if name.per_class is None else float(name.per_class)
 
 
 def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:

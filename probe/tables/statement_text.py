@@ -1,7 +1,6 @@
 """Sentences on the layers of a learner: statements with intervals, and comparisons of two runs."""
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from statistics import stdev
 from typing import Any
@@ -11,6 +10,7 @@ import pandas as pd
 from probe.analysis.intervals import half_width
 from probe.analysis.statements import MARGIN, STATEMENTS, WITHHELD
 from probe.metrics.murata import RETRAIN
+from probe.stored_names import ReadoutName
 from probe.tables.schemas import NETWORK, TRAINING, Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import records, where
@@ -183,8 +183,10 @@ def multiple_of(readout: str) -> int | None:
     >>> [multiple_of(readout) for readout in ("retrain", "retrain@4", "retrain@4+bn", "linear")]
     [1, 4, None, None]
     """
-    match = re.fullmatch(rf"{RETRAIN}(?:@(\d{{1,5}}))?", readout)
-    return int(match[1] or 1) if match else None
+    name = ReadoutName.parse(readout)
+    return (
+        name.budget if name == ReadoutName(base=RETRAIN, budget=name.budget) else None
+    )
 
 
 def budget_of(retraining: pd.DataFrame, readout: str) -> int | None:
@@ -192,9 +194,11 @@ def budget_of(retraining: pd.DataFrame, readout: str) -> int | None:
     if retraining.empty:
         return None
     longest = retraining.loc[retraining["epoch"].idxmax()]
-    names = (readout, longest["readout"])
-    multiple, most = (multiple_of(name.removesuffix("+bn")) for name in names)
-    return multiple * int(longest["epoch"]) // most if multiple and most else None
+    name = ReadoutName.parse(readout)
+    most = ReadoutName.parse(longest["readout"])
+    if not (name.is_retraining and most.is_retraining):
+        return None
+    return name.budget * int(longest["epoch"]) // most.budget
 
 
 def _detailed(tables: Tables) -> pd.DataFrame:

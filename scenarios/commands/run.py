@@ -21,7 +21,7 @@ import torch
 from rich.console import Console
 
 from probe.batch import first
-from probe.by_layer.jobs import is_retraining, jobs_of
+from probe.by_layer.jobs import jobs_of
 from probe.by_layer.networks import Source
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
@@ -115,7 +115,9 @@ def carry_through(
     # Before the files are looked at and the network is cut, which takes half as long
     # again.
     show_line(f"{plan.name}: {len(jobs)} jobs, {_rows_of(plan)}results in {root}")
-    retrains = any(is_retraining(key) for job in jobs for key in work.keys_left(job))
+    retrains = any(
+        key.readout.is_retraining for job in jobs for key in work.keys_left(job)
+    )
     # A machine that only drives others with GPUs does not know their memory.
     plans = (
         _allocations(source, sizes, work) if retrains and work.sharing is None else {}

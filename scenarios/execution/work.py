@@ -22,8 +22,8 @@ from typing import Literal, cast
 
 import torch
 
-from probe.by_layer.jobs import Job, is_retraining, keys_of
-from probe.by_layer.measurement import REWOUND, Key
+from probe.by_layer.jobs import Job, keys_of
+from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten, described, no_exit
@@ -31,6 +31,7 @@ from probe.immutable import immutable
 from probe.locks import Locked, is_locked
 from probe.results.job import is_finished, measure_job
 from probe.results.run_directory import store_of
+from probe.stored_names import OUTPUT, PutBack
 from probe.values.allocation import CacheSettings
 from scenarios.study.plan import Loader
 
@@ -192,9 +193,9 @@ def effort(job: Job, key: Key) -> float:
     Returns:
         The effort.
     """
-    if is_retraining(key):
+    if key.readout.is_retraining:
         return len(job.tasks)
-    if key.readout or job.weights or not key.tasks_seen:
+    if key.readout != OUTPUT or job.weights or not key.tasks_seen:
         return 0.1
     if job.offline or job.without:
         return len(job.tasks)
@@ -270,8 +271,8 @@ def shown_time(seconds: float) -> str:
 
 def _kind(key: Key) -> str:
     """Return the kind of a measurement; those of the same kind and effort take the same time."""
-    if key.readout_name == REWOUND:
-        return REWOUND
-    return (
-        "retraining" if is_retraining(key) else "readout" if key.feature else "output"
-    )
+    if key.readout.put_back == PutBack.SETS:
+        return "rewound"
+    if key.readout.is_retraining:
+        return "retraining"
+    return "readout" if key.feature else "output"

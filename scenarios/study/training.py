@@ -34,6 +34,7 @@ from probe.errors import located
 from probe.examples import Examples
 from probe.modules import architecture
 from probe.seeding import global_stream, stream
+from probe.stored_names import Peer
 from probe.task_aware import append_task, restrict_to_task
 from probe.tasks import Scenario, Task
 from probe.training.batch_norm import reestimate
@@ -236,18 +237,17 @@ class LearnedNetworks:
             cost=cost,
         )
 
-    def compared_with(self, peer: str) -> nn.Module:
+    def compared_with(self, peer: Peer) -> nn.Module:
         """Return an earlier network, or the untrained one, to compare with."""
-        if peer == UNTRAINED:
+        if not isinstance(peer, int):
             model = self._fresh().model
             reestimate(model, self.view.merged.train.x)
             return bare(model)[0]
-        step = int(peer.removeprefix("step-"))
-        past = self._tasks[: self._steps.index(step)]
-        if checkpoint := restored(self._fresh, step, past, self.store):
+        past = self._tasks[: self._steps.index(peer)]
+        if checkpoint := restored(self._fresh, peer, past, self.store):
             return bare(checkpoint[0].model)[0]
         # A run of fewer measurements may have deleted the checkpoint: it is made again.
-        return replace(self).after(step).model
+        return replace(self).after(peer).model
 
     def cuts(self, model: nn.Module, features: Sequence[str], sample: Value) -> Cuts:
         """Return the cuts of the first network of this process, which serve all others.

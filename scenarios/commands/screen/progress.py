@@ -5,6 +5,7 @@ counts effort, not measurements, as one retraining takes as long as all tasks to
 `--dry-run` shows only the plan: jobs, training steps and memory.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,12 +13,13 @@ from pathlib import Path
 from rich import progress as bars
 from rich.console import Console
 
-from probe.by_layer.jobs import Job, is_retraining, jobs_of, keys_of
+from probe.by_layer.jobs import Job, jobs_of, keys_of
 from probe.by_layer.measurement import Key
 from probe.by_layer.plan import Plan
 from probe.files import discard, make_folder, replacing
 from probe.memory import show_size
 from probe.results.run_directory import FAILURES, failure_file
+from probe.stored_names import OUTPUT
 from probe.tables.sheets import Sheet
 from probe.values.allocation import Allocation, CacheSettings
 from scenarios.commands.screen.sheets import show_sheet
@@ -223,14 +225,18 @@ def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
         n for task_position, n in enumerate(sizes, 1) if task_position != job.without
     ]
     steps = 0
-    trained = [key.tasks_seen for key in keys if key.tasks_seen and not key.readout]
+    trained = [
+        key.tasks_seen for key in keys if key.tasks_seen and key.readout == OUTPUT
+    ]
     if job.without and job.last in trained:
         # Its last evaluation is its only one.
         trained = [*range(1, job.last)]
     for i in () if job.weights else trained:
         start = 0 if job.offline or job.kind == "cumulative" else i - 1
         steps += recipe.steps(sum(learned[start:i]))
-    # Of the keys of one training the longest comes last.
-    trainings = sorted(filter(is_retraining, keys), key=lambda key: key.variant)
-    longest = {(k.tasks_seen, k.feature, k.reestimates): k.variant for k in trainings}
+    longest = Counter[tuple[int, str, bool]]()
+    for key in keys:
+        if key.readout.is_retraining:
+            training = key.tasks_seen, key.feature, key.readout.reestimates
+            longest[training] = max(longest[training], key.readout.budget)
     return steps + sum(longest.values()) * retraining.steps(sum(sizes))

@@ -105,7 +105,7 @@ def test_predictions_of_classes_that_do_not_exist_are_corrupt(tmp_path):
 def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
     finetune, er = jobs_of(TINY)
     unheard_of, retrained = (
-        Key(2, feature, "retrain") for feature in ("unheard-of", "conv1")
+        Key.parse(2, feature, "retrain") for feature in ("unheard-of", "conv1")
     )
     store = keep(
         TINY, tmp_path, finetune, Key(0), Key(1), unheard_of, retrained, Key(2)

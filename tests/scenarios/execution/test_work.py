@@ -139,11 +139,11 @@ def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
 # The time left
 
 JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)
-OUTPUT, RETRAINED = Key(1), Key(3, "conv1", "retrain")
+OUTPUT, RETRAINED = Key(1), Key.parse(3, "conv1", "retrain")
 
 
 def test_time_by_effort_and_kind_and_processes_that_share_jobs_but_not_a_job() -> None:
-    linear = Key(2, "conv1", "linear", "0123abcd")
+    linear = Key.parse(2, "conv1", "linear", "0123abcd")
     assert seconds_left({JOB: [OUTPUT, RETRAINED]}, {"output": 2.0}) == 2 + 3 * 2
     assert (
         seconds_left({JOB: [OUTPUT, RETRAINED]}, {"output": 2, "retraining": 5})

@@ -50,7 +50,7 @@ def keys(plan):
         k
         for job in jobs_of(plan)
         for k in keys_of(plan, job)
-        if k.readout == "constant"
+        if str(k.readout) == "constant"
     }
 
 

@@ -128,7 +128,7 @@ def test_predictions_and_costs_are_the_same_after_a_kill_anywhere(
     # A lost feature needs the last checkpoint alone.
     [
         *((Key(tasks_seen), []) for tasks_seen in range(3)),
-        (Key(3, "hidden1", "retrain"), [2]),
+        (Key.parse(3, "hidden1", "retrain"), [2]),
     ],
 )
 def test_a_lost_measurement_is_made_again_and_nothing_else(

@@ -9,7 +9,7 @@ import torch
 
 from probe.by_layer.engine import offline_network
 from probe.by_layer.fingerprint import fingerprint
-from probe.by_layer.jobs import is_retraining, jobs_of
+from probe.by_layer.jobs import jobs_of
 from probe.by_layer.plan import CONTROLS
 from probe.by_layer.store import Store
 from probe.errors import InputError
@@ -119,12 +119,12 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(
     assert name == other_name
     if LEARNERS[kind].offline:
         # Their tails were retrained otherwise, under other names.
-        assert not set(filter(is_retraining, found)) & measured.keys()
-        found = {key: own for key, own in found.items() if not is_retraining(key)}
+        assert not {key for key in found if key.readout.is_retraining} & measured.keys()
+        found = {
+            key: own for key, own in found.items() if not key.readout.is_retraining
+        }
     # One feature is retrained of several; blocks are other ones where features are.
-    put_back = {
-        key for key in found if key.readout.startswith(("rewound", "upstream", "block"))
-    }
+    put_back = {key for key in found if key.readout.put_back}
     assert put_back.isdisjoint(measured)
     assert {
         key: found[key] for key in found.keys() - put_back

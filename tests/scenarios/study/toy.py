@@ -191,7 +191,7 @@ JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
 RECORD = {"version": 1, "training": {"epochs": 1}}
 COST = Cost(1, 2, 0, 4, 2**60, 2**60 + 1, 5)
 TEST = TestExamples(labels=np.array([3, 0, 300, 1, 2]), tasks=np.array([1, 0, 1, 0, 0]))
-FIRST, LAST = Key(1), Key(2, "conv1", "linear", "0123abcd")
+FIRST, LAST = Key(1), Key.parse(2, "conv1", "linear", "0123abcd")
 MEASURED = Measurement(
     test=TEST,
     predicted={

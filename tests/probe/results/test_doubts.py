@@ -1,0 +1,58 @@
+"""The tables of a stored run with doubts stay as they are: row by row, numbers to 1e-12.
+
+Three tasks in two orders, three seeds. `finetune` has a frozen layer, and retrainings
+that did not converge; `er` has two equal seeds; `fel` has a network of its own, lacks a
+job and starts near chance; `aware` has task ids beside controls that have none, and
+lacks measurements. There are two budgets, statistics estimated anew, few examples per
+class, three heads, inherited change, and causes, some of which are withheld.
+
+`python -m tests.probe.results.test_doubts` writes the tables of today into the archive.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pandas as pd
+import pytest
+
+import probe
+from probe.results.run_directory import read_plan
+from probe.results.tables import write_tables
+
+STORED = Path(__file__).with_name("doubts.tar.xz")
+
+
+def computed(folder: Path) -> Path:
+    """Unpack the run, and compute its tables; those that it had are in `tables`."""
+    shutil.unpack_archive(STORED, folder, filter="data")
+    root = folder / "run"
+    version = json.loads((root / "study.json").read_bytes())["version"]
+    with pytest.MonkeyPatch.context() as patch:
+        # A later version measures something else, and reads the same.
+        patch.setattr("probe.by_layer.plan.RESULTS_VERSION", version)
+        write_tables(read_plan(root), root)
+    return root
+
+
+def test_a_run_with_doubts_has_the_tables_that_it_had(tmp_path: Path) -> None:
+    found = probe.load(computed(tmp_path)).tables()
+    for name, table in probe.load(tmp_path / "tables").tables().items():
+        # Text and whole numbers are then exact, too.
+        pd.testing.assert_frame_equal(
+            found[name], table, rtol=0, atol=1e-12, obj=f"{name}.csv"
+        )
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        root = computed(Path(folder))
+        description = root / "study.json"
+        plan = json.loads(description.read_bytes())
+        description.write_text(json.dumps(plan | {"tables": "", "hashes": {}}))
+        for path in root.glob("*.csv"):
+            path.replace(root.with_name("tables") / path.name)
+        shutil.make_archive(
+            str(STORED.with_suffix("").with_suffix("")), "xztar", folder
+        )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 
 from torch import nn
 
@@ -117,13 +117,11 @@ def _narrow(plans: Plans) -> set[str]:
     """Return the names of the features that are the only value the rest of the model needs."""
     narrow = set[str]()
     for feature, plan in plans:
-        values = plan.kept if isinstance(plan, CutPlan) else ()
-        trace = feature.trace
+        kept = plan.kept if isinstance(plan, CutPlan) else ()
+        state = feature.trace.state.keys()
+        upstream = [feature.trace.large.upstream([name]) for name in kept]
         # Values that were computed with weights; masks do not count.
-        if (
-            sum(bool(trace.large.upstream([n]) & trace.state.keys()) for n in values)
-            == 1
-        ):
+        if sum(not state.isdisjoint(calls) for calls in upstream) == 1:
             narrow.add(feature.name)
     return narrow
 
@@ -145,11 +143,8 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
     traced = feature.trace
     visit = feature.visit
     names = feature.readable or visit.names
-    stored = (
-        []
-        if isinstance(plan, str)
-        else [name for name in plan.kept if not of_input(name)]
-    )
+    kept = plan.kept if isinstance(plan, CutPlan) else ()
+    stored = [name for name in kept if not of_input(name)]
     return Candidate(
         feature=feature.name,
         kind=type(traced.model.get_submodule(feature.module)).__name__,
@@ -166,10 +161,9 @@ def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate
 def _parameters(traced: Trace, names: frozenset[str]) -> int:
     """Count the elements of the parameters among the names, shared ones once."""
     parameters = dict(traced.model.named_parameters(remove_duplicate=False))
-    groups = [group for group in traced.state.values() if names.intersection(group)]
-    return sum(
-        parameters[group[0]].numel() for group in groups if group[0] in parameters
-    )
+    groups = (group for group in traced.state.values() if names.intersection(group))
+    firsts = (group[0] for group in groups)
+    return sum(parameters[name].numel() for name in firsts if name in parameters)
 
 
 def suggested(
@@ -196,60 +190,84 @@ def suggested(
         The names; the last is the model's logits, if a module returns them.
     """
     run = {visit.module for visit in trace.large.visits}
-    parent = {name: [a for a in _around(name) if a in run or not a][-1] for name in run}
+    parent = {name: _parent(name, run) for name in run}
     parameters = trace.model.named_parameters(remove_duplicate=False)
     weights = {name for name, parameter in parameters if parameter.dim() > 1}
+    read_weights = sorted(weights & trace.behind_logits)
+    half = len(read_weights) / 2
     # In a fixed order: of two modules with as many weights it is always the same.
-    around = [
-        module
-        for name in sorted(weights & trace.behind_logits)
-        for module in _around(name)
-    ]
-    half = len(weights & trace.behind_logits) / 2
-    # Modules that compute something; dropout in eval mode and reshapes do not.
-    owners = {s.owner for s in trace.large.steps.values() if {*s.names} - {*s.views}}
-    working = {name for owner in owners for name in (owner, *_around(owner))}
-    possible = [
-        feature
-        for feature in features
-        if feature.frozen & weights
-        and trace.needed.intersection(name[0] for name in feature.visit.names)
-        and (_gives_logits(feature) or (feature.readable and feature.module in working))
-    ]
-    opened, levels, largest, ends = {""}, list[list[list[Feature]]](), "", set[str]()
+    around = list(chain.from_iterable(map(_around, read_weights)))
+    possible = _possible(trace, features, weights)
+    opened = set[str]()
+    largest = ""
+    ends = set[str]()
+    levels = list[list[list[Feature]]]()
     while not levels or (len(levels[-1]) < _ENOUGH and largest):
         opened.add(largest)
         # Those that the module opened last holds, or, at first, the model.
         ends.update(narrow([f for f in possible if parent[f.module] == largest]))
-        distinct: dict[tuple[Name, ...], Feature] = {}
-        for feature in possible:
-            end = feature.name in ends or _gives_logits(feature)
-            if end and parent[feature.module] in opened:
-                distinct.setdefault(feature.visit.names, feature)
-        blocks = groupby(
-            distinct.values(), key=lambda feature: feature.frozen & weights
-        )
-        levels.append([list(block) for _, block in blocks])
-        closed = {
-            name for name in {*parent.values()} - opened if parent[name] in opened
-        }
+        shown = [f for f in possible if parent[f.module] in opened]
+        shown = [f for f in shown if f.name in ends or _gives_logits(f)]
+        levels.append(_blocks(shown, weights))
+        inside = {*parent.values()} - opened
+        closed = {name for name in inside if parent[name] in opened}
         within = Counter(module for module in around if module in closed)
         largest = next((name for name, n in within.most_common(1) if n >= half), "")
     # A level deeper may have fewer: a block that a skip crosses offers nothing inside.
-    names = [_end(parent, block).name for block in max(levels, key=len)]
+    return _thinned([_end(parent, block).name for block in max(levels, key=len)])
+
+
+def _thinned(names: Sequence[str]) -> list[str]:
+    """Return every n-th name, counted from the last, so that not too many are left."""
     step = -(-len(names) // _MOST) or 1
-    return names[::-1][::step][::-1]
+    return [name for k, name in enumerate(names, 1 - len(names)) if k % step == 0]
+
+
+def _parent(name: str, run: Collection[str]) -> str:
+    """Return the innermost of the modules around a module that runs itself, else the model."""
+    around = [module for module in _around(name) if module in run or not module]
+    return around[-1]
+
+
+def _possible(
+    trace: Trace, features: Sequence[Feature], weights: Collection[str]
+) -> list[Feature]:
+    """Return the features that use weights, that the logits need and that compute something."""
+    # Dropout in eval mode and reshapes compute nothing.
+    steps = trace.large.steps.values()
+    working = set[str]()
+    for owner in {step.owner for step in steps if {*step.names} - {*step.views}}:
+        working.update([owner, *_around(owner)])
+    possible = []
+    for feature in features:
+        is_needed = trace.needed.intersection(name[0] for name in feature.visit.names)
+        computes = feature.readable and feature.module in working
+        if (
+            is_needed
+            and not feature.frozen.isdisjoint(weights)
+            and (computes or _gives_logits(feature))
+        ):
+            possible.append(feature)
+    return possible
+
+
+def _blocks(
+    features: Sequence[Feature], weights: Collection[str]
+) -> list[list[Feature]]:
+    """Group features that the same weights serve, of those with the same value the first."""
+    distinct: dict[tuple[Name, ...], Feature] = {}
+    for feature in features:
+        distinct.setdefault(feature.visit.names, feature)
+    blocks = groupby(distinct.values(), lambda feature: feature.frozen & {*weights})
+    return [list(block) for _, block in blocks]
 
 
 def _end(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:
     """Return the last feature after a block that adds no further weights."""
     last = [feature for feature in block if _gives_logits(feature)]
     blocks = [feature for feature in block if feature.module in parent.values()]
-    siblings = [
-        feature
-        for feature in block
-        if parent[feature.module] == parent[block[0].module]
-    ]
+    first_parent = parent[block[0].module]
+    siblings = [f for f in block if parent[f.module] == first_parent]
     return (last or blocks or siblings[-1:])[0]
 
 

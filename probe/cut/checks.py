@@ -45,7 +45,8 @@ from probe.modules import (
 )
 from probe.seeding import global_stream, stream
 
-_SOME, _FEW = 8, 4  # examples, and
+_SOME = 8  # examples
+_FEW = 4  # examples, where the whole model is run
 _DRAWS = 2  # of other weights
 _PASSES = 16  # training-mode passes, in which a feature that is held fixed is seen not to change
 
@@ -63,10 +64,11 @@ class ReferenceValues:
 
     def __init__(self, trace: Trace, plans: Plans) -> None:
         self._trace = trace
-        names = (plan.kept for _, plan in plans if isinstance(plan, CutPlan))
-        self._names = set[Name]().union(
-            *names, *(feature.visit.names for feature, _ in plans)
-        )
+        self._names = set[Name]()
+        for feature, plan in plans:
+            self._names.update(feature.visit.names)
+            if isinstance(plan, CutPlan):
+                self._names.update(plan.kept)
         sample = first(trace.sample, _SOME)
         self._rows = sample, first(sample, len(tensors(sample)[0]) // 2)
 
@@ -81,7 +83,8 @@ class ReferenceValues:
 
     @cached_property
     def _gradients(self) -> list[Tensor | None]:
-        model, rows = self._trace.model, mapped(self._rows[1], torch.clone)
+        model = self._trace.model
+        rows = mapped(self._rows[1], torch.clone)
         forget(model)
         # The buffers are given back only after the backward pass, which may need them.
         with kept_buffers(model), _chance():
@@ -110,9 +113,8 @@ class ReferenceValues:
         Prefix(self._trace, plan)(flipped(self._rows[1]))
         with mode(tail, training=False):
             for values, expected in zip(self._values, self._logits, strict=True):
-                value = mapped(
-                    plan.rows(values), torch.clone
-                )  # the tail may write into it
+                # A copy: the tail may write into it.
+                value = mapped(plan.rows(values), torch.clone)
                 with _chance():
                     if not identical(tail(value), expected):
                         return False
@@ -137,14 +139,13 @@ class ReferenceValues:
         value = plan.rows(self._values[1])
         with mode(tail, training=False), _chance():
             gradients = _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
-        pairs = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
-        trained = [(a, b) for parameter, a, b in pairs if parameter.requires_grad]
-        if not all(
-            a is b if a is None or b is None else close(a, b) for a, b in trained
-        ):
-            raise Failed(
-                "the gradients of its second part differ from those of the whole model"
-            )
+        rows = zip(tail.model.parameters(), self._gradients, gradients, strict=True)
+        for parameter, expected, gradient in rows:
+            if parameter.requires_grad and not _close(expected, gradient):
+                raise Failed(
+                    "the gradients of its second part differ from those of the whole "
+                    "model"
+                )
         if len(tensors(value)[0]) > 1:  # batch norm cannot be trained on one example
             with kept_buffers(tail), _chance():
                 _gradients(tail.model, lambda: tail(mapped(value, torch.clone)))
@@ -166,7 +167,8 @@ class ReferenceValues:
         Raises:
             Failed: The model does not accept other weights.
         """
-        names, before = {*plan.kept, *feature.visit.names}, self._values[1]
+        names = {*plan.kept, *feature.visit.names}
+        before = self._values[1]
 
         def same(trial: nn.Module, far: float) -> bool:
             # A weight that is read by way of numpy or of a Python number is no part of
@@ -176,14 +178,19 @@ class ReferenceValues:
             for draw in range(_DRAWS):
                 _perturb(trial, feature.frozen, draw, far)
                 after = collect(trace, names, self._rows[1])
-                met = before.keys() & after.keys()
-                if not names <= met or not all(
-                    identical(before[n], after[n]) for n in names
-                ):
+                if not names <= before.keys() & after.keys():
+                    return False
+                if not all(identical(before[name], after[name]) for name in names):
                     return False
             return True
 
         return _with_other_weights(self._trace.model, same)
+
+
+def _close(expected: Tensor | None, gradient: Tensor | None) -> bool:
+    if expected is None or gradient is None:
+        return expected is gradient
+    return close(expected, gradient)
 
 
 def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | None]:
@@ -215,16 +222,15 @@ def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
     Raises:
         InputError: The feature changes.
     """
-    sample, refusal = (
-        first(feature.trace.sample, _FEW),
-        f"cannot cut at {feature.name!r}: {slow}",
-    )
+    sample = first(feature.trace.sample, _FEW)
+    refusal = f"cannot cut at {feature.name!r}: {slow}"
     values = []
     for rows in (sample, flipped(sample), sample):
         with _chance():
             values.append(_value(feature, model, rows, training=False))
+    before = values[2]
     model.train()
-    if not _same(values[0], before := values[2]):
+    if not _same(values[0], before):
         raise InputError(
             f"{refusal}; and its value differs for the same input: choose another"
         )

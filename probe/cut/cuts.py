@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import cast
 
 import torch
@@ -20,6 +21,7 @@ from probe.cut.model_call import (
     explained,
     undisturbed,
 )
+from probe.cut.names import Name
 from probe.cut.planned_cut import PlannedCut, links_of, planned
 from probe.cut.trace import Trace, collect, collect_along, trace
 from probe.errors import InputError
@@ -43,9 +45,8 @@ class Cuts:
     """
 
     each: tuple[Cut, ...]
-    current: bool = (
-        False  # whether the model is as it was copied: `of` has nothing to do then
-    )
+    # Whether the model is as it was copied: `of` has nothing to do then.
+    current: bool = False
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -85,32 +86,24 @@ class Cuts:
             )
         with comparing(traced.sample):
             copy = copied(model).requires_grad_(True).eval()
-            traced = replace(
-                traced, model=copy, given_frozen=frozenset(frozen_in(model))
-            )
-            cuts = [
-                replace(c, feature=replace(c.feature, trace=traced))
-                for c in self._planned
-            ]
-            names = {name for cut in cuts for name in cut.feature.readable}
-            if (
-                not tails
-                and names <= collect(traced, names, first(traced.sample, _FEW)).keys()
-            ):
-                return Cuts(tuple(cuts))
-            reference = ReferenceValues(
-                traced, [(c.feature, c.plan or c.slow) for c in cuts]
-            )
+            frozen = frozenset(frozen_in(model))
+            traced = replace(traced, model=copy, given_frozen=frozen)
+            cuts = tuple(cut.with_trace(traced) for cut in self._planned)
+            if not tails:
+                names = _readable(cuts)
+                if names <= collect(traced, names, first(traced.sample, _FEW)).keys():
+                    return Cuts(cuts)
+            plans = [(cut.feature, cut.plan or cut.slow) for cut in cuts]
+            reference = ReferenceValues(traced, plans)
             # The full checks explain what the user's code raises here.
             with suppress(Exception):
-                if all(
-                    reference.is_same(c.plan, c.split().tail) for c in cuts if c.plan
-                ):
-                    return Cuts(tuple(cuts))
+                if all(cut.is_same_as(reference) for cut in cuts):
+                    return Cuts(cuts)
         trainable = self._planned[0].trainable
-        return cut_found(
-            find_each(model, self.features, traced.sample, traced.call, trainable)
+        features = find_each(
+            model, self.features, traced.sample, traced.call, trainable
         )
+        return cut_found(features)
 
     def logits(self, x: Value) -> Tensor:
         """Return the model's logits (B, K) for a batch x (B, ...), in eval mode."""
@@ -143,26 +136,24 @@ class Cuts:
             return
         if any(cut.plan for cut in self._planned) and self._trace.is_faster_pixelwise:
             batches = map(channels_last, batches)
-        ends = {
-            cut.feature.name: cut.chain
-            for cut in self._planned
-            if cut.chain is not None
-        }
+        ends: dict[str, int] = {}
+        for cut in self._planned:
+            if cut.chain is not None:
+                ends[cut.feature.name] = cut.chain
         if len(ends) == len(self.each):
             links = links_of(self._trace.model)
             for number, batch in enumerate(batches):
                 values = collect_along(self._trace, links, ends.values(), batch)
                 yield from ((number, name, values[end]) for name, end in ends.items())
             return
-        names = {name for cut in self._planned if cut.plan for name in cut.plan.kept}
+        plans = {cut.feature.name: cut.plan for cut in self._planned}
+        kept = (plan.kept for plan in plans.values() if plan)
+        names = set(chain.from_iterable(kept))
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
-            for cut in self._planned:
-                yield (
-                    number,
-                    cut.feature.name,
-                    cut.plan.rows(tensor_of_name) if cut.plan else batch,
-                )
+            for feature, plan in plans.items():
+                value = plan.rows(tensor_of_name) if plan else batch
+                yield number, feature, value
 
     @torch.no_grad()
     def feature(self, batches: Iterable[Value]) -> Iterator[tuple[int, str, Value]]:
@@ -180,7 +171,7 @@ class Cuts:
         Raises:
             InputError: A batch takes another path through the model.
         """
-        names = {name for cut in self._planned for name in cut.feature.readable}
+        names = _readable(self._planned)
         for number, batch in enumerate(batches):
             tensor_of_name = collect(self._trace, names, batch)
             for feature in (cut.feature for cut in self._planned):
@@ -190,26 +181,27 @@ class Cuts:
                         "batches: read out another feature, or only retrain"
                     )
                 shapes = feature.trace.shapes
-                rows = (
-                    shapes[name].to_rows(tensor_of_name[name])
-                    for name in feature.readable
-                )
+                names_of_feature = feature.readable
+                rows = (shapes[n].to_rows(tensor_of_name[n]) for n in names_of_feature)
                 yield number, feature.name, tuple(rows)
 
     def named_values(self, x: Value) -> Iterator[tuple[str, Tensor]]:
         """Yield each tensor (B, ...) of each feature's own value for a batch x, with its name."""
         for _, feature, value in self.feature([x]):
-            yield from (
-                (f"{feature!r} [{k}]", tensor.clone()) for k, tensor in enumerate(value)
-            )
+            for k, tensor in enumerate(value):
+                yield f"{feature!r} [{k}]", tensor.clone()
 
     @property
     def _trace(self) -> Trace:
         # A cut that was made again on more examples has values of other names, and
         # keeps none.
-        return next(
-            (cut for cut in self._planned if cut.plan), self._planned[0]
-        ).feature.trace
+        planned_cuts = (cut for cut in self._planned if cut.plan)
+        return next(planned_cuts, self._planned[0]).feature.trace
+
+
+def _readable(cuts: Iterable[PlannedCut]) -> set[Name]:
+    """Return the names of the values of all features."""
+    return set(chain.from_iterable(cut.feature.readable for cut in cuts))
 
 
 def split(
@@ -323,12 +315,12 @@ def find_each(
     features = list(features)
     if not features:
         raise InputError("no features to cut at: name at least one layer")
-    if strange := [
-        type(name).__name__ for name in features if not isinstance(name, str)
-    ]:
-        raise InputError(
-            f"features must be names of layers, got {strange[0]} among them"
-        )
+    for name in features:
+        if not isinstance(name, str):
+            raise InputError(
+                f"features must be names of layers, got {type(name).__name__} among "
+                "them"
+            )
     if len(set(features)) < len(features):
         raise InputError(f"a feature is named twice in {features}: name each once")
     traced = trace(model, sample, call)
@@ -349,9 +341,11 @@ def cut_found(cuts_found: Sequence[Cut], tails: bool = True) -> Cuts:
             trained.
     """
     cuts = cast(Sequence[PlannedCut], cuts_found)
-    if names := [cut.feature.name for cut in cuts if cut.feature.random]:
-        raise InputError(
-            f"cannot cut at {names[0]!r}: its value is drawn at random in eval mode "
-            "too, or another thread draws meanwhile: choose another layer, or wait"
-        )
+    for cut in cuts:
+        if cut.feature.random:
+            raise InputError(
+                f"cannot cut at {cut.feature.name!r}: its value is drawn at random in "
+                "eval mode too, or another thread draws meanwhile: choose another "
+                "layer, or wait"
+            )
     return Cuts(planned(cuts) if tails else tuple(cuts))

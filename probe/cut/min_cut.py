@@ -85,8 +85,9 @@ def minimum_cut(
     # What depends on parameters only is the same for every example: the tail computes
     # it again.
     varying = _depending(trained_pass, {INPUT[0]}) & frozen
-    rest = [step for number, step in trained_pass.steps.items() if number not in frozen]
-    read = {name for step in rest for name in step.parents} | {trained_pass.logits}
+    read = {trained_pass.logits}
+    for number in trained_pass.steps.keys() - frozen:
+        read.update(trained_pass.steps[number].parents)
     wanted = {name for name in read if name[0] in varying}
     if not wanted:
         return None
@@ -96,7 +97,8 @@ def minimum_cut(
     # What takes much time is only computed again where nothing else is left.
     for cheap in (True, False):
         sources = _sources(trained_pass, varying, fixed, cheap)
-        if (cut := _cheapest(sources, wanted, costs)) is not None:
+        cut = _cheapest(sources, wanted, costs)
+        if cut is not None:
             break
     else:
         return None
@@ -153,8 +155,10 @@ def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> S
     random values, which would differ, nor, if `cheap`, values that take floating-point
     operations of matrices.
     """
-    names = {name for step in trained_pass.steps.values() for name in step.parents}
-    sources: Sources = dict.fromkeys(sorted({INPUT, *filter(of_input, names)}), ())
+    inputs = {INPUT}
+    for step in trained_pass.steps.values():
+        inputs.update(filter(of_input, step.parents))
+    sources: Sources = dict.fromkeys(sorted(inputs), ())
     for number, step in trained_pass.steps.items():
         if number in varying:
             once = step.random or (cheap and step.work > 0)
@@ -202,10 +206,10 @@ def _cheapest(
     # The cut runs through the values whose `in` is before it and whose `out` is behind
     # it.
     computed = {name for name in sources if enter[name] in behind}
-    return {name for name in sources if enter[name] + 1 in behind} - computed, computed
+    reached = {name for name in sources if enter[name] + 1 in behind}
+    return reached - computed, computed
 
 
-_SOURCE, _SINK = (
-    0,
-    1,
-)  # the numbers of these nodes; a value's `in` is even, its `out` the next
+# The numbers of these nodes; a value's `in` is even, its `out` the next.
+_SOURCE = 0
+_SINK = 1

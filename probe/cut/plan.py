@@ -6,6 +6,7 @@ and one in training mode. No value is kept whose rows mix the examples of a batc
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import torch
@@ -87,12 +88,8 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
     mixed = set[Name]()
     unmixed = set[Name]()
     for _ in range(_TRIES):
-        names = {
-            name
-            for _, plan in planned
-            if isinstance(plan, CutPlan)
-            for name in plan.kept
-        }
+        plans = [plan for _, plan in planned if isinstance(plan, CutPlan)]
+        names = set[Name]().union(*(plan.kept for plan in plans))
         if names <= unmixed:
             break
         try:
@@ -104,9 +101,9 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
             ]
         unmixed |= names - newly_mixed
         mixed |= newly_mixed
-        planned = [
-            (f, _plan(f, mixed) if _keeps(plan, mixed) else plan) for f, plan in planned
-        ]
+        for position, (feature, plan) in enumerate(planned):
+            if _keeps(plan, mixed):
+                planned[position] = feature, _plan(feature, mixed)
     depends = "the values of an example depend on the other examples of its batch"
     return [(f, depends if _keeps(plan, mixed) else plan) for f, plan in planned]
 
@@ -144,17 +141,14 @@ def _mixed_rows(trace: Trace, names: set[Name]) -> set[Name]:
     sample = first(trace.sample, _SOME)
     half = first(sample, len(tensors(sample)[0]) // 2 or 1)
     batches = [collect(trace, names, x) for x in (sample, half, flipped(sample))]
-    mixed = {name for name in names if any(name not in batch for batch in batches)}
-    for name in names - mixed:
-        try:
-            rows, few, last = (
-                trace.shapes[name].to_rows(batch[name]) for batch in batches
-            )
-        except RuntimeError:  # its size depends on the data
-            mixed.add(name)
-            continue
-        if not (close(rows[: len(few)], few) and close(rows, last.flip(0))):
-            mixed.add(name)
+    mixed = set(names)
+    for name in names.intersection(*batches):
+        to_rows = trace.shapes[name].to_rows
+        # An error: its size depends on the data.
+        with suppress(RuntimeError):
+            rows, few, last = (to_rows(batch[name]) for batch in batches)
+            if close(rows[: len(few)], few) and close(rows, last.flip(0)):
+                mixed.remove(name)
     return mixed
 
 
@@ -184,23 +178,30 @@ def _composed(feature: Feature) -> Pass | None:
     if training is None or not all(map(all, calls.values())):
         return None
     same = [number for number in training.steps if number in large.steps]
-    runs = [[(v.module, v.names) for v in run.visits] for run in (large, training)]
     if (
         same != list(large.steps)
-        or runs[0] != runs[1]
+        or _visits(training) != _visits(large)
         or training.logits != large.logits
     ):
         return None
-    steps = {
-        number: large.steps.get(number, step) if step.owner in calls else step
-        for number, step in training.steps.items()
-        if step.owner not in calls or number in large.steps
-    }
-    computed = {name for step in steps.values() for name in step.names}
-    read = {name for step in steps.values() for name in step.parents}
-    if any(name not in computed and name[0] in training.steps for name in read):
+    steps: dict[int, Step] = {}
+    computed = set[Name]()
+    read = set[Name]()
+    for number, step in training.steps.items():
+        if step.owner in calls:
+            if number not in large.steps:
+                continue
+            step = large.steps[number]
+        steps[number] = step
+        computed.update(step.names)
+        read.update(step.parents)
+    if any(name[0] in training.steps for name in read - computed):
         return None
     return Pass(steps, training.visits, training.logits, training.shapes | large.shapes)
+
+
+def _visits(run: Pass) -> list[tuple[str, tuple[Name, ...]]]:
+    return [(visit.module, visit.names) for visit in run.visits]
 
 
 # Functions that do the same in training as in eval mode, if they are called alike in
@@ -227,25 +228,22 @@ def _plan_cut(
     trace = feature.trace
     steps = trace.large.steps
     state = trace.state.keys()
-    passed = (name for n in feature.upstream & steps.keys() for name in steps[n].names)
-    if reason := next(
-        (r for name in passed if (r := trace.large.shapes[name].unusual)), ""
-    ):
-        raise Failed(f"a value on the way to it {reason}")
+    for number in feature.upstream & steps.keys():
+        for name in steps[number].names:
+            reason = trace.large.shapes[name].unusual
+            if reason:
+                raise Failed(f"a value on the way to it {reason}")
     if any(name not in trained_pass.shapes for name in feature.visit.names):
         raise Failed("its value is computed in another way in training mode")
-    behind = [
-        step
-        for number, step in trained_pass.steps.items()
-        if number not in feature.upstream
-    ]
-    written = {step.parents[at][0] for step in behind for at in step.overwritten}
+    written = set[int]()
+    for number in trained_pass.steps.keys() - feature.upstream:
+        step = trained_pass.steps[number]
+        written.update(step.parents[at][0] for at in step.overwritten)
     if written & feature.upstream & state:
         raise Failed("training downstream of it writes to a buffer that it depends on")
     costs = _costs(trained_pass, trace, barred)
-    cut = minimum_cut(
-        trained_pass, feature.upstream, state, costs, _steady(trace, trained_pass)
-    )
+    steady = _steady(trace, trained_pass)
+    cut = minimum_cut(trained_pass, feature.upstream, state, costs, steady)
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**steps, **trained_pass.steps}
@@ -265,13 +263,12 @@ def _costs(
     work.
     """
     # A view has no memory of its own: to keep it is to keep what it looks at.
-    views = {name for step in trained_pass.steps.values() for name in step.views}
+    views = set[Name]().union(*(step.views for step in trained_pass.steps.values()))
+    barred = {*barred, *trace.names.sized_by_data}
     return {
         name: 2 * (shape.bytes // trace.examples) + (name in views)
         for name, shape in trace.shapes.items()
-        if shape.dim is not None
-        and name not in barred
-        and name not in trace.names.sized_by_data
+        if shape.dim is not None and name not in barred
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -17,14 +18,13 @@ from probe.cut.model_call import ModelCall, comparing
 from probe.cut.names import INPUT, Name, of_input
 from probe.cut.plan import CutPlan, plan_each
 from probe.cut.replay import Prefix, Replay
-from probe.cut.trace import trace
+from probe.cut.trace import Trace, trace
 from probe.errors import Failed, InputError, described
 from probe.immutable import immutable
 from probe.modules import copied, named_state
 
-_WIDE = (
-    256  # examples that show what a value depends on where the path depends on the data
-)
+# Examples that show what a value depends on where the path depends on the data.
+_WIDE = 256
 
 
 @immutable(eq=False)
@@ -49,7 +49,8 @@ class PlannedCut:
     @cached_property
     def facts(self) -> CutFacts:
         """The facts about the cut."""
-        feature, trace = self.feature, self.feature.trace
+        feature = self.feature
+        trace = feature.trace
         behind = trace.large.upstream([trace.large.logits]) - feature.upstream
         steps = trace.large.steps
         visit = feature.visit
@@ -57,16 +58,7 @@ class PlannedCut:
         inputs = ((INPUT[0], index) for index in range(len(tensors(trace.sample))))
 
         def tensor_facts(name: Name) -> TensorFacts:
-            facts = trace.shapes.get(name, shapes[name])
-            axis = None if facts.dim is None else channels_of(trace, name)
-            facts = replace(
-                facts, axis=axis, input_index=name[1] if of_input(name) else None
-            )
-            if facts.dim != 0 or len(facts.example) != 2 or axis == "first":
-                return facts
-            if not trace.large.in_step(name):
-                return facts
-            return replace(facts, read=trace.positions.get(facts.example[0], ()))
+            return _tensor_facts(trace, name, trace.shapes.get(name, shapes[name]))
 
         return CutFacts(
             name=feature.name,
@@ -85,15 +77,21 @@ class PlannedCut:
             examples=trace.examples,
         )
 
+    def with_trace(self, trace: Trace) -> "PlannedCut":
+        """Return the same cut of another traced model of the same architecture."""
+        return replace(self, feature=replace(self.feature, trace=trace))
+
+    def is_same_as(self, reference: ReferenceValues) -> bool:
+        """Return whether the two parts give the model's logits; true if nothing is cached."""
+        return not self.plan or reference.is_same(self.plan, self.split().tail)
+
     @property
     def held(self) -> frozenset[str]:
         """The names of the parameters and buffers of the tail that stay as they are."""
         held = self.feature.frozen | self.feature.eval_buffers
-        return (
-            held | self.feature.trace.given_frozen
-            if self.trainable == "as given"
-            else held
-        )
+        if self.trainable == "as given":
+            held |= self.feature.trace.given_frozen
+        return held
 
     def whole(self) -> PartlyEval:
         """Return a copy of the model in training mode, its frozen part held fixed.
@@ -102,11 +100,10 @@ class PlannedCut:
         """
         feature = self.feature
         model = copied(self.feature.trace.model)
-        module = (
-            Replay(model, feature, self.plan)
-            if self.plan
-            else PartlyEval(model, feature)
-        )
+        if self.plan:
+            module: PartlyEval = Replay(model, feature, self.plan)
+        else:
+            module = PartlyEval(model, feature)
         # What is held asks for no gradient, and what is frozen stays in eval mode:
         # `PartlyEval`.
         state = named_state(module.model)
@@ -118,34 +115,33 @@ class PlannedCut:
     def split(self) -> Split:
         """Return the prefix and the tail; the tail has its own copy of the parameters."""
         module = self.whole()
-        links = links_of(module.model)[self.chain :]
-        tail = module if self.chain is None else nn.Sequential(*links)
+        tail: nn.Module = module
+        if self.chain is not None:
+            tail = nn.Sequential(*links_of(module.model)[self.chain :])
+        prefix: nn.Module = nn.Identity()
+        if self.plan:
+            prefix = Prefix(self.feature.trace, self.plan)
         in_model = named_state(module.model)
         # Of several names of a tensor the first.
-        in_tail = {
-            id(tensor): name for name, tensor in reversed(named_state(tail).items())
-        }
-        fresh = {
-            n: t for n, t in in_model.items() if n not in self.held and id(t) in in_tail
-        }
+        state_of_tail = reversed(named_state(tail).items())
+        in_tail = {id(tensor): name for name, tensor in state_of_tail}
+        held = self.held
+        movable = {n: t for n, t in in_model.items() if n not in held}
+        fresh = {n: t for n, t in movable.items() if id(t) in in_tail}
         # What nothing reads needs no rule.
         unread = fresh.keys() - self.feature.trace.behind_logits
         # A chain's tail holds nothing of what is frozen.
-        held = {
-            id(in_model[name]) for name in self.held & in_model.keys()
-        } & in_tail.keys()
+        held_tensors = {id(in_model[name]) for name in held & in_model.keys()}
         return Split(
             feature=self.feature.name,
-            prefix=Prefix(self.feature.trace, self.plan)
-            if self.plan
-            else nn.Identity(),
+            prefix=prefix,
             tail=tail,
             frozen=tuple(sorted(self.feature.frozen)),
             trainable=bool(self.facts.trained),
             slow=self.slow,
             around=bool(self.feature.around),
             fresh_values=fresh,
-            _kept=frozenset(in_tail[tensor] for tensor in held),
+            _kept=frozenset(in_tail[t] for t in held_tensors & in_tail.keys()),
             _unread=frozenset(in_tail[id(fresh[name])] for name in unread),
         )
 
@@ -168,9 +164,8 @@ class PlannedCut:
         if whole or (reason and self.feature.around):
             cut = self.run_whole(reason)
         elif reason:
-            [cut] = planned(
-                [replace(self, feature=replace(self.feature, around=reason))]
-            )
+            calmer = replace(self.feature, around=reason)
+            [cut] = planned([replace(self, feature=calmer)])
         return cut._on_more_examples(x) if cut.slow else cut
 
     def _on_more_examples(self, x: Value) -> "PlannedCut":
@@ -186,8 +181,9 @@ class PlannedCut:
         retraced = trace(traced.model, gather(x, indices), traced.call, wide)
         retraced = replace(retraced, given_frozen=traced.given_frozen)
         feature = replace(find(retraced, self.feature.name), around=self.feature.around)
-        same = feature.frozen == self.feature.frozen
-        return self if same else replace(self, feature=feature).run_whole(self.slow)
+        if feature.frozen == self.feature.frozen:
+            return self
+        return replace(self, feature=feature).run_whole(self.slow)
 
     def run_whole(self, slow: str) -> "PlannedCut":
         """Return the cut that caches nothing: the whole model runs, its frozen part held fixed.
@@ -222,14 +218,13 @@ class PlannedCut:
         try:
             if isinstance(plan, str):
                 raise Failed(plan)
-            return replace(self, plan=plan, slow="", chain=None)._compared(
-                plan, reference
-            )
-        except (
-            Exception
-        ) as error:  # the user's code, run in a way that it was not written for
-            failed = isinstance(error, Failed)
-            slow = str(error) if failed else f"replaying it fails ({described(error)})"
+            cut = replace(self, plan=plan, slow="", chain=None)
+            return cut._compared(plan, reference)
+        except Failed as failure:
+            slow = str(failure)
+        # The user's code, run in a way that it was not written for.
+        except Exception as error:
+            slow = f"replaying it fails ({described(error)})"
         try:
             return self.run_whole(slow)
         except InputError:
@@ -278,10 +273,22 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
     with comparing(trace.sample):
         plans = plan_each([cut.feature for cut in cuts])
         reference = ReferenceValues(trace, plans)
-        pairs = zip(cuts, plans, strict=True)
-        return tuple(
-            replace(c, feature=f).checked(plan, reference) for c, (f, plan) in pairs
-        )
+        checked = []
+        for cut, (feature, plan) in zip(cuts, plans, strict=True):
+            found = replace(cut, feature=feature)
+            checked.append(found.checked(plan, reference))
+        return tuple(checked)
+
+
+def _tensor_facts(trace: Trace, name: Name, facts: TensorFacts) -> TensorFacts:
+    """Return the facts on a value, with its channels and the positions that the head reads."""
+    axis = None if facts.dim is None else channels_of(trace, name)
+    index = name[1] if of_input(name) else None
+    facts = replace(facts, axis=axis, input_index=index)
+    is_sequence = facts.dim == 0 and len(facts.example) == 2 and axis != "first"
+    if not is_sequence or not trace.large.in_step(name):
+        return facts
+    return replace(facts, read=trace.positions.get(facts.example[0], ()))
 
 
 def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
@@ -302,14 +309,11 @@ def _chain_end(feature: Feature, plan: CutPlan) -> int | None:
     names = {module: name for name, module in feature.trace.model.named_modules()}
     # The first of them: a link may hand on the very value that it is given, and
     # remember it.
-    ends = (
-        i + 1 for i, link in enumerate(links) if visits.get(names[link]) == plan.kept
-    )
+    linked = enumerate(links, 1)
+    ends = (end for end, link in linked if visits.get(names[link]) == plan.kept)
     end = next(ends, None)
-    behind = [names[link] for link in links[end:]]
-    shared = any(
-        name.startswith(f"{link}.") for link in behind for name in feature.frozen
-    )
+    behind = tuple(f"{names[link]}." for link in links[end:])
+    shared = any(name.startswith(behind) for name in feature.frozen)
     return None if shared else end
 
 
@@ -325,5 +329,5 @@ def links_of(module: nn.Module) -> list[nn.Module]:
     if type(module) is not nn.Sequential or hooked:
         return [module]
     # Not `children`, which leaves out a module's second occurrence.
-    children = [child for child in module._modules.values() if child is not None]
-    return [link for child in children for link in links_of(child)]
+    children = (child for child in module._modules.values() if child is not None)
+    return list(chain.from_iterable(map(links_of, children)))

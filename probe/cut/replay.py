@@ -37,7 +37,14 @@ from probe.cut.names import (
     watched,
 )
 from probe.cut.plan import CutPlan
-from probe.cut.trace import Trace, collect, state_tags
+from probe.cut.trace import (
+    Leaf,
+    PassedInput,
+    PlainValue,
+    Trace,
+    collect,
+    state_tags,
+)
 from probe.errors import NotKept
 from probe.modules import forget, named_state, tensors_in
 
@@ -82,18 +89,15 @@ class Replay(PartlyEval):
         values = {name: plan.shapes[name].from_rows(part) for name, part in kept}
         if plan.writes:
             values = {name: value.clone() for name, value in values.items()}
-        if (batch := len(rows[0])) not in self._sizes:
-            self._sizes = {
-                batch: {name: shape.at(batch) for name, shape in plan.shapes.items()}
-            }
+        batch = len(rows[0])
+        if batch not in self._sizes:
+            sizes = {name: shape.at(batch) for name, shape in plan.shapes.items()}
+            self._sizes = {batch: sizes}
         # Each forward pass names its values anew: it may take a different path from the
         # last.
         run = _Replaying(plan, self._state_tags(), values, self._sizes[batch])
-        inputs = (
-            run.value_named((INPUT[0], index))
-            for index in range(len(tensors(plan.form)))
-        )
-        start = like(plan.form, inputs)
+        names = ((INPUT[0], index) for index in range(len(tensors(plan.form))))
+        start = like(plan.form, map(run.value_named, names))
         forget(self.model)
         with eagerly(), run:
             return self.ask(self.model, start)
@@ -103,9 +107,8 @@ class Replay(PartlyEval):
         # A copy of this module has other tensors, which are known by their ids.
         if self._tags_of != id(self.model):
             live = Tag(None, LIVE, [])
-            self._tagged = list(
-                named_state(self.model).values()
-            )  # alive: their ids are theirs
+            # Alive: their ids are theirs.
+            self._tagged = list(named_state(self.model).values())
             tags = dict.fromkeys(map(id, self._tagged), live)
             self._tags = tags | state_tags(self.model, self._plan.frozen)
             self._tags_of = id(self.model)
@@ -156,12 +159,12 @@ class _Replaying(Naming):
         """Serve, skip or run a call, as the plan says."""
         # A call that reads anything live has no number of its own, so it is not in the
         # plan.
-        again = None if call.number == LIVE[0] else self._plan.again.get(call.number)
-        return (
-            self._describe(call)
-            if again is False
-            else self._compute(call, again is None)
-        )
+        again = None
+        if call.number != LIVE[0]:
+            again = self._plan.again.get(call.number)
+        if again is False:
+            return self._describe(call)
+        return self._compute(call, live=again is None)
 
     def value_named(self, name: Name, base: Tensor | None = None) -> Tensor:
         """Return a kept value, of any shape, or a placeholder for one that is not kept."""
@@ -193,28 +196,30 @@ class _Replaying(Naming):
                 self._outdated.append(tensor)
             else:
                 tensor.copy_(value)
-        leaves = []
-        for kind, content, *shares in step.leaves:
-            if kind == "new":
-                base = None if shares[0] is None else call.inputs[shares[0]]
-                leaves.append(self.value_named((call.number, content), base))
-            else:
-                leaves.append(call.inputs[content] if kind == "given" else content)
+        leaves = [self._returned(call, leaf) for leaf in step.leaves]
         return tree_unflatten(leaves, step.tree)
+
+    def _returned(self, call: TorchCall, leaf: Leaf) -> object:
+        """Return a part of what a call would return."""
+        if isinstance(leaf, PlainValue):
+            return leaf.value
+        if isinstance(leaf, PassedInput):
+            return call.inputs[leaf.number]
+        base = None if leaf.base is None else call.inputs[leaf.base]
+        return self.value_named((call.number, leaf.index), base)
 
     def _compute(self, call: TorchCall, live: bool) -> Any:
         """Run a call on real values; `live` means that it depends on trained parameters."""
         real = call
         if any(isinstance(tensor, _Placeholder) for tensor in call.inputs):
-            args, kwargs = tree_map_only(
+            arguments = tree_map_only(
                 _Placeholder, self._real, (call.args, call.kwargs)
             )
-            real = replace(
-                call, args=args, kwargs=kwargs, inputs=tensors_in((args, kwargs))
-            )
-        if self._outdated and any(
-            alias(t, self._outdated) is not None for t in real.inputs
-        ):
+            args, kwargs = arguments
+            inputs = tensors_in(arguments)
+            real = replace(call, args=args, kwargs=kwargs, inputs=inputs)
+        bases = (alias(tensor, self._outdated) for tensor in real.inputs)
+        if self._outdated and any(base is not None for base in bases):
             raise NotKept("the model reads a value that a missing one would overwrite")
         result, written = watched(real)
         # A placeholder and the value in its place have one tag, so both know of a
@@ -238,7 +243,8 @@ class _Replaying(Naming):
             return holder.served
         if name not in self._values:
             raise NotKept("the trained part reads a frozen value that is not kept")
-        tag.name, tag.seen = name, len(tag.written)
+        tag.name = name
+        tag.seen = len(tag.written)
         holder.served = self._values[name]
         holder.served_as = name
         self.attach(holder.served, tag)

@@ -7,8 +7,8 @@ read from the model's source code, so any code that computes with torch's functi
 be followed.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -61,13 +61,43 @@ _ACROSS = words(
     "matmul __matmul__ bmm baddbmm einsum scaled_dot_product_attention "
     "multi_head_attention_forward"
 )
-LARGE, _SMALL = (
-    4,
-    2,
-)  # examples: two batch sizes show which dimensions grow with the batch
+# Examples: two batch sizes show which dimensions grow with the batch.
+LARGE = 4
+_SMALL = 2
 
 StateCalls = Mapping[int, tuple[str, ...]]
 """The names of parameters and buffers by the number of a "call" without inputs that gives them."""
+
+
+@dataclass(frozen=True)
+class NewTensor:
+    """A tensor that a call made and returned.
+
+    Attributes:
+        index: Its number among the tensors that the call returned.
+        base: The number of the input whose memory it shares, None if there is none.
+    """
+
+    index: int
+    base: int | None
+
+
+@dataclass(frozen=True)
+class PassedInput:
+    """An input of a call that it returned unchanged, by its number."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class PlainValue:
+    """A part of what a call returned that is no tensor."""
+
+    value: object
+
+
+Leaf = NewTensor | PassedInput | PlainValue
+"""A part of what a call returned."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +109,7 @@ class Step:
         parents: The names of the input tensors; inputs are numbered from 0 in this
             order.
         names: The names of the new values, including values written over an input.
-        leaves: The values returned: `("new", index, input)` with the number of the
-            input whose memory the value shares, or None; `("given", input)` for an
-            input passed through; `("plain", value)` for anything but a tensor.
+        leaves: The parts of the return value.
         tree: The structure of the return value, with a slot for each leaf.
         overwritten: The numbers of the inputs that the call writes into.
         owner: The module whose own forward makes the call.
@@ -93,7 +121,7 @@ class Step:
     function: str
     parents: tuple[Name, ...]
     names: tuple[Name, ...]
-    leaves: tuple[tuple[Any, ...], ...] = ()
+    leaves: tuple[Leaf, ...] = ()
     tree: TreeSpec = _LEAF
     overwritten: tuple[int, ...] = ()
     owner: str = ""
@@ -104,9 +132,8 @@ class Step:
     @property
     def views(self) -> tuple[Name, ...]:
         """Names of the values that are views of an input's memory."""
-        indexes = [
-            leaf[1] for leaf in self.leaves if leaf[0] == "new" and leaf[2] is not None
-        ]
+        new = [leaf for leaf in self.leaves if isinstance(leaf, NewTensor)]
+        indexes = {leaf.index for leaf in new if leaf.base is not None}
         return tuple(name for name in self.names if name[1] in indexes)
 
 
@@ -245,9 +272,8 @@ class Trace:
 
     def depends_on(self, calls: frozenset[int]) -> frozenset[str]:
         """Return the names of the parameters and buffers among the calls."""
-        return frozenset(
-            name for call in calls & self.state.keys() for name in self.state[call]
-        )
+        groups = (self.state[call] for call in calls & self.state.keys())
+        return frozenset().union(*groups)
 
     @cached_property
     def is_faster_pixelwise(self) -> bool:
@@ -288,12 +314,11 @@ def trace(
     modules.check_values(model)
     check_value(sample, "the sample")
     model = modules.unwrapped(model)
-    if scripted := [
-        n for n, m in model.named_modules() if isinstance(m, torch.jit.ScriptModule)
-    ]:
-        raise InputError(
-            f"{scripted[0] or 'the model'} is scripted: use the module it comes from"
-        )
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise InputError(
+                f"{name or 'the model'} is scripted: use the module it comes from"
+            )
     for name, parameter in model.named_parameters():
         if not (parameter.is_floating_point() or parameter.is_complex()):
             raise InputError(
@@ -459,8 +484,11 @@ def state_tags(model: nn.Module, state: StateCalls) -> dict[int, Tag]:
         The tags by the tensors' ids.
     """
     state_of_name = modules.named_state(model)
-    tags = [(names, Tag(None, (number, 0), [])) for number, names in state.items()]
-    return {id(state_of_name[name]): tag for names, tag in tags for name in names}
+    tags: dict[int, Tag] = {}
+    for number, names in state.items():
+        tag = Tag(None, (number, 0), [])
+        tags |= {id(state_of_name[name]): tag for name in names}
+    return tags
 
 
 class _DynamicShapes(TorchDispatchMode):
@@ -504,6 +532,33 @@ class _Tracing(Naming):
             self.names.sized_by_data.add(name)
 
     def perform(self, call: TorchCall) -> Any:
+        self._check_parameters(call)
+        # A call draws at random if torch's generators are not where they were.
+        before = global_states()
+        work = self._counter.get_total_flops()
+        shapes = _DynamicShapes()  # type: ignore[no-untyped-call]
+        with ExitStack() as watches:
+            # The counter does not know what torch.func and flex_attention call in
+            # between.
+            if not isinstance(call.function, HigherOrderOperator):
+                watches.enter_context(self._counting)
+                watches.enter_context(shapes)
+            returned = super().perform(call)
+        step = replace(
+            self._step(call, returned),
+            random=not all(map(torch.equal, before, global_states())),
+            work=self._counter.get_total_flops() - work,
+        )
+        self.recorded.steps[call.number] = step
+        sizing = step.parents
+        if step.overwritten or step.function in _SIZED_AS_FIRST:
+            sizing = sizing[:1]
+        if shapes.met or not self.names.sized_by_data.isdisjoint(sizing):
+            self.names.sized_by_data.update(step.names)
+        return returned
+
+    def _check_parameters(self, call: TorchCall) -> None:
+        """Raise InputError if a call uses a parameter that is not the model's own."""
         for tensor, name in zip(call.inputs, call.parents, strict=True):
             if name == FOREIGN and isinstance(tensor, nn.Parameter):
                 raise InputError(
@@ -512,48 +567,27 @@ class _Tracing(Naming):
                     "register the module that it belongs to (no plain list, closure "
                     "or global variable)"
                 )
-        # A call draws at random if torch's generators are not where they were.
-        before = global_states()
-        work = self._counter.get_total_flops()
-        shapes = _DynamicShapes()  # type: ignore[no-untyped-call]
-        # The counter does not know what torch.func and flex_attention call in between.
-        odd = isinstance(call.function, HigherOrderOperator)
-        with nullcontext() if odd else self._counting, nullcontext() if odd else shapes:
-            returned = super().perform(call)
+
+    def _step(self, call: TorchCall, returned: object) -> Step:
+        """Describe a call that has returned."""
         values, tree = tree_flatten(returned)
-        indexes = iter(range(len(values)))
-        leaves = tuple(_leaf(value, call.inputs, indexes) for value in values)
+        leaves = _leaves(values, call.inputs)
         # What was written into has the name of this call now.
-        written = tuple(
-            at
-            for at, t in enumerate(call.inputs)
-            if self.name_of(t) == (call.number, -1 - at)
-        )
-        new = [leaf[1] for leaf in leaves if leaf[0] == "new"]
-        self.recorded.steps[call.number] = step = Step(
+        names = enumerate(map(self.name_of, call.inputs))
+        written = tuple(at for at, name in names if name == (call.number, -1 - at))
+        indexes = [leaf.index for leaf in leaves if isinstance(leaf, NewTensor)]
+        indexes += [-1 - at for at in written]
+        arguments = (call.args, call.kwargs)
+        return Step(
             function=getattr(call.function, "__name__", ""),
             parents=call.parents,
-            names=tuple(
-                (call.number, index) for index in (*new, *(-1 - at for at in written))
-            ),
+            names=tuple((call.number, index) for index in indexes),
             leaves=leaves,
             tree=tree,
             overwritten=written,
             owner=self._running[-1],
-            random=not all(map(torch.equal, before, global_states())),
-            settings=repr(
-                tree_map_only(Tensor, lambda tensor: "tensor", (call.args, call.kwargs))
-            ),
-            work=self._counter.get_total_flops() - work,
+            settings=repr(tree_map_only(Tensor, lambda tensor: "tensor", arguments)),
         )
-        like = (
-            call.parents[:1]
-            if written or step.function in _SIZED_AS_FIRST
-            else call.parents
-        )
-        if shapes.met or not self.names.sized_by_data.isdisjoint(like):
-            self.names.sized_by_data.update(step.names)
-        return returned
 
     def visiting(self, model: nn.Module) -> ExitStack:
         """Return a context that records the modules that run, and their results."""
@@ -574,30 +608,34 @@ class _Tracing(Naming):
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
             shapes = tuple(map(TensorFacts.of, tensors_of(output)))
-            leaves = tree_flatten(
-                output, lambda value: isinstance(value, PackedSequence)
-            )[0]
-            tensors = [
-                t for leaf in leaves if isinstance(leaf, PackedSequence) for t in leaf
-            ]
-            packed = frozenset(map(self.name_of, filter(torch.is_tensor, tensors)))
+            leaves, _ = tree_flatten(output, _is_packed)
+            packed = set[Name]()
+            for sequence in filter(_is_packed, leaves):
+                packed.update(map(self.name_of, filter(torch.is_tensor, sequence)))
         work = self._counter.get_total_flops()
-        self.recorded.visits.append(
-            Visit(self._running.pop(), names, shapes, work, packed)
-        )
+        visit = Visit(self._running.pop(), names, shapes, work, frozenset(packed))
+        self.recorded.visits.append(visit)
 
 
-def _leaf(
-    leaf: object, inputs: list[Tensor], indexes: Iterator[int]
-) -> tuple[Any, ...]:
-    """Describe a part of what a call returned; see `Step`."""
-    if not isinstance(leaf, Tensor):
-        return ("plain", leaf)
-    index = next(indexes)
-    argument = next((at for at, tensor in enumerate(inputs) if tensor is leaf), None)
-    return (
-        ("new", index, alias(leaf, inputs)) if argument is None else ("given", argument)
-    )
+def _is_packed(value: object) -> bool:
+    return isinstance(value, PackedSequence)
+
+
+def _leaves(values: list[Any], inputs: list[Tensor]) -> tuple[Leaf, ...]:
+    """Describe the parts of what a call returned."""
+    leaves: list[Leaf] = []
+    index = 0
+    for value in values:
+        if not isinstance(value, Tensor):
+            leaves.append(PlainValue(value))
+            continue
+        numbers = [number for number, tensor in enumerate(inputs) if tensor is value]
+        if numbers:
+            leaves.append(PassedInput(numbers[0]))
+        else:
+            leaves.append(NewTensor(index, alias(value, inputs)))
+        index += 1
+    return tuple(leaves)
 
 
 # The size of what these give, and of what is written in place, is that of their first

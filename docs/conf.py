@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.util.docutils import SphinxDirective
 
-from figures.kinds import KINDS
+from figures.kinds import KINDS, MODULES
 from probe.metrics.registry import Metric, registered
 
 project = "forgetting-probe"
@@ -163,7 +163,8 @@ class Figures(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the entries."""
         self.env.note_reread()
-        texts = {kind: getdoc(import_module(f"figures.kinds.{kind}")) for kind in KINDS}
+        modules = {k: import_module(f"figures.kinds.{MODULES[k]}") for k in KINDS}
+        texts = {kind: getdoc(module) for kind, module in modules.items()}
         heads = {
             kind: f"py:function:: {kind}(source, ax=None, **asked)" for kind in KINDS
         }

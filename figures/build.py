@@ -31,7 +31,7 @@ RECORD = "drawn.json"
 def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
     """Draw the tables of a run directory into its folder `figures`; return the figures' paths.
 
-    The figures of `figures.defaults` are written as .png and .svg, each file complete
+    The figures of `figures.plotting.defaults` are written as .png and .svg, each file complete
     or not at all; the same tables give the same bytes. Beside each figure, NAME.txt
     holds a caption with the data that were measured. A figure with nothing to draw is
     left out, and older figures of other names are removed. If there are more
@@ -82,7 +82,7 @@ def build_asked(
     Args:
         run_directory: The run directory of a study.
         options: The options of all figures.
-        kinds: The names of the figures; () for those of `figures.defaults`.
+        kinds: The names of the figures; () for those of `figures.plotting.defaults`.
         formats: The file formats, such as pdf.
         folder: The folder for NAME.FORMAT and the caption, NAME.txt; None = the folder
             `asked` beside the figures of `build`.
@@ -93,7 +93,6 @@ def build_asked(
             is written then.
     """
     from figures.plotting import draw_kinds
-    from figures.sources import read_source
 
     folder = folder or run_directory / "figures" / "asked"
     for what, names, existing in (
@@ -109,9 +108,7 @@ def build_asked(
             "--out"
         )
     # All are drawn before the first is written.
-    figures = draw_kinds(
-        list(dict.fromkeys(kinds)), read_source(run_directory), options
-    )
+    figures = draw_kinds(list(dict.fromkeys(kinds)), run_directory, options)
     if not figures:
         raise InputError(
             "there is nothing to draw in these tables: run the study first"
@@ -120,7 +117,7 @@ def build_asked(
 
 
 class Plot:
-    """Figures of a source, see `figures.sources`: one method for each, as `result.plot.depth()`."""
+    """Figures of a source, see `figures.plotting`: methods such as `result.plot.depth()`."""
 
     def __init__(self, source: object) -> None:
         self._source = source
@@ -135,7 +132,10 @@ class Plot:
         drawing = Drawing(name)
         draw = partial(drawing, self._source)
         return update_wrapper(
-            draw, drawing, assigned=("__name__", "__doc__"), updated=()
+            draw,
+            drawing,
+            assigned=("__name__", "__doc__"),
+            updated=(),
         )
 
     def write(self, run_directory: Path) -> None:
@@ -186,7 +186,9 @@ def _table_hashes(run_directory: Path) -> dict[str, Any]:
 def _recorded_files(folder: Path, hashes: object) -> list[str] | None:
     """Return the files that were drawn from these tables, None if any of them is missing."""
     with suppress(
-        OSError, ValueError, RecursionError
+        OSError,
+        ValueError,
+        RecursionError,
     ):  # there is none, or it was cut off
         match json.loads((folder / RECORD).read_bytes()):
             case {"from": recorded, "files": list(files)} if recorded == hashes:

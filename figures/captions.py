@@ -71,12 +71,9 @@ def listed(names: Iterable[str]) -> str:
     ('Finetune, EWC', 'Finetune, EWC and 2 more')
     """
     all_names = list(names)
-    more = len(all_names) - 2
-    return (
-        ", ".join(all_names[:2]) + f" and {more} more"
-        if more > 1
-        else ", ".join(all_names)
-    )
+    if len(all_names) > 3:
+        return f"{', '.join(all_names[:2])} and {len(all_names) - 2} more"
+    return ", ".join(all_names)
 
 
 def together(names: Iterable[str]) -> str:
@@ -149,16 +146,13 @@ def over_seeds(rows: pd.DataFrame) -> str:
     'Mean over 3 seeds, 95 % interval (of seeds and test set)'
     """
     text = mean_over(rows)
-    if "low" in rows:
-        sources = "test examples" if _of_networks(rows) else "seeds and test set"
-        return text + f", 95 % interval (of {sources})" * bool(
-            rows["low"].notna().any()
-        )
-    return (
-        text.replace("Mean", "Mean and 95 % interval")
-        if rows["std"].notna().any()
-        else text
-    )
+    if "low" not in rows:
+        bars = "Mean and 95 % interval" if rows["std"].notna().any() else "Mean"
+        return text.replace("Mean", bars)
+    if rows["low"].isna().all():
+        return text
+    sources = "test examples" if _of_networks(rows) else "seeds and test set"
+    return f"{text}, 95 % interval (of {sources})"
 
 
 def means_are(rows: pd.DataFrame, what: str = "Points") -> str:
@@ -171,8 +165,7 @@ def means_are(rows: pd.DataFrame, what: str = "Points") -> str:
     Returns:
         The sentence.
     """
-    text = mean_over(rows)
-    means = text.replace("One", "those of one").replace("Mean", "means")
+    means = mean_over(rows).replace("One", "those of one").replace("Mean", "means")
     return f"{what} are {means}"
 
 
@@ -189,8 +182,9 @@ def points_are(rows: pd.DataFrame, what: str = "Points") -> str:
     >>> points_are(pd.DataFrame({"mean": [0.9], "std": [0.01], "seeds": [3]}))
     'Points are means over 3 seeds; bars are 95 % intervals of the seeds'
     """
-    bars = "; bars are 95 % intervals of the seeds"
-    return means_are(rows, what) + bars * bool(rows["std"].notna().any())
+    if rows["std"].isna().all():
+        return means_are(rows, what)
+    return f"{means_are(rows, what)}; bars are 95 % intervals of the seeds"
 
 
 def study(measurements: pd.DataFrame) -> str:
@@ -208,14 +202,18 @@ def study(measurements: pd.DataFrame) -> str:
 
 
 def caption(
-    sentences: Iterable[str], learners: Sequence[str], measurements: pd.DataFrame
+    sentences: Iterable[str],
+    learners: Sequence[str],
+    measurements: pd.DataFrame,
+    doubts: Sequence[str] = (),
 ) -> str:
-    """Return a paragraph: the sentences, the learners and the data, with names unescaped.
+    """Return a paragraph: sentences, learners, data and doubts, with names unescaped.
 
     Args:
         sentences: The sentences on what is drawn; empty ones are left out.
         learners: The printed names of the learners that are drawn.
         measurements: The measurements of the study.
+        doubts: The sentences on doubts about trainings.
 
     >>> caption(["Accuracy", ""], [r"my\\$er"], pd.DataFrame())
     'Accuracy. Learner: my$er.'
@@ -228,7 +226,7 @@ def caption(
         several = "orders are averaged within a seed first"
         orders = one if _counts(measurements)["order"] < 2 else several
         texts.append(f"Data: {study(measurements)}; {orders}")
-    closed = (text if text.endswith(".") else f"{text}." for text in texts if text)
+    closed = (f"{text.removesuffix('.')}." for text in (*texts, *doubts) if text)
     return " ".join(closed).replace(r"\$", "$")
 
 
@@ -271,20 +269,17 @@ def doubts(
         readouts: The readouts downstream of the learners' layers that are drawn.
     """
     names = {**learners, **{name: name.capitalize() for name in CONTROLS}}
-    on_layer = notes["feature"] != ""
-    drawn = notes["learner"].isin(names) & (~on_layer | notes["readout"].isin(readouts))
+    is_drawn = (notes["feature"] == "") | notes["readout"].isin(readouts)
+    notes = notes[is_drawn & notes["learner"].isin(names)]
     sentences = []
     for kind, pattern in sorted(_DOUBTS.items()):
-        for where in (~on_layer, on_layer):
-            rows = notes[drawn & where & notes["note"].str.match(pattern)]
-            if len(rows):
-                runs = rows[["learner", "order", "seed"]].drop_duplicates()
-                layers = listed(filter(None, rows["feature"].unique()))
-                who = together(
-                    dict.fromkeys(names[k] for k in names if k in {*runs["learner"]})
-                )
-                downstream = f" downstream of {layers}" if layers else ""
-                sentences.append(
-                    f"{kind}{downstream}: {who} ({counted(len(runs), 'run')})"
-                )
+        of_kind = notes[notes["note"].str.match(pattern)]
+        for _, rows in of_kind.groupby(of_kind["feature"] != ""):
+            runs = rows[["learner", "order", "seed"]].drop_duplicates()
+            in_doubt = set(runs["learner"])
+            who = dict.fromkeys(names[name] for name in names if name in in_doubt)
+            text = kind
+            if layers := listed(filter(None, rows["feature"].unique())):
+                text += f" downstream of {layers}"
+            sentences.append(f"{text}: {together(who)} ({counted(len(runs), 'run')})")
     return sentences

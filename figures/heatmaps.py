@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -33,6 +34,8 @@ SHADES = ListedColormap(
 )
 """Colors of the tones of a loss, white first, the same as on the page."""
 
+_DARK = 6  # the first tone on which white has the higher contrast (WCAG 2.1)
+
 WEAK = "0.45"
 """Color of a number whose interval includes 0, on a light cell."""
 
@@ -43,11 +46,10 @@ MARKS = (
 )
 """The sentences of captions on the marks of maps."""
 
-_PAGE, _BESIDE, _AROUND = (
-    8.8,
-    1.9,
-    0.5,
-)  # inches: height of a page, room beside panels, above
+_PAGE = 8.8  # inches: height of a page
+_BESIDE = 1.9  # room beside panels
+_AROUND = 0.5  # room above each
+
 NORM = BoundaryNorm([0, *BORDERS, 100], SHADES.N)
 """The tones of points lost."""
 
@@ -90,26 +92,35 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
         The panels, to pass to `fit_maps`.
     """
     size = _size(page, blocks)
-    maps = [view for block in blocks for _, view in block]
-    rows = max((view.rows for view in maps), key=len)
-    same = all(list(view.rows) == list(rows[: len(view.rows)]) for view in maps)
+    maps = _views(blocks)
+    rows = max((list(view.rows) for view in maps), key=len)
+    same = all(list(view.rows) == rows[: len(view.rows)] for view in maps)
     titles = [[title for title, _ in block] for block in blocks]
-    panels = page.blocks(titles, size.columns, wide=True, share_y=False)
+    panels = page.blocks(
+        titles,
+        size.columns,
+        wide=True,
+        share_y=False,
+    )
     if page.axes is None and page.options.width is None:
         # Legends are as wide as the figure will be.
         page.figure.set_figwidth(size.columns * size.width + _beside(page, maps))
-    grid = [axes for block in panels for axes in block]
+    grid = list(chain.from_iterable(panels))
     wide = size.width / max(len(view.columns) for view in maps)
     decimals = page.axes is None and wide >= 0.32 * page.scale
     for axes, view in zip(grid, maps, strict=True):
         spec = axes.get_subplotspec()
         named = not same or spec is None or spec.is_first_col()
-        mesh = _draw_map(axes, view, numbers=size.legible, decimals=decimals)
+        mesh = _draw_map(
+            axes,
+            view,
+            numbers=size.legible,
+            decimals=decimals,
+        )
         axes.set_ylim(len(rows), 0)
         names = captions.shortened(rows if same else view.rows)[: len(view.rows)]
-        axes.set_yticks(
-            [k + 0.5 for k in range(len(names))], names if named else [""] * len(names)
-        )
+        texts = names if named else [""] * len(names)
+        axes.set_yticks(np.arange(len(names)) + 0.5, texts)
     inches = (size.columns * size.width, len(grid) / size.columns * size.height)
     page.color_bar(mesh, label, (*BORDERS, 100), grid, inches, beside=True)
     return grid
@@ -124,10 +135,11 @@ def fit_maps(page: Page, grid: Sequence[Axes], blocks: Sequence[Block]) -> Figur
         blocks: The maps of each block, as they were passed to it.
     """
     size = _size(page, blocks)
-    maps = [view for block in blocks for _, view in block]
+    maps = _views(blocks)
+    labels = (page.tables.position_label, "Layer")
     figure = page.fit(
         grid,
-        (page.tables.position_label, "Layer"),
+        labels,
         height=size.height,
         width=size.width,
     )
@@ -143,11 +155,10 @@ def fit_maps(page: Page, grid: Sequence[Axes], blocks: Sequence[Block]) -> Figur
 
 def _size(page: Page, blocks: Sequence[Block]) -> _Size:
     """Return the size for the maps of each block."""
-    maps = [view for block in blocks for _, view in block]
+    maps = _views(blocks)
     most = max(map(len, blocks))
-    tasks, layers = (
-        max(len(getattr(view, of)) for view in maps) for of in ("columns", "rows")
-    )
+    tasks = max(len(view.columns) for view in maps)
+    layers = max(len(view.rows) for view in maps)
     few = tasks <= MOST_ANNOTATED + 1
     scale = page.scale
     room = page.max_width - _beside(page, maps)
@@ -161,13 +172,12 @@ def _size(page: Page, blocks: Sequence[Block]) -> _Size:
         if fits := rows * (height + _AROUND) < _PAGE:
             break
     width = min(width, room / columns)
-    return _Size(
-        columns,
-        width,
-        height,
-        fits,
-        few and high >= 0.15 and page.legible(tasks, layers),
-    )
+    legible = few and high >= 0.15 and page.legible(tasks, layers)
+    return _Size(columns, width, height, fits, legible)
+
+
+def _views(blocks: Sequence[Block]) -> list[HeatMap]:
+    return [view for _, view in chain.from_iterable(blocks)]
 
 
 def _beside(page: Page, maps: Sequence[HeatMap]) -> float:
@@ -179,43 +189,56 @@ def _beside(page: Page, maps: Sequence[HeatMap]) -> float:
 def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> QuadMesh:
     """Draw a map, input at the top, and return its colors."""
     shape = len(view.rows), len(view.columns)
-    points = [[100 * cell.value for cell in row] for row in view.cells]
-    corners = (np.arange(size + 1) for size in shape[::-1])
-    edge: dict[str, Any] = {"edgecolor": "0.8" if numbers else "none", "linewidth": 0.4}
-    values = np.ma.masked_invalid(points)
-    mesh = axes.pcolormesh(*corners, values.clip(0), cmap=SHADES, norm=NORM, **edge)
-    for y, row in enumerate(view.cells):
-        for x, cell in enumerate(row):
-            if cell.withheld:
-                axes.add_patch(
-                    Rectangle((x, y), 1, 1, fill=False, hatch="////", ec="0.5", lw=0)
-                )
-            if numbers and cell.tone is not None:
-                short = abs(points[y][x]) >= 9.95 or not decimals
-                text = str(round(points[y][x])) if short else cell.text
-                number = write(axes, x + 0.5, y + 0.5, text, SHADES(cell.tone))
-                if cell.weak:
-                    number.set(
-                        style="italic",
-                        color=WEAK if cell.tone < 3 else number.get_color(),
-                    )
+    points = [100 * cell.value for cell in view.all_cells]
+    mesh = axes.pcolormesh(
+        np.arange(shape[1] + 1),
+        np.arange(shape[0] + 1),
+        np.ma.masked_invalid(points).reshape(shape).clip(0),
+        cmap=SHADES,
+        norm=NORM,
+        edgecolor="0.8" if numbers else "none",
+        linewidth=0.4,
+    )
+    for (y, x), cell in zip(np.ndindex(shape), view.all_cells, strict=True):
+        if cell.withheld:
+            stripes = Rectangle(
+                (x, y),
+                1,
+                1,
+                fill=False,
+                hatch="////",
+                ec="0.5",
+                lw=0,
+            )
+            axes.add_patch(stripes)
+        if numbers and cell.tone is not None:
+            lost = 100 * cell.value
+            short = abs(lost) >= 9.95 or not decimals
+            text = str(round(lost)) if short else cell.text
+            number = write(axes, x + 0.5, y + 0.5, text, cell.tone)
+            if cell.weak:
+                number.set_fontstyle("italic")
+                if cell.tone < 3:
+                    number.set_color(WEAK)
     last = len(view.columns) - 1
-    few = last <= MOST_ANNOTATED  # else the number of the last task would touch "all"
-    ticks = [*(k - 1 for k in layout.ticks(1, last) if few or k < last), last]
+    ticks = [k - 1 for k in layout.ticks(1, last)]
+    if last > MOST_ANNOTATED and ticks[-1] == last - 1:
+        ticks.pop()  # the number of the last task would touch "all"
+    ticks.append(last)
     axes.set_xticks([k + 0.5 for k in ticks], [view.columns[k] for k in ticks])
     strip(axes)
     return mesh
 
 
-def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -> Text:
-    """Write a number into the middle of a cell, in black or white.
+def write(axes: Axes, x: float, y: float, number: str, tone: int) -> Text:
+    """Write a number into the middle of a cell, in black, or in white on a dark one.
 
     Args:
         axes: The axes of the heat map.
         x: The cell's position along x.
         y: The cell's position along y.
         number: The number.
-        color: The color of the cell.
+        tone: The tone of the cell's color.
 
     Returns:
         The text.
@@ -224,7 +247,7 @@ def write(axes: Axes, x: float, y: float, number: str, color: Sequence[float]) -
         x,
         y,
         number,
-        color=ink(color),
+        color="white" if tone >= _DARK else "black",
         size=style.digits_size(),
         ha="center",
         va="center_baseline",
@@ -238,20 +261,3 @@ def strip(axes: Axes, ticks: float = 0) -> None:
     axes.tick_params(length=ticks)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-
-
-def ink(background: Sequence[float]) -> str:
-    """Return black or white, whichever has the higher contrast (WCAG 2.1) on a color in sRGB.
-
-    >>> ink((1.0, 1.0, 0.0)), ink((0.0, 0.0, 0.5))
-    ('black', 'white')
-    """
-    # sRGB is not linear in light, of which contrast is a ratio.
-    linear = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in background[:3]
-    ]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    # Contrast is (lighter + 0.05) / (darker + 0.05): black's and white's are equal
-    # here.
-    return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"

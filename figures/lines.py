@@ -116,7 +116,9 @@ def plot_dodged(
     return [
         plot_means(axes, appearances[key], rows[x].astype(float) + dx, rows, **options)
         for (key, rows), dx in zip(
-            rows_of.items(), dodges(len(rows_of), most, span), strict=True
+            rows_of.items(),
+            dodges(len(rows_of), most, span),
+            strict=True,
         )
     ]
 
@@ -132,7 +134,9 @@ def plot_courses(
         courses: The values of each learner, step by step; NaN = a gap in the line.
     """
     for (name, values), width in zip(
-        courses.items(), widths(len(courses)), strict=True
+        courses.items(),
+        widths(len(courses)),
+        strict=True,
     ):
         percent = 100 * np.asarray(values)
         (line,) = axes.plot(range(1, len(percent) + 1), percent)

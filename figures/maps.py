@@ -6,7 +6,9 @@ includes 0 is `weak`; a cell on which nothing is stated is `withheld`.
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 import pandas as pd
@@ -71,26 +73,20 @@ class Cell:
 
 @immutable
 class HeatMap:
-    """A map: rows by columns of cells, with the titles of both, and a table.
-
-    Without `numbers`, the table has the texts of the cells.
-    """
+    """A map: rows by columns of cells, with the titles of both, and a table of all numbers."""
 
     kind: ClassVar[str] = "heat"
     rows: Sequence[str]
     columns: Sequence[str]
     cells: Sequence[Sequence[Cell]]
+    table: Sheet
     down: str = "layer"
     across: str = "task position"
-    numbers: Sheet | None = None
 
     @property
-    def table(self) -> Sheet:
-        """The numbers of the map, or the texts of its cells."""
-        pairs = zip(self.rows, self.cells, strict=True)
-        lines = [(name, *(cell.text for cell in cells)) for name, cells in pairs]
-        titles = [f"{self.down} / {self.across}", *self.columns]
-        return self.numbers or Sheet(columns=titles, lines=lines)
+    def all_cells(self) -> list[Cell]:
+        """All cells of the map."""
+        return list(chain.from_iterable(self.cells))
 
 
 class LayerMap(NamedTuple):
@@ -103,13 +99,10 @@ class LayerMap(NamedTuple):
 
 def missing_maps(layers: pd.DataFrame, statements: pd.DataFrame) -> Iterator[LayerMap]:
     """Yield what is missing in each layer on each task, for each learner and readout."""
-    withheld = unjudged(statements)
     for (learner, readout), rows in of_layers(layers):
-        features = [
-            f for f in rows["feature"].unique() if (learner, readout, f) in withheld
-        ]
-        view = layer_map(rows, _QUANTITIES, features)
-        if any(cell.tone is not None for row in view.cells for cell in row):
+        withheld = unjudged(statements, learner, readout)
+        view = layer_map(rows, _QUANTITIES, withheld)
+        if any(cell.tone is not None for cell in view.all_cells):
             yield LayerMap(learner, readout, view)
 
 
@@ -118,67 +111,54 @@ def layer_map(
 ) -> HeatMap:
     """Return the first quantity of layers by task position; tips and numbers have all of them."""
     features = list(layers["feature"].unique())
-    by_key = {
-        (row.feature, row.task_position, row.quantity): row for row in records(layers)
-    }
     positions = [*sorted(set(layers["task_position"].dropna())), None]
+    names = [str(position or ALL) for position in positions]
+    rows_of = defaultdict[Any, dict[str, Any]](dict)
+    for row in records(layers):
+        rows_of[row.feature, row.task_position][row.quantity] = row
     cells = []
     lines = []
     for feature in features:
-        of_positions = [
-            {
-                q: by_key[key]
-                for q in quantities
-                if (key := (feature, position, q)) in by_key
-            }
-            for position in positions
-        ]
-        cells.append(
-            [
-                _cell(of_one, quantities[0], feature in withheld)
-                for of_one in of_positions
-            ]
-        )
-        for position, row_of in zip(positions, of_positions, strict=True):
-            texts = (interval(row_of.get(quantity)) for quantity in quantities)
-            lines.append((feature, str(position or ALL), *texts))
-    columns = [
-        "layer",
-        "task position",
-        *(name.replace("_", " ") for name in quantities),
-    ]
+        of_feature = []
+        for position, name in zip(positions, names, strict=True):
+            rows = [rows_of[feature, position].get(quantity) for quantity in quantities]
+            of_feature.append(_cell(rows, feature in withheld))
+            lines.append((feature, name, *map(interval, rows)))
+        cells.append(of_feature)
+    titles = (name.replace("_", " ") for name in quantities)
     return HeatMap(
         rows=features,
-        columns=[str(position or ALL) for position in positions],
+        columns=names,
         cells=cells,
-        numbers=Sheet(columns=columns, lines=lines),
+        table=Sheet(columns=["layer", "task position", *titles], lines=lines),
     )
 
 
-def _cell(row_of: Mapping[str, Any], quantity: str, withheld: bool) -> Cell:
-    """Return the cell for the quantities of a layer on a task."""
-    if quantity not in row_of:
+def _cell(rows: Sequence[Any], withheld: bool) -> Cell:
+    """Return the cell for the quantities of a layer on a task, the first of which it shows."""
+    row = rows[0]
+    if row is None:
         return Cell()
-    row = row_of[quantity]
-    texts = "; ".join(
-        f"{name.replace('_', ' ')} {interval(q)}" for name, q in row_of.items()
-    )
+    measured = filter(None, rows)
+    texts = "; ".join(f"{q.quantity.replace('_', ' ')} {interval(q)}" for q in measured)
     at = f"task position {row.task_position}" if row.task_position else "all tasks"
     networks = counted(row.seeds, "seed") if row.scope == TRAINING else "these networks"
     tip = f"{row.feature}, {at}: {texts}; {networks}"
-    return Cell.lost(row.value, tip, weak=row.low <= 0 <= row.high, withheld=withheld)
+    return Cell.lost(
+        row.value,
+        tip,
+        weak=row.low <= 0 <= row.high,
+        withheld=withheld,
+    )
 
 
 def of_layers(layers: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:
     """Yield the rows of each learner's layers, by depth, one readout after another."""
     order = layers[["readout", "learner"]].drop_duplicates()
     layers = layers.sort_values("depth", kind="stable")
-    readouts = list(order["readout"].unique())
-    pairs = sorted(
-        order.itertuples(index=False), key=lambda pair: readouts.index(pair.readout)
-    )
-    for readout, learner in pairs:
-        yield (learner, readout), where(layers, readout=readout, learner=learner)
+    for readout in order["readout"].unique():
+        for learner in where(order, readout=readout)["learner"]:
+            yield (learner, readout), where(layers, readout=readout, learner=learner)
 
 
 def tone(value: float) -> int:

@@ -1,4 +1,4 @@
-"""A page to draw on: a figure in the house style; `user_axes` has the axes of a user's figure.
+"""Pages to draw on: a figure in the house style, or the axes of a user's figure.
 
 A kind of figure asks its page for panels, a legend and a size, and cannot tell which of
 the two it is. A user's axes have room for one panel, and are drawn with the user's
@@ -8,9 +8,9 @@ settings of matplotlib.
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from textwrap import fill
 from typing import Any
 
@@ -19,12 +19,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 from figures import captions, layout, lines, style
 from figures.appearance import Appearance, learner_appearances
 from figures.options import Options
 from figures.tables import StudyTables
+from probe.errors import InputError
 from probe.tables.table_file import where
 
 
@@ -87,13 +89,11 @@ class Page:
         """
         drawn = set(learners)
         looks = learner_appearances([*drawn, *self.all_learners])
-        return {
-            name: replace(
-                looks[name], label=self.options.labels.get(name, looks[name].label)
-            )
-            for name in dict.fromkeys((*(self.options.learners or ()), *looks))
-            if name in drawn
-        }
+        for name, label in self.options.labels.items():
+            if name in looks:
+                looks[name] = replace(looks[name], label=label)
+        names = dict.fromkeys((*(self.options.learners or ()), *looks))
+        return {name: looks[name] for name in names if name in drawn}
 
     def display_name(self, learner: str) -> str:
         """Return a learner's printed name."""
@@ -115,19 +115,14 @@ class Page:
             readouts: The readouts that are drawn, see `captions.doubts`.
         """
         names = {name: self.display_name(name) for name in learners}
-        rows = self.tables.measurements
         in_notes = names
         if kinds:
-            of_kinds = where(self.tables.learners, kind=names)
-            in_notes = dict(
-                zip(of_kinds["learner"], of_kinds["kind"].map(names), strict=True)
-            )
+            of_kinds = where(self.tables.learners, kind=names).set_index("learner")
+            in_notes = of_kinds["kind"].map(names).to_dict()
         doubts = captions.doubts(self.tables.notes, in_notes, readouts)
+        rows = self.tables.measurements
         self.headline = self.question, captions.study(rows)
-        drawn = captions.caption(sentences, list(names.values()), rows)
-        self.caption = " ".join([drawn, *(f"{doubt}." for doubt in doubts)]).replace(
-            r"\$", "$"
-        )
+        self.caption = captions.caption(sentences, [*names.values()], rows, doubts)
 
     def across(self, most: int) -> int:
         """Return how many panels fit side by side, if `most` fit on two columns of a page.
@@ -135,9 +130,8 @@ class Page:
         >>> [Page(options=Options(width=width)).across(4) for width in (None, 7, 3.25, 1)]
         [4, 4, 2, 1]
         """
-        return max(
-            1, min(most, round(most * self.max_width / style.DOUBLE / self.scale))
-        )
+        fitting = round(most * self.max_width / style.DOUBLE / self.scale)
+        return max(1, min(most, fitting))
 
     def blank(self, rows: int, *, wide: bool) -> Figure:
         """Begin an empty figure.
@@ -176,7 +170,12 @@ class Page:
         """
         columns = layout.balanced(len(titles), self.across(most))
         wide = len(titles) > 1 if wide is None else wide
-        (grid,) = self.blocks([titles], columns, wide=wide, **options)
+        (grid,) = self.blocks(
+            [titles],
+            columns,
+            wide=wide,
+            **options,
+        )
         return grid
 
     def blocks(
@@ -199,23 +198,28 @@ class Page:
             share_y: Whether all panels share the y axis.
             fold: Whether titles are names, which are broken if they are long.
         """
-        rows = [math.ceil(len(block) / columns) for block in titles]
-        figure = self.blank(sum(rows), wide=wide)
+        rows = sum(math.ceil(len(block) / columns) for block in titles)
+        figure = self.blank(rows, wide=wide)
         # Always an array of rows and columns, also of a single panel.
-        cells = iter(
-            figure.subplots(sum(rows), columns, sharey=share_y, squeeze=False).flat
-        )
+        cells = figure.subplots(
+            rows,
+            columns,
+            sharey=share_y,
+            squeeze=False,
+        ).ravel()
         blocks = []
-        for high, block in zip(rows, titles, strict=True):
-            panels = list(islice(cells, high * columns))
-            blocks.append(panels[: len(block)])
-            for axes, title in zip(panels, block, strict=False):
+        for block in titles:
+            panels = list(cells[: len(block)])
+            blocks.append(panels)
+            for axes, title in zip(panels, block, strict=True):
                 # Every layout would look for the ticks on each of them anew.
                 axes.spines[:].set_in_layout(False)
                 if title:
                     axes.set_title(self.fold_title(title, columns if fold else 0))
-            for unused in panels[len(block) :]:
+            used = math.ceil(len(block) / columns) * columns
+            for unused in cells[len(block) : used]:
                 unused.remove()
+            cells = cells[used:]
         return blocks
 
     def legend(
@@ -254,10 +258,9 @@ class Page:
                 legend.remove()
                 continue
             for text in legend.get_texts():
+                name = text.get_text()
                 share = (room - width) / max(1, text.get_window_extent().width) + 1
-                text.set_text(
-                    fill(text.get_text(), max(6, int(len(text.get_text()) * share)))
-                )
+                text.set_text(fill(name, max(6, int(share * len(name)))))
         legend.get_title().set_multialignment("center")
         width, height = figure.get_size_inches()
         figure.set_size_inches(
@@ -291,16 +294,27 @@ class Page:
         along = size[1] if beside else width
         length = min(along, 3.0 if beside else 2.5)
         room = length * self.figure.dpi if beside else 0.85 * self.figure.bbox.width
-        bar = self.figure.colorbar(
+        self._put_bar(
             image,
+            layout.filled(self.figure, label, room, "axes.labelsize"),
+            ticks,
             ax=list(grid),
             location="right" if beside else "top",
             shrink=length / along,
             aspect=length / 0.08,
             pad=0.06 / size[not beside],
-            label=layout.filled(self.figure, label, room, "axes.labelsize"),
+        )
+
+    def _put_bar(
+        self, image: ScalarMappable, label: str, ticks: Sequence[float], **place: Any
+    ) -> None:
+        """Put a color bar without a frame."""
+        bar = self.figure.colorbar(
+            image,
+            label=label,
             ticks=list(ticks),
             format="%g",
+            **place,
         )
         bar.minorticks_off()
         bar.outline.set_visible(False)
@@ -326,13 +340,15 @@ class Page:
             palette = ListedColormap([look.color for look in layers.values()])
             # From half a step before the first: so each color stands around its number.
             scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
-            panels = [self.axes] if self.axes else list(grid)
-            bar = self.figure.colorbar(
-                scale, ax=panels, fraction=0.05, pad=0.02, aspect=25
+            self._put_bar(
+                scale,
+                "Layer, by depth",
+                layout.ticks(1, palette.N),
+                ax=[self.axes] if self.axes else list(grid),
+                fraction=0.05,
+                pad=0.02,
+                aspect=25,
             )
-            bar.set_label("Layer, by depth")
-            bar.set_ticks(layout.ticks(1, palette.N))
-            bar.outline.set_visible(False)
 
     def fit(
         self,
@@ -359,56 +375,74 @@ class Page:
                 other figures have the same height whatever the width.
         """
         figure = self.figure
-        fixed = self.options.width is not None
-        width = 0 if fixed else width
-        square = fixed and square
+        if self.options.width is None:
+            square = False
+        else:
+            width = 0
         label_along = (figure.supxlabel, figure.supylabel)
         texts = [
             (label_along[k](text), k) for k, text in enumerate(axis_labels) if text
         ]
-        rows, columns = grid[0].get_gridspec().get_geometry()  # type: ignore[union-attr]
         # Every layout looks for the position of an axis label anew, even of one without
         # a text.
-        for axis in (
-            axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)
-        ):
-            if not axis.get_label_text():
-                axis.set_label_coords(0, 0)
+        for panel in figure.axes:
+            for axis in (panel.xaxis, panel.yaxis):
+                if not axis.get_label_text():
+                    axis.set_label_coords(0, 0)
+        self._resize(grid[0], texts, height, width, square)
+        # Not "none", with which it is drawn twice when it is saved.
+        figure.set_layout_engine(None)
+        # In the middle of the panels, not of the figure as matplotlib would have them.
+        bounds = Bbox.union([panel.get_position() for panel in grid])
+        for label, k in texts:
+            layout.center(figure, label, (bounds.min[k] + bounds.max[k]) / 2, k)
+        question, study = self.headline
+        self._put_above(study, color="0.3")
+        self._put_above(question, weight="bold", size=style.LABELS)
+        return figure
+
+    def _resize(
+        self,
+        panel: Axes,
+        labels: Sequence[tuple[Text, int]],
+        height: float,
+        width: float,
+        square: bool,
+    ) -> None:
+        """Give the figure the size with which a panel has its own; fold labels of axes."""
+        figure = self.figure
+        rows, columns = panel.get_gridspec().get_geometry()  # type: ignore[union-attr]
         # Once would do if the texts around the panels did not depend on the size of the
         # figure.
         for _ in range(8 if square else 4):
             layout.arrange(figure)
             inches = figure.get_size_inches()
-            panel_width, panel_height = (
-                grid[0].get_position(original=True).size * inches
-            )
+            panel_width, panel_height = panel.get_position(original=True).size * inches
             wider = columns * (width - panel_width) if width else 0.0
             higher = rows * ((panel_width if square else height) - panel_height)
             size = inches[0] + wider, inches[1] + higher
             # A label that is longer than the figure goes on in another line.
-            folded = [layout.fold(figure, label, size[k], k) for label, k in texts]
+            folded = [layout.fold(figure, label, size[k], k) for label, k in labels]
             if max(abs(wider), abs(higher)) < 1e-3 and not any(folded):
                 break
             figure.set_size_inches(*size)
-        figure.set_layout_engine(
-            None
-        )  # not "none", with which it is drawn twice when it is saved
-        # In the middle of the panels, not of the figure as matplotlib would have them.
-        bounds = Bbox.union([panel.get_position() for panel in grid])
-        for label, k in texts:
-            layout.center(figure, label, (bounds.min[k] + bounds.max[k]) / 2, k)
-        for text, look in zip(self.headline[::-1], _HEADLINE, strict=True):
-            if text:
-                self._put_above(text, **look)
-        return figure
 
     def _put_above(self, text: str, **look: Any) -> None:
         """Put a line above everything drawn; the figure grows by its height."""
+        if not text:
+            return
         figure = self.figure
         width, height = figure.get_size_inches()
         # Bold letters are wider than those that are measured.
         text = layout.filled(figure, text, 0.8 * figure.bbox.width, "font.size")
-        line = figure.text(0.5, 1, text, ha="center", va="top", **look)
+        line = figure.text(
+            0.5,
+            1,
+            text,
+            ha="center",
+            va="top",
+            **look,
+        )
         more = line.get_window_extent().height / figure.dpi + 0.05
         share = height / (height + more)
         figure.set_size_inches(width, height + more)
@@ -445,7 +479,10 @@ class Page:
                 rotation, va = (90, "center") if is_upright else (40, "top")
                 for label in labels:
                     label.set(
-                        rotation=rotation, rotation_mode="anchor", ha="right", va=va
+                        rotation=rotation,
+                        rotation_mode="anchor",
+                        ha="right",
+                        va=va,
                     )
 
     def name_layers(
@@ -457,9 +494,10 @@ class Page:
             grid: The axes of the panels.
             layers: The names of the layers by depth, for each panel.
         """
-        names = [
-            dict(zip(n, captions.shortened([*n.values()]), strict=True)) for n in layers
-        ]
+        names = []
+        for name_of in layers:
+            short_names = captions.shortened(list(name_of.values()))
+            names.append(dict(zip(name_of, short_names, strict=True)))
         self.name_ticks(grid, names)
 
     def fold_title(self, title: str, columns: int) -> str:
@@ -476,22 +514,144 @@ class Page:
         if self.options.width is None and self.options.font_size is None:
             return captions.folded(title) if columns else title
         # A letter is about half as wide as high.
-        columns = max(1, columns)
-        room = int(
-            0.9 * self.max_width / columns * 72 / (0.6 * style.LABELS * self.scale)
-        )
+        points = 0.9 * 72 * self.max_width / max(1, columns)
+        room = int(points / (0.6 * style.LABELS * self.scale))
         if _FORMULA.search(title):
             return title if len(title) < 2 * room else title.replace(", ", ",\n")
-        return captions.folded(
-            title, width=max(6, min(room, 22) if columns > 1 else room)
+        if columns > 1:
+            room = min(room, 22)
+        return captions.folded(title, width=max(6, room))
+
+
+@dataclass(kw_only=True)
+class UserAxes(Page):
+    """A page of the axes of a user's figure; `kind` is the figure's name, for messages.
+
+    Labels, legend and color bar belong to the axes, so that `layout="constrained"` and
+    `tight_layout` make room for them.
+    """
+
+    axes: Axes
+    kind: str
+
+    def style(self) -> AbstractContextManager[None]:
+        """Return a context with the user's settings."""
+        return nullcontext()
+
+    def __post_init__(self) -> None:
+        figure = self.axes.get_figure(root=True)
+        if figure is None:
+            raise InputError(
+                "the axes belong to no figure: use axes from `plt.subplots()`"
+            )
+        self.figure = figure
+
+    def legible(self, columns: int, rows: int) -> bool:
+        """Return whether numbers of three digits fit in the cells of that many columns and rows."""
+        layout.arrange(self.figure)
+        digit = style.digits_size() * self.figure.dpi / 72
+        box = self.axes.bbox
+        return box.width / columns > 2.1 * digit and box.height / rows > 1.2 * digit
+
+    def blocks(
+        self, titles: Sequence[Sequence[str]], *arguments: object, **options: object
+    ) -> list[list[Axes]]:
+        """Return the axes for the selected panel, and hidden ones for all others."""
+        all_titles = list(chain(*titles))
+        index = self._panel_index(all_titles)
+        if all_titles[index]:
+            self.axes.set_title(all_titles[index])
+        panels = list(Figure().subplots(1, len(all_titles), squeeze=False)[0])
+        panels[index] = self.axes
+        remaining = iter(panels)
+        return [list(islice(remaining, len(block))) for block in titles]
+
+    def _panel_index(self, titles: Sequence[str]) -> int:
+        """Return the index of the panel to draw into the axes."""
+        panel = self.options.panel
+        count = len(titles)
+        if panel in titles:
+            return titles.index(str(panel))
+        if isinstance(panel, int) and 1 <= panel <= count:
+            return panel - 1
+        if panel is None and count == 1:
+            return 0
+        numbered = ", ".join(
+            f"{k}: {title}" for k, title in enumerate(titles[:20], start=1)
+        )
+        got = "" if panel is None else f" and none is {panel!r}"
+        raise InputError(
+            f"figures.{self.kind} has {count} panel{'s' * (count > 1)} "
+            f"({numbered}){got}, and the axes hold one: name it by panel=1 to "
+            f"{count}, or draw fewer, as by learners=[...] or readouts=[...]"
         )
 
+    def legend(
+        self, entries: Iterable[lines.Entry], title: str = "", *, joined: bool = True
+    ) -> None:
+        """Put a legend without a title below the axes, in as few rows as their width allows."""
+        layout.arrange(self.figure)
+        keys = lines.keys(entries, joined=joined)
+        for columns in layout.columns(len(keys)):
+            legend = self.axes.legend(
+                handles=keys,
+                ncols=columns,
+                loc="upper center",
+                title="",
+                borderaxespad=0,
+            )
+            if legend.get_window_extent().width < 0.97 * self.axes.bbox.width:
+                return
 
-_HEADLINE: tuple[dict[str, Any], ...] = (
-    {"color": "0.3"},
-    {"weight": "bold", "size": style.LABELS},
-)
-"""Appearance of the study, and of the question above it."""
+    def color_bar(
+        self,
+        image: ScalarMappable,
+        label: str,
+        ticks: Sequence[float],
+        *_: object,
+        **__: object,
+    ) -> None:
+        """Put a color bar to the right of the axes, as matplotlib does, whatever their size."""
+        colors = ScalarMappable(image.norm, image.cmap)
+        # The label runs along the bar, which is as long as the axes are high.
+        label = "\n".join(fill(line, 24) for line in label.split("\n"))
+        self._put_bar(colors, label, ticks, ax=self.axes)
+
+    def fit(
+        self,
+        grid: Sequence[Axes],
+        axis_labels: tuple[str, str],
+        *sizes: object,
+        **options: object,
+    ) -> Figure:
+        """Label the axes, in lines that fit, and move the legend below the label of x."""
+        for k, axis in enumerate((self.axes.xaxis, self.axes.yaxis)):
+            if text := axis_labels[k]:
+                label = axis.set_label_text(text)
+                layout.arrange(self.figure)
+                length = label.get_window_extent().size[k]
+                room = 0.85 * self.axes.bbox.size[k]
+                if length > room and "\n" not in text:
+                    label.set_text(fill(text, max(8, int(len(text) * room / length))))
+            # The legend takes from the room that there is along y.
+            self._lower_legend()
+        return self.figure
+
+    def _lower_legend(self) -> None:
+        """Move the legend below the ticks and the label of x, and below all texts."""
+        legend = self.axes.get_legend()
+        if legend is None:
+            return
+        boxes = [text.get_window_extent() for text in self.axes.texts]
+        if ticks := self.axes.xaxis.get_tightbbox():
+            boxes.append(ticks)
+        below = max([0.0, *(self.axes.bbox.y0 - box.y0 for box in boxes)])
+        inches = -below / self.figure.dpi - _GAP / 72
+        down = ScaledTranslation(0, inches, self.figure.dpi_scale_trans)
+        legend.set_bbox_to_anchor((0.5, 0), transform=self.axes.transAxes + down)
+
+
+_GAP = 3  # points between the label of the x axis and the legend
 
 # A text between two dollar signs, of which none is escaped.
 _FORMULA = re.compile(r"(?<!\\)\$.*(?<!\\)\$")

@@ -1,25 +1,36 @@
-"""Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis."""
+"""Figures from Python: `figures.depth(source)`, and `result.plot.depth()` of an analysis.
+
+A source is a run directory, a DataFrame of measurements, or an analysis. Unless others
+are requested, a study has the figures of one of two lists, see `defaults`.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import import_module
 from inspect import cleandoc
-from types import ModuleType
+from pathlib import Path
 from typing import Any, TypedDict, Unpack, overload
 
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
-from figures.defaults import defaults
+from figures.kinds import MODULES
 from figures.options import Options
-from figures.page import Page
-from figures.sources import read_source, select
-from figures.tables import StudyTables, plain
-from figures.user_axes import UserAxes
-from probe.errors import InputError
+from figures.page import Page, UserAxes
+from figures.tables import OPTIONAL, StudyTables, plain
+from probe.errors import InputError, unknown
 from probe.metrics.murata import RETRAIN
+from probe.tables.folder import read_tables
+from probe.tables.schemas import CONTROLS
+from probe.tables.summary import summarize
+from probe.tables.table_file import checked, new_table, where
+
+_OF_LAYERS = ("causes", "layers", "depth", "bias", "time")
+_FEW_LEARNERS = 4  # of which a matrix shows every number
+_FEW_TASKS = 10
 
 
 class _Options(TypedDict, total=False):
@@ -37,7 +48,8 @@ class Drawing:
 
     def __init__(self, kind: str) -> None:
         self.__name__ = self.kind = kind
-        parts = (import_module(f"figures.kinds.{kind}"), Drawing.__call__, Options)
+        module = import_module(f"figures.kinds.{MODULES[kind]}")
+        parts = (module, Drawing.__call__, Options)
         self.__doc__ = "\n\n".join(cleandoc(part.__doc__ or "") for part in parts)
 
     @overload
@@ -86,7 +98,7 @@ def draw_kinds(
     """Return figures and their captions, by kind.
 
     Args:
-        kinds: The kinds of figures; () for those of `figures.defaults`.
+        kinds: The kinds of figures; () for those of `defaults`.
         source: The source, see `read_source`.
         options: The options of all figures.
         ax: The axes of a user's figure to draw into.
@@ -110,6 +122,121 @@ def draw_kinds(
     return figures
 
 
+def defaults(tables: StudyTables) -> list[str]:
+    """Return the names of the figures that are drawn for a study, the most telling first.
+
+    If layers were measured: which change accounts for what was forgotten, which layers
+    lack accuracy on which task, what retraining reaches, which tasks each layer favors,
+    when accuracy was lost, the output. Otherwise the output and, but for Kemker's
+    studies, forgetting against intransigence.
+
+    The output has one figure: `matrix` for few learners and tasks, `sessions` for many
+    of either, and for Kemker's studies. A named figure may have nothing to draw.
+    """
+    deep = any(
+        table["feature"].nunique() > 1 for table in (tables.summary, tables.layers)
+    )
+    shared = not deep and len(tables.metric("kemker", "omega_all")) > 0
+    output = "matrix"
+    if len(tables.matrices) > 1 and not tables.crowded:
+        long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
+        many = shared or long or len(tables.matrices) > _FEW_LEARNERS
+        if many and len(tables.metric("kemker", "alpha_all[2]")):
+            output = "sessions"
+    if deep:
+        return [*_OF_LAYERS, output]
+    return [output] if shared else [output, "tradeoff"]
+
+
+def read_source(source: object) -> StudyTables:
+    """Return the tables of a source; measurements give only themselves and a summary.
+
+    Args:
+        source: A run directory (str or Path), a DataFrame of measurements, or an object
+            with `tables()`, such as an analysis.
+
+    Raises:
+        InputError: The source is something else, or a table is missing or cannot be
+            read.
+    """
+    if isinstance(source, StudyTables):
+        return source
+    if isinstance(source, str | Path):
+        folder = Path(source)
+        # A folder of a result in memory has no summary.csv.
+        in_memory = not (folder / "summary.csv").exists()
+        if in_memory and (folder / "measurements.csv").exists():
+            return _with_summary(**read_tables(folder))
+        return StudyTables.read(folder)
+    if callable(tables := getattr(source, "tables", None)):
+        return _with_summary(**tables())
+    return _with_summary(source)
+
+
+def _with_summary(measurements: Any, **tables: pd.DataFrame) -> StudyTables:
+    """Return the tables that follow from measurements, with the optional tables as they are."""
+    got = type(measurements).__name__
+    if isinstance(measurements, pd.DataFrame):
+        got = "no rows" * measurements.empty
+    if got:
+        raise InputError(
+            "figures are drawn from a run directory, a DataFrame of measurements, or "
+            f"an analysis with tables(), got {got}"
+        )
+    rows = checked(
+        measurements,
+        "measurements",
+        lambda index: f"row {index} of the DataFrame",
+    )
+    learners = ({"learner": k, "kind": k} for k in rows["learner"].unique())
+    return StudyTables.of(
+        measurements=rows,
+        summary=summarize(rows),
+        learners=new_table("learners", learners),
+        **{name: tables[name] for name in OPTIONAL if name in tables},
+    )
+
+
+def select(tables: StudyTables, options: Options) -> StudyTables:
+    """Select the rows of the requested learners and readouts, in the requested order.
+
+    The controls are always kept.
+
+    Args:
+        tables: The tables of a study.
+        options: The requested options.
+
+    Returns:
+        The selected rows.
+
+    Raises:
+        InputError: A learner or readout that is requested or has a label is in no
+            table.
+    """
+    rows_of = {field.name: getattr(tables, field.name) for field in fields(tables)}
+    _check_names("learner", (*(options.learners or ()), *options.labels), rows_of)
+    if options.learners is not None:
+        names = dict.fromkeys((*options.learners, *CONTROLS))
+        for table, rows in rows_of.items():
+            rows_of[table] = pd.concat([where(rows, learner=name) for name in names])
+    if options.readouts is not None:
+        with_readouts = {k: rows for k, rows in rows_of.items() if "readout" in rows}
+        _check_names("readout", options.readouts, with_readouts)
+        for table, rows in with_readouts.items():
+            rows_of[table] = where(rows, readout=["", *options.readouts])
+    return StudyTables(**rows_of)
+
+
+def _check_names(
+    column: str, names: Iterable[str], tables: Mapping[str, pd.DataFrame]
+) -> None:
+    """Raise InputError for a name that is in this column of no table."""
+    known = set(pd.concat(table[column] for table in tables.values())) - {""}
+    for name in names:
+        if name not in known:
+            raise unknown(column, name, known, "in these tables")
+
+
 def _draw(
     kind: str,
     tables: StudyTables,
@@ -118,34 +245,38 @@ def _draw(
     ax: Axes | None,
 ) -> tuple[Figure, str] | None:
     """Return a figure of the selected tables and its caption; None if there is nothing to draw."""
-    module = import_module(f"figures.kinds.{kind}")
+    module = figure_of(kind)
     if _lacks_retraining(module, options):
         return None
+    learners = set[str]()
     # In a sweep, where spare appearances would repeat, there is no figure to agree
     # with.
-    names = () if tables.crowded else {*module.TABLES} - {"learners"}
-    learners = list(
-        {learner for name in names for learner in getattr(tables, name)["learner"]}
-    )
-    page = Page(
-        options=options,
-        tables=selected,
-        all_learners=learners,
-        question=module.QUESTION,
-    )
+    if not tables.crowded:
+        for name in {*module.TABLES} - {"learners"}:
+            learners.update(getattr(tables, name)["learner"])
+    about = {"options": options, "tables": selected, "question": module.QUESTION}
+    page = Page(**about, all_learners=[*learners])
     if ax is not None:
         page = UserAxes(
-            options=options, tables=selected, all_learners=learners, axes=ax, kind=kind
+            **about,
+            all_learners=[*learners],
+            axes=ax,
+            kind=kind,
         )
     with page.style():
         figure = module.draw(selected, page)
     return (figure, page.caption) if figure else None
 
 
-def _lacks_retraining(module: ModuleType, options: Options) -> bool:
-    return "summary" in module.TABLES and RETRAIN not in (
-        options.readouts or (RETRAIN,)
-    )
+def figure_of(kind: str) -> Any:
+    """Return the module of a figure, or the `Kind` of its name in a module of two."""
+    module = import_module(f"figures.kinds.{MODULES[kind]}")
+    return getattr(module, kind, module)
+
+
+def _lacks_retraining(module: Any, options: Options) -> bool:
+    readouts = options.readouts or (RETRAIN,)
+    return "summary" in module.TABLES and RETRAIN not in readouts
 
 
 def _check_formulas(labels: Iterable[str]) -> None:
@@ -166,7 +297,7 @@ def _check_formulas(labels: Iterable[str]) -> None:
 
 def _nothing(kind: str, tables: StudyTables, options: Options) -> InputError:
     """Return the error for nothing to draw: a table is missing, or holds too little."""
-    module = import_module(f"figures.kinds.{kind}")
+    module = figure_of(kind)
     if _lacks_retraining(module, options):
         return InputError(
             f"figures.{kind} draws only the readout {RETRAIN}: ask for it, too"

@@ -39,14 +39,21 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
         for table in tables
     ]
     page = Page()
-    grid = page.panels(titles, MOST_ACROSS, share_y=False, fold=False)
+    grid = page.panels(
+        titles,
+        MOST_ACROSS,
+        share_y=False,
+        fold=False,
+    )
     page.figure.set_layout_engine("constrained", hspace=0.06)
     for axes, table in zip(grid, tables, strict=True):
         # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of
         # megabytes.
         between = table.between.round(4)  # as the table has it
         image = axes.imshow(
-            between, cmap="viridis", norm=PowerNorm(0.5, vmin=0, vmax=1)
+            between,
+            cmap="viridis",
+            norm=PowerNorm(0.5, vmin=0, vmax=1),
         )
         ticks = layout.ticks(0, len(table.bins) - 1)
         axes.set(xticks=ticks, yticks=ticks)
@@ -54,4 +61,9 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     label = f"Symmetric uncertainty ({', '.join(methods)})"
     size = (side * columns, side * len(grid) / columns)
     page.color_bar(image, label, [0, 0.05, 0.2, 0.5, 1], grid, size)
-    return page.fit(grid, ("Feature", "Feature"), height=side, width=side)
+    return page.fit(
+        grid,
+        ("Feature", "Feature"),
+        height=side,
+        width=side,
+    )

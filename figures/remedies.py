@@ -18,8 +18,8 @@ from matplotlib.text import Text
 from figures import layout, style
 from figures.appearance import Appearance
 from figures.lines import MOST_BARRED, MOST_NAMED, Entry, dress
+from figures.page import UserAxes
 from figures.tables import plain
-from figures.user_axes import UserAxes
 from probe.analysis.variance import Floats
 
 _UNITS = {
@@ -127,7 +127,13 @@ def _points(remedies: pd.DataFrame, has_new: bool, scale: float) -> pd.DataFrame
     rows = remedies.reset_index(drop=True)
     width, height = (28, 2) if has_new else (44, 1)
     lines = [
-        wrap(name, width, max_lines=height, placeholder=" …") for name in rows["remedy"]
+        wrap(
+            name,
+            width,
+            max_lines=height,
+            placeholder=" …",
+        )
+        for name in rows["remedy"]
     ]
     rows["name"] = ["\n".join(map(plain, name)) for name in lines]
     rows["look"] = [_LOOKS.get(kind, _OTHER) for kind in rows["kind"]]
@@ -169,7 +175,12 @@ def _draw_points(axes: Axes, rows: pd.DataFrame) -> list[Entry]:
     # Last, and so on top, the two networks themselves.
     for look, members in rows[::-1].groupby("look", sort=False):
         (line,) = axes.plot(members["x"], members["y"])
-        dress(line, look, size=5.2, joined=False)
+        dress(
+            line,
+            look,
+            size=5.2,
+            joined=False,
+        )
     return list(rows["look"].unique())
 
 

@@ -63,34 +63,25 @@ class StudyTables:
         Raises:
             InputError: Another table is missing, or a table cannot be read.
         """
-        paths = {
-            column.name: table_file(run_directory, column.name)
-            for column in fields(cls)
-        }
         written = recorded_hashes(run_directory)
-        needed = {
-            name for name in paths if name not in OPTIONAL or f"{name}.csv" in written
-        }
-        present = [
-            name for name, path in paths.items() if path.exists() or name in needed
-        ]
-        return cls.of(**{name: read_table(paths[name], name) for name in present})
+        tables = {}
+        for column in fields(cls):
+            name = column.name
+            path = table_file(run_directory, name)
+            is_needed = name not in OPTIONAL or f"{name}.csv" in written
+            if is_needed or path.exists():
+                tables[name] = read_table(path, name)
+        return cls.of(**tables)
 
     @classmethod
     def of(cls, **tables: pd.DataFrame) -> Self:
         """Return only the rows that are drawn, with names that matplotlib shows as they are."""
         drawn = {}
         for name, table in tables.items():
-            rows = _drawn(name, table)
-            for column in rows.select_dtypes("string"):
-                escaped = {
-                    t: safe for t in rows[column].unique() if (safe := plain(t)) != t
-                }
-                rows = (
-                    rows.assign(**{column: rows[column].replace(escaped)})
-                    if escaped
-                    else rows
-                )
+            rows = _drawn(name, table).copy()
+            for column, texts in rows.select_dtypes("string").items():
+                plain_of = {text: plain(text) for text in texts.unique()}
+                rows[column] = texts.map(plain_of).astype(texts.dtype)
             drawn[name] = rows
         return cls(**drawn)
 
@@ -111,10 +102,9 @@ class StudyTables:
         rows = self.measurements[self.measurements["order"] != ""]
         if rows["order"].nunique() != 1:
             return {}
-        rows = rows.dropna(subset="task_position").sort_values(
-            "task_position", kind="stable"
-        )
-        return dict(zip(rows["task_position"], rows["task"], strict=True))
+        rows = rows.dropna(subset="task_position")
+        names = rows.set_index("task_position")["task"].sort_index()
+        return dict(names.items())
 
     @property
     def position_label(self) -> str:
@@ -136,10 +126,10 @@ class StudyTables:
         With a single head, the classes of future tasks compete for no example.
         """
         tasks_seen, index = np.indices(R.values.shape)
-        zero: NDArray[np.bool_] = (
-            (R.values == 0) & (tasks_seen > 0) & (tasks_seen <= index)
-        )
-        return zero & bool((self.measurements["head"] == "single").any())
+        is_to_come = (tasks_seen > 0) & (tasks_seen <= index)
+        is_single = bool((self.measurements["head"] == "single").any())
+        zero: NDArray[np.bool_] = (R.values == 0) & is_to_come & is_single
+        return zero
 
     @property
     def crowded(self) -> bool:
@@ -159,9 +149,8 @@ class StudyTables:
         Returns:
             The rows, indexed by learner.
         """
-        return where(self.metrics, paper=paper, metric=name).set_index(
-            "learner", drop=False
-        )
+        rows = where(self.metrics, paper=paper, metric=name)
+        return rows.set_index("learner", drop=False)
 
     def by_number(self, paper: str, name: str) -> pd.DataFrame:
         """Return the rows of the metrics name[1], name[2], ..., by number, in the column `number`.
@@ -175,16 +164,11 @@ class StudyTables:
         >>> list(StudyTables(metrics=metrics).by_number("chaudhry", "forgetting")["number"])
         [9, 10]
         """
-        of_paper = where(self.metrics, paper=paper)
-        number = of_paper["metric"].str.extract(
-            rf"^{re.escape(name)}\[(\d+)\]$", expand=False
-        )
-        rows = (
-            of_paper.assign(number=number)
-            .dropna(subset="number")
-            .astype({"number": int})
-        )
-        return rows.sort_values("number", kind="stable")
+        rows = where(self.metrics, paper=paper)
+        pattern = rf"^{re.escape(name)}\[(\d+)\]$"
+        number = rows["metric"].str.extract(pattern, expand=False)
+        rows = rows.assign(number=number).dropna(subset="number")
+        return rows.astype({"number": int}).sort_values("number", kind="stable")
 
     def after_last_task(self, name: str) -> tuple[int, pd.DataFrame]:
         """Return T, the most tasks learned, and the rows of name[T] (Chaudhry 2018) by learner.
@@ -195,10 +179,15 @@ class StudyTables:
         return T, self.metric("chaudhry", f"{name}[{T}]")
 
 
-def unjudged(statements: pd.DataFrame) -> set[tuple[str, str, str]]:
-    """Return learner, readout and feature of the layers on which nothing can be stated."""
-    rows = where(statements, verdict=WITHHELD)
-    return set(zip(rows["learner"], rows["readout"], rows["feature"], strict=True))
+def unjudged(statements: pd.DataFrame, learner: str, readout: str) -> set[str]:
+    """Return the features of a learner on which nothing can be stated by a readout."""
+    rows = where(
+        statements,
+        verdict=WITHHELD,
+        learner=learner,
+        readout=readout,
+    )
+    return set(rows["feature"])
 
 
 def continual(rows: pd.DataFrame) -> list[str]:
@@ -217,47 +206,42 @@ def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]
         summary: The rows of one metric, such as PRA. Architectures are returned in the
             order in which their learners first appear there.
     """
-    by_learner = summary.groupby("learner", sort=False)
-    features_of = {
-        k: dict(zip(t["depth"], t["feature"], strict=True)) for k, t in by_learner
-    }
+    features_of = {}
+    for name, rows in summary.groupby("learner", sort=False):
+        features_of[name] = rows.set_index("depth")["feature"].to_dict()
     groups: list[tuple[FeatureByDepth, list[str]]] = []
     for name in sorted(features_of, key=lambda name: -len(features_of[name])):
-        agreeing = (group for group in groups if _agree(group[0], features_of[name]))
-        features, learners = group = next(agreeing, ({}, []))
-        if not learners:
-            groups.append(group)
-        features.update(features_of[name])
-        learners.append(name)
+        for features, learners in groups:
+            if _agree(features, features_of[name]):
+                features.update(features_of[name])
+                learners.append(name)
+                break
+        else:
+            groups.append((features_of[name], [name]))
     order = continual(summary)
-    ordered = [
-        (dict(sorted(features.items())), [name for name in order if name in learners])
-        for features, learners in groups
-    ]
-    # Features that only Offline has belong to no continual learner.
-    return sorted(
-        (pair for pair in ordered if pair[1]), key=lambda pair: order.index(pair[1][0])
-    )
+    result = []
+    for features, learners in groups:
+        # Features that only Offline has belong to no continual learner.
+        if names := [name for name in order if name in learners]:
+            result.append((dict(sorted(features.items())), names))
+    return sorted(result, key=lambda group: order.index(group[1][0]))
 
 
 def _agree(first: Mapping[int, str], second: Mapping[int, str]) -> bool:
     """Return whether depths and names correspond one to one in both together."""
-    pairs = {*first.items(), *second.items()}
-    return (
-        len({depth for depth, _ in pairs})
-        == len(pairs)
-        == len({name for _, name in pairs})
-    )
+    pairs = first.items() | second.items()
+    names = {name for _, name in pairs}
+    return len(dict(pairs)) == len(pairs) == len(names)
 
 
 def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a table that are drawn: accuracies, PRA, and the head that comes first."""
     if name not in ("measurements", "metrics"):
         return table
-    drawn = (
-        {"metric": ("accuracy", "pra")} if name == "measurements" else {"feature": ""}
-    )
-    rows = where(table, **drawn)
+    if name == "measurements":
+        rows = where(table, metric=("accuracy", "pra"))
+    else:
+        rows = where(table, feature="")
     return where(rows, head=["", next(filter(None, rows["head"]), "")])
 
 

@@ -1,4 +1,4 @@
-"""The figures of a study, one module for each, which is found by its name.
+"""The figures of a study, a module for each or for two that are alike, found by its name.
 
 A figure's module has
 
@@ -9,6 +9,9 @@ A figure's module has
 - `NEEDS`, the least data that it needs, for messages;
 - `TABLES`, the fields of `StudyTables` that it draws, for messages; `learners` among
   them if its legend tells learners apart.
+
+A module of two figures that differ by an argument has a `Kind` of each figure's name
+instead.
 
 Most figures are made in six steps, with the modules above this folder:
 
@@ -24,7 +27,25 @@ The page is one of our own, or the axes of a user's figure: the module cannot te
 which.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from figures.page import Page
+    from figures.tables import StudyTables
+
+
+class Kind(NamedTuple):
+    """A figure of a module with two figures: what other modules have as attributes."""
+
+    draw: "Callable[[StudyTables, Page], Figure | None]"
+    QUESTION: str
+    NEEDS: str
+    TABLES: tuple[str, ...]
+
 
 _OURS = (
     "causes",
@@ -44,8 +65,12 @@ _OURS = (
     "spider",
     "fixed",
 )
+_JOINED = {"repair": "budget", "fixed": "sessions", "sampling": "memory"}
 # By their files, as matplotlib takes half a second to import.
 _FILES = sorted(path.stem for path in Path(__file__).parent.glob("[!_]*.py"))
 
 KINDS = (*_OURS, *(name for name in _FILES if name not in _OURS))
-"""Each figure, by the name of its module: in this order, one that is not named here at the end."""
+"""Each figure by its name: in this order, one that is not named here at the end."""
+
+MODULES = dict(zip(KINDS, KINDS, strict=True)) | _JOINED
+"""The module of each figure."""

@@ -12,13 +12,14 @@ last tasks are easier.
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from matplotlib.figure import Figure
 
 from figures import captions, lines
 from figures.page import Page
 from figures.style import MANY
-from figures.tables import StudyTables, architectures, continual
+from figures.tables import FeatureByDepth, StudyTables, architectures, continual
 from probe.metrics.murata import RETRAIN
 from probe.tables.table_file import where
 
@@ -51,23 +52,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     learners = continual(f1)
     looks = page.appearances(learners)
     trained = architectures(f1)
-    titles = [
-        [
-            *list(features.values())[:-1],
-            f"{features[max(features)]} (as\N{NO-BREAK SPACE}trained)",
-        ]
-        for features, _ in trained
-    ]
-    most = page.across(4 if len(learners) <= MANY else 2)
-    columns = _columns([len(block) for block in titles], most)
+    titles = [_titles(features) for features, _ in trained]
+    columns = _columns(titles, page.across(4 if len(learners) <= MANY else 2))
     blocks = page.blocks(titles, columns, wide=columns > 1)
     for (features, names), block in zip(trained, blocks, strict=True):
         for axes, depth in zip(block, features, strict=True):
             # Learners of another architecture have features of other names at the same
             # depths.
-            rows = where(f1, learner=names, depth=depth).sort_values(
-                "task_position", kind="stable"
-            )
+            rows = where(f1, depth=depth).sort_values("task_position", kind="stable")
             rows_of = {name: where(rows, learner=name) for name in names}
             lines.plot_dodged(axes, looks, rows_of, "task_position")
             lines.mark_steps(axes, max(rows["task_position"]))
@@ -76,11 +68,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
             block[0].set_ylabel(captions.folded(who, width=16))
     # One legend for all: a learner looks the same in each panel.
     page.legend([looks[name] for name in learners], captions.over_seeds(f1))
-    grid = [axes for block in blocks for axes in block]
+    grid = list(chain(*blocks))
     if task_names := tables.task_names:
-        page.name_ticks(
-            grid, [{x: task_names[int(x)] for x in axes.get_xticks()} for axes in grid]
-        )
+        # All panels have the same ticks.
+        names_at = {x: task_names[int(x)] for x in grid[0].get_xticks()}
+        page.name_ticks(grid, [names_at] * len(grid))
     page.describe(
         learners,
         f"F1 of each task by its {'name' if task_names else 'position in the order'}, "
@@ -97,11 +89,20 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit(grid, (tables.position_label, "F1 of the task (%)"), height=1.3)
 
 
-def _columns(counts: Sequence[int], most: int) -> int:
+def _titles(features: FeatureByDepth) -> list[str]:
+    """Return the titles of an architecture's panels; the last one is the model as trained."""
+    *names, last = features.values()
+    return [*names, f"{last} (as\N{NO-BREAK SPACE}trained)"]
+
+
+def _columns(blocks: Sequence[Sequence[object]], most: int) -> int:
     """Return the fewest columns, at most `most`, with which all panels take the fewest rows.
 
-    >>> _columns([5], most=4), _columns([6, 4, 2], most=4)
+    >>> _columns(["12345"], most=4), _columns(["123456", "1234", "12"], most=4)
     (3, 4)
     """
-    rows = [sum(math.ceil(count / k) for count in counts) for k in range(1, most + 1)]
-    return 1 + rows.index(min(rows))
+
+    def rows(columns: int) -> int:
+        return sum(math.ceil(len(block) / columns) for block in blocks)
+
+    return min(range(1, most + 1), key=rows)

@@ -1,58 +1,34 @@
-"""Accuracy by retraining budget: whether more epochs would change what a layer shows.
+"""Accuracy by retraining budget (`budget`), and by the examples of a new head (`repair`).
 
-x: multiples of the retraining's epochs; y: accuracy on all tasks in %, from layers.csv;
-a panel for each feature, a line for each learner, for the ceiling (offline) and for the
-floor (untrained).
+x: multiples of the retraining's epochs, or examples of each class; y: accuracy on all
+tasks in %, from layers.csv; a panel for each feature, a line for each learner, for the
+ceiling (offline) and for the floor (untrained), each retrained alike.
 
-Lines that are level at the right have converged. If a line still rises, the layer may
-hold more than was read out; if the floor still rises, the share retained depends on the
-budget.
+`budget`: lines that are level at the right have converged. If a line still rises, the
+layer may hold more than was read out; if the floor still rises, the share retained
+depends on the budget.
+
+`repair`: a layer that needs as many examples as an untrained one has kept nothing that
+a new head could use.
 """
 
 import math
+from functools import partial
 
 from matplotlib.figure import Figure
 
 from figures import captions, lines
+from figures.kinds import Kind
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables
-from probe.tables.layer_text import MEASURED, AmountOf, curves
+from probe.tables.layer_text import MEASURED, AmountOf, curves, per_class_of
 from probe.tables.statement_text import multiple_of
 from probe.tables.table_file import where
 
-QUESTION = "Would more retraining change what a layer shows?"
-NEEDS = "a layer retrained for two multiples of the epochs (--budget 1,4)"
-TABLES = ("layers", "learners")
 
-
-def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw a panel per feature with a line for each learner and control over the multiples.
-
-    Args:
-        tables: The tables of the study.
-        page: The page to draw on.
-
-    Returns:
-        The figure, None if no feature was measured at two multiples.
-    """
-    return draw_amounts(
-        tables,
-        page,
-        multiple_of,
-        "Multiple of the retraining's epochs",
-        (
-            "Accuracy on all tasks after multiples of the retraining's epochs, for "
-            "each feature"
-        ),
-        "The network that has learned all tasks is held fixed up to the feature, and "
-        "everything downstream is retrained on all tasks at once; a line that still "
-        "rises has not converged",
-    )
-
-
-def draw_amounts(
-    tables: StudyTables, page: Page, amount_of: AmountOf, label: str, *about: str
+def draw(
+    tables: StudyTables, page: Page, amount_of: AmountOf, label: str, about: str
 ) -> Figure | None:
     """Draw a panel per feature with a line for each learner and control over the amounts.
 
@@ -63,7 +39,7 @@ def draw_amounts(
         page: The page to draw on.
         amount_of: Function that returns the amount of a readout.
         label: The label of the axis of amounts.
-        about: The sentences of the caption.
+        about: The first sentences of the caption.
 
     Returns:
         The figure, None if no feature was measured with two amounts.
@@ -79,25 +55,54 @@ def draw_amounts(
     rows["x"] = rows["amount"].map(amounts.index)
     looks = page.appearances(rows["line"].unique())
     features = rows["feature"].unique()
-    grid = page.panels(
-        captions.shortened(features), most=4 if len(learners) <= MANY else 2
-    )
+    most = 4 if len(learners) <= MANY else 2
+    grid = page.panels(captions.shortened(features), most)
     for axes, feature in zip(grid, features, strict=True):
-        panel = where(rows, feature=feature)
-        # Floor and ceiling come once for each learner.
-        rows_of = {
-            line: where(panel, line=line).drop_duplicates("x", keep="last")
-            for line in panel["line"].unique()
-        }
+        rows_of = {}
+        for line, points in where(rows, feature=feature).groupby("line", sort=False):
+            # Floor and ceiling come once for each learner.
+            rows_of[line] = points.drop_duplicates("x", keep="last")
         lines.plot_dodged(axes, looks, rows_of, "x")
     page.legend(looks.values(), captions.over_seeds(rows))
     names = [f"{amount:.0f}" if amount < math.inf else "all" for amount in amounts]
     page.name_ticks(grid, [dict(enumerate(names))] * len(grid))
     page.describe(
         learners,
-        *about,
+        about,
         captions.means_are(rows),
         "Offline: the ceiling, untrained: the floor" * (len(looks) > len(learners)),
         readouts=set(rows["readout"]),
     )
     return page.fit(grid, (label, "Accuracy on all tasks (%)"), height=1.6)
+
+
+_TABLES = ("layers", "learners")
+
+budget = Kind(
+    partial(
+        draw,
+        amount_of=multiple_of,
+        label="Multiple of the retraining's epochs",
+        about="Accuracy on all tasks after multiples of the retraining's epochs, for "
+        "each feature. The network that has learned all tasks is held fixed up to the "
+        "feature, and everything downstream is retrained on all tasks at once; a line "
+        "that still rises has not converged",
+    ),
+    "Would more retraining change what a layer shows?",
+    "a layer retrained for two multiples of the epochs (--budget 1,4)",
+    _TABLES,
+)
+
+repair = Kind(
+    partial(
+        draw,
+        amount_of=per_class_of,
+        label="Examples of each class",
+        about="Accuracy on all tasks of a linear classifier on each feature of the "
+        "network that has learned all tasks, by the number of training examples of "
+        "each class that it is fitted to",
+    ),
+    "How many examples does a new head need?",
+    "the readout linear with two numbers of examples (readouts linear:1, linear:20)",
+    _TABLES,
+)

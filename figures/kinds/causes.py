@@ -11,13 +11,13 @@ much, and its readout forgotten little: readouts learn their way around a change
 """
 
 from collections.abc import Sequence
+from itertools import chain, zip_longest
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
 from figures import captions, style
 from figures.appearance import Appearance
@@ -37,7 +37,11 @@ TABLES = ("causes", "layers", "measurements")
 _SHARE = Patch(color="0.75", label="share: what its change accounts for")
 _BROKEN = Appearance("what its change breaks by itself", "#1b1b1b", "^", "-")
 _RESTORED = Appearance(
-    "what putting only it back returns", "#1b1b1b", "o", "-", filled=False
+    "what putting only it back returns",
+    "#1b1b1b",
+    "o",
+    "-",
+    filled=False,
 )
 _READOUT = Appearance("what its readout forgot", "0.4", "D", "-")
 _KEYS: list[Entry] = [_SHARE, _BROKEN, _RESTORED, _READOUT]
@@ -61,13 +65,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     learners = list(where(causes, quantity="attributed")["learner"].unique())
     if not learners:
         return None
-    pieces = {k: _pieces(where(causes, learner=k)) for k in learners}
-    contents = {k: _of_readout(where(tables.layers, learner=k)) for k in learners}
-    titles = [
-        _titles(where(causes, learner=k), contents[k], page.display_name(k))
-        for k in learners
-    ]
-    has_readouts = any(map(len, contents.values()))
+    of_learners = [where(causes, learner=learner) for learner in learners]
+    contents = [_of_readout(where(tables.layers, learner=k)) for k in learners]
+    titles = list(map(_titles, of_learners, contents, map(page.display_name, learners)))
+    has_readouts = any(map(len, contents))
     columns = 2 if has_readouts and page.max_width >= style.NARROW else 1
     blocks = page.blocks(
         titles,
@@ -76,118 +77,124 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         share_y=False,
         fold=False,
     )
-    for learner, panels in zip(learners, blocks, strict=True):
-        color = page.appearances([learner])[learner].color
-        names = list(pieces[learner]["feature"])
-        _draw_shares(panels[0], pieces[learner], where(causes, learner=learner), color)
+    counts = []
+    for k, panels in enumerate(blocks):
+        look = page.appearances(learners)[learners[k]]
+        names = _draw_shares(panels[0], of_learners[k], look.color)
+        counts.append(len(names))
+        rows = contents[k].set_index("feature").reindex(names)
         for axes in panels[1:]:
-            rows = contents[learner].set_index("feature").reindex(names)
-            _draw_marks(axes, np.arange(float(len(names))), rows, _READOUT, width=0.9)
-        for axes in panels:
-            is_named = axes is panels[0] or columns == 1
-            texts = captions.shortened(names) if is_named else [""] * len(names)
-            axes.set_yticks(range(len(names)), texts)
-    most = max(map(len, pieces.values()))
-    for k in range(max(map(len, blocks))):
-        _align([panels[k] for panels in blocks if k < len(panels)], most)
-    grid = [axes for panels in blocks for axes in panels]
+            _draw_marks(axes, rows, _READOUT, width=0.9)
+            axes.set_yticks(range(len(names)), [""] * len(names))
+        for axes in panels if columns == 1 else panels[:1]:
+            axes.set_yticks(range(len(names)), captions.shortened(names))
+    most = max(counts)
+    for column in zip_longest(*blocks):
+        _align(list(filter(None, column)), most)
     page.legend(
         _KEYS if has_readouts else _KEYS[:-1],
         "Lines are 95 % intervals, words at the right edge are verdicts",
         joined=False,
     )
-    page.describe(learners, *_sentences(causes, pd.concat(contents.values())))
+    page.describe(learners, *_sentences(causes, pd.concat(contents)))
+    grid = list(chain(*blocks))
     row = min(_ROW, _PAGE / (most * len(grid) / columns))
     return page.fit(grid, ("Points of accuracy", ""), height=page.scale * row * most)
 
 
-def _pieces(causes: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of a learner that add up to what was forgotten, input first."""
-    competition = where(causes, quantity="competition").assign(feature="more classes")
-    competition = competition[competition["value"] != 0]
-    return pd.concat([where(causes, quantity="attributed"), competition])
-
-
 def _of_readout(layers: pd.DataFrame) -> pd.DataFrame:
     """Return what a readout of each layer forgot of all earlier tasks; the linear one if any."""
-    rows = where(layers, quantity="forgotten", task_position=None).dropna(
-        subset="value"
-    )
+    rows = where(layers, quantity="forgotten", task_position=None)
+    rows = rows.dropna(subset="value")
     readouts = list(rows["readout"].unique())
     return where(rows, readout=[FIRST] if FIRST in readouts else readouts[:1])
 
 
 def _titles(causes: pd.DataFrame, content: pd.DataFrame, name: str) -> list[str]:
     """Return the titles of a learner's panels."""
-    totals = where(causes, quantity=["forgotten", "lost"]).set_index("quantity")[
-        "value"
-    ]
-    verb = "forgotten" if "forgotten" in totals else "lost"
-    titles = [f"{name}: {points(totals[verb])} points {verb}"]
-    titles += [
-        f"Forgotten by readout {readout}" for readout in content["readout"].unique()
-    ]
+    totals = where(causes, quantity=["forgotten", "lost"])
+    value_of = totals.set_index("quantity")["value"]
+    verb = "forgotten" if "forgotten" in value_of else "lost"
+    titles = [f"{name}: {points(value_of[verb])} points {verb}"]
+    titles += [f"Forgotten by readout {k}" for k in content["readout"].unique()]
     return [captions.folded(title, _TITLE) for title in titles]
 
 
-def _draw_shares(
-    axes: Axes, pieces: pd.DataFrame, causes: pd.DataFrame, color: str
-) -> None:
-    """Draw the bars and marks of a learner, input at the top, and the verdicts beside them."""
-    y = np.arange(float(len(pieces)))
+def _draw_shares(axes: Axes, causes: pd.DataFrame, color: str) -> list[str]:
+    """Draw bars, marks and verdicts of a learner; return the names of the rows, input first.
+
+    The rows add up to what was forgotten.
+    """
+    competition = where(causes, quantity="competition").assign(feature="more classes")
+    competition = competition[competition["value"] != 0]
+    shares = pd.concat([where(causes, quantity="attributed"), competition])
     axes.barh(
-        y,
-        100 * pieces["value"],
+        range(len(shares)),
+        100 * shares["value"],
         height=0.72,
         color=color,
         alpha=0.3,
         linewidth=0,
     )
-    _draw_marks(axes, y, pieces, Appearance("", color, "", "-"), width=1.6)
+    _draw_marks(axes, shares, Appearance("", color, "", "-"), width=1.6)
+    names = list(shares["feature"])
     ends = {"broken": (_BROKEN, -_OFFSET), "restored": (_RESTORED, _OFFSET)}
     for quantity, (look, offset) in ends.items():
-        rows = where(causes, quantity=quantity).set_index("feature")
-        _draw_marks(axes, y + offset, rows.reindex(pieces["feature"]), look, width=0.6)
-    for position, word in zip(y, pieces["verdict"], strict=True):
+        rows = where(causes, quantity=quantity).set_index("feature").reindex(names)
+        _draw_marks(
+            axes,
+            rows,
+            look,
+            width=0.6,
+            offset=offset,
+        )
+    for y, word in enumerate(shares["verdict"]):
         axes.text(
             1.02,
-            float(position),
+            y,
             word,
             transform=axes.get_yaxis_transform(),
             size=style.digits_size(),
             va="center_baseline",
         )
+    return names
 
 
 def _draw_marks(
-    axes: Axes,
-    y: NDArray[np.floating],
-    rows: pd.DataFrame,
-    look: Appearance,
-    width: float,
+    axes: Axes, rows: pd.DataFrame, look: Appearance, width: float, offset: float = 0
 ) -> None:
     """Draw values with their intervals along x, as lines of that width."""
     values = 100 * rows["value"].to_numpy()
     ends = [values - 100 * rows["low"], 100 * rows["high"] - values]
     drawn = axes.errorbar(
         values,
-        y,
+        np.arange(len(rows)) + offset,
         # matplotlib draws no bar of negative length, as rounding can make one.
         xerr=np.maximum(ends, 0),
         color=look.color,
         elinewidth=width,
         capsize=0,
     )
-    dress(drawn.lines[0], look, size=4.2, joined=False)
+    dress(
+        drawn.lines[0],
+        look,
+        size=4.2,
+        joined=False,
+    )
 
 
 def _align(panels: Sequence[Axes], most: int) -> None:
     """Give panels one range of points, named below the last, and rows of the same height."""
     for axes in panels:
-        axes.axvline(0, color="0.3", linewidth=0.8, zorder=0.9)
-    ranges = [axes.get_xlim() for axes in panels]
+        axes.axvline(
+            0,
+            color="0.3",
+            linewidth=0.8,
+            zorder=0.9,
+        )
+    ends = np.array([axes.get_xlim() for axes in panels])
     for axes in panels:
-        axes.set_xlim(min(low for low, _ in ranges), max(high for _, high in ranges))
+        axes.set_xlim(ends.min(), ends.max())
         axes.set_ylim(most - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
         axes.grid(visible=True, axis="x")
@@ -201,7 +208,7 @@ def _sentences(causes: pd.DataFrame, contents: pd.DataFrame) -> list[str]:
     shares = where(causes, quantity="attributed")
     words = [word for word in CAUSE_VERDICTS if word in set(shares["verdict"])]
     readouts = ", ".join(contents["readout"].unique())
-    right = f"Right: what a readout of the layer forgot ({readouts})"
+    right = f"Right: what a readout of the layer forgot ({readouts})" * bool(readouts)
     return [
         "Points of accuracy forgotten of the tasks before the last, over all of them",
         "Bars: the share that the change of each layer accounts for, the Shapley "
@@ -210,6 +217,6 @@ def _sentences(causes: pd.DataFrame, contents: pd.DataFrame) -> list[str]:
         "Triangles: what the change of the layer breaks by itself; circles: what "
         "putting only this layer back returns",
         "; ".join(f"{word}: {CAUSE_VERDICTS[word]}" for word in words),
-        right if readouts else "",
+        right,
         captions.over_seeds(shares),
     ]

@@ -14,14 +14,15 @@ or never had it; where floor and ceiling meet, there is nothing to retain.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from figures import captions, layout, lines
-from figures.appearance import Appearances
+from figures import captions, lines
+from figures.appearance import Appearance, Appearances
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables, architectures, continual
@@ -60,42 +61,28 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         output.
     """
     pra = where(tables.summary, metric="pra")
-    drawn = [
-        (features, names) for features, names in architectures(pra) if len(features) > 1
-    ]
-    learners = [
-        name for name in continual(pra) if any(name in names for _, names in drawn)
-    ]
+    drawn = [pair for pair in architectures(pra) if len(pair[0]) > 1]
     if tables.crowded or not drawn:
         return None
+    in_panels = set(chain(*(names for _, names in drawn)))
+    learners = [name for name in continual(pra) if name in in_panels]
     shown = _shown(tables)
-    bars = where(shown.layers, quantity="accuracy", learner=learners)
-    # All bars of a figure are of the same kind, or none could be read.
-    bars = (
-        bars if set(bars["learner"][bars["low"].notna()]) == set(learners) else bars[:0]
-    )
+    bars = _bars(shown.layers, learners)
     looks = page.appearances([*learners, *CONTROLS])
     wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY
     single = len(drawn) == 1
-    titles = [
-        captions.listed(looks[name].label for name in names) for _, names in drawn
-    ]
-    (grid,) = page.blocks(
-        [[""] if single else titles],
-        layout.balanced(len(titles), page.across(4)),
-        wide=wide or not single,
-    )
+    titles = [""]
+    if not single:
+        titles = [captions.listed(looks[k].label for k in names) for _, names in drawn]
+    grid = page.panels(titles, most=4, wide=wide or not single)
     keys: dict[str, Line2D] = {}
     for axes, (features, names) in zip(grid, drawn, strict=True):
         axes.set_xlim(min(features) - 0.4, max(features) + 0.4)
         keys |= _plot_controls(axes, looks, names, shown)
-        _plot_learners(
-            axes, {name: looks[name] for name in names}, shown, bars=len(bars) > 0
-        )
-    page.legend(
-        [*(looks[name] for name in learners), *keys.values()],
-        captions.over_seeds(bars if len(bars) else pra),
-    )
+        _plot_learners(axes, looks, names, shown, bars)
+    entries: list[lines.Entry] = [looks[name] for name in learners]
+    entries += keys.values()
+    page.legend(entries, captions.over_seeds(bars if len(bars) else pra))
     # After the legend, whose height has to be known before names can be seen to touch.
     page.name_layers(grid, [features for features, _ in drawn])
     page.describe(
@@ -104,14 +91,15 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "The network that has learned all tasks is held fixed up to the feature, "
         "everything downstream is retrained on all tasks at once, and the network is "
         "tested on all tasks; at the last feature it is the network as trained",
-        captions.over_seeds(bars)
-        if len(bars)
-        else captions.points_are(where(pra, learner=learners)),
+        _points_are(pra, learners, bars),
         *_control_sentences(shown),
         readouts=[RETRAIN],
     )
-    axis_labels = ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)")
-    return page.fit(grid, axis_labels, height=2.0 if single else 1.7)
+    return page.fit(
+        grid,
+        ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)"),
+        height=2.0 if single else 1.7,
+    )
 
 
 def _shown(tables: StudyTables) -> StudyTables:
@@ -122,6 +110,22 @@ def _shown(tables: StudyTables) -> StudyTables:
         summary=where(tables.summary, metric="pra"),
         layers=layers.dropna(subset="value"),
     )
+
+
+def _bars(layers: pd.DataFrame, learners: Sequence[str]) -> pd.DataFrame:
+    """Return the accuracies with intervals: of all learners, or of none.
+
+    Bars of two kinds in a figure could not be told apart.
+    """
+    bars = where(layers, quantity="accuracy", learner=learners)
+    with_interval = set(bars["learner"][bars["low"].notna()])
+    return bars if with_interval == set(learners) else bars[:0]
+
+
+def _points_are(pra: pd.DataFrame, learners: Sequence[str], bars: pd.DataFrame) -> str:
+    if len(bars):
+        return captions.over_seeds(bars)
+    return captions.points_are(where(pra, learner=learners))
 
 
 def _control_sentences(shown: StudyTables) -> Iterator[str]:
@@ -143,59 +147,86 @@ def _control_sentences(shown: StudyTables) -> Iterator[str]:
 
 
 def _plot_learners(
-    axes: Axes, looks: Appearances, shown: StudyTables, *, bars: bool
+    axes: Axes,
+    looks: Appearances,
+    learners: Sequence[str],
+    shown: StudyTables,
+    bars: pd.DataFrame,
 ) -> None:
     """Draw a line for each learner; points without an interval are taken from the summary."""
-    for (name, look), offset in zip(
-        looks.items(), lines.dodges(len(looks)), strict=True
-    ):
+    for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
         rows = where(shown.summary, learner=name).sort_values("depth", kind="stable")
-        if bars:
-            layers = where(shown.layers, quantity="accuracy", learner=name)
+        if len(bars):
             # Where there are intervals, a bar of another kind would be taken for one.
-            columns = ["feature", "value", "low", "high"]
-            rows = rows.merge(layers[columns], on="feature", how="left")
+            ends = where(bars, learner=name)[["feature", "value", "low", "high"]]
+            rows = rows.merge(ends, on="feature", how="left")
             rows["value"] = rows["value"].fillna(rows["mean"])
-        lines.plot_means(axes, look, rows["depth"] + offset, rows)
+        lines.plot_means(axes, looks[name], rows["depth"] + offset, rows)
 
 
 def _plot_controls(
     axes: Axes, looks: Appearances, learners: Sequence[str], shown: StudyTables
 ) -> dict[str, Line2D]:
     """Draw the controls of an architecture; return their legend entries by name."""
-
-    def of_any_learner(quantity: str) -> pd.DataFrame:
-        tables = (
-            where(shown.layers, quantity=quantity, learner=name) for name in learners
-        )
-        return next(filter(len, tables), shown.layers[:0]).sort_values(
-            "depth", kind="stable"
-        )
-
     keys = {}
     percent = {}
     for quantity, (name, label) in _CONTROLS.items():
-        rows = of_any_learner(quantity)
+        rows = _of_any(learners, quantity, shown)
         look = looks[name]
         if len(rows):
-            heights = percent[quantity] = 100 * rows.set_index("depth")["value"]
+            percent[quantity] = 100 * rows.set_index("depth")["value"]
             (keys[label],) = axes.plot(
-                heights, color=look.color, ls=look.line, lw=0.8, label=label
+                percent[quantity],
+                color=look.color,
+                ls=look.line,
+                lw=0.8,
+                label=label,
             )
     if len(percent) == 2:
         room = pd.DataFrame(percent).dropna()
         axes.fill_between(
-            room.index, room["floor"], room["ceiling"], color="0.93", lw=0, zorder=0
+            room.index,
+            room["floor"],
+            room["ceiling"],
+            color="0.93",
+            lw=0,
+            zorder=0,
         )
+    if "ceiling" not in percent:
+        keys |= _plot_offline(axes, looks[OFFLINE], shown.summary)
+    for chance in _of_any(learners, "chance", shown)["value"][:1]:
+        keys["Chance"] = axes.axhline(
+            100 * chance,
+            color="0.6",
+            lw=0.8,
+            label="Chance",
+        )
+    return keys
+
+
+def _of_any(learners: Sequence[str], quantity: str, shown: StudyTables) -> pd.DataFrame:
+    """Return a quantity of layers by depth, which the first learner that has it stands for."""
+    rows = where(shown.layers, quantity=quantity, learner=learners)
+    first = [name for name in learners if name in set(rows["learner"])][:1]
+    return where(rows, learner=first).sort_values("depth", kind="stable")
+
+
+def _plot_offline(
+    axes: Axes, look: Appearance, summary: pd.DataFrame
+) -> dict[str, Line2D]:
+    """Draw the accuracy of the offline network over all layers; return its legend entry."""
     # It has a row at the output at least; should there be others, the deepest is the
     # model itself.
-    offline = where(shown.summary, learner=OFFLINE).sort_values("depth")[-1:]
-    for row in offline.itertuples() if "ceiling" not in percent else ():
-        look = looks[OFFLINE]
+    keys = {}
+    for row in where(summary, learner=OFFLINE).sort_values("depth")[-1:].itertuples():
         mean = 100 * row.mean
-        keys[look.label] = axes.axhline(
-            mean, color=look.color, ls=look.line, label=look.label
+        line = axes.axhline(
+            mean,
+            color=look.color,
+            ls=look.line,
+            label=look.label,
         )
+        keys[look.label] = line
         if row.seeds > 1:
             half = 100 * half_width(row.std, row.seeds)
             axes.axhspan(
@@ -205,6 +236,4 @@ def _plot_controls(
                 alpha=0.15,
                 linewidth=0,
             )
-    for chance in of_any_learner("chance")["value"][:1]:
-        keys["Chance"] = axes.axhline(100 * chance, color="0.6", lw=0.8, label="Chance")
     return keys

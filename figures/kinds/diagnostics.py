@@ -46,10 +46,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if there are fewer than two layers.
     """
     rows = tables.diagnostics
-    learners = continual(tables.diagnostics)
-    names = rows.groupby("depth")["feature"].unique()
-    # At one depth, networks of different architectures have layers of different names.
-    features = {k: of[0] if len(of) == 1 else str(k) for k, of in names.items()}
+    learners = continual(rows)
+    features = {}
+    for depth, names in rows.groupby("depth")["feature"].unique().items():
+        # At one depth, architectures have layers of different names.
+        features[depth] = names[0] if len(names) == 1 else str(depth)
     if tables.crowded or not learners or len(features) < 2:
         return None
     means = _means(rows)
@@ -58,11 +59,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     most = 2 if len(features) > 5 else 4
     grid = page.panels([_PANELS[metric][0] for metric in metrics], most, share_y=False)
     for axes, metric in zip(grid, metrics, strict=True):
-        scale = _PANELS[metric][1]
-        panel = where(means, metric=metric)
-        lines.plot_dodged(
-            axes, looks, dict(list(panel.groupby("learner"))), "depth", scale=scale
-        )
+        _, scale = _PANELS[metric]
+        rows_of = dict(list(where(means, metric=metric).groupby("learner")))
+        lines.plot_dodged(axes, looks, rows_of, "depth", scale=scale)
         # The full range, and all bars.
         low, high = axes.get_ylim()
         axes.set_ylim(min(low, -0.04 * scale), max(high, 1.04 * scale))
@@ -81,15 +80,18 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 def _means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the means over seeds after the last task by metric, learner and depth."""
-    rows = rows[
-        (rows["tasks_seen"] == rows["tasks_seen"].max())
-        | rows["learner"].isin(CONTROLS)
-    ]
+    is_last = rows["tasks_seen"] == rows["tasks_seen"].max()
+    rows = rows[is_last | rows["learner"].isin(CONTROLS)]
     layer = ["learner", "depth", "order", "seed"]
     # Tables from before `width` examine as many numbers as they count units.
     width = "width" if "width" in set(rows["metric"]) else "units"
     widths = where(rows, metric=width)[[*layer, "value"]]
-    rows = rows.merge(widths, on=layer, how="left", suffixes=("", "_width"))
+    rows = rows.merge(
+        widths,
+        on=layer,
+        how="left",
+        suffixes=("", "_width"),
+    )
     is_rank = rows["metric"] == "rank"
     rows["value"] = rows["value"].where(~is_rank, rows["value"] / rows["value_width"])
     means = seed_means(where(rows, metric=_PANELS), "metric", "learner", "depth")

@@ -9,6 +9,8 @@ Read down a column to see in which layers a task is lost, and along a row to see
 tasks a layer has lost: the first ones if it forgets.
 """
 
+from itertools import chain
+
 from matplotlib.figure import Figure
 
 from figures import captions, heatmaps
@@ -39,21 +41,17 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if not any(blocks):
         return None
     several = sum(map(bool, blocks)) > 1
-    all_titled = [
-        [
-            (page.display_name(m.learner) + f", {m.readout}" * several, m.view)
-            for m in block
-        ]
-        for block in blocks
-        if block
-    ]
+    all_titled = []
+    for block in filter(None, blocks):
+        more = f", {block[0].readout}" * several
+        all_titled.append(
+            [(page.display_name(m.learner) + more, m.view) for m in block]
+        )
     titled = heatmaps.fitting(page, all_titled)
     grid = heatmaps.draw_maps(page, titled, "Missing (points)")
-    drawn = [m for block in blocks for m in block][: len(grid)]
     # In a user's axes there is one of them.
-    drawn = [
-        m for axes, m in zip(grid, drawn, strict=True) if page.axes in (None, axes)
-    ]
+    pairs = zip(grid, chain(*blocks), strict=False)
+    drawn = [m for axes, m in pairs if page.axes in (None, axes)]
     readouts = list(dict.fromkeys(m.readout for m in drawn))
     keys = tables.layers.set_index(["learner", "readout"]).index
     rows = tables.layers[keys.isin({(m.learner, m.readout) for m in drawn})]

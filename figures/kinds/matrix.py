@@ -50,12 +50,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     matrices = tables.matrices
     if not matrices:
         return None
-    columns, width, height = _sizes(
-        page, len(matrices), max(R.tasks for R in matrices.values())
-    )
-    grid = page.panels(
-        [page.display_name(name) for name in matrices], columns, wide=True
-    )
+    most = max(R.tasks for R in matrices.values())
+    columns, width, height = _sizes(page, len(matrices), most)
+    titles = [page.display_name(name) for name in matrices]
+    grid = page.panels(titles, columns, wide=True)
     impossible = [tables.impossible(R) for R in matrices.values()]
     for axes, R, gray in zip(grid, matrices.values(), impossible, strict=True):
         legible = R.tasks <= MOST_ANNOTATED and page.legible(R.tasks, R.tasks + 1)
@@ -81,7 +79,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         *captions.of_accuracies(tables, "Numbers"),
     )
     axis_labels = (tables.position_label, "Tasks learned so far")
-    return page.fit(grid, axis_labels, height=height, width=width)
+    return page.fit(
+        grid,
+        axis_labels,
+        height=height,
+        width=width,
+    )
 
 
 def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
@@ -115,9 +118,8 @@ def _heat_map(
     shade = SHADES.with_extremes(under="0.82")
     tasks_seen, index = np.indices(R.values.shape)
     lost = np.where(tasks_seen <= index, 0, R.values[1:].diagonal() - R.values)
-    points = np.where(
-        gray, -1, 100 * np.where(np.isnan(R.values), np.nan, lost.clip(0))
-    )
+    lost = np.where(np.isnan(R.values), np.nan, lost.clip(0))
+    points = np.where(gray, -1, 100 * lost)
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
     corners = np.arange(T + 1) + 0.5
@@ -132,18 +134,17 @@ def _heat_map(
     )
     # Above every cell R[j, j]: from there down task j has been learned.
     axes.step(
-        corners, corners, where="post", color="0.2", linewidth=1.4 if legible else 0.8
+        corners,
+        corners,
+        where="post",
+        color="0.2",
+        linewidth=1.4 if legible else 0.8,
     )
     axes.set_xticks(layout.ticks(1, T))
     axes.set_yticks(layout.ticks(0, T), ["before", *map(str, layout.ticks(0, T)[1:])])
     strip(axes)
-    for (row, column), value in np.ndenumerate(R.values) if legible else ():
-        if not np.isnan(value) and not gray[row, column]:
-            write(
-                axes,
-                column + 1,
-                row,
-                f"{100 * value:.0f}",
-                shade(NORM(points[row, column])),
-            )
+    if legible:
+        for row, column in np.argwhere(~np.isnan(R.values) & ~gray):
+            text = f"{100 * R.values[row, column]:.0f}"
+            write(axes, column + 1, row, text, tone=NORM(points[row, column]))
     return mesh

@@ -1,15 +1,20 @@
-"""Final accuracy against the number of stored samples.
+"""Final accuracy by the number of stored samples (`memory`), and by their choice (`sampling`).
 
-x: samples stored, on a logarithmic scale; y: A_T in %, from metrics.csv; a line for
-each kind of learner and sampling strategy with at least two budgets. After Chaudhry et
-al. 2018, figure 4: what a learner gains from a larger memory.
+y: A_T in %, from metrics.csv.
 
-A steep rise shows that a learner relies on its stored samples; a high value at 0
-samples shows that it prevents forgetting by other means.
+`memory`: x: samples stored, on a logarithmic scale; a line for each kind of learner and
+sampling strategy with at least two budgets, after Chaudhry et al. 2018, figure 4: what
+a learner gains from a larger memory. A steep rise shows that a learner relies on its
+stored samples; a high value at 0 samples shows that it prevents forgetting by other
+means.
+
+`sampling`: x: kinds of learners, each at one budget; a mark for each strategy (Chaudhry
+et al. 2018, figure 5). Within a group only the strategy differs: kind of learner and
+number of samples are the same.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
@@ -20,6 +25,7 @@ from matplotlib.figure import Figure
 
 from figures import captions, lines
 from figures.appearance import Appearance, learner_appearances, strategy_appearances
+from figures.kinds import Kind
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.tables.table_file import where
@@ -29,13 +35,11 @@ UNITS = {"per_class": "per class", "total": "in total"}
 
 _Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses its samples
 _SWEEP = ["kind", "sampling", "unit"]
-
-QUESTION = "What does a larger memory gain?"
-NEEDS = "a kind of learner with two budgets"
-TABLES = ("metrics", "learners")
+_GROUP = ["kind", "budget", "unit"]  # number of samples, and unit of their number
+_TABLES = ("metrics", "learners")
 
 
-def draw(tables: StudyTables, page: Page) -> Figure | None:
+def draw_memory(tables: StudyTables, page: Page) -> Figure | None:
     """Draw A_T against the number of stored samples (Chaudhry 2018, figure 4).
 
     There is one line for each kind of learner and sampling strategy. Budgets per class
@@ -55,25 +59,16 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if rows.empty:
         return None
     units = [unit for unit in UNITS.values() if unit in set(rows["unit"])]
-    looks = _appearances(
-        page, dict.fromkeys(zip(rows["kind"], rows["sampling"], strict=True))
-    )
-    single = len(units) == 1
-    grid = page.panels([unit.capitalize() * (not single) for unit in units], most=2)
+    pairs = zip(rows["kind"], rows["sampling"], strict=True)
+    looks = _appearances(page, dict.fromkeys(pairs))
+    titles = [unit.capitalize() for unit in units]
+    x_label = "Stored samples"
+    if len(units) == 1:
+        titles = [""]
+        x_label += f" {units[0]}"
+    grid = page.panels(titles, most=2)
     for axes, unit in zip(grid, units, strict=True):
-        of_unit = where(rows, unit=unit)
-        x = _positions(of_unit["budget"])
-        # Lines dodge by a share of the smallest step, so that no point comes near the
-        # next budget.
-        closest = min(after - before for before, after in pairwise(x.values()))
-        groups = list(of_unit.groupby(["kind", "sampling"], sort=False))
-        for (sweep, points), offset in zip(
-            groups, lines.dodges(len(groups)), strict=True
-        ):
-            at = points["budget"].map(x) + closest * offset
-            # Two points tell no course.
-            lines.plot_means(axes, looks[sweep], at, points, joined=len(points) > 2)
-        _mark_budgets(page, axes, x)
+        _plot_sweeps(axes, looks, where(rows, unit=unit), page)
     page.legend(looks.values(), captions.over_seeds(rows))
     page.describe(
         dict.fromkeys(kind for kind, _ in looks),
@@ -82,12 +77,87 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         captions.points_are(rows),
         kinds=True,
     )
-    x_label = " ".join(["Stored samples", *(units if single else ())])
-    y_label = captions.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows)
-    return page.fit(grid, (x_label, y_label), height=2.0)
+    return page.fit(grid, (x_label, _accuracy(T, rows)), height=2.0)
 
 
-def stored(learners: pd.DataFrame) -> pd.DataFrame:
+def draw_sampling(tables: StudyTables, page: Page) -> Figure | None:
+    """Draw A_T of every strategy, grouped by kind of learner and budget (Chaudhry 2018, figure 5).
+
+    Bars are 95 % intervals over seeds. If all groups share a budget, the x axis names
+    it; otherwise each group's name does. Among learners with the same kind, strategy
+    and budget, the first counts.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None if no kind has two strategies at the same budget.
+    """
+    T, accuracy = tables.after_last_task("average_accuracy")
+    rows = _stored(tables.learners).merge(accuracy.reset_index(drop=True), on="learner")
+    rows = rows.drop_duplicates([*_GROUP, "sampling"])
+    rows = rows[rows.groupby(_GROUP)["sampling"].transform("size") > 1]
+    if rows.empty:
+        return None
+    rows = rows.assign(group=rows.groupby(_GROUP, sort=False).ngroup())
+    groups = list(rows[_GROUP].drop_duplicates().itertuples(index=False, name=None))
+    looks = strategy_appearances(rows["sampling"])
+    # More marks than this would touch in a column of a page.
+    (axes,) = page.panels([""], wide=len(groups) * len(looks) > 16)
+    rows_of = {strategy: where(rows, sampling=strategy) for strategy in looks}
+    lines.plot_dodged(
+        axes,
+        looks,
+        rows_of,
+        "group",
+        most=0.2,
+        span=0.6,
+        joined=False,
+    )
+    axes.set_xlim(-0.5, len(groups) - 0.5)
+    for group in range(1, len(groups)):
+        axes.axvline(
+            group - 0.5,
+            color="0.8",
+            linewidth=0.6,
+            zorder=0,
+        )
+    page.legend(looks.values(), captions.over_seeds(rows), joined=False)
+    x_label, names = _group_names(groups, page)
+    page.name_ticks([axes], [dict(enumerate(names))])
+    page.describe(
+        rows["kind"].unique(),
+        f"Average accuracy after {captions.counted(T, 'task')} by the strategy that "
+        "selects the stored samples",
+        "Within a group the kind of learner and the number of samples are the same",
+        captions.points_are(rows),
+        kinds=True,
+    )
+    return page.fit([axes], (x_label, _accuracy(T, rows)), height=2.0)
+
+
+memory = Kind(
+    draw_memory,
+    "What does a larger memory gain?",
+    "a kind of learner with two budgets",
+    _TABLES,
+)
+
+sampling = Kind(
+    draw_sampling,
+    "Which samples are best stored?",
+    "a kind of learner with two strategies at the same budget",
+    _TABLES,
+)
+
+
+def _accuracy(T: int, rows: pd.DataFrame) -> str:
+    """Return the label of the axis of accuracies."""
+    return captions.with_head(f"Average accuracy $A_{{{T}}}$ (%)", rows)
+
+
+def _stored(learners: pd.DataFrame) -> pd.DataFrame:
     """Return the budgets of learners, in the columns learner, kind, sampling, unit and budget."""
     columns = ["learner", "kind", "sampling"]
     # Three samples of each of ten classes are not thirty in all: classes come in over
@@ -111,18 +181,41 @@ def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
         The rows, with the columns kind, sampling, unit and budget.
     """
     learners = where(learners, learner=results["learner"])
-    rows = stored(learners).drop_duplicates([*_SWEEP, "budget"])
+    rows = _stored(learners).drop_duplicates([*_SWEEP, "budget"])
     rows = rows[rows.groupby(_SWEEP)["budget"].transform("size") > 1]
     nothing = where(learners, per_class=None, total=None).drop_duplicates("kind")
-    learner_of = dict(zip(nothing["kind"], nothing["learner"], strict=True))
-    zero = rows.drop_duplicates(_SWEEP).assign(budget=0)
-    zero["learner"] = zero["kind"].map(learner_of)
-    rows = pd.concat([zero.dropna(subset="learner"), rows])
-    order = rows.groupby(_SWEEP, sort=False).ngroup()
-    rows = (
-        rows.assign(order=order).sort_values(["order", "budget"]).drop(columns="order")
-    )
-    return rows.merge(results, on="learner")
+    zero = rows.drop_duplicates(_SWEEP).drop(columns=["learner"]).assign(budget=0)
+    zero = zero.merge(nothing[["kind", "learner"]], on="kind")
+    rows = pd.concat([zero, rows])
+    rows["order"] = rows.groupby(_SWEEP, sort=False).ngroup()
+    return rows.sort_values(["order", "budget"]).merge(results, on="learner")
+
+
+def _plot_sweeps(
+    axes: Axes, looks: Mapping[_Sweep, Appearance], rows: pd.DataFrame, page: Page
+) -> None:
+    """Draw a line for each kind and strategy over the budgets of one unit."""
+    x = _positions(rows["budget"])
+    # Lines dodge by a share of the smallest step, so that no point comes near the next
+    # budget.
+    closest = min(after - before for before, after in pairwise(x.values()))
+    groups = list(rows.groupby(["kind", "sampling"], sort=False))
+    for (sweep, points), offset in zip(groups, lines.dodges(len(groups)), strict=True):
+        at = points["budget"].map(x) + closest * offset
+        # Two points tell no course.
+        lines.plot_means(axes, looks[sweep], at, points, joined=len(points) > 2)
+    page.name_ticks([axes], [dict(zip(x.values(), _budget_names(x), strict=True))])
+    if 0 in x:
+        # A logarithmic axis has no 0: there is a break between it and the others.
+        axes.text(
+            sum(sorted(x.values())[:2]) / 2,
+            0,
+            "//",
+            transform=axes.get_xaxis_transform(),
+            ha="center",
+            va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2},
+        )
 
 
 def _positions(budgets: Iterable[int]) -> dict[int, float]:
@@ -131,15 +224,12 @@ def _positions(budgets: Iterable[int]) -> dict[int, float]:
     >>> _positions([0, 1, 10, 100])
     {0: -1.0, 1: 0.0, 10: 1.0, 100: 2.0}
     """
-    x = {
-        budget: math.log10(budget) if budget else -math.inf
-        for budget in sorted(set(budgets))
-    }
-    if 0 in x:
-        stored = [position for budget, position in x.items() if budget]
-        # The median: one budget far from the others must not push 0 away.
-        x[0] = stored[0] - median(after - before for before, after in pairwise(stored))
-    return x
+    x = {budget: math.log10(budget) for budget in sorted(set(budgets) - {0})}
+    if 0 not in set(budgets):
+        return x
+    steps = [after - before for before, after in pairwise(x.values())]
+    # The median: one budget far from the others must not push 0 away.
+    return {0: min(x.values()) - median(steps)} | x
 
 
 def _budget_names(x: Mapping[int, float]) -> list[str]:
@@ -155,34 +245,12 @@ def _budget_names(x: Mapping[int, float]) -> list[str]:
     names = []
     last = -math.inf
     for budget, position in x.items():
-        names.append(str(budget) if position - last >= room else "")
-        # A budget without a name takes no room.
-        last = position if names[-1] else last
+        if position - last >= room:
+            names.append(str(budget))
+            last = position
+        else:
+            names.append("")
     return names
-
-
-def _mark_budgets(page: Page, axes: Axes, x: Mapping[int, float]) -> None:
-    """Label the budgets at their positions, with a break between 0 and the others.
-
-    A logarithmic axis has no 0.
-
-    Args:
-        page: The page to draw on.
-        axes: The axes of a panel.
-        x: The position of each budget.
-    """
-    page.name_ticks([axes], [dict(zip(x.values(), _budget_names(x), strict=True))])
-    if 0 in x:
-        middle = (x[0] + sorted(x.values())[1]) / 2
-        axes.text(
-            middle,
-            0,
-            "//",
-            transform=axes.get_xaxis_transform(),
-            ha="center",
-            va="center",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.2},
-        )
 
 
 def _appearances(page: Page, sweeps: Iterable[_Sweep]) -> dict[_Sweep, Appearance]:
@@ -195,9 +263,30 @@ def _appearances(page: Page, sweeps: Iterable[_Sweep]) -> dict[_Sweep, Appearanc
     looks = learner_appearances(names.values())
     of_kinds = page.appearances(kinds)
     appearances = {}
-    for (kind, sampling), name in names.items():
-        # A spare appearance has the key as its name in print: it is put in words.
-        strategy = strategy_appearances([sampling])[sampling].label.lower()
-        label = of_kinds[kind].label + f", {strategy}" * (name != kind)
-        appearances[kind, sampling] = replace(looks[name], label=label)
+    for (kind, strategy), name in names.items():
+        label = of_kinds[kind].label
+        if name != kind:
+            # A spare appearance has the key as its name in print: it is put in words.
+            words = strategy_appearances([strategy])[strategy].label
+            label += f", {words.lower()}"
+        appearances[kind, strategy] = replace(looks[name], label=label)
     return appearances
+
+
+def _group_names(
+    groups: Sequence[tuple[str, int, str]], page: Page
+) -> tuple[str, list[str]]:
+    """Return the label of x and the names of the groups, with the budget if budgets differ.
+
+    >>> _group_names([("er", 10, "per class"), ("ewc", 10, "per class")], Page())
+    ('Learner, with 10 stored samples per class', ['ER', 'EWC'])
+    >>> _group_names([("er", 10, "per class"), ("er", 20, "per class")], Page())
+    ('Learner, with stored samples', ['ER, 10 per class', 'ER, 20 per class'])
+    """
+    names = [page.display_name(kind) for kind, _, _ in groups]
+    _, budget, unit = groups[0]
+    if len({group[1:] for group in groups}) == 1:
+        return f"Learner, with {budget} stored samples {unit}", names
+    pairs = zip(names, groups, strict=True)
+    full_names = [f"{name}, {count} {unit}" for name, (_, count, unit) in pairs]
+    return "Learner, with stored samples", full_names

@@ -10,6 +10,7 @@ at 1 a learner is as good as joint training, above 1 it is better.
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -22,11 +23,8 @@ from figures.tables import StudyTables, differ, half_widths
 SHADES = {"omega_base": "#DEEBF7", "omega_new": "#9ECAE1", "omega_all": "#3182BD"}
 """The color of each Omega's bars: Brewer's blues, which print as three grays."""
 
-_BAR, _INK, _THIN = (
-    0.26,
-    "0.2",
-    0.6,
-)  # width of a bar along x; color and width of its edge
+_BAR = 0.26  # width of a bar along x
+_EDGE: dict[str, Any] = {"edgecolor": "0.2", "linewidth": 0.6}
 
 QUESTION = "How near to offline training does each learner come?"
 NEEDS = "two learners that differ, and the accuracy of Offline"
@@ -50,34 +48,49 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     omegas = {name: tables.metric("kemker", name) for name in SHADES}
     # A group with a bar missing would look like an Omega of 0.
     learners = set.intersection(*(set(rows.index) for rows in omegas.values()))
+    looks = page.appearances(learners)
+    omegas = {name: rows.loc[[*looks]] for name, rows in omegas.items()}
     # One that all have in common tells nothing of them.
-    omegas = {
-        k: rows for k, rows in omegas.items() if differ(rows["mean"][[*learners]])
-    }
+    omegas = {name: rows for name, rows in omegas.items() if differ(rows["mean"])}
     if not omegas:
         return None
-    looks = page.appearances(learners)
-    points = pd.concat(rows.loc[[*looks]] for rows in omegas.values())
+    points = pd.concat(omegas.values())
     (axes,) = page.panels([""], wide=len(looks) > MANY)
     entries = []
     for k, (name, rows) in enumerate(omegas.items()):
         # The middle of a group's bars stands over the learner's name.
-        x = [group + (k - (len(omegas) - 1) / 2) * _BAR for group in range(len(looks))]
-        means = rows.loc[[*looks], "mean"]
-        errors = half_widths(rows.loc[[*looks]])
-        edge: dict[str, Any] = {"edgecolor": _INK, "linewidth": _THIN}
-        axes.bar(x, means, _BAR, color=SHADES[name], **edge)
+        x = np.arange(len(looks)) + (k - (len(omegas) - 1) / 2) * _BAR
+        axes.bar(
+            x,
+            rows["mean"],
+            _BAR,
+            color=SHADES[name],
+            **_EDGE,
+        )
         # Of a single seed there is no interval: matplotlib would draw the caps all the
         # same.
+        errors = half_widths(rows)
         if errors.notna().any():
             axes.errorbar(
-                x, means, errors, fmt="none", ecolor="k", elinewidth=0.9, capthick=0.9
+                x,
+                rows["mean"],
+                errors,
+                fmt="none",
+                ecolor="k",
+                elinewidth=0.9,
+                capthick=0.9,
             )
         sign = rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"
         # The others are shares of Offline's.
         sign += " (accuracy)" * (name == "omega_new")
-        entries.append(Patch(facecolor=SHADES[name], label=sign, **edge))
-    axes.axhline(1, color="0.4", linewidth=0.8, linestyle="--", zorder=0.9)
+        entries.append(Patch(facecolor=SHADES[name], label=sign, **_EDGE))
+    axes.axhline(
+        1,
+        color="0.4",
+        linewidth=0.8,
+        linestyle="--",
+        zorder=0.9,
+    )
     axes.set_xlim(-0.6, len(looks) - 0.4)
     page.legend(entries, captions.with_head(captions.over_seeds(points), points))
     page.name_ticks([axes], [dict(enumerate(look.label for look in looks.values()))])

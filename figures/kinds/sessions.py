@@ -1,62 +1,33 @@
-"""Accuracy over the sessions: on all sessions so far, on the base set and on the newest.
+"""Accuracy as tasks are learned: by session (`sessions`), and on all tasks to come (`fixed`).
 
-x: the session; y: accuracy in % on the test data that the panel's title names, from
-metrics.csv; a line for each learner. After Kemker et al. 2018, figures 2, S2 and S3:
-Omega_all, Omega_base and Omega_new are the means of these lines from the second session
-on, the first two as shares of the offline learner's accuracy.
+x: the session, or tasks learned; y: accuracy in % on the test data that the panel's
+title names, from metrics.csv; a line for each learner.
 
-The base set, which is learned first, shows retention; the newest session shows new
-learning. A learner may be good at one at the expense of the other.
+`sessions`: after Kemker et al. 2018, figures 2, S2 and S3: Omega_all, Omega_base and
+Omega_new are the means of these lines from the second session on, the first two as
+shares of the offline learner's accuracy. The base set, which is learned first, shows
+retention; the newest session shows new learning. A learner may be good at one at the
+expense of the other.
+
+`fixed`: on the fixed test set of all tasks, those to come among them, after
+Diaz-Rodriguez et al. 2018, figure 1b. Whoever learns and forgets nothing rises evenly
+to the accuracy of offline training.
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import captions, lines
+from figures.kinds import Kind
 from figures.page import Page
 from figures.tables import StudyTables
 from probe.tables.table_file import where
 
-PANELS = {
-    "alpha_all": r"All sessions so far, $\alpha_{\mathrm{all},i}$",
-    "alpha_base": r"Base set, $\alpha_{\mathrm{base},i}$",
-    "alpha_new": r"Newest session, $\alpha_{\mathrm{new},i}$",
-}
-"""Titles of the panels from left to right, by the name of the metric."""
 
-QUESTION = "Do learners retain the base set, and learn new sessions?"
-NEEDS = "two learners and two sessions"
-TABLES = ("metrics", "learners")
-
-
-def draw(tables: StudyTables, page: Page) -> Figure | None:
-    """Draw alpha_all, alpha_base and alpha_new, a panel each, against the session i = 1..T.
-
-    There is one line per continual learner (Kemker 2018, figures 2, S2 and S3), a mean
-    over orders and seeds. The panels share their y axis. If the base falls and the
-    newest stays high, a learner gives up old tasks for new ones.
-
-    Args:
-        tables: The tables of the study.
-        page: The page to draw on.
-
-    Returns:
-        The figure, None unless there are two learners and two sessions to compare.
-    """
-    return courses(
-        tables,
-        page,
-        "kemker",
-        PANELS,
-        "Accuracy after each session (Kemker et al. 2018): on all sessions so far, on "
-        "the base set, which is learned first, and on the newest session",
-        "Session $i$",
-    )
-
-
-def courses(
+def draw(
     tables: StudyTables,
     page: Page,
     paper: str,
@@ -65,6 +36,8 @@ def courses(
     across: str,
 ) -> Figure | None:
     """Draw metrics that are measured after each task, a panel each and a line for each learner.
+
+    A line is a mean over orders and seeds. The panels share their y axis.
 
     Args:
         tables: The tables of the study.
@@ -84,7 +57,12 @@ def courses(
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
     looks = page.appearances(learners)
-    grid = page.panels(list(panels.values()), most=3, fold=False, wide=True)
+    grid = page.panels(
+        list(panels.values()),
+        most=3,
+        fold=False,
+        wide=True,
+    )
     for axes, metric in zip(grid, metrics, strict=True):
         means = {name: where(metric, learner=name)["mean"] for name in learners}
         lines.plot_courses(axes, looks, means)
@@ -93,6 +71,40 @@ def courses(
     # No bars: under them the lines of many tasks could not be told apart.
     page.legend([looks[name] for name in learners], captions.mean_over(points))
     page.describe(learners, about, captions.means_are(points))
-    return page.fit(
-        grid, (across, captions.with_head("Accuracy (%)", points)), height=1.7
-    )
+    y_label = captions.with_head("Accuracy (%)", points)
+    return page.fit(grid, (across, y_label), height=1.7)
+
+
+_TABLES = ("metrics", "learners")
+
+sessions = Kind(
+    partial(
+        draw,
+        paper="kemker",
+        panels={
+            "alpha_all": r"All sessions so far, $\alpha_{\mathrm{all},i}$",
+            "alpha_base": r"Base set, $\alpha_{\mathrm{base},i}$",
+            "alpha_new": r"Newest session, $\alpha_{\mathrm{new},i}$",
+        },
+        about="Accuracy after each session (Kemker et al. 2018): on all sessions so "
+        "far, on the base set, which is learned first, and on the newest session",
+        across="Session $i$",
+    ),
+    "Do learners retain the base set, and learn new sessions?",
+    "two learners and two sessions",
+    _TABLES,
+)
+
+fixed = Kind(
+    partial(
+        draw,
+        paper="diaz_rodriguez",
+        panels={"fixed_accuracy": ""},
+        about="Accuracy on the fixed test set of all tasks (Diaz-Rodriguez et al. "
+        "2018, figure 1b)",
+        across="Tasks learned",
+    ),
+    "How much of all that is to come has been learned?",
+    "two learners with fixed_accuracy after two tasks or more",
+    _TABLES,
+)

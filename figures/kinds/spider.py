@@ -61,9 +61,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     varying = [name for name in NAMES if differ(criteria[name])]
     if tables.crowded or len(varying) < _LEAST:
         return None
-    learners = criteria.index.tolist()
-    constant = [name for name in NAMES if name not in varying]
-    looks = page.appearances(learners)
+    looks = page.appearances(criteria.index)
+    learners = list(criteria.index)
     values = {name: criteria.loc[name, varying].to_numpy() for name in learners}
     bounds = [name for name in _bounds(tables.learners) if name in learners]
     # Small panels compare with a bound; on axes of a user's own there is room for the
@@ -87,35 +86,38 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     points = where(scores, metric=[NAMES[name] for name in varying], learner=learners)
     note = captions.with_head(captions.mean_over(points), points)
     page.legend([looks[name] for name in learners], note)
+    constant = [name for name in NAMES if name not in varying]
+    in_small = [page.display_name(name) for name in bounds if between]
     page.describe(
         learners,
         "Criteria of continual learning (Diaz-Rodriguez et al. 2018), from 0 in the "
         "middle to 1 at the rim, larger is better. A: accuracy; MS: model size; SSS: "
         "samples storage size; CE: computational efficiency; REM: remembering; BWT+: "
         "positive backward transfer; FWT: forward transfer",
-        f"Left out, as the same for all learners: {captions.together(constant)}"
-        if constant
-        else "",
-        (
-            "Small panels: one learner each, with "
-            f"{captions.together(map(page.display_name, bounds))}"
-        )
-        if between
-        else "",
+        _listed("Left out, as the same for all learners:", constant),
+        _listed("Small panels: one learner each, with", in_small),
         captions.means_are(points),
     )
     side = 1.0 if small else 2.3
-    return page.fit([*small, large], ("", ""), height=side, width=side, square=True)
+    return page.fit(
+        [*small, large],
+        ("", ""),
+        height=side,
+        width=side,
+        square=True,
+    )
+
+
+def _listed(text: str, names: Sequence[str]) -> str:
+    return f"{text} {captions.together(names)}" if names else ""
 
 
 def _criteria(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the criteria of each learner that has all of them."""
     criteria = scores.pivot(index="learner", columns="metric", values="mean")
     # With a spoke missing the line would run straight past it, and look like a value.
-    criteria = criteria.reindex(
-        scores["learner"].unique(), columns=NAMES.values()
-    ).dropna()
-    return criteria.set_axis([*NAMES], axis=1)
+    criteria = criteria.reindex(scores["learner"].unique(), columns=NAMES.values())
+    return criteria.dropna().set_axis([*NAMES], axis=1)
 
 
 def _bounds(learners: pd.DataFrame) -> list[str]:
@@ -154,20 +156,17 @@ def _grid(
         rows = max(2, math.ceil((small + 4) / columns))
     figure = page.blank(rows, wide=small > 0)
     spec = figure.add_gridspec(rows, columns)
-    cells = [
-        (row, k) for row in range(rows) for k in range(columns) if row > 1 or k > 1
-    ]
-    large = _web(
-        figure.add_subplot(spec[:2, :2], projection="polar"), spokes, scale=True
-    )
-    panels = [
-        figure.add_subplot(spec[cell], projection="polar") for cell in cells[:small]
-    ]
-    for axes, title in zip(panels, titles, strict=True):
-        axes.set_title(page.fold_title(title, columns), pad=_ABOVE)
+    large = figure.add_subplot(spec[:2, :2], projection="polar")
+    _web(large, spokes, scale=True)
     if small:
         large.set_title("All learners", pad=_ABOVE)
-    return large, [_web(axes, spokes, scale=False) for axes in panels]
+    cells = [cell for cell in np.ndindex(rows, columns) if max(cell) > 1]
+    panels = []
+    for cell, title in zip(cells, titles, strict=False):
+        axes = figure.add_subplot(spec[cell], projection="polar")
+        axes.set_title(page.fold_title(title, columns), pad=_ABOVE)
+        panels.append(_web(axes, spokes, scale=False))
+    return large, panels
 
 
 def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
@@ -178,7 +177,11 @@ def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
     angles = _angles(len(spokes))
     half = math.pi / len(spokes)
     axes.set(
-        theta_offset=math.pi / 2, theta_direction=-1, ylim=(0, 1), xticks=[], yticks=[]
+        theta_offset=math.pi / 2,
+        theta_direction=-1,
+        ylim=(0, 1),
+        xticks=[],
+        yticks=[],
     )
     axes.set_anchor("N")
     axes.spines["polar"].set_visible(False)
@@ -186,14 +189,30 @@ def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
     thin: dict[str, Any] = {"linewidth": 0.6, "zorder": 0}
     for ring, number in _RINGS.items():
         # Straight from spoke to spoke, as the learners' lines are: no circle.
-        axes.fill(angles, [ring] * len(angles), fill=False, edgecolor="0.85", **thin)
+        axes.fill(
+            angles,
+            [ring] * len(angles),
+            fill=False,
+            edgecolor="0.85",
+            **thin,
+        )
         if scale and number:
-            ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            middle = (-3 * half, ring * math.cos(half))  # of the rim between two spokes
             axes.text(
-                *middle, number, color="0.4", ha="center", va="center", bbox=ground
+                -3 * half,
+                ring * math.cos(half),  # the middle of the rim between two spokes
+                number,
+                color="0.4",
+                ha="center",
+                va="center",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
             )
-    axes.vlines(angles, 0, 1, color="0.85", **thin)
+    axes.vlines(
+        angles,
+        0,
+        1,
+        color="0.85",
+        **thin,
+    )
     for angle, name in zip(angles, spokes, strict=True):
         right = math.sin(angle)
         up = math.cos(angle)

@@ -49,24 +49,29 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         The figure, None if no layer besides the output was measured after two tasks or
         more.
     """
-    readout = _readout(tables)
+    readout = _readout(tables.measurements)
     if not readout:
         return None
     courses, offline = _courses(tables.measurements, readout)
     learners = courses["learner"].unique()
-    looks = lines.layer_appearances(
-        zip(courses["depth"], courses["feature"], strict=True)
-    )
+    names = zip(courses["depth"], courses["feature"], strict=True)
+    looks = lines.layer_appearances(names)
     if max(len(looks), courses.groupby(_LAYER).size().max()) > lines.MOST_NAMED + 1:
         # Under their bars so many lines, or points, could not be told apart.
         courses = courses.assign(std=math.nan)
     many = len(learners) > MANY
-    grid = page.panels(
-        [page.display_name(name) for name in learners], most=4 if many else 3
-    )
+    titles = [page.display_name(name) for name in learners]
+    grid = page.panels(titles, most=4 if many else 3)
     for axes, learner in zip(grid, learners, strict=True):
         _plot_learner(axes, looks, where(courses, learner=learner), offline)
-    ceiling = Line2D([], [], color="0.3", lw=1.4, ls=_DASHES, label="Ceiling (offline)")
+    ceiling = Line2D(
+        [],
+        [],
+        color="0.3",
+        lw=1.4,
+        ls=_DASHES,
+        label="Ceiling (offline)",
+    )
     note = f"{captions.over_seeds(courses)}, readout {readout}"
     page.layer_legend(grid, looks, note, *[ceiling] * (not offline.empty))
     page.describe(
@@ -106,11 +111,9 @@ def _courses(
     return drawn, where(pra_by_step(measurements, readout), learner=OFFLINE)
 
 
-def _readout(tables: StudyTables) -> str:
+def _readout(measurements: pd.DataFrame) -> str:
     """Return the readout that was measured at most steps, "" if none was at two or more."""
-    rows = where(
-        tables.measurements, metric="pra", learner=continual(tables.measurements)
-    )
+    rows = where(measurements, metric="pra", learner=continual(measurements))
     rows = rows[(rows["readout"] != "") & (rows["tasks_seen"] > 0)]
     steps = rows.groupby("readout", sort=False)["tasks_seen"].nunique()
     readouts = list(steps.index[(steps == steps.max()) & (steps > 1)])
@@ -125,19 +128,22 @@ def _plot_learner(
 ) -> None:
     """Draw the layers of one learner, slightly shifted along x, and their ceilings."""
     last = courses["tasks_seen"].max()
-    part = max(
-        1, last / 8
-    )  # of the axis, so that ceilings are seen beside many tasks, too
+    part = max(1, last / 8)  # so that ceilings are seen beside many tasks, too
     layers = dict(list(courses.groupby("depth")))
     drawn = lines.plot_dodged(axes, looks, layers, "tasks_seen", most=0.1)
-    for line, rows, width in zip(
-        drawn, layers.values(), lines.widths(len(drawn)), strict=True
-    ):
+    widths = lines.widths(len(drawn))
+    for line, rows, width in zip(drawn, layers.values(), widths, strict=True):
         line.set_linewidth(width)
         ceiling = offline.merge(rows[["depth", "feature"]].drop_duplicates())
         # After all tasks; it may have a row for each step.
         for mean in ceiling["mean"][-1:]:
             x = [last + 0.3 * part, last + 0.7 * part]
-            axes.plot(x, [100 * mean] * 2, color=line.get_color(), lw=1.4, ls=_DASHES)
+            axes.plot(
+                x,
+                [100 * mean] * 2,
+                color=line.get_color(),
+                lw=1.4,
+                ls=_DASHES,
+            )
     axes.set_xlim(1 - 0.4 * part, last + 0.8 * part)
     axes.set_xticks(layout.ticks(1, last))

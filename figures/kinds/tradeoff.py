@@ -26,10 +26,9 @@ QUADRANTS = {
 }
 """The name of each quadrant by its corner: positive or negative, backward and forward transfer."""
 
-_NAME_WIDE, _NAME_HIGH = (
-    0.25,
-    0.11,
-)  # shares of the panel that a quadrant's name needs, with room
+# Shares of the panel that a quadrant's name needs, with room.
+_NAME_WIDE = 0.25
+_NAME_HIGH = 0.11
 
 QUESTION = "Does a learner forget, or fail to learn?"
 NEEDS = "a learner with forgetting and intransigence (besides the learner cumulative)"
@@ -62,22 +61,34 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     # Before the markers: the limits of both axes come only from the numbers.
     axes.grid(visible=False)
     for draw_line in (axes.axhline, axes.axvline):
-        draw_line(0, color="0.4", linewidth=0.7, zorder=1)
+        draw_line(
+            0,
+            color="0.4",
+            linewidth=0.7,
+            zorder=1,
+        )
     axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
     # In the corners of the panel: the limits have made room for them there.
     for (ha, va), name in QUADRANTS.items():
         x = 0.985 if ha == "right" else 0.015
         y = 0.985 if va == "top" else 0.015
-        axes.text(x, y, name, transform=axes.transAxes, ha=ha, va=va, color="0.4")
+        axes.text(
+            x,
+            y,
+            name,
+            transform=axes.transAxes,
+            ha=ha,
+            va=va,
+            color="0.4",
+        )
     for name in both:
         x = F.loc[[name]]
-        y = I_T.loc[[name]]
         lines.plot_means(
             axes,
             looks[name],
             x["mean"],
-            y,
+            I_T.loc[[name]],
             x_bars=half_widths(x),
             scale=1,
             joined=False,

@@ -1,7 +1,8 @@
 """Questions on the course over time: over the tasks learned, and over epochs of retraining."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 import numpy as np
@@ -24,9 +25,7 @@ def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
             series = {}
             for feature in matrices.features:
                 R = matrices.matrix(learner, feature, readout).values
-                means = (
-                    (t, float(R[t, :t].mean())) for t in range(1, matrices.tasks + 1)
-                )
+                means = {t: R[t, :t].mean() for t in range(1, len(R))}
                 if points := _points(means):
                     series[feature] = points
             if sum(len(points) > 2 for points in series.values()) > 1:
@@ -47,22 +46,27 @@ def _each_task(
     T = matrices.tasks
     for layer in spread_over(features, _MOST):
         R = matrices.matrix(learner, layer, readout).values
-        series = {
-            f"task {j}": _points((t, float(R[t, j - 1])) for t in range(j, T + 1))
-            for j in spread_over(range(1, T), _MOST)
-        }
+        series = {}
+        for j in spread_over(range(1, T), _MOST):
+            series[f"task {j}"] = _points({t: R[t, j - 1] for t in range(j, T + 1)})
         view = Chart(
-            series=series, across="tasks learned", up="accuracy on each task, in %"
+            series=series,
+            across="tasks learned",
+            up="accuracy on each task, in %",
         )
         if any(len(points) > 1 for points in series.values()):
             yield ReportFigure(
-                learner=learner, readout=readout, title=layer, view=view, more=True
+                learner=learner,
+                readout=readout,
+                title=layer,
+                view=view,
+                more=True,
             )
 
 
-def _points(accuracies: Iterable[tuple[int, float]]) -> list[ChartPoint]:
-    finite = ((x, 100 * value) for x, value in accuracies if math.isfinite(value))
-    return [ChartPoint(x=x, value=value, tip=f"{value:.1f}") for x, value in finite]
+def _points(accuracies: Mapping[int, float]) -> list[ChartPoint]:
+    finite = {t: 100 * float(x) for t, x in accuracies.items() if math.isfinite(x)}
+    return [ChartPoint(x=t, value=x, tip=f"{x:.1f}") for t, x in finite.items()]
 
 
 def budget(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -73,15 +77,12 @@ def budget(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
 
 def _budgets(tables: Tables) -> Iterator[ReportFigure]:
     by_budget = curves(tables["layers"], multiple_of)
-    for (learner, feature), curve in by_budget.groupby(
-        ["learner", "feature"], sort=False
-    ):
-        series = {}
+    groups = by_budget.groupby(["learner", "feature"], sort=False)
+    for (learner, feature), curve in groups:
+        series = defaultdict(list)
         for name in MEASURED:
-            if len(rows := where(curve, quantity=name)):
-                series[name] = [
-                    ChartPoint.of_layer(row.amount, row) for row in rows.itertuples()
-                ]
+            for row in where(curve, quantity=name).itertuples():
+                series[name].append(ChartPoint.of_layer(row.amount, row))
         view = Chart(
             series=series,
             across="multiple of the epochs",
@@ -103,7 +104,10 @@ def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
                 ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()
             ]
         view = Chart(
-            series=series, across="epoch", up="training loss, in nats", among=among
+            series=series,
+            across="epoch",
+            up="training loss, in nats",
+            among=among,
         )
         if view.drawn:
             yield ReportFigure(learner=learner, readout=readout, view=view)

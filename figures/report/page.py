@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from markupsafe import Markup
 
 from figures.captions import counted
 from figures.maps import BORDERS, HeatMap
-from figures.report.answer import answers
+from figures.report.answer import Answer, answers
 from figures.report.questions import missing, sections
 from figures.report.views import Section, label, short
 from probe.analysis.statements import WITHHELD
@@ -47,7 +48,6 @@ _DECIDED = (
 )
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
-_CHOICES = ("run", "learner", "readout")
 
 
 def write_report(
@@ -65,20 +65,17 @@ def write_report(
         InputError: Tables are missing or cannot be read, or a learner is unknown.
         NotWritten: The file cannot be written.
     """
-    runs = {
-        directory.resolve().name: read_tables(directory) for directory in directories
-    }
-    if len(runs) < len(directories):
+    folders = {directory.resolve().name: directory for directory in directories}
+    if len(folders) < len(directories):
         raise InputError(
             "two of the directories have the same name: rename one of them"
         )
-    settings = {
-        name: _settings(folder) for name, folder in zip(runs, directories, strict=True)
-    }
-    page = report(
-        runs, {name: sheet for name, sheet in settings.items() if sheet}, learners
-    )
-    write_text(path, page)
+    runs = {name: read_tables(folder) for name, folder in folders.items()}
+    settings = {}
+    for name, folder in folders.items():
+        if sheet := _settings(folder):
+            settings[name] = sheet
+    write_text(path, report(runs, settings, learners))
     return path
 
 
@@ -104,43 +101,25 @@ def report(
     for name in learners or ():
         if name not in continual:
             raise unknown("learner", name, continual, "in these tables")
-    shown = {*(learners or continual[:_MOST])}
-    runs = {
-        run: {
-            name: where(table, learner=[*shown, *CONTROLS])
-            for name, table in tables.items()
-        }
-        for run, tables in runs.items()
-    }
+    shown = [*(learners or continual[:_MOST]), *CONTROLS]
+    runs = {run: _of_learners(tables, shown) for run, tables in runs.items()}
     all_sections = sections(runs)
-    figures = [
-        figure
-        for section in all_sections
-        for figure in (*section.more, *section.figures)
-    ]
-    choices = {
-        k: list(filter(None, dict.fromkeys(getattr(f, k) for f in figures)))
-        for k in _CHOICES
-    }
     answered = {name: answers(tables) for name, tables in runs.items()}
-    caveats_of = [answer.caveats for of_run in answered.values() for answer in of_run]
-    if len(caveats_of) > 1:
-        shared = (c for c in caveats_of[0] if all(c in others for others in caveats_of))
-        caveats = [*caveats, *shared]
     (first_run, first_tables), *others = runs.items()
-    style, script = (file(name) for name in ("page.css", "page.js"))
+    style = file("page.css")
+    script = file("page.js")
     page = template("page.html").render(
         title=", ".join(runs),
         about={name: _about(tables) for name, tables in runs.items()},
         left_out=[name for name in continual if name not in shown],
         answers=answered,
-        shared=[*caveats],
+        shared=[*caveats, *_shared_caveats(list(chain(*answered.values())))],
         compared=[
             compared_sheet(first_run, first_tables, name, tables)
             for name, tables in others
         ],
         sections=all_sections,
-        choices=choices,
+        choices=_choices(all_sections),
         label=label,
         borders=BORDERS,
         made=settings,
@@ -157,20 +136,44 @@ def report(
     return printable(page, _KEPT)
 
 
+def _of_learners(tables: Tables, learners: Sequence[str]) -> Tables:
+    return {name: where(table, learner=learners) for name, table in tables.items()}
+
+
+def _shared_caveats(all_answers: Sequence[Answer]) -> list[str]:
+    """Return the caveats that several answers have in common."""
+    if len(all_answers) < 2:
+        return []
+    first, *others = (answer.caveats for answer in all_answers)
+    return [text for text in first if all(text in caveats for caveats in others)]
+
+
+def _choices(shown: Sequence[Section]) -> dict[str, list[str]]:
+    """Return the runs, learners and readouts that a reader can choose from."""
+    figures = [*chain(*((*section.more, *section.figures) for section in shown))]
+    choices = {}
+    for name in ("run", "learner", "readout"):
+        values = dict.fromkeys(getattr(figure, name) for figure in figures)
+        choices[name] = list(filter(None, values))
+    return choices
+
+
 def _believe(runs: Sequence[Tables], shown: Iterable[Section]) -> str:
     """Return how many intervals the page shows, and how many retrainings had not converged."""
     statements = pd.concat(tables["statements"] for tables in runs)
     withheld = len(where(statements, verdict=WITHHELD))
     causes = pd.concat(widest_scope(tables["causes"]) for tables in runs)
-    changes = where(causes, score="accuracy", quantity="attributed", task_position=None)
-    figures = [
-        figure
-        for section in shown
-        if section.name in _MAPS
-        for figure in section.figures
-    ]
-    maps = [figure.view for figure in figures if isinstance(figure.view, HeatMap)]
-    cells = sum(bool(cell.text) for view in maps for row in view.cells for cell in row)
+    changes = where(
+        causes,
+        score="accuracy",
+        quantity="attributed",
+        task_position=None,
+    )
+    cells = 0
+    for section in shown:
+        for figure in section.figures if section.name in _MAPS else ():
+            if isinstance(figure.view, HeatMap):
+                cells += sum(bool(cell.text) for cell in figure.view.all_cells)
     stated = len(statements) - withheld + len(changes)
     text = (
         f"The page shows {counted(stated, 'statement')} and "
@@ -188,20 +191,17 @@ def _believe(runs: Sequence[Tables], shown: Iterable[Section]) -> str:
 def _unfinished(runs: Sequence[Tables]) -> str:
     """Return how many retrainings had not converged, "" if all had."""
     notes, measured = (
-        [t[name][t[name]["readout"].str.startswith(RETRAIN)] for t in runs]
-        for name in ("notes", "measurements")
+        pd.concat(tables[name] for tables in runs) for name in ("notes", "measurements")
     )
-    count = sum(
-        int(n["note"].str.contains("not converged", regex=False).sum()) for n in notes
-    )
+    notes = notes[notes["readout"].str.startswith(RETRAIN)]
+    count = int(notes["note"].str.contains("not converged", regex=False).sum())
     if not count:
         return ""
-    retrainings = counted(
-        sum(len(where(m, metric="pra")) for m in measured), "retraining"
-    )
+    pra = where(measured, metric="pra")
+    retrainings = int(pra["readout"].str.startswith(RETRAIN).sum())
     return (
-        f" {count} of {retrainings} had not converged: more epochs might change what "
-        f"is said of the readout {RETRAIN}."
+        f" {count} of {counted(retrainings, 'retraining')} had not converged: more "
+        f"epochs might change what is said of the readout {RETRAIN}."
     )
 
 
@@ -220,19 +220,14 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     """
     answered = answers(tables)
     readouts = {answer.readout for answer in answered}
-    figures = missing(tables, Matrices(tables["measurements"]))
-    shown = [figure for figure in figures if not figure.more]
-    maps = [figure for figure in shown if not readouts or figure.readout in readouts]
+    figures = list(missing(tables, Matrices(tables["measurements"])))
+    maps = [figure for figure in figures if not readouts or figure.readout in readouts]
+    cells = chain(*(figure.view.all_cells for figure in maps))
     light = file("page.css").split("}")[0]
     page = template("notebook.html").render(
         answers=answered,
         maps=maps,
-        withheld=any(
-            cell.withheld
-            for figure in maps
-            for row in figure.view.cells
-            for cell in row
-        ),
+        withheld=any(cell.withheld for cell in cells),
         colors=["#fff", *re.findall(r"--p\d:(#\w+)", light)],
         label=label,
         notes=notes,
@@ -261,11 +256,11 @@ def file(name: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     """Return a Content-Security-Policy that allows only this style and this script."""
-    digests = (hashlib.sha256(text.encode()).digest() for text in (style, script))
-    hashes = (base64.b64encode(digest).decode() for digest in digests)
-    return "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'".format(
-        *hashes
-    )
+    hashes = []
+    for text in (style, script):
+        digest = hashlib.sha256(text.encode()).digest()
+        hashes.append(f"'sha256-{base64.b64encode(digest).decode()}'")
+    return "default-src 'none'; style-src {}; script-src {}".format(*hashes)
 
 
 def _json(runs: Mapping[str, Tables]) -> Markup:

@@ -1,7 +1,7 @@
 """Questions that a report asks of the tables of a run, each with its views."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -56,6 +56,7 @@ _LACKING = {
     "never_learned": "never learned",
     "forgotten": "forgotten",
 }
+_STATEMENTS = {"never_learned": "learns_less", "forgotten": "forgets"}
 _CAUSES = {
     "attributed": "accounts for",
     "broken": "breaks by itself",
@@ -69,32 +70,30 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     The names of runs are shown where there are several.
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
+    has_layers = any(len(tables["layers"]) for tables in runs.values())
     answered = []
-    on_layers = (causes, missing, readable, parted, repaired, retrained)
-    for ask in (*on_layers, course, budget, output, diagnostics):
-        asked = _together(
-            {run: ask(tables, matrices[run]) for run, tables in runs.items()}
-        )
+    for ask in _QUESTIONS:
+        asked = []
+        for run, tables in runs.items():
+            name = run if len(runs) > 1 else ""
+            asked += [
+                replace(figure, run=name) for figure in ask(tables, matrices[run])
+            ]
+        asked = _in_order(asked)
         more = [figure for figure in asked if figure.more]
         figures = [figure for figure in asked if not figure.more]
         # That a repair was not measured is an answer, too.
-        if figures or (
-            ask is repaired and any(len(t["layers"]) for t in runs.values())
-        ):
+        if figures or (ask is repaired and has_layers):
             answered.append(Section(ask.__name__, figures, more))
     return answered
 
 
-def _together(figures: Mapping[str, Iterable[ReportFigure]]) -> list[ReportFigure]:
+def _in_order(figures: Sequence[ReportFigure]) -> list[ReportFigure]:
     """Return the figures of all runs, ordered by readout, then by learner."""
-    several = len(figures) > 1
-    of_runs = [
-        replace(f, run=run * several) for run, of_run in figures.items() for f in of_run
-    ]
-    readouts = ["", maps.FIRST, *(figure.readout for figure in of_runs)]
-    learners = [figure.learner for figure in of_runs]
+    readouts = ["", maps.FIRST, *(figure.readout for figure in figures)]
+    learners = [figure.learner for figure in figures]
     return sorted(
-        of_runs, key=lambda f: (readouts.index(f.readout), learners.index(f.learner))
+        figures, key=lambda f: (readouts.index(f.readout), learners.index(f.learner))
     )
 
 
@@ -116,19 +115,27 @@ def _reached(
 ) -> Iterator[ReportFigure]:
     """Yield quantities of layers over all tasks, a table for each learner and readout."""
     for (learner, readout), rows in maps.of_layers(where(layers, task_position=None)):
-        layers = rows.groupby("feature", sort=False)
-        by_quantity = [
-            {row.quantity: row for row in layer.itertuples()} for _, layer in layers
-        ]
-        lines = [
-            (name, *(interval(layer.get(q)) for q in title_of), retained(layer))
-            for name, layer in zip(
-                views.short([*layers.groups]), by_quantity, strict=True
-            )
-        ]
-        view = Sheet(columns=["layer", *title_of.values(), "retained"], lines=lines)
+        features = rows["feature"].unique()
+        names = dict(zip(features, views.short(features), strict=True))
+        rows = rows.assign(feature=rows["feature"].map(names))
+        view = _by_layer(rows, title_of, "retained", retained)
         # It stays, whatever readout a reader chooses for the maps.
         yield ReportFigure(learner=learner, title=readout, view=view)
+
+
+def _by_layer(
+    rows: pd.DataFrame,
+    title_of: Mapping[str, str],
+    last: str,
+    text_of: Callable[[Mapping[str, Any]], str],
+) -> Sheet:
+    """Return a line for each layer, with its quantities and a last text about them."""
+    lines = []
+    for feature, of_layer in rows.groupby("feature", sort=False):
+        row_of = {row.quantity: row for row in of_layer.itertuples()}
+        cells = (interval(row_of.get(quantity)) for quantity in title_of)
+        lines.append((feature, *cells, text_of(row_of)))
+    return Sheet(columns=["layer", *title_of.values(), last], lines=lines)
 
 
 def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -136,27 +143,26 @@ def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     for learner, readout, view in maps.missing_maps(
         tables["layers"], tables["statements"]
     ):
-        yield ReportFigure(learner=learner, readout=readout, title="missing", view=view)
+        yield ReportFigure(
+            learner=learner,
+            readout=readout,
+            title="missing",
+            view=view,
+        )
 
 
 def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the change of each layer accounts for, and what its two ends say of it."""
     rows = where(widest_scope(tables["causes"]), score="accuracy", task_position=None)
-    for learner, of_learner in rows[rows["feature"] != ""].groupby(
-        "learner", sort=False
-    ):
-        yield ReportFigure(learner=learner, view=_ends(of_learner))
+    rows = rows[rows["feature"] != ""]
+    for learner, of_learner in rows.groupby("learner", sort=False):
+        by_depth = of_learner.sort_values("depth", kind="stable")
+        view = _by_layer(by_depth, _CAUSES, "verdict", _verdict)
+        yield ReportFigure(learner=learner, view=view)
 
 
-def _ends(causes: pd.DataFrame) -> Sheet:
-    """Return the share of each layer over all tasks, its two ends, and the verdict on them."""
-    by_depth = causes.sort_values("depth", kind="stable")
-    lines = []
-    for feature, of_layer in by_depth.groupby("feature", sort=False):
-        row_of = {row.quantity: row for row in of_layer.itertuples()}
-        cells = (interval(row_of.get(quantity)) for quantity in _CAUSES)
-        lines.append((feature, *cells, row_of["attributed"].verdict))
-    return Sheet(columns=["layer", *_CAUSES.values(), "verdict"], lines=lines)
+def _verdict(row_of: Mapping[str, Any]) -> str:
+    return str(row_of["attributed"].verdict)
 
 
 def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -164,47 +170,38 @@ def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     if len(tables["layers"]) and matrices.tasks > 1:
         yield ReportFigure(view=_then_and_now(matrices))
     tasks = count_tasks(tables["layers"])
-    doubts = {
-        quantity: unjudged(where(tables["statements"], statement=statement))
-        for quantity, statement in (
-            ("never_learned", "learns_less"),
-            ("forgotten", "forgets"),
-        )
-    }
     for (learner, readout), layers in maps.of_layers(tables["layers"]):
-        for quantity, in_doubt in doubts.items():
-            withheld = [
-                feature for *key, feature in in_doubt if key == [learner, readout]
-            ]
+        for quantity, statement in _STATEMENTS.items():
             rows = where(layers, quantity=quantity).dropna(subset="value")
-            # Where it was measured on all tasks together alone, or at few steps, there
+            # Where it was measured only on all tasks together, or at few steps, there
             # is no map.
             if len(rows) > layers["feature"].nunique() * tasks / 2:
-                view = maps.layer_map(rows, [quantity], withheld)
+                statements = where(tables["statements"], statement=statement)
+                withheld = unjudged(statements, learner, readout)
                 yield ReportFigure(
                     learner=learner,
                     readout=readout,
                     title=_LACKING[quantity],
-                    view=view,
+                    view=maps.layer_map(rows, [quantity], withheld),
                 )
 
 
 def _then_and_now(matrices: Matrices) -> Sheet:
     """Return the output's accuracy on each task right after it, and after all tasks."""
-    lines = []
     shown = spread_over(range(matrices.tasks), _MOST_TASKS)
+    lines = []
     for learner in matrices.learners:
         R = matrices.R(learner).values
-        for when, row in (
-            ("right after the task", np.diag(R[1:])),
-            ("after all tasks", R[-1]),
-        ):
-            texts = ("-" if np.isnan(row[k]) else f"{100 * row[k]:.1f}" for k in shown)
+        rows = {"right after the task": np.diag(R[1:]), "after all tasks": R[-1]}
+        for when, row in rows.items():
+            texts = (_percent(row[k]) for k in shown)
             lines.append((f"{views.label(learner)}, {when}", *texts))
-    return Sheet(
-        columns=["output, in %, by task position", *(str(k + 1) for k in shown)],
-        lines=lines,
-    )
+    positions = (str(k + 1) for k in shown)
+    return Sheet(columns=["output, in %, by task position", *positions], lines=lines)
+
+
+def _percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.1f}"
 
 
 def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -213,61 +210,57 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     features = list(pra["feature"].unique())
     if len(features) < 2:
         return
+    text_of = {
+        (row.learner, row.feature): f"{100 * row.mean:.1f}" for row in pra.itertuples()
+    }
     rows = where(
-        tables["layers"], readout=RETRAIN, task_position=None, quantity="accuracy"
+        tables["layers"],
+        readout=RETRAIN,
+        task_position=None,
+        quantity="accuracy",
     )
-    intervals = {(row.learner, row.feature): interval(row) for row in rows.itertuples()}
+    text_of |= {(row.learner, row.feature): interval(row) for row in rows.itertuples()}
     lines = []
-    for learner, of_learner in pra.groupby("learner", sort=False):
-        means = {
-            row.feature: f"{100 * row.mean:.1f}" for row in of_learner.itertuples()
-        }
-        cells = (intervals.get((learner, f), means.get(f, "-")) for f in features)
+    for learner in pra["learner"].unique():
+        cells = (text_of.get((learner, feature), "-") for feature in features)
         lines.append((views.label(learner), *cells))
-    yield ReportFigure(
-        view=Sheet(columns=["PRA in %", *views.short(features)], lines=lines)
-    )
+    view = Sheet(columns=["PRA in %", *views.short(features)], lines=lines)
+    yield ReportFigure(view=view)
 
 
 def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
     """Ask what the metrics of the output say."""
-    learners = matrices.learners if matrices.tasks else ()
-    yield from (
-        ReportFigure(learner=k, view=_matrix(matrices.R(k).values)) for k in learners
-    )
+    for learner in matrices.learners if matrices.tasks else ():
+        yield ReportFigure(learner=learner, view=_matrix(matrices.R(learner).values))
     rows = where(tables["metrics"], feature="")
-    lines = []
-    heads = rows["head"][rows["head"] != ""].nunique()
     # Of metrics that are defined after each task, those after the last.
-    name, after = (
-        rows["metric"].str.extract(r"^(.*?)(?:\[(\d+)\])?$")[k] for k in (0, 1)
-    )
-    is_end = (after.isna() | (after == str(matrices.tasks))) & ~name.str.contains(
-        "[", regex=False
-    )
-    of_end = rows.assign(name=name)[is_end]
-    scored = of_end["learner"][np.isfinite(of_end["mean"])].unique()
+    parts = rows["metric"].str.extract(r"^(?P<name>.*?)(?:\[(?P<after>\d+)\])?$")
+    is_end = parts["after"].isna() | (parts["after"] == str(matrices.tasks))
+    is_end &= ~parts["name"].str.contains("[", regex=False)
+    of_end = rows.assign(name=parts["name"])[is_end]
+    if len(of_end):
+        yield ReportFigure(view=_scores(of_end, training_seconds(tables["times"])))
+
+
+def _scores(metrics: pd.DataFrame, seconds: Mapping[str, float]) -> Sheet:
+    """Return a line for each metric after the last task, with a column for each learner."""
+    learners = metrics["learner"][np.isfinite(metrics["mean"])].unique()
     public = {(metric.paper, metric.name): metric.public for metric in registered()}
-    for (paper, metric, head), of_metric in of_end.groupby(
+    heads = set(metrics["head"]) - {""}
+    lines = []
+    for (paper, name, head), rows in metrics.groupby(
         ["paper", "name", "head"], sort=False
     ):
-        row_of = {row.learner: row for row in of_metric.itertuples()}
-        unit = _UNITS.get(metric, "points" if (paper, metric) in public else "")
-        named = [paper, unit, f"{head}-head" * (head != "" and heads > 1)]
-        title = (
-            f"{public.get((paper, metric), metric)} ({', '.join(filter(None, named))})"
-        )
+        row_of = {row.learner: row for row in rows.itertuples()}
+        unit = _UNITS.get(name, "points" if (paper, name) in public else "")
+        about = [paper, unit, f"{head}-head" * (head != "" and len(heads) > 1)]
+        title = f"{public.get((paper, name), name)} ({', '.join(filter(None, about))})"
         style = (100, ".1f") if unit == "points" else (1, ".3g")
-        lines.append(
-            (title, *(mean_and_interval(row_of.get(name), *style) for name in scored))
-        )
-    if lines:
-        seconds = training_seconds(tables["times"])
-        texts = (f"{seconds[name]:.3g}" if name in seconds else "-" for name in scored)
-        lines.append(("seconds of training, all tasks", *texts))
-        yield ReportFigure(
-            view=Sheet(columns=["metric", *map(views.label, scored)], lines=lines)
-        )
+        cells = (mean_and_interval(row_of.get(learner), *style) for learner in learners)
+        lines.append((title, *cells))
+    texts = (f"{seconds[k]:.3g}" if k in seconds else "-" for k in learners)
+    lines.append(("seconds of training, all tasks", *texts))
+    return Sheet(columns=["metric", *map(views.label, learners)], lines=lines)
 
 
 def _matrix(R: Any) -> HeatMap:
@@ -278,18 +271,20 @@ def _matrix(R: Any) -> HeatMap:
     steps = range(len(R))
     positions = range(1, len(R))
     titles = ["tasks learned / task position", *map(str, positions)]
-    lines = [
-        (str(t), *("-" if v != v else f"{100 * v:.1f}" for v in R[t])) for t in steps
-    ]
+    lines = [(str(tasks_seen), *map(_percent, R[tasks_seen])) for tasks_seen in steps]
     rows = spread_over(steps, _MOST_TASKS)
     columns = spread_over(positions, _MOST_TASKS)
     return HeatMap(
         rows=[*map(str, rows)],
         columns=[*map(str, columns)],
-        cells=[[_cell(R, t, j) for j in columns] for t in rows],
+        cells=[_cells(R, tasks_seen, columns) for tasks_seen in rows],
         down="tasks learned",
-        numbers=Sheet(columns=titles, lines=lines),
+        table=Sheet(columns=titles, lines=lines),
     )
+
+
+def _cells(R: Any, tasks_seen: int, positions: Sequence[int]) -> list[Cell]:
+    return [_cell(R, tasks_seen, position) for position in positions]
 
 
 def _cell(R: Any, t: int, j: int) -> Cell:
@@ -297,9 +292,9 @@ def _cell(R: Any, t: int, j: int) -> Cell:
     value = R[t, j - 1]
     if math.isnan(value):
         return Cell()
-    lost = R[j, j - 1] - value
-    tone = None if j > t else 0 if math.isnan(lost) else maps.tone(lost)
-    text = f"{100 * value:.1f}"
+    # Of an accuracy that is missing, nothing is lost: no comparison with NaN holds.
+    tone = maps.tone(R[j, j - 1] - value) if j <= t else None
+    text = _percent(value)
     return Cell(text=text, tone=tone, tip=f"task position {j}, after {t}: {text} %")
 
 
@@ -308,14 +303,23 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     for learner, rows in tables["diagnostics"].groupby("learner", sort=False):
         rows = rows[rows["tasks_seen"] == rows["tasks_seen"].max()]
         metrics = list(rows["metric"].unique())
-        means = (
-            rows.dropna(subset="value")
-            .groupby(["feature", "metric"])["value"]
-            .agg(fmean)
-        )
-        texts = means.map("{:.3g}".format).unstack()
+        values = rows.dropna(subset="value").groupby(["feature", "metric"])["value"]
+        texts = values.agg(fmean).map("{:.3g}".format).unstack()
         texts = texts.reindex(rows["feature"].unique(), columns=metrics)
         lines = list(texts.fillna("-").itertuples(name=None))
-        yield ReportFigure(
-            learner=learner, view=Sheet(columns=["layer", *metrics], lines=lines)
-        )
+        view = Sheet(columns=["layer", *metrics], lines=lines)
+        yield ReportFigure(learner=learner, view=view)
+
+
+_QUESTIONS: tuple[Callable[[Tables, Matrices], Iterator[ReportFigure]], ...] = (
+    causes,
+    missing,
+    readable,
+    parted,
+    repaired,
+    retrained,
+    course,
+    budget,
+    output,
+    diagnostics,
+)

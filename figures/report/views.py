@@ -4,7 +4,9 @@ Every number that is drawn is also in the `table` of its view.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Self
 
 from figures.appearance import learner_appearances
@@ -34,7 +36,13 @@ class ChartPoint:
     def of_layer(cls, x: float, row: Any) -> Self:
         """Return a quantity of a layer in percent, with its interval."""
         value, low, high = (100 * end for end in (row.value, row.low, row.high))
-        return cls(x=x, value=value, low=low, high=high, tip=interval(row))
+        return cls(
+            x=x,
+            value=value,
+            low=low,
+            high=high,
+            tip=interval(row),
+        )
 
 
 class ChartAxis(NamedTuple):
@@ -68,13 +76,11 @@ class Chart:
     @property
     def drawn(self) -> dict[str, Sequence[ChartPoint]]:
         """The series that are drawn: if there are many, some at even distances."""
-        finite = {
-            name: [point for point in points if math.isfinite(point.value)]
-            for name, points in self.series.items()
-        }
-        return dict(
-            spread_over([line for line in finite.items() if line[1]], len(SHADES))
-        )
+        finite = {}
+        for name, points in self.series.items():
+            if line := [point for point in points if math.isfinite(point.value)]:
+                finite[name] = line
+        return dict(spread_over(list(finite.items()), len(SHADES)))
 
     @property
     def shades(self) -> list[int]:
@@ -99,7 +105,7 @@ class Chart:
     @property
     def x(self) -> ChartAxis:
         """The x axis."""
-        all_x = sorted({point.x for points in self.drawn.values() for point in points})
+        all_x = sorted({point.x for point in self._points})
         apart = _round_up(len(all_x) / (_TICKS + 2))
         ticks = [x for x in all_x if x == all_x[0] or x % apart == 0]
         return ChartAxis(all_x[0], all_x[-1], ticks)
@@ -107,20 +113,26 @@ class Chart:
     @property
     def y(self) -> ChartAxis:
         """The axis of values, which includes all intervals."""
-        drawn = (point for points in self.drawn.values() for point in points)
-        values = [
-            end for point in drawn for end in (point.value, point.low, point.high)
-        ]
-        return value_axis([*values, *([0.0] if self.zero else [])])
+        values = [0.0] if self.zero else []
+        for point in self._points:
+            values += [point.value, point.low, point.high]
+        return value_axis(values)
+
+    @property
+    def _points(self) -> Iterable[ChartPoint]:
+        return chain(*self.drawn.values())
 
     @property
     def table(self) -> Sheet:
         """The values: a line for each x, a column for each series."""
-        tips = [{round(p.x): p.tip for p in points} for points in self.series.values()]
-        lines = [
-            (str(x), *(tip_of.get(x, "-") for tip_of in tips))
-            for x in sorted({x for tip_of in tips for x in tip_of})
-        ]
+        tips = defaultdict[int, dict[str, str]](dict)
+        for name, points in self.series.items():
+            for point in points:
+                tips[round(point.x)][name] = point.tip
+        lines = []
+        for x, tip_of in sorted(tips.items()):
+            texts = (tip_of.get(name, "-") for name in self.series)
+            lines.append((str(x), *texts))
         return Sheet(columns=[self.across, *self.series], lines=lines)
 
 

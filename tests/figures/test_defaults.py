@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from figures.defaults import defaults
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import draw_kinds
+from figures.plotting import defaults, draw_kinds
 from figures.tables import StudyTables
 from probe.tables.summary import summarize
 from tests.figures import invented, papers

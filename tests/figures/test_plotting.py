@@ -2,7 +2,6 @@
 
 import inspect
 import operator
-from importlib import import_module
 from types import SimpleNamespace
 
 import matplotlib
@@ -18,11 +17,11 @@ from figures.appearance import learner_appearances
 from figures.build import Plot
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import draw_kinds
+from figures.plotting import draw_kinds, figure_of
 from probe.errors import InputError
 from tests.figures import papers, seen
 
-TABLES = {name: import_module(f"figures.kinds.{name}").TABLES for name in KINDS}
+TABLES = {name: figure_of(name).TABLES for name in KINDS}
 
 
 @pytest.fixture(scope="module")

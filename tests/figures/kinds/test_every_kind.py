@@ -2,14 +2,13 @@
 
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 
 import pytest
 
 from figures import style
 from figures.kinds import KINDS
 from figures.options import Options
-from figures.plotting import draw_kinds
+from figures.plotting import draw_kinds, figure_of
 from figures.tables import StudyTables
 from probe.errors import InputError
 from probe.tables.summary import summarize
@@ -49,7 +48,7 @@ MARKS = dict.fromkeys(SHAPES, pytest.mark.slow) | {
     QUICK: (),
     **dict.fromkeys((LEARNERS, MANY, LONGEST), pytest.mark.soak),
 }
-NEEDS = {name: import_module(f"figures.kinds.{name}").NEEDS for name in KINDS}
+NEEDS = {name: figure_of(name).NEEDS for name in KINDS}
 # These need sweeps: their own tests draw them in several shapes.
 EXEMPLARS = {name for name in KINDS if NEEDS[name].startswith("a kind of learner")}
 COMPARING = {name for name in KINDS if NEEDS[name].startswith("two learners")}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from figures.sources import read_source
+from figures.plotting import read_source
 from probe import Analysis, load
 from probe.errors import InputError
 from probe.tables.schemas import SCHEMAS

@@ -155,9 +155,8 @@ class Answer:
         if not blocks:
             return
         new = f"{'new':>8}" if self.new else ""
-        width = max(
-            len(_cut(name, _NAME)) for name in (title, *(line.block for line in blocks))
-        )
+        names = [title, *(line.block for line in blocks)]
+        width = min(_NAME, max(map(len, names)))
         yield (
             f"{_cut(title, width):<{width}} "
             f"{'accounts for':<26}{'put back: old':>14}{new}"
@@ -167,8 +166,11 @@ class Answer:
             bar = "█" * round(_BAR * max(0.0, line.share.value) / largest)
             share = f"{self.interval(line.share):<19} {bar:<{_BAR}}"
             old = f"{self.change(line.old):>14}"
-            new = "" if line.new is None else f"{self.change(line.new):>8}"
-            yield f"{_cut(line.block, width):<{width}} {share}{old}{new}  {line.words}".rstrip()
+            new = ""
+            if line.new is not None:
+                new = f"{self.change(line.new):>8}"
+            name = f"{_cut(line.block, width):<{width}}"
+            yield f"{name} {share}{old}{new}  {line.words}".rstrip()
         if len(blocks) > _LINES:
             yield f"and {len(blocks) - _LINES} blocks with smaller shares"
 
@@ -178,21 +180,17 @@ class Answer:
         largest = max(abs(self.old.before), abs(self.old.after)) or 1.0
         return max(0, 2 - math.floor(math.log10(largest)))
 
-    def number(self, value: float) -> str:
+    def number(self, value: float, sign: str = "") -> str:
         """Return a score as text: accuracies in percent, others as they are."""
-        return (
-            f"{100 * value:.1f}" if self.is_accuracy else f"{value:.{self._decimals}f}"
-        )
+        if self.is_accuracy:
+            return f"{100 * value:{sign}.1f}"
+        return f"{value:{sign}.{self._decimals}f}"
 
     def change(self, value: float) -> str:
         """Return a difference of scores as text, with its sign."""
         if not math.isfinite(value):
             return "-"
-        return (
-            f"{100 * value:+.1f}"
-            if self.is_accuracy
-            else f"{value:+.{self._decimals}f}"
-        )
+        return self.number(value, "+")
 
     def difference(self, change: Interval) -> str:
         """Return a change of a score as text: gained or lost."""

@@ -1,14 +1,9 @@
 """The answer, made of what was measured."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
-from probe.analysis.variance import Floats
-from probe.before_after.answer import Answer, BlockLine, Interval, RemedyLine, Score
-from probe.before_after.changes import BlockChange
+from probe.before_after.answer import Answer, BlockLine, Interval, RemedyLine
 from probe.before_after.content import Content
 from probe.before_after.inside import common_path
 from probe.before_after.meaning import (
@@ -17,17 +12,16 @@ from probe.before_after.meaning import (
     STATISTICS_ONLY,
     Findings,
 )
-from probe.before_after.ranking import Measured, interval
+from probe.before_after.ranking import Measured
 from probe.before_after.remedies import (
     ATTRIBUTES_BACK,
     HALF,
     OUTPUTS_RENAMED,
     STATISTICS_BACK,
-    put_back_name,
 )
-from probe.before_after.setting import PutBack, Setting
+from probe.before_after.setting import PutBack
 from probe.immutable import immutable
-from probe.rewinding.parts import REST, Parts
+from probe.rewinding.parts import REST
 
 _BEST = 3  # remedies in the answer
 _FEW = 200  # examples below which intervals are wide
@@ -40,99 +34,66 @@ _REMEDY_OF = {
 
 
 @immutable(eq=False)
-class Evidence:
-    """The measurements of a comparison.
+class Evidence(Findings):
+    """The findings, with what else the answer tells.
 
     Attributes:
-        setting: The networks and examples.
-        put_back: The scores with blocks put back.
-        inside: Those with parts of the guilty block put back, None if it is not opened.
-        changes: The change of each block.
-        measured: The remedies.
+        inside: The scores with parts of the guilty block put back, None if it is not
+            opened.
         readouts: What readouts of blocks tell.
     """
 
-    setting: Setting
-    put_back: PutBack
     inside: PutBack | None
-    changes: Sequence[BlockChange]
-    measured: Sequence[Measured]
     readouts: Sequence[Content]
 
     @property
     def answer(self) -> Answer:
         """The answer."""
-        setting = self.setting
-        old = self._score(setting.is_old)
-        new = self._score(~setting.is_old) if setting.has_new else None
-        lost = old.change.reversed
-        two = self.put_back.two
-        findings = Findings(
-            changes=self.changes,
-            lost=lost,
-            gained=new.change if new else None,
-            remedies={remedy.name: remedy for remedy in self.measured},
-            shares_classes=setting.shares_classes,
-            others=two.before.others,
-            is_lawful=bool(two.position.values),
-            covers_outputs=setting.is_accuracy
-            and 2 * len(setting.labels[0].unique()) > two.outputs,
-            is_adapted=setting.models.is_adapted,
-            is_accuracy=setting.is_accuracy,
-            margin=setting.margin,
-            guilty=self.put_back.guilty,
-            traded=self.put_back.traded,
-        )
-        score = setting.tests.score
+        score = self.setting.tests.score
         inside = self._lines(self.inside, {}) if self.inside else ()
         return Answer(
             score=score if isinstance(score, str) else "score",
-            is_accuracy=setting.is_accuracy,
-            old=old,
-            new=new,
-            lost=lost,
-            changed=findings.changed,
-            kind=findings.kind,
-            blocks=self._lines(self.put_back, _labels(self.put_back.parts)),
+            is_accuracy=self.setting.is_accuracy,
+            old=self.old,
+            new=self.new,
+            lost=self.lost,
+            changed=self.changed,
+            kind=self.kind,
+            blocks=self._lines(self.put_back, self._labels),
             inside=inside if len(inside) > 1 else (),
             opened=self.put_back.opened,
-            meaning=(*findings.sentences(), *self._content()),
-            next=self._next(findings.kind),
+            meaning=(*self.sentences(), *self._content()),
+            next=tuple(map(self._line, self._recommended())),
             belief=tuple(self._belief()),
         )
 
-    def _score(self, rows: NDArray[np.bool_]) -> Score:
-        """Return the scores of both networks on some examples."""
-        before: Floats = self.put_back.two.saved[rows]
-        after: Floats = self.put_back.two.put_back()[rows]
-        return Score(
-            before=float(before.mean()),
-            after=float(after.mean()),
-            change=Interval.of(interval(after - before, self.setting.is_accuracy)),
-            examples=len(after),
-        )
+    @property
+    def _labels(self) -> dict[str, str]:
+        """The label of each block: with the module of its tensors, if that has another name."""
+        labels = {}
+        parts = self.put_back.parts
+        for block, names in parts.blocks.items():
+            module = f"{common_path(names)}."
+            path = f"{block}."
+            labels[block] = block
+            if parts.facts and not (module.startswith(path) or path.startswith(module)):
+                labels[block] = f"{block} ({common_path(names)})"
+        return labels
 
     def _lines(
         self, put_back: PutBack, labels: Mapping[str, str]
     ) -> tuple[BlockLine, ...]:
         """Return a line for each block that has changed, the largest share first."""
         lines = []
-        by_share = put_back.causes.sort_values("share", ascending=False, kind="stable")
-        for row in by_share.itertuples():
-            block = row.feature
-            is_part = put_back is self.inside and block == REST
-            if (
-                is_part
-                or block not in put_back.two.changed
-                or not math.isfinite(row.share)
-            ):
+        for row in put_back.by_share.dropna(subset="share").itertuples():
+            is_rest = put_back is self.inside and row.feature == REST
+            if is_rest or row.feature not in put_back.two.changed:
                 continue
+            share = Interval(value=row.share, low=row.share_low, high=row.share_high)
             lines.append(
                 BlockLine(
-                    block=labels.get(block, block),
-                    share=Interval(
-                        value=row.share, low=row.share_low, high=row.share_high
-                    ),
+                    block=labels.get(row.feature, row.feature),
+                    share=share,
                     old=row.restored,
                     new=row.new if self.setting.has_new else None,
                     verdict=row.verdict,
@@ -148,40 +109,34 @@ class Evidence:
             content = of_old[-1]
             before = 100 * content.before.value
             after = 100 * content.after.value
-            block = _labels(self.put_back.parts).get(content.block, content.block)
+            block = self._labels.get(content.block, content.block)
             yield (
                 f"A readout of {block} tells old: {before:.1f} % before, {after:.1f} % "
                 "after."
             )
 
-    def _next(self, kind: str) -> tuple[RemedyLine, ...]:
+    def _recommended(self) -> list[Measured]:
         """Return the recommended remedies, the best ranks first.
 
         Without new examples none is: the remedy of the kind of change, the guilty block
         put back, and the average of both networks.
         """
         if self.setting.has_new:
-            recommended = [remedy for remedy in self.measured if remedy.is_recommended]
-            chosen = sorted(recommended, key=lambda remedy: remedy.rank or 0)[:_BEST]
-        else:
-            by_name = {remedy.name: remedy for remedy in self.measured}
-            names = (
-                _REMEDY_OF.get(kind, ""),
-                put_back_name((self.put_back.guilty,)),
-                HALF,
-            )
-            chosen = [by_name[name] for name in names if name in by_name]
-            chosen = [remedy for remedy in chosen if remedy.old_change.value > 0]
-        return tuple(map(self._line, chosen))
+            recommended = [r for r in self.measured if r.is_recommended]
+            return sorted(recommended, key=lambda remedy: remedy.rank or 0)[:_BEST]
+        names = [_REMEDY_OF.get(self.kind, ""), self.guilty_back, HALF]
+        remedies = [self.remedies[n] for n in names if n in self.remedies]
+        return [remedy for remedy in remedies if remedy.old_change.value > 0]
 
     def _line(self, remedy: Measured) -> RemedyLine:
-        return RemedyLine(
+        line = RemedyLine(
             remedy=remedy.name,
             old=remedy.old.value,
             old_change=remedy.old_change.value,
-            new=remedy.new.value if self.setting.has_new else None,
-            new_change=remedy.new_change.value if self.setting.has_new else None,
         )
+        if not self.setting.has_new:
+            return line
+        return replace(line, new=remedy.new.value, new_change=remedy.new_change.value)
 
     def _belief(self) -> Iterator[str]:
         """Yield what the answer rests on, and what is in doubt."""
@@ -205,18 +160,6 @@ class Evidence:
             yield "few examples: only large effects can be shown"
         if not self.setting.has_new:
             yield "without new examples remedies have no price, and are not ranked"
-        elif not any(remedy.is_recommended for remedy in self.measured):
+        elif not self._recommended():
             yield "no remedy is shown to be better on old and new together"
         yield from self.setting.models.notes
-
-
-def _labels(parts: Parts) -> dict[str, str]:
-    """Return the label of each block: with the module of its tensors, if that has another name."""
-    labels = {}
-    for block, names in parts.blocks.items():
-        module = common_path(names)
-        is_same = f"{module}.".startswith(f"{block}.") or f"{block}.".startswith(
-            f"{module}."
-        )
-        labels[block] = block if is_same or not parts.facts else f"{block} ({module})"
-    return labels

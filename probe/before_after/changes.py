@@ -1,14 +1,15 @@
 """Changes between two networks, block by block: tensors, their kinds, and how far."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 
 from probe.immutable import immutable
 from probe.modules import named_state
-from probe.rewinding.blocks import Blocks, Changed, Earlier
+from probe.rewinding.blocks import Changed
+from probe.rewinding.two_networks import TwoNetworks
 from probe.training.batch_norm import running_norms
 
 WEIGHTS = "weights"
@@ -39,29 +40,17 @@ class BlockChange:
     attributes: tuple[str, ...] = ()
 
 
-def block_changes(
-    after: nn.Module, before: Earlier, blocks: Blocks, changed: Mapping[str, Changed]
-) -> list[BlockChange]:
-    """Compare two networks block by block.
-
-    Args:
-        after: The network after.
-        before: The network before.
-        blocks: The blocks.
-        changed: The blocks that have changed.
-    """
-    state = {name: tensor.detach() for name, tensor in named_state(after).items()}
-    kind_of = tensor_kinds(after)
+def block_changes(two: TwoNetworks) -> list[BlockChange]:
+    """Compare two networks block by block."""
+    before = two.before.state
+    state = {name: tensor.detach() for name, tensor in named_state(two.last).items()}
+    kind_of = tensor_kinds(two.last)
+    blocks = two.parts.blocks
     changes = []
-    for block in dict.fromkeys([*blocks, *changed]):
+    for block in dict.fromkeys([*blocks, *two.changed]):
         names = blocks.get(block, ())
-        differing = [
-            name
-            for name in names
-            if name not in before.state
-            or not torch.equal(before.state[name], state[name])
-        ]
-        keys = changed[block].attributes if block in changed else ()
+        differing = differing_tensors(names, before, state)
+        keys = two.changed.get(block, Changed()).attributes
         kinds = [kind_of[name] for name in differing] + [ATTRIBUTES] * len(keys)
         changes.append(
             BlockChange(
@@ -69,11 +58,22 @@ def block_changes(
                 tensors=len(names),
                 changed=len(differing),
                 kinds=tuple(dict.fromkeys(kinds)),
-                relative=_relative(differing, before.state, state),
+                relative=_relative(differing, before, state),
                 attributes=tuple(map(str, keys)),
             )
         )
     return changes
+
+
+def differing_tensors(
+    names: Iterable[str], before: Mapping[str, Tensor], after: Mapping[str, Tensor]
+) -> list[str]:
+    """Return the names of tensors that differ, or are new."""
+    return [
+        name
+        for name in names
+        if name not in before or not torch.equal(before[name], after[name])
+    ]
 
 
 def tensor_kinds(network: nn.Module) -> dict[str, str]:
@@ -98,7 +98,8 @@ def _relative(
         later = after[name]
         if earlier is None or earlier.shape[1:] != later.shape[1:]:
             continue
-        later = later[: len(earlier)] if earlier.ndim else later
+        if earlier.ndim:
+            later = later[: len(earlier)]
         change += float((later.double() - earlier.double()).square().sum())
         size += float(earlier.double().square().sum())
     return math.sqrt(change / size) if size else math.nan

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from probe.analysis.statements import MARGIN
+from torch import Tensor, nn
+
 from probe.batch import varied
-from probe.before_after.data import as_pair, stored
-from probe.before_after.measuring import compare
+from probe.before_after.answering import Evidence
+from probe.before_after.changes import block_changes
+from probe.before_after.content import Content, contents
+from probe.before_after.data import Pair, Stored, as_pair, stored
 from probe.before_after.networks import Source, TwoModels
-from probe.before_after.remedies import UserRemedy
+from probe.before_after.ranking import measure
+from probe.before_after.remedies import UserRemedy, Workshop
 from probe.before_after.result import Diff
 from probe.before_after.setting import Setting
 from probe.cut.model_call import Call
 from probe.errors import InputError
+from probe.progress import tracked
 from probe.reading.item_format import same_form
-from probe.rewinding.causes import check_rules
+from probe.rewinding.causes import checked_margin
 from probe.rewinding.parts import Parts, Patterns
 from probe.rewinding.scoring import Score, Tests, on_device_of
 from probe.rewinding.shapley import EXACT
 from probe.seeding import one_at_a_time
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SAMPLE = 8
 
@@ -91,18 +99,14 @@ def diff(
         InputError: Networks, examples and blocks do not fit each other, or a score is
             not a finite number for each example.
     """
-    check_rules(score, hybrids, margin)
+    margin = checked_margin(score, hybrids, margin)
     models = TwoModels.open(before, after, call)
     pairs = [as_pair(old, "old")]
     if new is not None:
         x, y = as_pair(new, "new")
         pairs.append((same_form(x, pairs[0][0]), y))
-    setting = Setting(
-        models=models,
-        tests=Tests(model=models.model, score=score, data=pairs, batch_size=batch_size),
-        hybrids=hybrids,
-        margin=(MARGIN if score == "accuracy" else 0.0) if margin is None else margin,
-    )
+    tests = Tests(model=models.model, score=score, data=pairs, batch_size=batch_size)
+    setting = Setting(models=models, tests=tests, hybrids=hybrids, margin=margin)
     x = on_device_of(models.after, varied(pairs[0][0], _SAMPLE))
     if isinstance(blocks, str) and blocks != "auto":
         raise InputError(
@@ -111,8 +115,91 @@ def diff(
     choice = None if isinstance(blocks, str) else blocks
     call_of_both = models.model.model_call
     parts = Parts.of(models.after, x, call_of_both, choice)
-    examples = None if train is None else stored(train, pairs)
-    # The head is that of the network, whatever the user's blocks are.
-    is_auto = choice is None or examples is None
-    by_depth = parts if is_auto else Parts.of(models.after, x, call_of_both)
-    return compare(setting, parts, by_depth, examples, remedies or {}, seed)
+    examples = None
+    by_depth = parts
+    if train is not None:
+        examples = stored(train, pairs)
+        # The head is that of the network, whatever the user's blocks are.
+        if choice is not None:
+            by_depth = Parts.of(models.after, x, call_of_both)
+    put_back = setting.put_back(parts)
+    if setting.is_accuracy:
+        _check_labels(setting.labels, put_back.two.outputs[1])
+    workshop = Workshop(
+        setting=setting,
+        put_back=put_back,
+        head=_head(models.after, by_depth),
+        stored=examples,
+        seed=seed,
+    )
+    return _measured(workshop, remedies or {})
+
+
+def _measured(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:
+    """Carry out all remedies, and measure them and the blocks."""
+    setting = workshop.setting
+    put_back = workshop.put_back
+    parts = put_back.parts
+    two = put_back.two
+
+    def open_block(block: str) -> pd.DataFrame:
+        if two.position.withheld:
+            raise InputError(f"nothing is said of blocks: {two.position.withheld}")
+        return setting.opened(parts, block).causes
+
+    remedies = list(tracked(workshop.remedies(user), "remedies"))
+    inside = None
+    if put_back.opened:
+        inside = setting.opened(parts, put_back.opened)
+    evidence = Evidence(
+        setting=setting,
+        put_back=put_back,
+        changes=block_changes(two),
+        measured=measure(
+            remedies, setting.is_old, workshop.is_fitted, setting.is_accuracy
+        ),
+        inside=inside,
+        readouts=_readouts(setting, parts, workshop.stored),
+    )
+    return Diff(
+        answer=evidence.answer,
+        causes=put_back.causes,
+        block_changes=evidence.changes,
+        measured=evidence.measured,
+        readouts=evidence.readouts,
+        open_block=open_block,
+    )
+
+
+def _check_labels(labels: Sequence[Tensor], outputs: int) -> None:
+    """Raise InputError for the label of a class that has no output."""
+    highest = max(int(y.max()) for y in labels)
+    if highest >= outputs:
+        raise InputError(
+            f"got the label {highest}, but the network has {outputs} outputs"
+        )
+
+
+def _head(network: nn.Module, parts: Parts) -> tuple[str, ...]:
+    """Return the parameters of the last block that has any, empty without a matrix."""
+    parameters = dict(network.named_parameters())
+    head: list[str] = []
+    for names in parts.blocks.values():
+        head = [name for name in names if name in parameters] or head
+    if any(parameters[name].ndim > 1 for name in head):
+        return tuple(head)
+    return ()
+
+
+def _readouts(
+    setting: Setting, parts: Parts, examples: Stored | None
+) -> Sequence[Content]:
+    """Read out the features of both networks, if there are stored examples with classes."""
+    features = [name for name, facts in parts.facts.items() if facts.value]
+    if examples is None or not examples.has_classes:
+        return []
+    if not (features and setting.has_classes):
+        return []
+    pairs = cast("Sequence[Pair]", setting.tests.data)
+    tests = dict(zip(("old", "new"), pairs, strict=False))
+    return list(contents(setting.models, features, examples, tests))

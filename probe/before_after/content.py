@@ -3,17 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.variance import Floats
-from probe.batch import Value, varied
+from probe.batch import varied
 from probe.before_after.data import Pair, Stored, joined
+from probe.before_after.networks import TwoModels
 from probe.before_after.ranking import interval
 from probe.cut.cuts import Cuts, cut_each
 from probe.immutable import immutable
-from probe.model import Model
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Linear, read
 
@@ -41,9 +39,7 @@ class Content:
 
 
 def contents(
-    before: nn.Module,
-    after: nn.Module,
-    model: Model,
+    models: TwoModels,
     features: Sequence[str],
     stored: Stored,
     tests: Mapping[str, Pair],
@@ -51,22 +47,20 @@ def contents(
     """Read out each feature of two networks.
 
     Args:
-        before: The network before.
-        after: The network after.
-        model: The call of both.
+        models: The networks, and their call.
         features: The features.
         stored: The training examples of the readouts, all of them.
         tests: The test examples, `old` and perhaps `new`.
     """
-    x, y = joined(stored.sets)
-    labels = [y, *(test_y for _, test_y in tests.values())]
-    classes = 1 + int(torch.cat(labels).max())
+    train = joined(stored.sets)
+    sample = varied(train[0], SAMPLE)
+    model = models.model
     right = []
-    for network in (before, after):
+    for network in (models.before, models.after):
         cuts = cut_each(
-            network, features, varied(x, SAMPLE), model.output, model.call, tails=False
+            network, features, sample, model.output, model.call, tails=False
         )
-        right.append(_right_answers(cuts, x, y, tests, classes))
+        right.append(_right_answers(cuts, train, tests))
     right_before, right_after = right
     for feature in features:
         for name in tests:
@@ -82,15 +76,18 @@ def contents(
 
 
 def _right_answers(
-    cuts: Cuts, x: Value, y: Tensor, tests: Mapping[str, Pair], classes: int
+    cuts: Cuts, train: Pair, tests: Mapping[str, Pair]
 ) -> dict[tuple[str, str], Floats]:
     """Return whether each test example is read out rightly, (n,), by feature and examples."""
     readout = Linear()
-    train = feature_matrices(cuts.each, x, pooling=readout.pooling)
+    x, y = train
+    classes = 1 + max(int(labels.max()) for _, labels in (train, *tests.values()))
+    train_rows = feature_matrices(cuts.each, x, pooling=readout.pooling)
     right: dict[tuple[str, str], Floats] = {}
     for name, (test_x, test_y) in tests.items():
-        test = feature_matrices(cuts.each, test_x, pooling=readout.pooling)
-        for feature, (rows, _) in test.items():
-            predicted = read(readout, train[feature][0], y, rows, classes).predicted
-            right[feature, name] = np.asarray(predicted.eq(test_y.cpu()).double())
+        test_rows = feature_matrices(cuts.each, test_x, pooling=readout.pooling)
+        for feature, (rows, _) in test_rows.items():
+            result = read(readout, train_rows[feature][0], y, rows, classes)
+            is_right = result.predicted.eq(test_y.cpu())
+            right[feature, name] = np.asarray(is_right.double())
     return right

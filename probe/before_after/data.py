@@ -51,12 +51,9 @@ class Stored:
         parts = []
         for number, (x, y) in enumerate(self.sets):
             order = permutation(len(y), stream(seed, "stored", number))
-            rows = (
-                _few_of_each_class(y[order], k)
-                if self.has_classes
-                else slice(PER_TARGET * k)
-            )
-            indices = order[rows]
+            indices = order[: PER_TARGET * k]
+            if self.has_classes:
+                indices = order[_few_of_each_class(y[order], k)]
             parts.append((gather(x, indices), y[indices]))
         return joined(parts)
 
@@ -123,9 +120,8 @@ def _pair_in(columns: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], 
         raise InputError(
             f"{name} is a mapping of {got}: name one of them {' or '.join(LABELS)}"
         )
-    return {key: value for key, value in columns.items() if key != labels[0]}, columns[
-        labels[0]
-    ]
+    inputs = {name: value for name, value in columns.items() if name != labels[0]}
+    return inputs, columns[labels[0]]
 
 
 def stored(data: Any, tests: Sequence[Pair]) -> Stored:
@@ -160,21 +156,12 @@ def stored(data: Any, tests: Sequence[Pair]) -> Stored:
 
 def _rows(x: Value) -> NDArray[Any]:
     """Return the examples as rows of bytes, (N,), which numpy can compare."""
-    columns = [
-        tensor.detach().cpu().flatten(1).contiguous()
-        for tensor in map(_matrix, tensors(x))
-    ]
-    content = [
-        np.ascontiguousarray(column.numpy()).view(np.uint8) for column in columns
-    ]
-    rows = np.ascontiguousarray(np.concatenate(content, axis=1))
+    content = []
+    for tensor in tensors(x):
+        values = tensor.detach().cpu().reshape(len(tensor), -1).contiguous()
+        content.append(values.view(torch.uint8))
+    rows = torch.cat(content, dim=1).numpy()
     return rows.view(np.dtype((np.void, rows.shape[1])))[:, 0]
-
-
-def _matrix(tensor: Tensor) -> Tensor:
-    # numpy has no bfloat16.
-    tensor = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
-    return tensor[:, None] if tensor.ndim == 1 else tensor
 
 
 def halves(sizes: Sequence[int], seed: int) -> NDArray[np.bool_]:

@@ -8,16 +8,22 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from probe.batch import Value, gather, tensors
+from probe.batch import Value, gather
 from probe.before_after.data import Pair
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.modules import copied, mode, named_state, state_groups
 from probe.rewinding.blocks import with_new_rows
-from probe.rewinding.scoring import ScoreName, on_device_of, score_of, tested
+from probe.rewinding.scoring import (
+    ScoreName,
+    batches,
+    on_device_of,
+    rows_for,
+    score_of,
+    tested,
+)
 from probe.seeding import stream
 from probe.training.batch_norm import reestimate
-from probe.training.evaluation import batch_size_for
 from probe.training.fresh_weights import initialize
 
 BATCH = 32
@@ -131,13 +137,8 @@ def fine_tuned(
 @torch.no_grad()
 def outputs_on(network: nn.Module, x: Value, call: ModelCall) -> Tensor:
     """Return the outputs of a network on all inputs x, (N, K)."""
-    column = tensors(x)[0]
-    indices = torch.arange(len(column), device="cpu")
-    parts = []
     with tested(network):
-        for rows in indices.split(batch_size_for(x, column.device)):
-            batch = gather(x, rows.to(column.device))
-            parts.append(call(network, on_device_of(network, batch)).cpu())
+        parts = [call(network, rows_for(network, x, rows)).cpu() for rows in batches(x)]
     return torch.cat(parts)
 
 

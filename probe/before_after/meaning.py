@@ -1,10 +1,14 @@
 """The kind of change between two networks, from what was measured, and its meaning in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 
-from probe.before_after.answer import Interval
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.before_after.answer import Interval, Score
 from probe.before_after.changes import ATTRIBUTES, STATISTICS, BlockChange
-from probe.before_after.ranking import Measured
+from probe.before_after.ranking import Measured, interval
 from probe.before_after.remedies import (
     ATTRIBUTES_BACK,
     BEFORE,
@@ -13,6 +17,7 @@ from probe.before_after.remedies import (
     STATISTICS_BACK,
     put_back_name,
 )
+from probe.before_after.setting import PutBack, Setting
 from probe.immutable import immutable
 from probe.notes import listed
 
@@ -33,6 +38,7 @@ _SENTENCES = {
     NO_LOSS: "No loss on old examples is shown.",
     STATISTICS_ONLY: "Norm statistics did it: nothing else has changed.",
     RENAMED_OUTPUTS: "The outputs stand for other classes: labels or their order were mixed up.",
+    NEW_DOMAIN: "A trade: the new was learned at the expense of the old.",
     NEW_CLASSES: "New classes: they were learned, and none of them is an old one.",
 }
 
@@ -41,41 +47,59 @@ _PRICE = 0.25  # the largest price on new examples, as a share of what returns
 _MOST = 0.5  # of what was lost, which a single kind of change explains
 
 
-@immutable
+@immutable(eq=False)
 class Findings:
     """Measurements of two networks that decide on the kind of change.
 
     Attributes:
+        setting: The networks and examples.
+        put_back: The scores with blocks put back.
         changes: The change of each block.
-        lost: The score on old examples before minus after.
-        gained: The score on new examples after minus before, None without new examples.
-        remedies: The remedies, on the examples that did not choose them.
-        shares_classes: Whether old and new examples have a class in common.
-        others: The names of what differs and cannot be put back.
-        is_lawful: Whether the network after, with all put back, is the network before.
-        covers_outputs: Whether old examples have most of the classes that outputs stand
-            for.
-        is_adapted: Whether what differs is that adapters are on.
-        is_accuracy: Whether the score is an accuracy.
-        margin: The loss that matters.
-        guilty: The block with the largest share, empty if there is none.
-        traded: The block that, put back, is shown to raise old and to lower new
-            examples.
+        measured: The remedies, on the examples that did not choose them.
     """
 
+    setting: Setting
+    put_back: PutBack
     changes: Sequence[BlockChange]
-    lost: Interval
-    gained: Interval | None
-    remedies: Mapping[str, Measured]
-    shares_classes: bool
-    others: Sequence[str]
-    is_lawful: bool
-    covers_outputs: bool
-    is_adapted: bool
-    is_accuracy: bool
-    margin: float
-    guilty: str
-    traded: str
+    measured: Sequence[Measured]
+
+    @cached_property
+    def old(self) -> Score:
+        """The scores on old examples."""
+        return self._score(self.setting.is_old)
+
+    @cached_property
+    def new(self) -> Score | None:
+        """The scores on new examples, None without any."""
+        if not self.setting.has_new:
+            return None
+        return self._score(~self.setting.is_old)
+
+    def _score(self, rows: NDArray[np.bool_]) -> Score:
+        """Return the scores of both networks on some examples."""
+        before = self.put_back.two.saved[rows]
+        after = self.put_back.two.put_back()[rows]
+        return Score(
+            before=float(before.mean()),
+            after=float(after.mean()),
+            change=Interval.of(interval(after - before, self.setting.is_accuracy)),
+            examples=len(after),
+        )
+
+    @property
+    def lost(self) -> Interval:
+        """The score on old examples before minus after."""
+        return self.old.change.reversed
+
+    @property
+    def is_learned(self) -> bool:
+        """Whether new examples are shown to be better."""
+        return self.new is not None and self.new.change.low > 0
+
+    @cached_property
+    def remedies(self) -> dict[str, Measured]:
+        """The remedies by name."""
+        return {remedy.name: remedy for remedy in self.measured}
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -102,31 +126,35 @@ class Findings:
     @property
     def kind(self) -> str:
         """The kind of change, the first of these that holds."""
-        if not self.is_lawful:
+        if not self.put_back.two.position.values:
             return OTHER
         if not self.kinds:
             return UNCHANGED
-        if self.lost.low <= 0 or self.lost.high < self.margin:
+        if self.lost.low <= 0 or self.lost.high < self.setting.margin:
             return NO_LOSS
         # Without new examples what returns the old may be a trade.
-        has_price = self.gained is not None
+        has_price = self.new is not None
         returns_statistics = has_price and self.returns_most(STATISTICS_BACK)
         if set(self.kinds) == {STATISTICS} or returns_statistics:
             return STATISTICS_ONLY
         returns_attributes = has_price and self.returns_most(ATTRIBUTES_BACK)
         is_attribute = set(self.kinds) == {ATTRIBUTES} or returns_attributes
-        if is_attribute and not self.is_adapted:
+        if is_attribute and not self.setting.models.is_adapted:
             return ATTRIBUTE
-        is_renamed = self.is_accuracy and self.covers_outputs
-        if is_renamed and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL):
+        if self._are_outputs_renamed():
             return RENAMED_OUTPUTS
-        if self.gained is None:
-            return UNCLEAR
-        if self._repairing:
+        if has_price and self._repairing:
             return FAULT
-        if self.gained.low > 0:
-            return NEW_DOMAIN if self.shares_classes else NEW_CLASSES
+        if self.is_learned:
+            return NEW_DOMAIN if self.setting.shares_classes else NEW_CLASSES
         return UNCLEAR
+
+    def _are_outputs_renamed(self) -> bool:
+        """Return whether a renaming of outputs, for most of which there are old examples, helps."""
+        classes = len(self.setting.labels[0].unique())
+        covers_outputs = 2 * classes > self.put_back.two.outputs[1]
+        is_renamed = self.setting.is_accuracy and covers_outputs
+        return is_renamed and self.returns_most(OUTPUTS_RENAMED, _NEARLY_ALL)
 
     @property
     def _repairing(self) -> list[Measured]:
@@ -135,41 +163,40 @@ class Findings:
         Where the new was learned, only the guilty block can be at fault: among all sets
         of blocks one may raise both by chance.
         """
-        of_guilty = put_back_name((self.guilty,))
-        is_learned = self.gained is not None and self.gained.low > 0
-        return [
-            remedy
-            for name, remedy in self.remedies.items()
-            if remedy.kind in (PUT_BACK, BEFORE)
-            and self.returns_most(name)
-            and (not is_learned or (name == of_guilty and remedy.new_change.low > 0))
-        ]
+        repairing = []
+        for name, remedy in self.remedies.items():
+            raises_both = name == self.guilty_back and remedy.new_change.low > 0
+            is_allowed = raises_both or not self.is_learned
+            is_put_back = remedy.kind in (PUT_BACK, BEFORE)
+            if is_put_back and is_allowed and self.returns_most(name):
+                repairing.append(remedy)
+        return repairing
+
+    @property
+    def guilty_back(self) -> str:
+        """The name of the network with the block with the largest share put back."""
+        return put_back_name((self.put_back.guilty,))
 
     def sentences(self) -> list[str]:
         """Return what the kind means, a sentence or two of at most twenty words."""
         if self.kind == ATTRIBUTE:
             return [f"Plain attributes did it: {listed(self.attributes)}."]
         if self.kind == FAULT:
-            return [
-                (
-                    f"A fault: with {self._repair}, old examples come back and new "
-                    "ones stay."
-                )
-            ]
+            text = f"A fault: with {self._repair}, old examples come back and new ones"
+            return [f"{text} stay."]
         if self.kind == OTHER:
             return [f"Not only tensors and attributes differ: {self._other}."]
         if self.kind == STATISTICS_ONLY and set(self.kinds) != {STATISTICS}:
             return ["Norm statistics did most of it: putting them back returns it."]
-        if self.kind == NEW_DOMAIN and self.traded:
+        if self.kind == NEW_DOMAIN and self.put_back.traded:
+            traded = self.put_back.traded
             return [
-                f"A trade: {self.traded} learned the new at the expense of the old.",
+                f"A trade: {traded} learned the new at the expense of the old.",
                 "Putting it back returns old and costs new.",
             ]
-        if self.kind == NEW_DOMAIN:
-            return ["A trade: the new was learned at the expense of the old."]
         if self.kind in _SENTENCES:
             return [_SENTENCES[self.kind]]
-        if self.gained is None:
+        if self.new is None:
             return [
                 "A fault and a trade look the same without new examples: give new=."
             ]
@@ -177,20 +204,20 @@ class Findings:
 
     @property
     def _other(self) -> str:
-        return listed(self.others) or "something outside the modules"
+        return (
+            listed(self.put_back.two.before.others) or "something outside the modules"
+        )
 
     @property
     def _repair(self) -> str:
-        names = [remedy.name for remedy in self._repairing]
-        of_guilty = put_back_name((self.guilty,))
-        if of_guilty in names:
-            return of_guilty
+        if self.guilty_back in [remedy.name for remedy in self._repairing]:
+            return self.guilty_back
         return min(self._repairing, key=lambda remedy: remedy.rank or 0).name
 
     @property
     def changed(self) -> str:
         """What changed, a sentence."""
-        if self.is_adapted:
+        if self.setting.models.is_adapted:
             blocks = sum(bool(change.kinds) for change in self.changes)
             total = len(self.changes)
             return (
@@ -199,7 +226,7 @@ class Findings:
             )
         tensors = sum(change.tensors for change in self.changes)
         changed = sum(change.changed for change in self.changes)
-        if self.others:
+        if self.put_back.two.before.others:
             return f"{changed} of {tensors} tensors, and {self._other}"
         if not self.kinds:
             return f"nothing: {tensors} of {tensors} tensors are equal, bit for bit"

@@ -18,12 +18,32 @@ from probe.analysis.intervals import (
     mean_over_examples,
 )
 from probe.analysis.variance import Design, Floats
-from probe.before_after.remedies import AS_IT_IS, Remedy
 from probe.immutable import immutable
+
+AS_IT_IS = "as it is"
+"""The kind of the remedy that changes nothing."""
 
 _FEW = 10  # examples unlike the others, from which their number varies as a t interval says
 NOTHING = Estimate(value=math.nan, low=math.nan, high=math.nan, seeds=0)
 """The estimate of what was not measured."""
+
+
+@immutable(eq=False)
+class Remedy:
+    """A remedy that was carried out.
+
+    Attributes:
+        name: The remedy in words.
+        kind: Its kind.
+        size: The blocks that are put back, or stored examples of each class: fewer are
+            simpler.
+        scores: The score of each test example, old ones first, (N,).
+    """
+
+    name: str
+    kind: str
+    scores: Floats
+    size: int = 1
 
 
 @immutable
@@ -116,41 +136,41 @@ def measure(
         is_accuracy: Whether the score is an accuracy.
     """
     scores = np.array([remedy.scores for remedy in remedies])
-    as_it_is = scores[[remedy.kind for remedy in remedies].index(AS_IT_IS)]
+    gains = scores - scores[_as_it_is(remedies)]
     old_rows = is_old & ~is_chosen_on
-    results = []
-    for remedy, values in zip(remedies, scores, strict=True):
-        changes = values - as_it_is
-        results.append(
+    measured = []
+    for index, remedy in enumerate(remedies):
+        measured.append(
             Measured(
                 name=remedy.name,
                 kind=remedy.kind,
-                old=interval(values[old_rows], is_accuracy, least=0.0),
-                old_change=interval(changes[old_rows], is_accuracy),
+                old=interval(scores[index, old_rows], is_accuracy, least=0.0),
+                old_change=interval(gains[index, old_rows], is_accuracy),
             )
         )
     if is_old.all():
-        return results
+        return measured
     new_rows = ~is_old & ~is_chosen_on
     order = ranks(scores[:, is_old & is_chosen_on], scores[:, ~is_old & is_chosen_on])
     recommended = _recommended(
         remedies, scores[:, is_chosen_on], is_old[is_chosen_on], is_accuracy
     )
     on_front = front(scores[:, old_rows].mean(axis=1), scores[:, new_rows].mean(axis=1))
-    ranked = []
-    for index, result in enumerate(results):
-        values = scores[index]
-        ranked.append(
-            replace(
-                result,
-                new=interval(values[new_rows], is_accuracy, least=0.0),
-                new_change=interval((values - as_it_is)[new_rows], is_accuracy),
-                rank=order[index],
-                is_recommended=index in recommended,
-                front=bool(on_front[index]),
-            )
+    for index, result in enumerate(measured):
+        measured[index] = replace(
+            result,
+            new=interval(scores[index, new_rows], is_accuracy, least=0.0),
+            new_change=interval(gains[index, new_rows], is_accuracy),
+            rank=order[index],
+            is_recommended=index in recommended,
+            front=bool(on_front[index]),
         )
-    return ranked
+    return measured
+
+
+def _as_it_is(remedies: Sequence[Remedy]) -> int:
+    """Return the position of the network as it is."""
+    return [remedy.kind for remedy in remedies].index(AS_IT_IS)
 
 
 def _recommended(
@@ -169,23 +189,21 @@ def _recommended(
     """
     # Old and new examples weigh the same together.
     weights = np.where(is_old, 1 / is_old.sum(), 1 / (~is_old).sum()) * len(is_old) / 2
-    kinds = [remedy.kind for remedy in remedies]
-    as_it_is = scores[kinds.index(AS_IT_IS)]
+    gains = weights * (scores - scores[_as_it_is(remedies)])
     # The best of many is shown to be better only if it would be among so many.
     level = 1 - (1 - LEVEL) / len(remedies)
     recommended = set()
-    for kind in dict.fromkeys(kinds):
-        of_kind = [index for index, other in enumerate(kinds) if other == kind]
-        best = max(of_kind, key=lambda index: float((weights * scores[index]).mean()))
-        gain = weights * (scores[best] - as_it_is)
-        if not interval(gain, is_accuracy, level=level).low > 0:
+    for kind in dict.fromkeys(remedy.kind for remedy in remedies):
+        of_kind = [k for k, remedy in enumerate(remedies) if remedy.kind == kind]
+        best = max(of_kind, key=lambda k: float((weights * scores[k]).mean()))
+        if not interval(gains[best], is_accuracy, level=level).low > 0:
             continue
-        as_good = [
-            index
-            for index in of_kind
-            if interval(weights * (scores[best] - scores[index]), is_accuracy).low <= 0
-        ]
-        recommended.add(min(as_good, key=lambda index: remedies[index].size))
+        as_good = []
+        for index in of_kind:
+            lead = interval(weights * (scores[best] - scores[index]), is_accuracy)
+            if lead.low <= 0:
+                as_good.append(index)
+        recommended.add(min(as_good, key=lambda k: remedies[k].size))
     return recommended
 
 

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from probe.batch import gather
 from probe.before_after import changes
-from probe.before_after.data import PER_TARGET, Pair, Stored, has_classes, joined
+from probe.before_after.changes import differing_tensors, tensor_kinds
+from probe.before_after.data import PER_TARGET, Pair, Stored, halves, joined
 from probe.before_after.fitting import (
     averaged,
     best_bias,
@@ -22,6 +23,8 @@ from probe.before_after.fitting import (
     with_fresh_values,
     with_new_statistics,
 )
+from probe.before_after.ranking import AS_IT_IS, Remedy
+from probe.before_after.setting import PutBack, Setting
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.immutable import immutable
@@ -29,13 +32,11 @@ from probe.model import Model
 from probe.modules import check_values, copied, named_state
 from probe.rewinding.blocks import Changed, rewound
 from probe.rewinding.hybrids import Names
-from probe.rewinding.scoring import ScoreName, Tests
+from probe.rewinding.scoring import ScoreName
 from probe.rewinding.shapley import Floats
-from probe.rewinding.two_networks import TwoNetworks
 from probe.training.batch_norm import running_norms
 from probe.training.fresh_weights import without_rule
 
-AS_IT_IS = "as it is"
 BEFORE = "before"
 PUT_BACK = "put back"
 AVERAGE = "average"
@@ -61,6 +62,12 @@ EVERYTHING_UNDONE = "the network before"
 HALF = "1/2 of before, averaged"
 """The names of some remedies."""
 
+_TRAININGS = {
+    EVERYTHING: "all fine-tuned",
+    HEAD: "the head fine-tuned",
+    NEW_HEAD: "a new head",
+}
+
 DRAWS = 3
 """Draws of stored examples, whose scores are averaged."""
 
@@ -74,49 +81,37 @@ UserRemedy = Callable[[nn.Module, nn.Module], nn.Module]
 
 
 @immutable(eq=False)
-class Remedy:
-    """A remedy that was carried out.
-
-    Attributes:
-        name: The remedy in words.
-        kind: Its kind.
-        size: The blocks that are put back, or stored examples of each class: fewer are
-            simpler.
-        scores: The score of each test example, old ones first, (N,).
-    """
-
-    name: str
-    kind: str
-    scores: Floats
-    size: int = 1
-
-
-@immutable(eq=False)
 class Workshop:
     """The networks and examples with which remedies are carried out.
 
     Attributes:
-        before: The network before.
-        after: The network after.
-        tests: The old test examples, and the new ones if there are any.
-        compared: The scores with blocks put back.
-        is_fitted: Whether a test example belongs to the half that may be fitted to,
-            (N,).
-        guilty: The block with the largest share, empty if there is none.
+        setting: The networks and test examples.
+        put_back: The scores with blocks put back.
         head: The parameters of the last block.
         stored: Stored examples, None if there are none.
-        seed: The seed of draws.
+        seed: The seed of halves, and of draws.
     """
 
-    before: nn.Module
-    after: nn.Module
-    tests: Tests
-    compared: TwoNetworks
-    is_fitted: NDArray[np.bool_]
-    guilty: str
+    setting: Setting
+    put_back: PutBack
     head: tuple[str, ...]
     stored: Stored | None
     seed: int
+
+    @property
+    def before(self) -> nn.Module:
+        """The network before."""
+        return self.setting.models.before
+
+    @property
+    def after(self) -> nn.Module:
+        """The network after."""
+        return self.setting.models.after
+
+    @cached_property
+    def is_fitted(self) -> NDArray[np.bool_]:
+        """Whether a test example belongs to the half that may be fitted to, (N,)."""
+        return halves([len(y) for y in self.setting.labels], self.seed)
 
     def remedies(self, user: Mapping[str, UserRemedy]) -> Iterator[Remedy]:
         """Carry out all remedies.
@@ -124,14 +119,12 @@ class Workshop:
         Args:
             user: The user's own, by name.
         """
-        yield from self.put_back()
+        yield from self.blocks_put_back()
         yield from self.kinds_put_back()
         yield from self.averages()
         yield from self.statistics()
-        score = self.tests.score
-        if score in ("accuracy", "loss") and all(
-            has_classes(y) for _, y in self.tests.data
-        ):
+        score = self.setting.tests.score
+        if score in ("accuracy", "loss") and self.setting.has_classes:
             yield from self.outputs()
         if self.stored is not None and not callable(score):
             yield from self.trained(self.stored, score)
@@ -144,59 +137,58 @@ class Workshop:
                 )
             yield self._tested(name, USER, network)
 
-    def put_back(self) -> Iterator[Remedy]:
+    def blocks_put_back(self) -> Iterator[Remedy]:
         """Yield the network as it is, every tested set of blocks put back, and that before."""
-        changed = tuple(self.compared.changed)
-        yield Remedy(name=AS_IT_IS, kind=AS_IT_IS, scores=self.compared.put_back())
-        for blocks, scores in self.compared.rewinding.scores.items():
+        two = self.put_back.two
+        yield Remedy(name=AS_IT_IS, kind=AS_IT_IS, scores=two.put_back())
+        for blocks, scores in two.rewinding.scores.items():
             # All of several blocks are the network before.
-            if blocks and (blocks != changed or len(changed) == 1):
+            if len(blocks) == 1 or 0 < len(blocks) < len(two.changed):
                 yield Remedy(
                     name=put_back_name(blocks),
                     kind=PUT_BACK,
                     scores=scores,
                     size=len(blocks),
                 )
-        yield Remedy(name=EVERYTHING_UNDONE, kind=BEFORE, scores=self.compared.saved)
+        yield Remedy(name=EVERYTHING_UNDONE, kind=BEFORE, scores=two.saved)
 
     def kinds_put_back(self) -> Iterator[Remedy]:
         """Yield the network with norm statistics put back, and with attributes put back."""
-        kind_of = changes.tensor_kinds(self.after)
-        state = named_state(self.after)
-        before = self.compared.before.state
-        names = [
+        before = self.put_back.two.before
+        statistics = [
             name
-            for name, kind in kind_of.items()
-            if kind == changes.STATISTICS
-            and name in before
-            and not torch.equal(before[name], state[name])
+            for name, kind in tensor_kinds(self.after).items()
+            if kind == changes.STATISTICS and name in before.state
         ]
+        state = named_state(self.after)
+        names = differing_tensors(statistics, before.state, state)
         of_kind = {
             STATISTICS_BACK: Changed(tensors=tuple(names)),
-            ATTRIBUTES_BACK: Changed(attributes=tuple(self.compared.before.attributes)),
+            ATTRIBUTES_BACK: Changed(attributes=tuple(before.attributes)),
         }
         for name, content in of_kind.items():
-            if content.tensors or content.attributes:
-                with rewound(self.after, [content], self.compared.before):
+            if content != Changed():
+                with rewound(self.after, [content], before):
                     yield self._tested(name, PUT_BACK, self.after)
 
     def averages(self) -> Iterator[Remedy]:
         """Yield averages of both networks, and of their guilty block."""
-        for share, weight in SHARES.items():
-            network = averaged(self.before, self.after, weight)
-            yield self._tested(f"{share} of before, averaged", AVERAGE, network)
-        if self.guilty in self.compared.changed and len(self.compared.changed) > 1:
-            names = self.compared.changed[self.guilty].tensors
+        changed = self.put_back.two.changed
+        guilty = self.put_back.guilty
+        averaged_names: dict[str, tuple[str, ...] | None] = {"of before": None}
+        if guilty in changed and len(changed) > 1:
+            averaged_names[f"of before in {guilty}"] = changed[guilty].tensors
+        for part, names in averaged_names.items():
             for share, weight in SHARES.items():
                 network = averaged(self.before, self.after, weight, names)
-                name = f"{share} of before in {self.guilty}, averaged"
-                yield self._tested(name, AVERAGE, network)
+                yield self._tested(f"{share} {part}, averaged", AVERAGE, network)
 
     def statistics(self) -> Iterator[Remedy]:
         """Yield the network with norm statistics of the old and new test inputs that are fitted."""
         if running_norms(self.after):
             x, _ = self._fitted
-            network = with_new_statistics(self.after, x, self.tests.model.model_call)
+            call = self.setting.models.model.model_call
+            network = with_new_statistics(self.after, x, call)
             yield self._tested("norm statistics estimated again", STATISTICS, network)
 
     def outputs(self) -> Iterator[Remedy]:
@@ -219,34 +211,36 @@ class Workshop:
             stored: The stored examples.
             score: The score that is trained for.
         """
-        everything = tuple(name for name, _ in self.after.named_parameters())
         n_before = 0
         for k in PER_CLASS:
-            stock = (
-                f"{k} stored a class"
-                if stored.has_classes
-                else f"{PER_TARGET * k} stored"
-            )
-            examples = [stored.draw(k, self.seed + draw) for draw in range(DRAWS)]
-            if len(examples[0][1]) == n_before:
+            stock = f"{PER_TARGET * k} stored"
+            if stored.has_classes:
+                stock = f"{k} stored a class"
+            draws = [stored.draw(k, self.seed + draw) for draw in range(DRAWS)]
+            n_examples = len(draws[0][1])
+            if n_examples == n_before:
                 continue  # no class has more than the first k
-            n_before = len(examples[0][1])
-            trainings = {f"all fine-tuned on {stock}": (EVERYTHING, everything)}
-            if self.head:
-                trainings[f"the head fine-tuned on {stock}"] = (HEAD, self.head)
-            if self.head and not set(without_rule(self.after, "torch")) & set(
-                self.head
-            ):
-                trainings[f"a new head on {stock}"] = (NEW_HEAD, self.head)
-            for name, (kind, names) in trainings.items():
-                scores = self._trained(kind, names, examples, score)
+            n_before = n_examples
+            for kind, names in self._trainable.items():
+                scores = self._trained(kind, names, draws, score)
                 if scores is not None:
+                    name = f"{_TRAININGS[kind]} on {stock}"
                     yield Remedy(name=name, kind=kind, scores=scores, size=k)
+
+    @cached_property
+    def _trainable(self) -> dict[str, tuple[str, ...]]:
+        """The parameters that each kind of training trains."""
+        names = {EVERYTHING: tuple(name for name, _ in self.after.named_parameters())}
+        if self.head:
+            names[HEAD] = self.head
+        if self.head and not {*without_rule(self.after, "torch")} & {*self.head}:
+            names[NEW_HEAD] = self.head
+        return names
 
     @property
     def class_call(self) -> ModelCall:
         """The call that gives the logits of the classes."""
-        return self.tests.model.class_call
+        return self.setting.models.model.class_call
 
     def _trained(
         self,
@@ -257,33 +251,23 @@ class Workshop:
     ) -> Floats | None:
         """Return the mean score of trainings on each draw, (N,); None if one of them diverged."""
         is_new = kind == NEW_HEAD
+        rate = HEAD_RATE if is_new else RATE
         scores = []
-        for draw, examples in enumerate(draws):
-            seed = self.seed + draw
+        for seed, examples in enumerate(draws, self.seed):
+            start = self.after
+            if is_new:
+                start = with_fresh_values(start, names, seed)
             network = fine_tuned(
-                with_fresh_values(self.after, names, seed) if is_new else self.after,
-                names,
-                examples,
-                self.class_call,
-                score,
-                seed,
-                steps=STEPS,
-                rate=HEAD_RATE if is_new else RATE,
+                start, names, examples, self.class_call, score, seed, STEPS, rate
             )
-            if not all(
-                parameter.isfinite().all() for parameter in network.parameters()
-            ):
+            if not all(tensor.isfinite().all() for tensor in network.parameters()):
                 return None
-            scores.append(self.tests.scores(network, 1, everywhere=True))
+            scores.append(self.setting.tests.scores(network))
         return np.asarray(np.mean(scores, axis=0))
 
     def _tested(self, name: str, kind: str, network: nn.Module) -> Remedy:
         check_values(network)
-        return Remedy(
-            name=name,
-            kind=kind,
-            scores=self.tests.scores(network, 1, everywhere=True),
-        )
+        return Remedy(name=name, kind=kind, scores=self.setting.tests.scores(network))
 
     def _with_outputs(
         self, name: str, kind: str, change: Callable[[Tensor], Tensor]
@@ -291,19 +275,16 @@ class Workshop:
         """Return the network with its outputs changed."""
         call = self.class_call
         model = Model(self.after, call=lambda network, x: change(call(network, x)))
-        tests = replace(self.tests, model=model)
-        return Remedy(
-            name=name,
-            kind=kind,
-            scores=tests.scores(self.after, 1, everywhere=True),
-        )
+        tests = replace(self.setting.tests, model=model)
+        return Remedy(name=name, kind=kind, scores=tests.scores(self.after))
 
     @cached_property
     def _fitted(self) -> Pair:
         """The old and new test examples that may be fitted to."""
         parts = []
-        for k, (x, y) in enumerate(self.tests.data):
-            is_fitted = self.is_fitted[self.tests.task_of == k]
+        tests = self.setting.tests
+        for k, (x, y) in enumerate(tests.data):
+            is_fitted = self.is_fitted[tests.task_of == k]
             rows = torch.as_tensor(np.flatnonzero(is_fitted))
             parts.append((gather(x, rows), cast(Tensor, gather(y, rows))))
         return joined(parts)
@@ -311,7 +292,7 @@ class Workshop:
     @property
     def _weights(self) -> Tensor:
         """The weights of these examples: old and new ones weigh the same together."""
-        tasks = self.tests.task_of[self.is_fitted]
+        tasks = self.setting.tests.task_of[self.is_fitted]
         sizes = np.bincount(tasks)
         return torch.as_tensor(1 / (len(sizes) * sizes[tasks]))
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from probe.analysis.intervals import Estimate
 from probe.before_after.answer import Answer
 from probe.before_after.changes import BlockChange
 from probe.before_after.content import Content
@@ -57,20 +58,8 @@ class Diff:
         `relative` is the norm of the change over the norm before, of all tensors that
         differ.
         """
-        import pandas as pd
-
         columns = ["block", "tensors", "changed", "kinds", "relative"]
-        rows = [
-            (
-                change.block,
-                change.tensors,
-                change.changed,
-                ", ".join(change.kinds),
-                change.relative,
-            )
-            for change in self.block_changes
-        ]
-        return pd.DataFrame(rows, columns=columns)
+        return _table(self.block_changes, columns)
 
     @property
     def remedies(self) -> "pd.DataFrame":
@@ -81,41 +70,21 @@ class Diff:
         `rank` is that on the other half, by the mean of old and new. On the `front`, no
         remedy is better on both.
         """
-        import pandas as pd
-
-        rows = [
-            {
-                "remedy": remedy.name,
-                "kind": remedy.kind,
-                **_estimates(remedy, ["old", "old_change", "new", "new_change"]),
-                "front": remedy.front,
-                "rank": remedy.rank,
-            }
-            for remedy in self.measured
+        columns = [
+            "name",
+            "kind",
+            *_with_ends("old", "old_change", "new", "new_change"),
+            "front",
+            "rank",
         ]
-        return pd.DataFrame(rows).astype({"rank": "Int64"})
+        table = _table(self.measured, columns).rename(columns={"name": "remedy"})
+        return table.astype({"rank": "Int64"})
 
     @property
     def content(self) -> "pd.DataFrame":
         """The accuracy of a linear readout of each block, before and after; empty without train."""
-        import pandas as pd
-
-        names = ["before", "after", "change"]
-        ends = ("", "_low", "_high")
-        columns = [
-            "block",
-            "examples",
-            *(f"{name}{end}" for name in names for end in ends),
-        ]
-        rows = [
-            {
-                "block": content.block,
-                "examples": content.examples,
-                **_estimates(content, names),
-            }
-            for content in self.readouts
-        ]
-        return pd.DataFrame(rows, columns=columns)
+        columns = ["block", "examples", *_with_ends("before", "after", "change")]
+        return _table(self.readouts, columns)
 
     def inside(self, block: str) -> "pd.DataFrame":
         """Open a block: the same table over its modules, or over its tensors if it is one module.
@@ -166,14 +135,27 @@ class Diff:
         pair_report(self, path)
 
 
-def _estimates(record: Measured | Content, names: Sequence[str]) -> dict[str, float]:
-    """Return estimates of a record, each as a value and the ends of its interval."""
-    columns: dict[str, float] = {}
-    for name in names:
-        estimate = getattr(record, name)
-        columns |= {name: estimate.value, f"{name}_low": estimate.low}
-        columns[f"{name}_high"] = estimate.high
-    return columns
+def _with_ends(*names: str) -> list[str]:
+    """Return the columns of estimates, each followed by the ends of its interval."""
+    return [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
+
+
+def _table(records: Sequence[Any], columns: list[str]) -> "pd.DataFrame":
+    """Return a row for each record; an estimate is a value and the ends of its interval."""
+    import pandas as pd
+
+    rows = []
+    for record in records:
+        row = dict(vars(record))
+        for name, value in vars(record).items():
+            if isinstance(value, Estimate):
+                row[name] = value.value
+                row[f"{name}_low"] = value.low
+                row[f"{name}_high"] = value.high
+            elif isinstance(value, tuple):
+                row[name] = ", ".join(value)
+        rows.append(row)
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -14,12 +15,10 @@ from probe.before_after.networks import TwoModels
 from probe.before_after.ranking import interval
 from probe.immutable import immutable
 from probe.progress import tracked
-from probe.rewinding.causes import COLUMNS, by_block
-from probe.rewinding.estimates import Position, Study
+from probe.rewinding.causes import cause_table
 from probe.rewinding.parts import REST, Parts
 from probe.rewinding.scoring import Tests
 from probe.rewinding.two_networks import TwoNetworks
-from probe.tables.schemas import NETWORK
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,10 +41,15 @@ class PutBack:
     causes: "pd.DataFrame"
 
     @property
+    def by_share(self) -> "pd.DataFrame":
+        """The rows of the blocks, the largest share first."""
+        return self.causes.sort_values("share", ascending=False, kind="stable")
+
+    @property
     def guilty(self) -> str:
         """The block with the largest share, empty if none is above 0."""
-        shares = self.causes.set_index("feature")["share"].fillna(0.0)
-        return str(shares.idxmax()) if len(shares) and shares.max() > 0 else ""
+        positive = self.by_share[self.by_share["share"] > 0]
+        return _first(positive)
 
     @property
     def opened(self) -> str:
@@ -59,9 +63,13 @@ class PutBack:
     @property
     def traded(self) -> str:
         """The block that, put back, is shown to raise old and to lower new examples."""
-        rows = self.causes.sort_values("share", ascending=False, kind="stable")
-        trading = rows[(rows["restored_low"] > 0) & (rows["new_high"] < 0)]
-        return str(trading["feature"].iloc[0]) if len(trading) else ""
+        rows = self.by_share
+        return _first(rows[(rows["restored_low"] > 0) & (rows["new_high"] < 0)])
+
+
+def _first(rows: "pd.DataFrame") -> str:
+    """Return the block of the first row, empty without rows."""
+    return next(iter(rows["feature"]), "")
 
 
 @immutable(eq=False)
@@ -83,7 +91,7 @@ class Setting:
     @property
     def is_accuracy(self) -> bool:
         """Whether the score is an accuracy."""
-        return self.tests.score == "accuracy"
+        return self.tests.is_accuracy
 
     @property
     def is_old(self) -> NDArray[np.bool_]:
@@ -122,36 +130,24 @@ class Setting:
         Args:
             parts: The blocks.
         """
-        import pandas as pd
-
-        two = TwoNetworks.compare(
-            self.models.before,
-            self.models.after,
-            parts,
-            self.tests,
+        two = TwoNetworks(
+            earlier=self.models.before,
+            last=self.models.after,
+            parts=parts,
+            tests=self.tests,
             hybrids=self.hybrids,
             everywhere=True,
             progress=partial(tracked, label="blocks put back"),
         )
-        study = Study(
-            tasks=self.tests.task_of,
-            orders=np.arange(len(self.tests.data))[None],
-            is_accuracy=self.is_accuracy,
-            margin=self.margin,
-            trainings=1,
-        )
-        rows = study.rows({1: Position.stacked([two.position], (1, 1))})
-        causes = by_block(
-            pd.DataFrame(rows, columns=COLUMNS), tuple(parts.blocks), NETWORK
-        )
-        reason = two.position.withheld
-        causes.attrs["withheld"] = {1: reason} if reason else {}
-        as_it_is = two.put_back()
+        blocks = tuple(parts.blocks)
+        causes = cause_table([{1: two.position}], self.tests, self.margin, blocks)
         columns = ["new", "new_low", "new_high"]
         causes[columns] = np.nan
         for row, block in enumerate(causes["feature"] if self.has_new else ()):
-            scores = two.put_back(block) if block in two.changed else as_it_is
-            estimate = interval((scores - as_it_is)[~self.is_old], self.is_accuracy)
+            gain = np.zeros(len(self.is_old))
+            if block in two.changed:
+                gain = two.put_back(block) - two.put_back()
+            estimate = interval(gain[~self.is_old], self.is_accuracy)
             causes.loc[row, columns] = [estimate.value, estimate.low, estimate.high]
         return PutBack(parts=parts, two=two, causes=causes)
 
@@ -165,13 +161,11 @@ class Setting:
         Raises:
             InputError: There is no such block.
         """
-        blocks = dict(parts.blocks)
+        blocks = parts.blocks
         if block not in blocks:
-            names = [name for of_block in blocks.values() for name in of_block]
+            names = list(chain.from_iterable(blocks.values()))
             inside = tuple(n for n in names if n == block or n.startswith(f"{block}."))
             if inside:
-                blocks = {
-                    block: inside,
-                    REST: tuple(n for n in names if n not in inside),
-                }
+                rest = tuple(name for name in names if name not in inside)
+                blocks = {block: inside, REST: rest}
         return self.put_back(Parts(blocks=children_of(block, blocks)))

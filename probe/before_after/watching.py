@@ -49,9 +49,9 @@ class TooMuchLost(Exception):
 
     def __init__(self, step: int, comparison: Diff, last_good: Path | None) -> None:
         answer = comparison.answer
-        block = (
-            f", the largest share by {answer.blocks[0].block}" if answer.blocks else ""
-        )
+        block = ""
+        if answer.blocks:
+            block = f", the largest share by {answer.blocks[0].block}"
         super().__init__(
             f"after {step} steps the score on old examples has fallen by "
             f"{answer.interval(answer.lost)}{block}; the last good network is "
@@ -161,13 +161,8 @@ class Watch:
         fit_state(start, load_state(path), str(path))
         self._take(start)
         if tensor_hash(plain_state(start)) != tensor_hash(plain_state(model.network)):
-            warnings.warn(
-                (
-                    f"the network at the start is that in {path}: after_task(0) begins "
-                    "anew"
-                ),
-                stacklevel=4,
-            )
+            text = f"the network at the start is that in {path}: after_task(0) begins"
+            warnings.warn(f"{text} anew", stacklevel=4)
 
     def restart(self) -> None:
         """Take the network as it is as that at the start."""
@@ -176,7 +171,7 @@ class Watch:
 
     def _take(self, start: nn.Module) -> None:
         self._start = start
-        self._before = self._tests.scores(start, 1, everywhere=True)
+        self._before = self._tests.scores(start)
 
     def after_step(self, lock: Callable[[], None]) -> None:
         """Count a step of the training, and test the network if it is time to.
@@ -194,18 +189,17 @@ class Watch:
         lock()
         network = self._model.network
         with kept_buffers(network):
-            scores = self._tests.scores(network, 1, everywhere=True)
+            scores = self._tests.scores(network)
         is_old = self._tests.task_of == 0
-        lost = interval((self._before - scores)[is_old], self.score == "accuracy")
-        new = math.nan if is_old.all() else float(scores[~is_old].mean())
+        lost = interval((self._before - scores)[is_old], self._tests.is_accuracy)
+        new = math.nan
+        if not is_old.all():
+            new = float(scores[~is_old].mean())
         old = float(scores[is_old].mean())
         self._rows.append((self._step, old, lost.value, lost.low, lost.high, new))
         if lost.low <= self.tolerate:
             self._last_good = self._folder / LAST_GOOD
             keep_tensors(plain_state(network), self._last_good)
         elif self.stop:
-            raise TooMuchLost(
-                self._step,
-                diff(self._start, self._model, *self._pairs, score=self.score),
-                self._last_good,
-            )
+            comparison = diff(self._start, self._model, *self._pairs, score=self.score)
+            raise TooMuchLost(self._step, comparison, self._last_good)

@@ -108,9 +108,7 @@ def causes(
         UserWarning: Nothing can be said of some networks. They are in no mean; where
             none is left, the numbers are NaN and the verdict is `withheld`.
     """
-    import pandas as pd
-
-    check_rules(score, hybrids, margin)
+    margin = checked_margin(score, hybrids, margin)
     model = models if isinstance(models, Model) else Model(models)
     _check_pairs(test, model.network)
     if model.task_aware:
@@ -121,28 +119,48 @@ def causes(
     tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
     results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
     runs = [positions for positions, _ in results]
-    shape = (len(runs), 1)
-    positions = {j: Position.stacked([run[j] for run in runs], shape) for j in runs[0]}
-    withheld = {
-        j: position.withheld for j, position in positions.items() if position.withheld
-    }
-    for j, reason in withheld.items():
+    table = cause_table(runs, tests, margin, None if long else results[-1][1])
+    for j, reason in table.attrs["withheld"].items():
         warnings.warn(f"causes withheld after task {j}: {reason}", stacklevel=2)
-    study = Study(
-        tasks=tests.task_of,
-        orders=np.arange(len(test))[None],
-        is_accuracy=score == "accuracy",
-        margin=(MARGIN if score == "accuracy" else 0.0) if margin is None else margin,
-        trainings=len(runs),
-    )
-    table = pd.DataFrame(study.rows(positions), columns=COLUMNS)
-    if not long:
-        table = by_block(table, results[-1][1], study.scopes[-1])
-    table.attrs["withheld"] = withheld
     return table
 
 
-def by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.DataFrame:
+def cause_table(
+    runs: Sequence[Mapping[int, Position]],
+    tests: Tests,
+    margin: float,
+    blocks: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Estimate causes from the quantities of every test example.
+
+    Args:
+        runs: The quantities of each training, by task position.
+        tests: The test examples and the score.
+        margin: The amount of the score that matters, 0 if every amount does.
+        blocks: The blocks, each of which gets a row; None = the long form.
+    """
+    import pandas as pd
+
+    positions = {}
+    for j in runs[0]:
+        positions[j] = Position.stacked([run[j] for run in runs], (len(runs), 1))
+    study = Study(
+        tasks=tests.task_of,
+        orders=np.arange(len(tests.data))[None],
+        is_accuracy=tests.is_accuracy,
+        margin=margin,
+        trainings=len(runs),
+    )
+    table = pd.DataFrame(study.rows(positions), columns=COLUMNS)
+    if blocks is not None:
+        table = _by_block(table, blocks, study.scopes[-1])
+    table.attrs["withheld"] = {
+        j: position.withheld for j, position in positions.items() if position.withheld
+    }
+    return table
+
+
+def _by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.DataFrame:
     """Return a row for each block, over all earlier tasks.
 
     Args:
@@ -191,14 +209,20 @@ def _positions(
     parts = Parts.of(last, x, tests.model.model_call, blocks)
     positions = {}
     for j in sorted(networks.keys() - {T}):
-        earlier = copied(unwrapped(networks[j])).eval()
-        compared = TwoNetworks.compare(earlier, last, parts, tests, j, hybrids)
-        positions[j] = compared.position
+        two = TwoNetworks(
+            earlier=copied(unwrapped(networks[j])).eval(),
+            last=last,
+            parts=parts,
+            tests=tests,
+            task=j,
+            hybrids=hybrids,
+        )
+        positions[j] = two.position
     return positions, tuple(parts.blocks)
 
 
-def check_rules(score: object, hybrids: object, margin: object) -> None:
-    """Check a score, a number of sets of blocks, and a margin.
+def checked_margin(score: Score, hybrids: int, margin: float | None) -> float:
+    """Check a score and a number of sets of blocks, and return the margin, 0 for every amount.
 
     Raises:
         InputError: One of them is invalid.
@@ -208,10 +232,11 @@ def check_rules(score: object, hybrids: object, margin: object) -> None:
         raise InputError(
             f"hybrids must be a whole number of 1 or more, got {hybrids!r:.40}"
         )
-    if margin is not None and not (
-        isinstance(margin, int | float) and 0 < margin < math.inf
-    ):
+    if margin is None:
+        return MARGIN if score == "accuracy" else 0.0
+    if not isinstance(margin, int | float) or not 0 < margin < math.inf:
         raise InputError(f"margin must be a number above 0 or None, got {margin!r:.40}")
+    return margin
 
 
 def _check_pairs(test: object, networks: object) -> None:
@@ -226,8 +251,10 @@ def _check_pairs(test: object, networks: object) -> None:
             f"learned, such as {{1: ..., 2: ...}}; for one network before and one "
             "after use probe.diff(before, after, old, new)"
         )
-    pairs = [isinstance(pair, tuple | list) and len(pair) == 2 for pair in _items(test)]
-    if not pairs or not all(pairs):
+    is_pair = [False]
+    if isinstance(test, list | tuple):
+        is_pair = [isinstance(pair, tuple | list) and len(pair) == 2 for pair in test]
+    if not is_pair or not all(is_pair):
         raise InputError(
             "test must be a list of (x, y), one for each task, got "
             f"{type(test).__name__}: for one set of old examples use "
@@ -235,32 +262,29 @@ def _check_pairs(test: object, networks: object) -> None:
         )
 
 
-def _items(test: object) -> list[object]:
-    return list(test) if isinstance(test, list | tuple) else []
-
-
 def _by_seed(networks: Any) -> list[Any]:
     """Return the networks of each seed; without seeds there is one."""
-    values = networks.values() if isinstance(networks, Mapping) else ()
-    if values and all(isinstance(value, Mapping) for value in values):
-        if len({frozenset(value) for value in values}) > 1:
-            raise InputError(
-                "models have networks after other tasks for some seeds: give the same"
-            )
-        return list(values)
-    return [networks]
+    if not isinstance(networks, Mapping):
+        return [networks]
+    by_seed = [value for value in networks.values() if isinstance(value, Mapping)]
+    if not by_seed or len(by_seed) < len(networks):
+        return [networks]
+    if len(set(map(frozenset, by_seed))) > 1:
+        raise InputError(
+            "models have networks after other tasks for some seeds: give the same"
+        )
+    return by_seed
 
 
 def _checked(networks: Any, tasks: int) -> Mapping[int, nn.Module]:
     """Return networks by number of tasks learned, without that before any task."""
-    numbers = set(networks) if isinstance(networks, Mapping) else set()
+    numbers = set()
+    got: object = type(networks).__name__
+    if isinstance(networks, Mapping):
+        numbers = set(networks)
+        got = sorted(networks)
     earlier = numbers - {0, tasks}
     if tasks not in numbers or not earlier or not earlier <= set(range(tasks)):
-        got = (
-            sorted(networks)
-            if isinstance(networks, Mapping)
-            else type(networks).__name__
-        )
         raise InputError(
             f"models must map numbers of tasks learned to networks, {tasks} and some "
             f"from 1 on for {tasks} tasks of test data, got {got}; for one network "

@@ -55,6 +55,23 @@ def on_device_of(network: nn.Module, value: Value) -> Value:
     return mapped(value, lambda t: t.to(device or t.device))
 
 
+def batches(x: Value, size: int | None = None) -> tuple[Tensor, ...]:
+    """Return the indices of all examples, on the CPU, in batches.
+
+    Args:
+        x: The inputs.
+        size: Examples at a time, None = a size that is fast on their device.
+    """
+    column = tensors(x)[0]
+    indices = torch.arange(len(column), device="cpu")
+    return torch.split(indices, size or batch_size_for(x, column.device))
+
+
+def rows_for(network: nn.Module, value: Value, rows: Tensor) -> Value:
+    """Return rows of a value, by indices on the CPU, on the device of a network."""
+    return on_device_of(network, gather(value, rows.to(tensors(value)[0].device)))
+
+
 @immutable(eq=False)
 class Tests:
     """The test examples of all tasks, and the score of networks on them.
@@ -86,38 +103,34 @@ class Tests:
         with torch.no_grad(), tested(network):
             return self.model.class_call(network, x)
 
-    def scores(
-        self, network: nn.Module, position: int, everywhere: bool = False
-    ) -> Floats:
+    @property
+    def is_accuracy(self) -> bool:
+        """Whether the score is an accuracy."""
+        return self.score == "accuracy"
+
+    def scores(self, network: nn.Module, position: int | None = None) -> Floats:
         """Return the score of each example, (N,), 0 for examples that are not tested.
 
         Args:
             network: The network.
-            position: The task whose examples are tested, from 1.
-            everywhere: Whether all examples are tested.
+            position: The task whose examples are tested, from 1; None = all tasks.
         """
         values = np.zeros(len(self.task_of))
-        for k in range(len(self.data)) if everywhere else [position - 1]:
-            values[self.task_of == k] = self._task_scores(network, *self.data[k])
+        for k, (x, y) in enumerate(self.data):
+            if position in (None, k + 1):
+                values[self.task_of == k] = self._task_scores(network, x, y)
         return values
 
     @torch.no_grad()
     def _task_scores(self, network: nn.Module, x: Value, y: Value) -> Floats:
         """Return the score of each example of a task, (n,)."""
         parts = []
-        size = self.batch_size or batch_size_for(x, tensors(x)[0].device)
         with tested(network):
-            for indices in torch.arange(len(tensors(x)[0]), device="cpu").split(size):
-                batch, labels = (
-                    on_device_of(
-                        network, gather(value, indices.to(tensors(value)[0].device))
-                    )
-                    for value in (x, y)
-                )
+            for rows in batches(x, self.batch_size):
+                batch = rows_for(network, x, rows)
+                labels = rows_for(network, y, rows)
                 with explained(batch):
-                    parts.append(
-                        self._batch_scores(network, batch, labels, len(indices))
-                    )
+                    parts.append(self._batch_scores(network, batch, labels, len(rows)))
         return np.concatenate(parts)
 
     def _batch_scores(

@@ -1,7 +1,7 @@
 """Two networks: the last one with sets of its blocks put back to those of an earlier one."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 from torch import nn
 
@@ -18,110 +18,105 @@ from probe.rewinding.shapley import EXACT, Floats
 
 @immutable(eq=False)
 class TwoNetworks:
-    """The scores of a network with sets of its blocks put back.
+    """The scores of a network with sets of its blocks put back to an earlier one's.
 
     Attributes:
-        before: The earlier network.
-        saved: Its score on each example, (N,), called as it was saved.
-        changed: The blocks that have changed.
-        rewinding: The scores by set of blocks put back.
-        position: The quantities of every test example, as far as they are known.
-        outputs: The number of outputs of the last network.
+        earlier: The earlier network, in eval mode.
+        last: The last network, in eval mode, which is as before afterwards.
+        parts: The blocks.
+        tests: The test examples and the score.
+        task: The number of tasks that the earlier network has learned, from 1.
+        hybrids: The number of sets of blocks up to which all are tested.
+        everywhere: Whether each set is tested on the examples of all tasks.
+        progress: Function that wraps the sets, as `tqdm` does.
     """
 
-    before: Earlier
-    saved: Floats
-    changed: Mapping[str, Changed]
-    rewinding: Rewinding
-    position: Position
-    outputs: int
+    earlier: nn.Module
+    last: nn.Module
+    parts: Parts
+    tests: Tests
+    task: int = 1
+    hybrids: int = EXACT
+    everywhere: bool = False
+    progress: Callable[[Sequence[int]], Iterable[int]] = iter
 
-    @classmethod
-    def compare(
-        cls,
-        earlier: nn.Module,
-        last: nn.Module,
-        parts: Parts,
-        tests: Tests,
-        position: int = 1,
-        hybrids: int = EXACT,
-        everywhere: bool = False,
-        progress: Callable[[Sequence[int]], Iterable[int]] = iter,
-    ) -> "TwoNetworks":
-        """Test the last network with sets of blocks of an earlier one.
+    @cached_property
+    def before(self) -> Earlier:
+        """The earlier network, as it is put back."""
+        return Earlier.of(self.earlier, self.last)
 
-        Args:
-            earlier: The earlier network, in eval mode.
-            last: The last network, in eval mode, which is as before afterwards.
-            parts: The blocks.
-            tests: The test examples and the score.
-            position: The number of tasks that the earlier network has learned, from 1.
-            hybrids: The number of sets up to which all are tested.
-            everywhere: Whether each set is tested on the examples of all tasks.
-            progress: Function that wraps the sets, as `tqdm` does.
-        """
-        before = Earlier.of(earlier, last)
-        changed = changed_blocks(parts.blocks, before, last)
-        rewinding = Rewinding(
-            scores=rewind(
-                last,
-                before,
-                parts.blocks,
-                lambda few: tests.scores(last, position, few or everywhere),
-                hybrids,
-                progress=progress,
-            ),
-            of_task=tests.task_of == position - 1,
-            limit=hybrids,
+    @cached_property
+    def changed(self) -> Mapping[str, Changed]:
+        """The blocks that have changed."""
+        return changed_blocks(self.parts.blocks, self.before, self.last)
+
+    @cached_property
+    def rewinding(self) -> Rewinding:
+        """The scores by set of blocks put back."""
+        scores = rewind(
+            self.last,
+            self.before,
+            self.parts.blocks,
+            partial(self._scores, self.last),
+            self.hybrids,
+            progress=self.progress,
         )
-        saved = tests.scores(earlier, position, everywhere)
-        of_task = rewinding.of_task
-        outputs = [
-            tests.logits(network, position).shape[-1] for network in (earlier, last)
-        ]
-        put_back = rewinding.scores[rewinding.blocks]
-        if outputs[0] != outputs[1]:
-            # Outputs that have come since compete in a hybrid, and not in the network
-            # as saved.
-            with rewound(last, changed.values(), before, grown=False):
-                put_back = tests.scores(last, position)
-        broken_law = law_failure(saved[of_task], put_back[of_task], before.others)
-        chance = 1 / outputs[1] if tests.score == "accuracy" else None
-        doubt = _unrelated(earlier, last, before, parts, tests, position)
-        doubt = doubt or deficit_doubt(rewinding, chance)
-        return cls(
-            before=before,
-            saved=saved,
-            changed=changed,
-            rewinding=rewinding,
-            outputs=outputs[1],
-            position=position_of(
-                rewinding, tuple(parts.blocks), saved, broken_law, doubt
-            ),
+        of_task = self.tests.task_of == self.task - 1
+        return Rewinding(scores=scores, of_task=of_task, limit=self.hybrids)
+
+    @cached_property
+    def saved(self) -> Floats:
+        """The score of the earlier network on each example, (N,), called as it was saved."""
+        return self._scores(self.earlier)
+
+    @cached_property
+    def outputs(self) -> tuple[int, ...]:
+        """The numbers of outputs of both networks."""
+        networks = (self.earlier, self.last)
+        return tuple(self.tests.logits(n, self.task).shape[-1] for n in networks)
+
+    @cached_property
+    def position(self) -> Position:
+        """The quantities of every test example, as far as they are known."""
+        chance = 1 / self.outputs[1] if self.tests.is_accuracy else None
+        return position_of(
+            self.rewinding,
+            tuple(self.parts.blocks),
+            self.saved,
+            self._broken_law(),
+            self._unrelated() or deficit_doubt(self.rewinding, chance),
         )
 
     def put_back(self, *blocks: str) -> Floats:
         """Return the score of each example with some of the changed blocks put back, (N,)."""
-        return self.rewinding.scores[tuple(blocks)]
+        return self.rewinding.scores[blocks]
 
+    def _scores(self, network: nn.Module, everywhere: bool = False) -> Floats:
+        all_tasks = everywhere or self.everywhere
+        return self.tests.scores(network, None if all_tasks else self.task)
 
-def _unrelated(
-    earlier: nn.Module,
-    last: nn.Module,
-    before: Earlier,
-    parts: Parts,
-    tests: Tests,
-    position: int,
-) -> str:
-    """Return why the units of two networks do not correspond, empty if they do."""
-    changed = changed_blocks(parts.by_feature, before, last)
-    comparison = Comparison(
-        model=last,
-        earlier=earlier,
-        before=before,
-        changed=changed,
-        facts=parts.facts,
-        run=partial(tests.logits, position=position),
-    )
-    hidden = [name for name in parts.facts if name in changed]
-    return unrelated(comparison.relations(), hidden)
+    def _broken_law(self) -> str:
+        """Return why the law of rewinding fails, empty if it holds."""
+        put_back = self.put_back(*self.rewinding.blocks)
+        if self.outputs[0] != self.outputs[1]:
+            # Outputs that have come since compete in a hybrid, and not in the network
+            # as saved.
+            with rewound(self.last, self.changed.values(), self.before, grown=False):
+                put_back = self.tests.scores(self.last, self.task)
+        of_task = self.rewinding.of_task
+        others = self.before.others
+        return law_failure(self.saved[of_task], put_back[of_task], others)
+
+    def _unrelated(self) -> str:
+        """Return why the units of two networks do not correspond, empty if they do."""
+        changed = changed_blocks(self.parts.by_feature, self.before, self.last)
+        comparison = Comparison(
+            model=self.last,
+            earlier=self.earlier,
+            before=self.before,
+            changed=changed,
+            facts=self.parts.facts,
+            run=partial(self.tests.logits, position=self.task),
+        )
+        hidden = [name for name in self.parts.facts if name in changed]
+        return unrelated(comparison.relations(), hidden)

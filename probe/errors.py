@@ -9,7 +9,8 @@ from traceback import extract_tb
 
 _LENGTH = 400  # characters of another's message
 _LONGEST = 4000  # characters of a message; a path may have as many
-_MANY, _FEW = 40, 12  # of more names than so many only so many are listed
+_MANY = 40
+_FEW = 12  # of more names than many only so few are listed
 
 
 class InputError(ValueError):
@@ -76,8 +77,9 @@ def unknown(kind: str, name: str, names: Iterable[str], where: str = "") -> Inpu
     names = sorted(names)
     if len(names) > _MANY:
         names = sorted(get_close_matches(str(name), names, n=_FEW, cutoff=0))
-    near = get_close_matches(str(name), names, n=2, cutoff=0.5)
-    hint = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
+    hint = ""
+    if near := get_close_matches(str(name), names, n=2, cutoff=0.5):
+        hint = f": did you mean {' or '.join(map(repr, near))}?"
     what = f"no {kind} {name!r} {where}" if where else f"unknown {kind} {name!r}"
     return InputError(f"{what}{hint} (known: {', '.join(names) or 'none'})")
 
@@ -112,7 +114,7 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {line}".removesuffix(": ")
 
 
-def printable(text: str, kept: str = "") -> str:
+def printable(text: str, allowed: str = "") -> str:
     r"""Escape every character of a text that controls the terminal or is invisible.
 
     A name or note from a file could otherwise move the cursor, recolor the screen or
@@ -120,12 +122,18 @@ def printable(text: str, kept: str = "") -> str:
 
     Args:
         text: The text.
-        kept: Characters that are not escaped.
+        allowed: Characters that are not escaped.
 
     >>> print(printable("er\x1b[2J \u202eexe"))
     er\x1b[2J \u202eexe
     """
-    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
+    escaped = ""
+    for character in text:
+        if character.isprintable() or character in allowed:
+            escaped += character
+        else:
+            escaped += ascii(character)[1:-1]
+    return escaped
 
 
 def lacks_memory(error: BaseException) -> bool:

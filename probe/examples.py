@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any, Generic, cast
 
@@ -84,7 +85,9 @@ class Examples(Labeled, Generic[X]):
             )
         task = cast(Any, self.task)
         expected = kinds(self.y)
-        got = kinds(task) if isinstance(task, Tensor) else type(task).__name__
+        got = type(task).__name__
+        if isinstance(task, Tensor):
+            got = kinds(task)
         if task is not None and (got != expected or task.device.type == "meta"):
             raise InputError(
                 f"`task` must be a tensor {expected}, got {got}: use torch.as_tensor"
@@ -147,7 +150,9 @@ class Examples(Labeled, Generic[X]):
         (torch.Size([2, 8]), tensor([0]))
         """
         x, y = read(data, limit, label, columns, item, budget, scratch, progress)
-        return Examples(x, y) if y.ndim == 1 else Examples(x, *y.T.contiguous())
+        if y.ndim == 1:
+            return Examples(x, y)
+        return Examples(x, *y.T.contiguous())
 
     def shared(self) -> "Examples[X]":
         """Return the same examples, of whose large inputs any parts share the memory."""
@@ -162,14 +167,13 @@ class Examples(Labeled, Generic[X]):
 
     def part(self, indices: Tensor) -> "Examples[X]":
         """Return the examples as `take` does; inputs in a mapped file stay there."""
-        x = mapped(
-            self.x, lambda x: x.at(indices) if isinstance(x, FileRows) else x[indices]
-        )
-        return self._with_rows(x, indices)
+        return self._with_rows(mapped(self.x, partial(_unread, indices)), indices)
 
     def _with_rows(self, x: Value, indices: Tensor) -> "Examples[X]":
-        task = None if self.task is None else self.task.index_select(0, indices)
-        return self.changed(x=x, y=self.y.index_select(0, indices), task=task)
+        examples = self.changed(x=x, y=self.y.index_select(0, indices))
+        if self.task is None:
+            return examples
+        return examples.changed(task=self.task.index_select(0, indices))
 
     def of_classes(self, classes: Iterable[int]) -> "Examples[X]":
         """Return the examples whose label is one of `classes`, in their present order."""
@@ -190,9 +194,17 @@ class Examples(Labeled, Generic[X]):
         """
         y = self.y.to(device)
         x = mapped(self.x, lambda tensor: _moved(tensor.detach(), y.device))
-        return self.changed(
-            x=x, y=y, task=None if self.task is None else self.task.to(device)
-        )
+        examples = self.changed(x=x, y=y)
+        if self.task is None:
+            return examples
+        return examples.changed(task=self.task.to(device))
+
+
+def _unread(indices: Tensor, tensor: Tensor) -> Tensor:
+    """Return rows of a tensor, those of a mapped file unread."""
+    if isinstance(tensor, FileRows):
+        return tensor.at(indices)
+    return tensor[indices]
 
 
 AnyExamples = Examples[Any]
@@ -202,11 +214,11 @@ AnyExamples = Examples[Any]
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:
     """Return a tensor on a device, or its rows, of which each batch is copied there."""
     if tensor.device.type != "cpu" or device.type != "cuda":
-        return tensor.on(device) if isinstance(tensor, FileRows) else tensor.to(device)
+        if isinstance(tensor, FileRows):
+            return tensor.on(device)
+        return tensor.to(device)
     if tensor.nbytes >= _LARGE and tensor.nbytes > free_memory(device) // 8:
-        return (tensor if isinstance(tensor, FileRows) else FileRows.of(tensor)).on(
-            device
-        )
+        return FileRows.of(tensor).on(device)
     moved = torch.empty(tensor.shape, dtype=tensor.dtype, device=device)
     for part, piece in zip(pieces(moved), pieces(tensor), strict=True):
         part.copy_(piece)
@@ -227,7 +239,7 @@ def join(parts: Sequence[Examples[X]]) -> Examples[X]:
 def _concatenated(parts: Sequence[Tensor]) -> Tensor:
     if not _are_large(parts):
         return torch.cat([*parts])
-    return torch.cat([x if isinstance(x, FileRows) else FileRows.of(x) for x in parts])
+    return torch.cat([FileRows.of(x) for x in parts])
 
 
 def _are_large(parts: Sequence[Tensor]) -> bool:
@@ -285,11 +297,10 @@ def match_inputs(
     mappings = isinstance(train.x, Mapping) and isinstance(test.x, Mapping)
     if mappings and train.x.keys() == test.x.keys():
         train = train.changed(x={name: train.x[name] for name in test.x})
-    of_train, of_test = (
-        kinds(mapped(e.x, lambda tensor: tensor[:1][0])) for e in (train, test)
-    )
-    if of_train != of_test:
+    in_train = kinds(mapped(train.x, lambda tensor: tensor[:1][0]))
+    in_test = kinds(mapped(test.x, lambda tensor: tensor[:1][0]))
+    if in_train != in_test:
         raise InputError(
-            f"an example of train is {of_train}, of test {of_test}: make them equal"
+            f"an example of train is {in_train}, of test {in_test}: make them equal"
         )
     return train, test

@@ -121,8 +121,9 @@ def check_unpacked(path: Path) -> None:
 
 def sha256(content: bytes | str) -> str:
     """Return the SHA-256 hash of bytes, or of a text in UTF-8, in hexadecimal digits."""
-    data = content.encode() if isinstance(content, str) else content
-    return hashlib.sha256(data).hexdigest()
+    if isinstance(content, str):
+        content = content.encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def hashed(content: bytes) -> bytes:
@@ -169,7 +170,8 @@ def check_hash(path: Path) -> None:
     content = content_of(path)
     name = path.name.removesuffix(".gz")
     recorded = recorded_hashes(path.parent).get(name)
-    content = gzip.decompress(content) if recorded and name != path.name else content
+    if recorded and name != path.name:
+        content = gzip.decompress(content)
     if recorded and sha256(content) != recorded:
         raise InputError(
             f"{path} is not as it was written (edited? cut off?): "

@@ -29,13 +29,11 @@ def free_memory(device: torch.device) -> int:
     """
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    lines = _lines(Path("/proc/meminfo"))
-    available = [
-        int(line.split()[1]) * 1024
-        for line in lines
-        if line.startswith("MemAvailable:")
-    ]
-    return min([*available, *group_room()], default=_ASSUMED)
+    facts = dict(line.split(":") for line in _lines(Path("/proc/meminfo")))
+    room = list(group_room())
+    if "MemAvailable" in facts:
+        room.append(int(facts["MemAvailable"].split()[0]) * 1024)
+    return min(room, default=_ASSUMED)
 
 
 def group_room(
@@ -49,34 +47,36 @@ def group_room(
     """
     for line in _lines(groups):
         _, controllers, path = line.split(":", 2)
-        if not controllers:
-            yield from _room(
-                root, path, "memory.max", "memory.current", "inactive_file"
-            )
-        elif "memory" in controllers.split(","):
-            yield from _room(
-                root / "memory",
-                path,
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-                "total_inactive_file",
-            )
+        mount = root
+        names = ("memory.max", "memory.current", "inactive_file")
+        if controllers:
+            mount = root / "memory"
+            names = _NAMES_OF_VERSION_1
+        if not controllers or "memory" in controllers.split(","):
+            group = mount / path.strip("/")
+            # Every group above limits too. Inside a container the path may be the
+            # host's: the root then is the container's own.
+            for folder in (group, *group.parents):
+                if folder.is_relative_to(mount):
+                    yield from _room(folder, *names)
 
 
-def _room(
-    root: Path, path: str, limit: str, usage: str, reclaimable: str
-) -> Iterator[int]:
-    """Yield the bytes left by a group and those above it, by the names of their files."""
-    group = root / path.strip("/")
-    # Every group above limits too. Inside a container the path may be the host's: the
-    # root then is the container's own.
-    for folder in (group, *group.parents):
-        if folder.is_relative_to(root):
-            for most in _lines(folder / limit):
-                used = sum(map(int, _lines(folder / usage)))
-                stat = dict(line.split() for line in _lines(folder / "memory.stat"))
-                bound = 2**63 if most == "max" else int(most)
-                yield max(0, bound - used + int(stat.get(reclaimable, 0)))
+_NAMES_OF_VERSION_1 = (
+    "memory.limit_in_bytes",
+    "memory.usage_in_bytes",
+    "total_inactive_file",
+)
+
+
+def _room(folder: Path, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
+    """Yield the bytes left by a group, by the names of its files."""
+    for most in _lines(folder / limit):
+        used = sum(map(int, _lines(folder / usage)))
+        stat = dict(line.split() for line in _lines(folder / "memory.stat"))
+        bound = 2**63
+        if most != "max":
+            bound = int(most)
+        yield max(0, bound - used + int(stat.get(reclaimable, 0)))
 
 
 def _lines(file: Path) -> list[str]:
@@ -228,6 +228,8 @@ class FileRows(Tensor):
     @classmethod
     def of(cls, tensor: Tensor) -> Self:
         """Return the rows of a tensor (N, ...) on the CPU, which share its memory."""
+        if isinstance(tensor, cls):
+            return tensor
         raw = tensor.detach().contiguous().view(len(tensor), -1).view(torch.uint8)
         return cls([raw.numpy()], form=tensor[:1].detach())
 
@@ -321,27 +323,32 @@ def _joined(parts: Sequence[Tensor], dim: int = 0) -> FileRows | None:
     """Concatenate rows, or return None if that is impossible; plain tensors become sources."""
     kinds = {(part.shape[1:], part.dtype, part.device) for part in parts}
     forms = [part.form for part in parts if isinstance(part, FileRows)]
-    plain = any(form is None for form in forms)
-    if dim or len(kinds) > 1 or (plain and any(form is not None for form in forms)):
+    is_plain = [form is None for form in forms]
+    if dim or len(kinds) > 1 or any(is_plain) != all(is_plain):
         return None
-    as_rows = (lambda p: FileRows([p.contiguous().numpy()])) if plain else FileRows.of
-    blocks = [p if isinstance(p, FileRows) else as_rows(p.cpu()) for p in parts]
+    blocks = [_as_rows(part, bytewise=forms[0] is not None) for part in parts]
     sources = {id(source): source for block in blocks for source in block.sources}
-    numbers = [
-        b.places.new_tensor([[*sources].index(id(s)) for s in b.sources])
-        for b in blocks
-    ]
-    pairs = zip(numbers, blocks, strict=True)
-    places = torch.cat(
-        [torch.stack([n[b.places[0]], b.places[1]]) for n, b in pairs], 1
-    )
+    number_of = {key: number for number, key in enumerate(sources)}
+    places = []
+    for block in blocks:
+        numbers = [number_of[id(source)] for source in block.sources]
+        source_of, rows = block.places
+        places.append(torch.stack([rows.new_tensor(numbers)[source_of], rows]))
     return FileRows(
         [*sources.values()],
-        places,
+        torch.cat(places, 1),
         all(block.finite for block in blocks),
         forms[0],
         parts[0].device,
     )
+
+
+def _as_rows(tensor: Tensor, bytewise: bool) -> FileRows:
+    if isinstance(tensor, FileRows):
+        return tensor
+    if bytewise:
+        return FileRows.of(tensor.cpu())
+    return FileRows([tensor.cpu().contiguous().numpy()])
 
 
 _aten = torch.ops.aten

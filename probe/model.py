@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from operator import index
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from torch import nn
 
@@ -19,6 +19,7 @@ from probe.training.fresh_weights import Factory, Fresh, Rule
 Head = Literal["single", "multi"]
 """The outputs that compete: all classes seen so far, or the classes of the example's task."""
 
+_HEADS = (None, *get_args(Head))
 _POSITIONAL = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -93,11 +94,7 @@ class Model:
 
     def __post_init__(self) -> None:
         _ = self.model_call
-        if not isinstance(self.head, str | None) or self.head not in (
-            None,
-            "single",
-            "multi",
-        ):
+        if not isinstance(self.head, str | None) or self.head not in _HEADS:
             raise InputError(f"head must be 'single' or 'multi', got {self.head!r:.40}")
         if self.call_is_task_aware and self.head == "single":
             raise InputError(
@@ -134,10 +131,11 @@ class Model:
     @property
     def class_call(self) -> ModelCall:
         """The call that gives only the logits of the classes, (B, K)."""
-        call, classes = self.model_call, self.classes
-        if classes is None:
+        call = self.model_call
+        if self.classes is None:
             return call
-        return ModelCall(call=lambda model, x: call(model, x)[:, list(classes)])
+        classes = list(self.classes)
+        return ModelCall(call=lambda model, x: call(model, x)[:, classes])
 
     @property
     def build_by_learner(self) -> dict[str, Factory]:
@@ -168,7 +166,9 @@ class Model:
     @classmethod
     def coerce(cls, networks: Networks | Model) -> Model:
         """Return the caller's argument as a Model."""
-        return networks if isinstance(networks, Model) else cls(networks)
+        if isinstance(networks, Model):
+            return networks
+        return cls(networks)
 
 
 def is_task_aware(call: Call, head: Head | None = None) -> bool:

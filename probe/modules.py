@@ -26,11 +26,9 @@ def check_model(model: object) -> None:
         InputError: The object is not a model.
     """
     if not isinstance(model, nn.Module):
-        got = (
-            f"the class {model.__name__}"
-            if isinstance(model, type)
-            else type(model).__name__
-        )
+        got = type(model).__name__
+        if isinstance(model, type):
+            got = f"the class {model.__name__}"
         raise InputError(
             f"the model must be an instance of torch.nn.Module, got {got}: make one"
         )
@@ -139,21 +137,20 @@ def restore(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     for name, tensor in named_state(model).items():
         value = state.get(name)
         # In place where possible: a replay knows a tensor by its identity.
-        if isinstance(tensor, nn.Parameter) or (
-            value is not None and _is_alike(tensor, value)
-        ):
+        if isinstance(tensor, nn.Parameter) or _form(tensor) == _form(value):
             tensor.copy_(state[name])
         else:
-            owner, _, last = name.rpartition(".")
-            setattr(model.get_submodule(owner), last, value)
+            put(model, name, value)
 
 
-def _is_alike(one: Tensor, other: Tensor) -> bool:
-    return (one.shape, one.dtype, one.device) == (
-        other.shape,
-        other.dtype,
-        other.device,
-    )
+def put(model: nn.Module, name: str, value: Tensor | None) -> None:
+    """Give a model another tensor under a dotted name."""
+    owner, _, last = name.rpartition(".")
+    setattr(model.get_submodule(owner), last, value)
+
+
+def _form(tensor: Tensor | None) -> object:
+    return tensor is not None and (tensor.shape, tensor.dtype, tensor.device)
 
 
 def innermost(tensor: Tensor) -> Tensor:
@@ -172,13 +169,17 @@ def values_in(tensor: Tensor) -> Tensor:
     tensor = innermost(tensor)
     if tensor.layout is torch.strided:
         return tensor
-    return tensor._values() if tensor.is_sparse else tensor.values()
+    if tensor.is_sparse:
+        return tensor._values()
+    return tensor.values()
 
 
 def reals_in(tensor: Tensor) -> Tensor:
     """Return a tensor's values, also of a sparse one, as real numbers: a complex one as two."""
     values = values_in(tensor)
-    return torch.view_as_real(values) if values.is_complex() else values
+    if values.is_complex():
+        return torch.view_as_real(values)
+    return values
 
 
 def state_groups(model: nn.Module) -> list[tuple[str, ...]]:
@@ -218,13 +219,11 @@ def architecture(model: nn.Module) -> dict[str, object]:
         name or _ROOT: _code_of(module) for name, module in model.named_modules()
     }
     # What is not saved may be made for the inputs' size, when the network first runs.
-    unsaved = {
-        f"{prefix}.{name}".lstrip(".")
-        for prefix, module in model.named_modules()
-        for name in module._non_persistent_buffers_set
-    }
-    state = ((n, t) for n, t in named_state(model).items() if n not in unsaved)
-    shapes = {name: (tuple(tensor.shape), tensor.dtype) for name, tensor in state}
+    state = named_state(model)
+    for prefix, module in model.named_modules():
+        for name in module._non_persistent_buffers_set:
+            state.pop(f"{prefix}.{name}".lstrip("."), None)
+    shapes = {name: (tuple(t.shape), t.dtype) for name, t in state.items()}
     return {**modules, **shapes, _TIES: tuple(sorted(state_groups(model)))}
 
 
@@ -242,11 +241,9 @@ def _code_of(module: nn.Module) -> object:
 def _content(value: object) -> object:
     if isinstance(value, FunctionType):
         return value.__code__
-    return (
-        value
-        if isinstance(value, str | float | int | BuiltinFunctionType)
-        else type(value)
-    )
+    if isinstance(value, str | float | int | BuiltinFunctionType):
+        return value
+    return type(value)
 
 
 def architecture_difference(
@@ -268,18 +265,17 @@ def architecture_difference(
 def frozen_in(model: nn.Module) -> Iterator[str]:
     """Yield the names of frozen parameters, and of buffers of modules with no other parameters."""
     for name, module in model.named_modules(remove_duplicate=False):
-        parameters = dict(
+        parameters = list(
             module.named_parameters(recurse=False, remove_duplicate=False)
         )
-        frozen = [
-            key for key, parameter in parameters.items() if not parameter.requires_grad
-        ]
+        frozen = [key for key, value in parameters if not value.requires_grad]
         if parameters and len(frozen) == len(parameters):
-            frozen += dict(module.named_buffers(recurse=False))
+            frozen += [key for key, _ in module.named_buffers(recurse=False)]
         yield from (f"{name}.{key}".removeprefix(".") for key in frozen)
 
 
-_TIES, _ROOT = "its ties", "its class"
+_TIES = "its ties"
+_ROOT = "its class"
 # By their names: to import them is slow, and some builds of torch lack them.
 _WRAPPERS = dict.fromkeys(
     ("DataParallel", "DistributedDataParallel", "AveragedModel"), "module"
@@ -373,8 +369,7 @@ def kept_buffers(model: nn.Module) -> Iterator[None]:
     finally:
         for name, buffer in buffers.items():
             # A forward pass may have put another in its place.
-            owner, _, last = name.rpartition(".")
-            setattr(model.get_submodule(owner), last, buffer)
+            put(model, name, buffer)
             buffer.detach().copy_(values[name])
 
 

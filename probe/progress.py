@@ -52,18 +52,19 @@ def progress_bar(
     hidden = not (shown and console.is_terminal)
     with Progress(console=console, transient=True, disable=hidden) as progress:
         task = progress.add_task(label, total=total)
-        draw = _in_notebook(progress) if shown and console.is_jupyter else lambda: None
+        draw = _in_notebook(progress) if shown and console.is_jupyter else None
         last_drawn = monotonic()
 
         def advance(items: int) -> None:
             nonlocal last_drawn
             progress.advance(task, items)
-            if monotonic() - last_drawn > _PAUSE:
+            if draw and monotonic() - last_drawn > _PAUSE:
                 last_drawn = monotonic()
                 draw()
 
         yield advance
-        draw()
+        if draw:
+            draw()
 
 
 def _in_notebook(progress: Any) -> Callable[[], None]:

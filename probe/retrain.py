@@ -127,21 +127,25 @@ def partial_retrain(
         )
     examples = assign_tasks({"train": train, "test": test}, tasks, called.classes)
     called, data = make_task_aware(called, examples, lambda: called.network)
-    splits = data.splits["train"], data.splits["test"]
+    train = data.splits["train"]
+    test = data.splits["test"]
     if recipe is None:
-        recipe = Recipe().long_enough(len(splits[0]))
+        recipe = Recipe().long_enough(len(train))
     how = RetrainSettings(recipe=recipe, seed=seed, cache=cache)
-    retrainings = retrain_each(called, features, *splits, data.n_classes, how)
-    _check_batches(called, splits[1])
+    retrainings = retrain_each(called, features, train, test, data.n_classes, how)
+    _check_batches(called, test)
     results = list(retrainings)
     labels = [
-        [half.y[half.task == k] for k in range(len(data.classes))] for half in splits
+        (train.y[train.task == k], test.y[test.task == k])
+        for k in range(len(data.classes))
     ]
-    class_notes = notes.of_classes(zip(*labels, strict=True), data.n_classes)
     return PartialRetraining(
         tasks=data.classes,
         measured={r.feature: data.with_predictions(r.predicted) for r in results},
-        notes=(*class_notes, *notes.by_feature({r.feature: r.notes for r in results})),
+        notes=(
+            *notes.of_classes(labels, data.n_classes),
+            *notes.by_feature({r.feature: r.notes for r in results}),
+        ),
         seed=seed,
         outputs=tuple(result.feature for result in results if result.history is None),
         head="multi" if called.head == "multi" else "all",
@@ -183,34 +187,41 @@ def retrain_each(
     test = test.to(device)
     sample = varied(test.x, SAMPLE)
     check_fresh(fresh, unwrapped(called.network))
-    if isinstance(features, Cuts):
-        cuts: Sequence[Cut] = features.each
-    else:
-        cuts = find_each(
-            called.network, features, sample, called.model_call, called.trainable
-        )
+    cuts = _found_cuts(called, features, sample)
     facts = [cut.facts for cut in cuts]
     refuse_what_no_rule_writes(unwrapped(called.network), facts, fresh)
     outputs = outputs_of(classes, _logits_shape(facts[0]), called.classes)
+    if outputs is not None:
+        outputs = outputs.to(device)
     if isinstance(features, Cuts):
         planned = features.of(called.network)
         planned.logits(sample)  # which the sample of the cuts need not show
     else:
         planned = cut_found(cuts)
+    few = first(sample, min(len(train), how.recipe.batch_size, _PAIR))
     for cut in planned.each:
-        _refuse_untrainable(
-            cut, first(sample, min(len(train), how.recipe.batch_size, _PAIR))
-        )
+        _refuse_untrainable(cut, few)
     protocol = Protocol(
         train=train,
         test=test,
         classes=classes,
-        outputs=None if outputs is None else outputs.to(device),
+        outputs=outputs,
         fresh=fresh,
         how=how,
         cache=(how.cache or CacheSettings()).settled(device),
     )
     return protocol.retrain(planned.each)
+
+
+def _found_cuts(
+    called: Model, features: Sequence[str] | Cuts, sample: Value
+) -> Sequence[Cut]:
+    """Return the cuts at features, or those that were made already."""
+    if isinstance(features, Cuts):
+        return features.each
+    return find_each(
+        called.network, features, sample, called.model_call, called.trainable
+    )
 
 
 @immutable
@@ -306,79 +317,91 @@ class Protocol:
 
         The tail's values and its copy of the model are dropped afterwards.
         """
-        how, split, facts = self.how, cut.split(), cut.facts
-        name, cut_notes = facts.name, notes.of_cut(facts)
-        tail = (
-            split.tail
-            if self.outputs is None
-            else SelectedOutputs(split.tail, self.outputs)
-        )
-        test = Labeled(values[1].pop(name), self.test.y)
-
-        def tested() -> Tensor:
-            # It may draw at random, in eval mode too.
-            chance = every_global_stream(stream(how.seed, "test", name))
-            with mode(tail, training=False), chance, explained(self.test.x):
-                return predict_each(tail, test, self.classes, {"": None})[0][""]
-
-        def retrained(
-            multiple: int,
-            predicted: Tensor,
-            history: History | None,
-            at_half: Tensor | None,
-        ) -> Retrained:
-            return Retrained(
-                feature=name,
-                predicted=predicted,
-                at_half=at_half,
-                history=history,
-                multiple=multiple,
-                notes=(
-                    *cut_notes,
-                    *(notes_of(history) if history else ()),
-                    *notes.of_predictions(predicted, test.y),
-                ),
-            )
-
+        facts = cut.facts
+        split = cut.split()
+        tail = split.tail
+        if self.outputs is not None:
+            tail = SelectedOutputs(tail, self.outputs)
+        test = Labeled(values[1].pop(facts.name), self.test.y)
+        predict = partial(self._predict, tail, test, facts.name)
         if not facts.trained:
-            return [
-                retrained(multiple, tested(), None, None) for multiple in how.multiples
-            ]
-        split.reinitialize(self.fresh, stream(how.seed, "tail", name))
+            predicted = predict()
+            return [self._result(facts, k, predicted) for k in self.how.multiples]
+        split.reinitialize(self.fresh, stream(self.how.seed, "tail", facts.name))
         parameters = {n: x for n, x in split.fresh_values.items() if n in facts.trained}
         before = notes.sums_of(parameters.values())
-        recipes = {multiple: how.recipe.times(multiple) for multiple in how.multiples}
-        budgets = {
-            m: recipe.epochs_on(len(self.train)) for m, recipe in recipes.items()
-        }
-        # With early stopping, nobody knows beforehand what half is.
-        half = 0 if how.recipe.patience else 1 / 2
-        *earlier, last = sorted(
-            {n for e in budgets.values() for n in (int(half * e), e)} - {0}
-        )
+        *earlier, last = self._tested_epochs
         recorder = HistoryRecorder(earlier)
-        with located(f"retraining from {name!r}"), explained(self.train.x):
+        with located(f"retraining from {facts.name!r}"), explained(self.train.x):
             fit(
                 tail,
-                Labeled(values[0].pop(name), self.train.y),
-                recipes[max(recipes)],
-                stream(how.seed, "retrain", name),
+                Labeled(values[0].pop(facts.name), self.train.y),
+                self.how.recipe.times(max(self.how.multiples)),
+                stream(self.how.seed, "retrain", facts.name),
                 recorder,
             )
-        cut_notes += notes.of_unchanged(parameters, before)
-        predicted = {last: tested()}
+        unchanged = notes.of_unchanged(parameters, before)
+        predictions = {last: predict()}
         for epochs in reversed(earlier):
             restore(tail, recorder.states.pop(epochs))
-            predicted[epochs] = tested()
+            predictions[epochs] = predict()
         return [
-            retrained(
+            self._result(
+                facts,
                 multiple,
-                predicted[epochs],
+                predictions[epochs],
+                predictions.get(epochs // 2),
                 recorder.history.until(epochs),
-                predicted.get(epochs // 2),
+                unchanged,
             )
-            for multiple, epochs in budgets.items()
+            for multiple, epochs in self._budgets.items()
         ]
+
+    @property
+    def _budgets(self) -> dict[int, int]:
+        """The epochs of each multiple of the recipe."""
+        recipe = self.how.recipe
+        n = len(self.train)
+        return {k: recipe.times(k).epochs_on(n) for k in self.how.multiples}
+
+    @property
+    def _tested_epochs(self) -> list[int]:
+        """The epochs after which a tail is tested: each budget, and half of it."""
+        budgets = set(self._budgets.values())
+        # With early stopping, nobody knows beforehand what half is.
+        if not self.how.recipe.patience:
+            budgets |= {epochs // 2 for epochs in budgets}
+        return sorted(budgets - {0})
+
+    def _predict(self, tail: nn.Module, test: Labeled, feature: str) -> Tensor:
+        """Return the predictions of a tail for the test examples."""
+        # It may draw at random, in eval mode too.
+        chance = every_global_stream(stream(self.how.seed, "test", feature))
+        with mode(tail, training=False), chance, explained(self.test.x):
+            return predict_each(tail, test, self.classes, {"": None})[0][""]
+
+    def _result(
+        self,
+        facts: CutFacts,
+        multiple: int,
+        predicted: Tensor,
+        at_half: Tensor | None = None,
+        history: History | None = None,
+        unchanged: Sequence[str] = (),
+    ) -> Retrained:
+        """Return a tail's test result with all notes on it."""
+        sentences = [*notes.of_cut(facts), *unchanged]
+        if history is not None:
+            sentences += notes_of(history)
+        sentences += notes.of_predictions(predicted, self.test.y)
+        return Retrained(
+            feature=facts.name,
+            predicted=predicted,
+            at_half=at_half,
+            history=history,
+            multiple=multiple,
+            notes=tuple(sentences),
+        )
 
 
 def cache_plan(

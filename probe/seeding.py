@@ -119,13 +119,14 @@ def global_stream(generator: torch.Generator) -> Iterator[None]:
 def python_generators() -> Iterator[None]:
     """Restore the global generators of `random` and numpy, and torch's default type."""
     with PROCESS:
-        ours, numpys = random.getstate(), np.random.get_state()  # noqa: NPY002
+        python_state = random.getstate()
+        numpy_state = np.random.get_state()  # noqa: NPY002
         default_type = torch.get_default_dtype()
         try:
             yield
         finally:
-            random.setstate(ours)
-            np.random.set_state(numpys)  # noqa: NPY002
+            random.setstate(python_state)
+            np.random.set_state(numpy_state)  # noqa: NPY002
             torch.set_default_dtype(default_type)
 
 
@@ -147,11 +148,8 @@ def python_draws() -> Callable[[], bool]:
     """Return a function that tells whether `random` or numpy has drawn numbers since."""
 
     def states() -> object:
-        state = np.random.get_state(legacy=False)  # noqa: NPY002
-        values = [*state.pop("state").values(), *state.values()]
-        return random.getstate(), [
-            x.tobytes() if isinstance(x, np.ndarray) else x for x in values
-        ]
+        name, keys, *counts = np.random.get_state()  # noqa: NPY002
+        return random.getstate(), name, np.asarray(keys).tobytes(), counts
 
     before = states()
     return lambda: states() != before
@@ -167,5 +165,7 @@ def global_states() -> list[torch.Tensor]:
     >>> all(map(torch.equal, before, global_states()))
     True
     """
-    on_cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
-    return [torch.get_rng_state(), *on_cuda]
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_initialized():
+        states += torch.cuda.get_rng_state_all()
+    return states

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -13,7 +14,7 @@ from probe.cut.model_call import explained, logits_of
 from probe.errors import InputError
 from probe.examples import AnyExamples
 from probe.model import Model
-from probe.modules import kept_buffers, mode
+from probe.modules import device_of, kept_buffers, mode
 from probe.seeding import every_global_stream, stream
 from probe.tasked_examples import TaskedExamples
 from probe.training.evaluation import Logits, barred_but
@@ -48,40 +49,47 @@ def make_task_aware(
     """
     if not model.task_aware:
         return model, examples
-    if single := [task[0] for task in examples.classes if len(task) == 1]:
-        raise InputError(
-            f"class {single[0]} is the only one of its task, so always right: "
-            "give tasks of two or more classes, or a single head"
-        )
-    if (
-        model.call_is_task_aware
-        and examples.order is None
-        and len(set(orders) - {""}) > 1
-    ):
-        raise InputError(
-            "`call` takes the task id: in several orders, give Examples(x, y, task)"
-        )
+    _check_tasks(model, examples, orders)
     order = examples.order or range(len(examples.classes))
     classes_by_number = [
         examples.classes[order.index(number)] for number in range(len(order))
     ]
     numbers = torch.tensor(order, device="cpu")
-
-    def class_logits(network: nn.Module, x: Value, task: Tensor) -> Tensor:
-        if not model.call_is_task_aware:
-            return model.class_call(network, x)
-        logits = logits_of(cast(Any, model.call)(network, x, task), model.output)
-        return logits if model.classes is None else logits[:, list(model.classes)]
-
-    splits = {
-        name: append_task(split, numbers[examples.numbers(name)].to(split.y.device))
-        for name, split in examples.splits.items()
-    }
-    call = restrict_to_task(class_logits, classes_by_number, examples.n_classes)
+    splits = {}
+    for name, split in examples.splits.items():
+        task = numbers[examples.numbers(name)].to(split.y.device)
+        splits[name] = append_task(split, task)
+    call = restrict_to_task(
+        partial(_class_logits, model), classes_by_number, examples.n_classes
+    )
     if model.call_is_task_aware:
         _check_batches(network(), call, splits["test"].x)
     aware = replace(model, call=call, output=None, head="multi", classes=None)
     return aware, replace(examples, splits=splits)
+
+
+def _check_tasks(model: Model, examples: TaskedExamples, orders: Iterable[str]) -> None:
+    """Raise InputError if a task has one class, or the call's task ids are not known."""
+    if single := [task[0] for task in examples.classes if len(task) == 1]:
+        raise InputError(
+            f"class {single[0]} is the only one of its task, so always right: "
+            "give tasks of two or more classes, or a single head"
+        )
+    has_numbers = examples.order is not None or len(set(orders) - {""}) < 2
+    if model.call_is_task_aware and not has_numbers:
+        raise InputError(
+            "`call` takes the task id: in several orders, give Examples(x, y, task)"
+        )
+
+
+def _class_logits(model: Model, network: nn.Module, x: Value, task: Tensor) -> Tensor:
+    """Return the logits of the classes, by a call that may take the task."""
+    if not model.call_is_task_aware:
+        return model.class_call(network, x)
+    logits = logits_of(cast(Any, model.call)(network, x, task), model.output)
+    if model.classes is None:
+        return logits
+    return logits[:, list(model.classes)]
 
 
 def restrict_to_task(
@@ -101,8 +109,8 @@ def restrict_to_task(
     barred = barred_but(tasks, classes, torch.device("cpu"))
 
     def restricted(network: nn.Module, x: Value) -> Tensor:
-        task = x[_TASK] if isinstance(x, Mapping) else tensors(x)[-1]
-        logits = call(network, _without_task(x), task)
+        inputs, task = _parted(x)
+        logits = call(network, inputs, task)
         if logits.shape[1:] != barred.shape[1:]:
             return logits  # the caller raises the error
         # Finite, so that two models can be compared.
@@ -117,12 +125,12 @@ def _check_batches(network: nn.Module, call: Logits, x: Value) -> None:
     """Raise InputError if an example's logits depend on the task of another one in its batch."""
     if any(map(is_lazy, network.parameters())):
         return  # it would get its shapes here, and with them its weights
-    task, device = tensors(x)[-1], next((p.device for p in network.parameters()), None)
+    _, task = _parted(x)
+    device = device_of(network, task.device)
     for other in (task != task[0]).nonzero()[:1, 0].tolist():
-        pair, single = (
-            mapped(gather(x, task.new_tensor(rows)), lambda t: t.to(device or t.device))
-            for rows in ([0, other], [other])
-        )
+        rows = task.new_tensor([0, other])
+        pair = mapped(gather(x, rows), lambda tensor: tensor.to(device))
+        single = mapped(pair, lambda tensor: tensor[1:])
         with (
             torch.no_grad(),
             mode(network, training=False),
@@ -155,7 +163,9 @@ def append_task(examples: AnyExamples, task: Tensor | int) -> AnyExamples:
         InputError: An input already has the name of the task id.
     """
     x = examples.x
-    numbers = torch.full_like(examples.y, task) if isinstance(task, int) else task
+    numbers = task
+    if isinstance(task, int):
+        numbers = torch.full_like(examples.y, task)
     if not isinstance(x, Mapping):
         return examples.changed(x=(*tensors(x), numbers))
     if _TASK in x:
@@ -165,9 +175,13 @@ def append_task(examples: AnyExamples, task: Tensor | int) -> AnyExamples:
     return examples.changed(x={**x, _TASK: numbers})
 
 
-def _without_task(x: Value) -> Any:
-    """Return inputs without the task numbers that `append_task` added."""
+def _parted(x: Value) -> tuple[Any, Tensor]:
+    """Return inputs, and the task numbers that `append_task` added to them."""
     if isinstance(x, Mapping):
-        return {name: tensor for name, tensor in x.items() if name != _TASK}
-    *columns, _ = tensors(x)
-    return columns[0] if len(columns) == 1 else tuple(columns)
+        inputs = dict(x)
+        task = inputs.pop(_TASK)
+        return inputs, task
+    *columns, task = tensors(x)
+    if len(columns) == 1:
+        return columns[0], task
+    return tuple(columns), task

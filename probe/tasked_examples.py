@@ -1,7 +1,7 @@
 """Examples with the task of each: by task numbers, as a list by task, or by the classes."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from operator import index
 from textwrap import shorten
 from typing import Any, TypeAlias, cast
@@ -63,10 +63,11 @@ class TaskedExamples:
 
     def with_predictions(self, predicted: Tensor) -> TaskPredictions:
         """Return predictions (N,) for the test examples."""
-        columns = self.splits["test"].y, predicted, self.numbers("test")
-        labels, classes, positions = (column.cpu().numpy() for column in columns)
         return TaskPredictions(
-            labels=labels, predicted=classes, positions=positions, tasks=self.classes
+            labels=self.splits["test"].y.cpu().numpy(),
+            predicted=predicted.cpu().numpy(),
+            positions=self.numbers("test").numpy(),
+            tasks=self.classes,
         )
 
 
@@ -102,7 +103,8 @@ def assign_tasks(
         raise InputError(
             f"only {without[0]} has no task ids: give them to all examples or none"
         )
-    examples = _by_class(splits, tasks) if without else _by_number(splits, tasks)
+    numbered = _by_class if without else _by_number
+    examples = numbered(splits, tasks)
     for name, split in examples.splits.items():
         check_examples(split, range(examples.n_classes), name)
     return examples
@@ -128,12 +130,8 @@ def as_examples(data: Data, name: str) -> AnyExamples:
     """
     if isinstance(data, Examples):
         return data
-    if (
-        isinstance(data, list)
-        and data
-        and not _is_pair(data)
-        and all(map(_is_task, data))
-    ):
+    is_pair = _is_pair(data)
+    if isinstance(data, list) and data and not is_pair and all(map(_is_task, data)):
         parts = [
             as_examples(task, f"{name}, task {k}") for k, task in enumerate(data, 1)
         ]
@@ -144,9 +142,9 @@ def as_examples(data: Data, name: str) -> AnyExamples:
             f"{name} is a tuple of Examples: give a list of those of each task"
         )
     with located(name):
-        return (
-            Examples(*pair(*cast(Any, data))) if _is_pair(data) else Examples.of(data)
-        )
+        if is_pair:
+            return Examples(*pair(*cast(Any, data)))
+        return Examples.of(data)
 
 
 def _is_pair(data: object) -> bool:
@@ -184,83 +182,83 @@ def _by_position(
 
     Labels 0..K-1 are positions already, whatever the outputs.
     """
-    labels = set(
-        torch.cat([split.y.unique().cpu() for split in splits.values()]).tolist()
-    )
+    labels = _labels_in(splits.values())
     if labels <= set(range(len(outputs))) or not labels <= set(outputs):
         return splits, tasks
     position = {output: k for k, output in enumerate(outputs)}
     if all(split.task is None for split in splits.values()):
         classes = as_tasks(tasks)
-        if strange := sorted(
-            {label for task in classes for label in task} - set(outputs)
-        ):
+        strange = sorted(set().union(*classes) - set(outputs))
+        if strange:
             raise InputError(
                 f"`tasks` has classes {strange}, missing in `classes`: correct either"
             )
         tasks = [[position[label] for label in task] for task in classes]
-    return {
-        name: split.changed(
-            y=split.y.new_tensor([position[y] for y in split.y.tolist()])
-        )
-        for name, split in splits.items()
-    }, tasks
+    placed = {}
+    for name, split in splits.items():
+        positions = [position[label] for label in split.y.tolist()]
+        placed[name] = split.changed(y=split.y.new_tensor(positions))
+    return placed, tasks
+
+
+def _labels_in(parts: Iterable[AnyExamples]) -> set[int]:
+    """Return the labels that occur."""
+    return set().union(*(part.y.unique().tolist() for part in parts))
 
 
 def _by_class(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples:
     classes = as_tasks(tasks)
-    check_tasks(classes, n_classes := sum(map(len, classes)))
+    n_classes = sum(map(len, classes))
+    check_tasks(classes, n_classes)
     task_of_class = torch.zeros(n_classes, dtype=torch.int64, device="cpu")
     for number, task in enumerate(classes):
         task_of_class[list(task)] = number
     # Labels are checked later: a strange one gets any task.
-    numbered = {
-        name: split.changed(
-            task=task_of_class.to(split.y.device)[split.y.clamp(0, n_classes - 1)]
-        )
-        for name, split in splits.items()
-    }
+    numbered = {}
+    for name, split in splits.items():
+        rows = split.y.clamp(0, n_classes - 1)
+        numbered[name] = split.changed(task=task_of_class.to(rows.device)[rows])
     return TaskedExamples(splits=numbered, classes=classes)
 
 
 def _by_number(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples:
     numbers = {
-        name: cast(Tensor, s.task).unique().tolist() for name, s in splits.items()
+        name: cast(Tensor, split.task).unique().tolist()
+        for name, split in splits.items()
     }
     T = len(set().union(*numbers.values()))
     for name, listed in numbers.items():
         if listed != list(range(T)):
-            got = shorten(str(listed), _LENGTH)
-            remedy = "task.unique(return_inverse=True)[1]"
             raise InputError(
-                f"{name} has task ids {got}, expected 0..{T - 1}: use {remedy}"
+                f"{name} has task ids {shorten(str(listed), _LENGTH)}, expected "
+                f"0..{T - 1}: use task.unique(return_inverse=True)[1]"
             )
     order = _order(tasks, T)
     position = torch.tensor(order, device="cpu").argsort()
-    placed = {
-        n: s.changed(task=position.to(s.y.device)[s.task]) for n, s in splits.items()
-    }
-    classes = tuple(
-        tuple(
-            torch.cat([s.y[s.task == number].cpu() for s in placed.values()])
-            .unique()
-            .tolist()
-        )
-        for number in range(T)
-    )
-    labels = sorted({label for task in classes for label in task})
+    placed = {}
+    for name, split in splits.items():
+        placed[name] = split.changed(task=position.to(split.y.device)[split.task])
+    classes = []
+    for number in range(T):
+        of_task = [
+            split.changed(y=split.y[split.task == number]) for split in placed.values()
+        ]
+        classes.append(tuple(sorted(_labels_in(of_task))))
+    labels = sorted(set().union(*classes))
     if labels != list(range(len(labels))):
         raise InputError(
             f"labels {shorten(str(labels), _LENGTH)} are not 0..K-1: "
             "renumber them, or give classes="
         )
-    return TaskedExamples(splits=placed, classes=classes, order=order)
+    return TaskedExamples(splits=placed, classes=tuple(classes), order=order)
 
 
 def _order(tasks: Tasks, count: int) -> tuple[int, ...]:
     """Return the order of numbered tasks; raises InputError unless it names each once."""
     try:
-        order = tuple(range(count) if tasks is None else map(index, cast(Any, tasks)))
+        order = tuple(range(count))
+        if tasks is not None:
+            order = tuple(map(index, cast(Any, tasks)))
     except TypeError:
         order = ()
     if sorted(order) != list(range(count)):
@@ -308,23 +306,21 @@ def check_tasks(tasks: Sequence[Sequence[int]], classes: int) -> None:
     """
     empty = [number for number, task in enumerate(tasks, 1) if not len(task)]
     if empty or not tasks:
-        what = (
-            f"tasks {empty} of {len(tasks)} have no classes"
-            if tasks
-            else "there are no tasks"
-        )
+        what = "there are no tasks"
+        if tasks:
+            what = f"tasks {empty} of {len(tasks)} have no classes"
         raise InputError(f"{what}: give each task its classes, as [[0, 1], [2, 3]]")
-    listed = sorted(c for task in tasks for c in task)
-    if outside := sorted({c for c in listed if not 0 <= c < classes}):
+    uses = Counter(label for task in tasks for label in task)
+    if outside := sorted(uses.keys() - range(classes)):
         raise InputError(
             f"classes {outside} are outside 0..{classes - 1}: count from 0"
         )
-    if twice := sorted({c for c, following in pairwise(listed) if c == following}):
+    if twice := sorted(label for label, count in uses.items() if count > 1):
         raise InputError(
             f"classes {twice} are in two tasks: leave out tasks, and "
             "give data by task, as a list, Examples(x, y, task) or 'sites/{task}.npz' files"
         )
-    if missing := sorted(set(range(classes)) - set(listed)):
+    if missing := sorted(set(range(classes)) - uses.keys()):
         raise InputError(f"classes {missing} are in no task: add each to one")
 
 
@@ -336,11 +332,11 @@ def task_names(tasks: Sequence[Sequence[int]]) -> list[str]:
     """
     if share_classes(tuple(map(tuple, tasks))):
         return [str(number) for number in range(1, len(tasks) + 1)]
-    ranges = [
-        len(task) > 1 and [*task] == [*range(task[0], task[-1] + 1)] for task in tasks
-    ]
-    pairs = zip(tasks, ranges, strict=True)
-    return [
-        f"{t[0]}-{t[-1]}" if in_a_row else "+".join(map(str, t))
-        for t, in_a_row in pairs
-    ]
+    return list(map(_task_name, tasks))
+
+
+def _task_name(task: Sequence[int]) -> str:
+    """Return the classes of a task as a range, or one by one."""
+    if len(task) > 1 and [*task] == [*range(task[0], task[-1] + 1)]:
+        return f"{task[0]}-{task[-1]}"
+    return "+".join(map(str, task))

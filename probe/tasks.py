@@ -120,12 +120,17 @@ class Scenario:
                 )
         splits = {name: split.shared() for name, split in examples.splits.items()}
         for k, classes in enumerate(examples.classes):
-            train, test = (splits[split].of_task(k) for split in ("train", "test"))
-            where = np.flatnonzero(examples.numbers("test").numpy() == k)
-            task = Task(
-                index=k + 1, name=names[k], classes=classes, train=train, test=test
+            is_of_task = examples.numbers("test").numpy() == k
+            tasks.append(
+                Task(
+                    index=k + 1,
+                    name=names[k],
+                    classes=classes,
+                    train=splits["train"].of_task(k),
+                    test=splits["test"].of_task(k),
+                    test_index=np.flatnonzero(is_of_task),
+                )
             )
-            tasks.append(replace(task, test_index=where))
         return cls(name=name, kind=kind, tasks=tuple(tasks))
 
     @property
@@ -222,22 +227,9 @@ def orders(
     >>> orders({"back": [3, 2, 1]}, 3)
     {'back': (2, 1, 0)}
     """
-    base = tuple(range(tasks))
     if not isinstance(rule, str):
-        if not isinstance(rule, Mapping) or not all(
-            isinstance(x, Sequence) for x in rule.values()
-        ):
-            raise InputError(
-                f"orders must be a rule or {{name: tasks}}, got {rule!r:.60}"
-            )
-        for name, listed in rule.items():
-            if set(listed) != {*range(1, tasks + 1)} or len(listed) != tasks:
-                raise InputError(
-                    f"order {name!r} must name each of 1 to {tasks} once: {listed}"
-                )
-        return {
-            name: tuple(task - 1 for task in listed) for name, listed in rule.items()
-        }
+        return _named_orders(rule, tasks)
+    base = tuple(range(tasks))
     if rule == "none":
         return {"0": base}
     if rule == "rotate":
@@ -248,6 +240,23 @@ def orders(
         raise InputError(
             f"unknown orders {rule!r}: give rotate, none or shuffle:N, N up to {MOST}"
         )
-    # Each from its own stream, so that more shuffles leave the first as they are.
-    shuffles = (permutation(tasks, stream(k, "order")) for k in range(int(count[1])))
-    return {str(k): tuple(order.tolist()) for k, order in enumerate(shuffles)}
+    shuffles = {}
+    for k in range(int(count[1])):
+        # Each from its own stream, so that more shuffles leave the first as they are.
+        order = permutation(tasks, stream(k, "order"))
+        shuffles[str(k)] = tuple(order.tolist())
+    return shuffles
+
+
+def _named_orders(rule: object, tasks: int) -> dict[str, tuple[int, ...]]:
+    """Return the orders that a mapping lists, from 0; raises InputError for another rule."""
+    if not isinstance(rule, Mapping) or not all(
+        isinstance(listed, Sequence) for listed in rule.values()
+    ):
+        raise InputError(f"orders must be a rule or {{name: tasks}}, got {rule!r:.60}")
+    for name, listed in rule.items():
+        if set(listed) != {*range(1, tasks + 1)} or len(listed) != tasks:
+            raise InputError(
+                f"order {name!r} must name each of 1 to {tasks} once: {listed}"
+            )
+    return {name: tuple(task - 1 for task in listed) for name, listed in rule.items()}

@@ -119,7 +119,10 @@ def keys_at(kind: Any, path: Sequence[str | int]) -> list[str]:
 
 def _within(kind: Any, part: str | int) -> Iterator[Any]:
     """Yield the annotations at a part of a path: of a field, an entry, or a union's tag."""
-    for member in get_args(kind) if get_origin(kind) in _UNIONS else (kind,):
+    members = [kind]
+    if get_origin(kind) in _UNIONS:
+        members = [*get_args(kind)]
+    for member in members:
         tags = [tag.tag for tag in get_args(member)[1:] if isinstance(tag, Tag)]
         if part in tags:
             yield get_args(member)[0]
@@ -166,8 +169,9 @@ def message(detail: ErrorDetails, keys: Sequence[str] = ()) -> str:
         near = get_close_matches(_SHORT.get(name, name), key_of_lower, n=2, cutoff=0.6)
         names = " or ".join(repr(key_of_lower[lower]) for lower in near)
         hint = f"did you mean {names}?" if near else "correct or remove it"
-        listed = f" (known: {', '.join(keys)})" if 0 < len(keys) <= _FEW else ""
-        return f"unknown key: {hint}{listed}"
+        if 0 < len(keys) <= _FEW:
+            hint += f" (known: {', '.join(keys)})"
+        return f"unknown key: {hint}"
     if kind == "value_error":
         return detail["msg"].removeprefix("Value error, ")
     return _MESSAGES.get(kind) or f"{expected(detail)}, got {shown(detail['input'])}"
@@ -190,8 +194,12 @@ def shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, Mapping | list | tuple):
         return f"a {'table' if isinstance(value, Mapping) else 'list'} of {len(value)}"
-    text = repr(value) if isinstance(value, str | int | float) else str(value)
-    return text[:_LONGEST] + "..." * (len(text) > _LONGEST)
+    text = str(value)
+    if isinstance(value, str | int | float):
+        text = repr(value)
+    if len(text) <= _LONGEST:
+        return text
+    return f"{text[:_LONGEST]}..."
 
 
 _UNIONS = (Union, UnionType)

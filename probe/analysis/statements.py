@@ -66,33 +66,20 @@ STUCK = "its training had no effect: the loss stayed at that of its first batch"
 _MOST = 100  # seeds that are asked for
 
 
-def verdict(
-    estimate: Estimate,
-    margin: float = MARGIN,
-    *,
-    converged: bool = True,
-    drift: Estimate | None = None,
-) -> str:
+def of_interval(estimate: Estimate, margin: float = MARGIN) -> str:
     """Decide whether a difference is beyond the margin.
 
     Args:
         estimate: The difference with its interval.
         margin: The margin, less for a slope over several positions.
-        converged: Whether all trainings that it rests on have converged.
-        drift: By how much a retraining's difference moved in the second half of its
-            epochs, None if that is not known.
 
     Returns:
-        `yes`, `no`, or `open` in between; `not converged` and `still moving` where
-        nothing can be stated. `probe.results.training_checks` has further reasons.
+        `yes`, `no`, or `open` in between. `probe.results.reasons` has the reasons for
+        which nothing is stated.
 
-    >>> verdict(Estimate(value=0.05, low=0.02, high=0.08, seeds=5))
+    >>> of_interval(Estimate(value=0.05, low=0.02, high=0.08, seeds=5))
     'yes'
     """
-    if not converged:
-        return "not converged"
-    if drift and (drift.low > MARGIN or drift.high < -MARGIN):
-        return "still moving"
     if estimate.low > margin:
         return "yes"
     return "no" if estimate.high < margin else "open"

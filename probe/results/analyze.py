@@ -42,8 +42,8 @@ from probe.results.analysis import Analysis
 from probe.results.job import measure_job
 from probe.results.one_pair import explained_pair, trained_floor
 from probe.results.precision import resolve_precision
+from probe.results.predictions import predictions_of
 from probe.results.records import Records
-from probe.results.result import job_result
 from probe.results.run_directory import (
     describe,
     refuse_foreign,
@@ -257,14 +257,14 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
         ceiling = ceilings.get(job.seed, job)
         offline = partial(offline_network, source, ceiling, stores[ceiling])
         deque(measure(source, job, stores[job], cache, offline), maxlen=0)
-    results = [
-        job_result(plan, job, stores[job].measurements()) for job in jobs_of(plan)
-    ]
+    predictions = predictions_of(
+        plan, ((job, stores[job].measurements()) for job in jobs_of(plan))
+    )
     records = Records(
         plan=plan,
         measurements={job.name: store.measurements() for job, store in stores.items()},
     )
-    return Analysis(tables_by_name=tables_of(plan, results), records=records)
+    return Analysis(tables_by_name=tables_of(predictions), records=records)
 
 
 def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> Analysis:

@@ -7,94 +7,80 @@ to lost. See `probe.rewinding.hybrids`. A seed counts once all of its orders are
 finished.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import cast
 
 import numpy as np
 
 from probe.analysis.statements import MARGIN
-from probe.results.layers import learners_jobs
-from probe.results.result import Results, count_trainings
+from probe.by_layer.jobs import Job
+from probe.results.predictions import Predictions, count_trainings
 from probe.results.stored_pairs import stored_position
 from probe.rewinding.estimates import Position, Study
 from probe.tables.schemas import Row
-from probe.tasks import TestExamples
 
 WITHHELD = "causes withheld after task {}: {}"
 """The note on a pair of networks of which nothing can be said."""
 
 
-def cause_rows(results: Results, hybrids: int) -> Iterator[Row]:
-    """Yield the rows of `causes`.
+def cause_rows(predictions: Predictions, learner: str) -> Iterator[Row]:
+    """Yield the rows of `causes` of a learner, by score.
 
     Args:
-        results: The results of a plan's jobs.
-        hybrids: The most sets of blocks that were put back.
-
-    Yields:
-        The rows, by learner and score.
+        predictions: The predictions of all jobs.
+        learner: The name of the learner.
     """
-    for learner, runs in _complete(results):
-        for score in ("accuracy", "loss"):
-            for row in _of_learner(runs, score, hybrids):
-                yield {"learner": learner, "score": score, **row}
+    jobs = _complete(predictions, learner)
+    for score in ("accuracy", "loss") if jobs else ():
+        for row in _of_score(predictions, jobs, score):
+            yield {"learner": learner, "score": score, **row}
 
 
-def withheld_notes(results: Results, hybrids: int) -> Iterator[Row]:
-    """Yield a note on each pair of networks of which nothing can be said.
-
-    Args:
-        results: The results of a plan's jobs.
-        hybrids: The most sets of blocks that were put back.
-    """
-    for result in results:
-        for j in result.rewound:
-            if reason := stored_position(result, j, "accuracy", hybrids).withheld:
-                yield {
-                    **result.job.columns,
-                    "tasks_seen": result.job.last,
-                    "note": WITHHELD.format(j, reason),
-                }
+def withheld_notes(predictions: Predictions) -> Iterator[Row]:
+    """Yield a note on each pair of networks of which nothing can be said."""
+    for job in predictions.runs:
+        for j in predictions.rewound(job):
+            reason = stored_position(predictions, job, j, "accuracy").withheld
+            if reason:
+                note = WITHHELD.format(j, reason)
+                yield {**job.columns, "tasks_seen": job.last, "note": note}
 
 
-def _complete(results: Results) -> Iterator[tuple[str, Results]]:
-    """Yield the runs of each learner, of seeds with all orders, by seed and order."""
-    for learner, jobs in learners_jobs(results).items():
-        orders = dict.fromkeys(result.job.order for result in jobs)
-        by_run = {
-            (result.job.seed, result.job.order): result
-            for result in jobs
-            if result.rewound
-        }
-        seeds = [
-            seed
-            for seed in dict.fromkeys(result.job.seed for result in jobs)
-            if by_run.keys() >= set(product([seed], orders))
-        ]
-        if seeds:
-            yield learner, [by_run[run] for run in product(seeds, orders)]
+def _complete(predictions: Predictions, learner: str) -> list[Job]:
+    """Return the jobs of a learner, of seeds with all orders, by seed and order."""
+    jobs = predictions.by_learner()[learner]
+    orders = dict.fromkeys(job.order for job in jobs)
+    job_of_run = {
+        (job.seed, job.order): job for job in jobs if predictions.rewound(job)
+    }
+    seeds = [
+        seed
+        for seed in dict.fromkeys(job.seed for job in jobs)
+        if job_of_run.keys() >= set(product([seed], orders))
+    ]
+    return [job_of_run[run] for run in product(seeds, orders)]
 
 
-def _of_learner(runs: Results, score: str, hybrids: int) -> Iterator[Row]:
-    """Yield the rows of one learner."""
-    seeds = len({run.job.seed for run in runs})
-    orders = [run.job.tasks for run in runs[: len(runs) // seeds]]
-    features = runs[0].features
+def _of_score(
+    predictions: Predictions, jobs: Sequence[Job], score: str
+) -> Iterator[Row]:
+    """Yield the rows of one learner by one score."""
+    seeds = len({job.seed for job in jobs})
+    orders = [job.tasks for job in jobs[: len(jobs) // seeds]]
+    features = predictions.features(jobs[0])
+    earlier = set.intersection(*(set(predictions.rewound(job)) for job in jobs))
     by_position: dict[int, Position] = {}
-    for j in sorted(set.intersection(*(set(run.rewound) for run in runs))):
-        positions = [stored_position(run, j, score, hybrids) for run in runs]
+    for j in sorted(earlier):
+        positions = [stored_position(predictions, job, j, score) for job in jobs]
         by_position[j] = Position.stacked(positions, (seeds, len(orders)))
     study = Study(
-        tasks=cast(TestExamples, runs[0].test).tasks,
+        tasks=predictions.test_examples.tasks,
         orders=np.array(orders),
         is_accuracy=score == "accuracy",
         margin=MARGIN if score == "accuracy" else 0.0,
-        trainings=count_trainings(runs),
+        trainings=count_trainings(jobs),
     )
     for row in study.rows(by_position):
         feature = row["feature"]
-        yield {
-            **row,
-            "depth": 1 + features.index(feature) if feature in features else None,
-        }
+        depth = 1 + features.index(feature) if feature in features else None
+        yield {**row, "depth": depth}

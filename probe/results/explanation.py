@@ -1,44 +1,37 @@
 """Explanations of a layer's quantity: its formula and each accuracy in it."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from probe.analysis.quantities import COEFFICIENTS, RATIOS, Coefficients, Term
 from probe.analysis.statements import STATEMENTS
-from probe.by_layer.jobs import jobs_of
-from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
+from probe.by_layer.jobs import Job, jobs_of
+from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED, Plan
 from probe.errors import InputError, unknown
 from probe.notes import note_sentences
-from probe.results.result import JobResult, job_result
+from probe.results.predictions import Predictions, predictions_of
 from probe.results.run_directory import read_plan, store_of
 from probe.tables.folder import read_tables
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import records, where
 
-LEARNED, END, BEST, FLOOR, CEILING = "A[j,j]", "A[T,j]", "max A[t,j]", "b[j]", "C[j]"
+_SYMBOLS = (Term.END, Term.LEARNED, Term.BEST, Term.FLOOR, Term.CEILING)
+"""The terms that are accuracies on one task."""
 
-
-FORMULAS: Mapping[str, tuple[str, ...]] = {
-    "accuracy": (END,),
-    "floor": (FLOOR,),
-    "ceiling": (CEILING,),
-    "missing": (CEILING, END),
-    "never_learned": (CEILING, LEARNED),
-    "forgotten": (LEARNED, END),
-    "forgotten_max": (BEST, END),
-    "above_floor": (END, FLOOR),
-    "offline_adds": (CEILING, FLOOR),
-    "acquired": (LEARNED, FLOOR),
-    "retained": (END, FLOOR, CEILING),
+FORMULAS: Mapping[str, tuple[Coefficients, ...]] = {
+    **{
+        name: (coefficients,)
+        for name, coefficients in COEFFICIENTS.items()
+        if coefficients.keys() <= {*_SYMBOLS}
+    },
+    **{
+        name: (COEFFICIENTS[above], COEFFICIENTS[below])
+        for name, (above, below) in RATIOS.items()
+    },
 }
-"""The terms of each quantity that is a function of accuracies on one task, see `_SHOWN`."""
-
-_SHOWN = {
-    1: "{}",
-    2: "{} - {}",
-    3: "({0} - {1}) / ({2} - {1})",
-}  # by the number of terms
+"""The sums in each quantity that is a function of accuracies on one task: one, or a ratio."""
 
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. "
@@ -48,11 +41,25 @@ _MEANS = (
 )
 
 
-def _quantity(end: float, floor: float = 0.0, ceiling: float | None = None) -> float:
-    """Return the value of a quantity from its terms, see `_SHOWN`."""
-    if ceiling is None:
-        return end - floor
-    return (end - floor) / (ceiling - floor) if ceiling != floor else math.nan
+def _formula(sums: Sequence[Coefficients]) -> str:
+    """Return a sum of terms, or the ratio of two, as text.
+
+    >>> _formula(FORMULAS["retained"])
+    '(A[T,j] - b[j]) / (C[j] - b[j])'
+    """
+    texts = [" - ".join(coefficients) for coefficients in sums]
+    return texts[0] if len(texts) == 1 else " / ".join(f"({text})" for text in texts)
+
+
+def _value(sums: Sequence[Coefficients], terms: Mapping[Term, float]) -> float:
+    """Return the value of a quantity from its terms."""
+    above, *rest = (
+        sum(c * terms[term] for term, c in coefficients.items())
+        for coefficients in sums
+    )
+    if not rest:
+        return above
+    return above / rest[0] if rest[0] else math.nan
 
 
 def explain(
@@ -76,42 +83,32 @@ def explain(
     """
     plan = read_plan(root)
     quantity = STATEMENTS.get(quantity, quantity)
-    learners = {
-        n: s.features for n, s in plan.learners.items() if s.kind not in CONTROLS
-    }
-    variants = [str(v) for n in plan.readouts for v in plan.variants(n)]
-    for kind, name, names, place in (
-        ("quantity", quantity, FORMULAS, ""),
-        ("learner", learner, learners, "in this study"),
-        ("feature", feature, learners.get(learner, ()), "of this learner"),
-        ("readout", readout, variants, "in this study"),
-    ):
-        if name not in names:
-            raise unknown(kind, name, names, place)
-    terms = FORMULAS[quantity]
-    used = {UNTRAINED: FLOOR, OFFLINE: CEILING}
+    layer = {"learner": learner, "readout": readout, "feature": feature}
+    _check_names(plan, layer, quantity)
+    sums = FORMULAS[quantity]
+    terms = list(dict.fromkeys(term for coefficients in sums for term in coefficients))
+    control_terms = {UNTRAINED: Term.FLOOR, OFFLINE: Term.CEILING}
     jobs = [
         job
         for job in jobs_of(plan)
-        if not job.without and (job.learner == learner or used.get(job.kind) in terms)
+        if not job.without
+        and (job.learner == learner or control_terms.get(job.kind) in terms)
     ]
-    stores = {job: store_of(plan, root, job) for job in jobs}
-    results = [
-        job_result(plan, job, store.measurements()) for job, store in stores.items()
-    ]
-    controls = {(result.job.kind, result.job.seed): result for result in results}
+    stores = [store_of(plan, root, job) for job in jobs]
+    predictions = predictions_of(
+        plan,
+        ((job, x.measurements()) for job, x in zip(jobs, stores, strict=True)),
+    )
     lines = []
-    for run in results:
+    for job in predictions.runs:
         # Of the last task nothing can have been forgotten yet.
-        last = len(run.tasks) - quantity.startswith("forgotten")
-        for j in range(1, last + 1) if run.job.learner == learner else ():
-            values = _values(run, (feature, readout), controls, j)
+        last = len(job.tasks) - quantity.startswith("forgotten")
+        for j in range(1, last + 1) if job.learner == learner else ():
+            values = _values(predictions, job, layer, j)
             if values.keys() >= set(terms):
-                cells = [values[term] for term in terms]
-                texts = [f"{value:.4f}" for value in (*cells, _quantity(*cells))]
-                lines.append(
-                    (str(run.job.seed), run.job.order, str(j), run.names[j - 1], *texts)
-                )
+                numbers = [*(values[term] for term in terms), _value(sums, values)]
+                names = str(job.seed), job.order, str(j), predictions.names(job)[j - 1]
+                lines.append((*names, *(f"{number:.4f}" for number in numbers)))
     if not lines:
         raise InputError(
             f"{quantity} of {feature} by {readout} is not measured in {root}"
@@ -120,49 +117,60 @@ def explain(
     notes = where(
         tables["notes"], learner=learner, feature=["", feature], readout=["", readout]
     )
-    layer = {"learner": learner, "readout": readout, "feature": feature}
-    return (
-        Sheet(
-            of=", ".join(layer.values()),
-            title=f"{quantity}[j] = {_SHOWN[len(terms)].format(*terms)}",
-            columns=("seed", "order", "j", "task", *terms, quantity),
-            lines=lines,
-            after=[*_table_lines(tables, layer, quantity), _MEANS],
-        ),
-        tuple(note_sentences(notes)),
-        [
-            path
-            for store in stores.values()
-            for path in sorted(store.folder.glob("*.npz"))
-        ],
+    sheet = Sheet(
+        of=", ".join(layer.values()),
+        title=f"{quantity}[j] = {_formula(sums)}",
+        columns=("seed", "order", "j", "task", *terms, quantity),
+        lines=lines,
+        after=[*_table_lines(tables, layer, quantity), _MEANS],
     )
+    paths = [path for store in stores for path in sorted(store.folder.glob("*.npz"))]
+    return sheet, tuple(note_sentences(notes)), paths
+
+
+def _check_names(plan: Plan, layer: Mapping[str, str], quantity: str) -> None:
+    """Raise InputError for a name that is not in the study."""
+    features = {
+        name: planned.features
+        for name, planned in plan.learners.items()
+        if planned.kind not in CONTROLS
+    }
+    readouts = [str(v) for name in plan.readouts for v in plan.variants(name)]
+    if quantity not in FORMULAS:
+        raise unknown("quantity", quantity, FORMULAS, "")
+    if layer["learner"] not in features:
+        raise unknown("learner", layer["learner"], features, "in this study")
+    if layer["feature"] not in features[layer["learner"]]:
+        of_learner = features[layer["learner"]]
+        raise unknown("feature", layer["feature"], of_learner, "of this learner")
+    if layer["readout"] not in readouts:
+        raise unknown("readout", layer["readout"], readouts, "in this study")
 
 
 def _values(
-    run: JobResult,
-    layer: tuple[str, str],
-    controls: Mapping[tuple[str, int], JobResult],
-    j: int,
-) -> dict[str, float]:
-    """Return the terms of a run that were measured, for the task at position j.
-
-    layer: the feature and the readout.
-    """
-    T = len(run.tasks)
-    has_controls = not run.job.own_network
-    rows = {t: scores.accuracy[j - 1] for t, scores in run.rows(*layer).items()}
-    values = {
-        END: rows.get(T),
-        LEARNED: rows.get(j),
-        FLOOR: None if has_controls else rows.get(0),
+    predictions: Predictions, job: Job, layer: Mapping[str, str], j: int
+) -> dict[Term, float]:
+    """Return the terms of a run that were measured, for the task at position j."""
+    T = len(job.tasks)
+    of_layer = layer["feature"], layer["readout"]
+    accuracy = {
+        step: predictions.accuracy[row][j - 1]
+        for step, row in predictions.rows(job, *of_layer).items()
     }
-    if j < T and rows.keys() >= set(range(j, T)):
-        values[BEST] = max(rows[t] for t in range(j, T))
-    for name, kind in ((FLOOR, UNTRAINED), (CEILING, OFFLINE)):
-        control = controls.get((kind, run.job.seed)) if has_controls else None
-        if control and (scores := control.at_end(*layer)):
-            # The controls have the tasks in base order.
-            values[name] = scores.accuracy[run.job.tasks[j - 1]]
+    values = {Term.END: accuracy.get(T), Term.LEARNED: accuracy.get(j)}
+    if j < T and accuracy.keys() >= set(range(j, T)):
+        values[Term.BEST] = max(accuracy[step] for step in range(j, T))
+    if job.own_network:
+        values[Term.FLOOR] = accuracy.get(0)
+    else:
+        task = job.tasks[j - 1]
+        controls = {UNTRAINED: Term.FLOOR, OFFLINE: Term.CEILING}
+        for control in predictions.runs:
+            if control.kind in controls and control.seed == job.seed:
+                row = predictions.at_end(control, *of_layer)
+                if row is not None:
+                    # The controls have the tasks in base order.
+                    values[controls[control.kind]] = predictions.accuracy[row][task]
     return {term: value for term, value in values.items() if value is not None}
 
 

@@ -4,18 +4,15 @@ Copies that were forgotten, a seed that was reset and shared or frozen layers gi
 differences of exactly 0, which say nothing of learning.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import combinations
 
-from probe.analysis.statements import STATEMENTS
+from probe.by_layer.jobs import Job
 from probe.by_layer.plan import OFFLINE, Plan
-from probe.results.layers import learners_jobs
-from probe.results.result import JobResult
+from probe.results.predictions import Predictions
+from probe.results.statements import Doubts
 from probe.stored_names import compared_step
 from probe.tables.schemas import Row
-
-Withheld = Mapping[tuple[str, str, str], str]
-"""Verdicts by learner, feature and statement."""
 
 UNCHANGED = (
     "its values are the same after every task: frozen, shared, dead, or not copied"
@@ -27,116 +24,100 @@ EQUAL_WEIGHTS = (
 EQUAL = "it is the same network as seed {}: its training does not depend on the seed"
 
 
-def repeated_networks(
-    plan: Plan, results: Sequence[JobResult]
-) -> tuple[list[Row], Withheld]:
-    """Return notes on equal networks and layers, and the verdicts that are withheld for them.
+def repeated_networks(predictions: Predictions) -> tuple[list[Row], Doubts]:
+    """Return notes on equal networks and layers, and the doubts that follow.
 
     Networks are compared by predictions and losses on all test examples, layers by
     their values (CKA is 1 only for equal ones). Seeds that only repeat the retraining
     of networks trained elsewhere may be equal.
 
     Args:
-        plan: The plan, with hashes of networks that were trained elsewhere.
-        results: The results of its jobs.
-
-    Returns:
-        The rows of notes, and the verdicts: `unchanged` of the forgetting of a layer
-        whose values are the same after every task in a run, and of all statements if no
-        layer changes; `equal seeds` of all statements on a learner, or of those on the
-        ceiling if that is its network.
+        predictions: The predictions of all jobs, of a plan with the hashes of networks
+            that were trained elsewhere.
     """
-    notes = list(_equal_networks(plan))
-    offline = (
-        plan.learners[OFFLINE].weight_hashes.values()
-        if OFFLINE in plan.learners
-        else ()
+    learners = predictions.plan.learners
+    notes = list(_equal_networks(predictions.plan))
+    offline = learners[OFFLINE].weight_hashes if OFFLINE in learners else {}
+    ceilings = {sha for hashes in offline.values() for sha in hashes.values()}
+    equal = set[str]()
+    on_ceiling = set[str]()
+    unchanged = set[tuple[str, str]]()
+    motionless = set[str]()
+    for learner, jobs in predictions.by_learner().items():
+        for job in jobs:
+            features, remarks = _unchanged(predictions, job)
+            notes += remarks
+            unchanged |= {(learner, feature) for feature in features}
+            if predictions.features(job)[-1] in features:
+                motionless.add(learner)
+        if any(ceilings.intersection(job.weights[-1:]) for job in jobs):
+            on_ceiling.add(learner)
+        for first, second in combinations(jobs, 2):
+            if _are_equal(predictions, first, second):
+                notes.append(_note(second, EQUAL.format(first.seed)))
+                equal.add(learner)
+    doubts = Doubts(
+        equal=frozenset(equal),
+        on_ceiling=frozenset(on_ceiling),
+        unchanged=frozenset(unchanged),
+        motionless=frozenset(motionless),
     )
-    ceilings = {sha for hashes in offline for sha in hashes.values()}
-    withheld: dict[tuple[str, str, str], str] = {}
-    for learner, runs in learners_jobs(results).items():
-        unchanged, remarks = _unchanged(runs)
-        notes += remarks
-        withheld |= {
-            (learner, feature, "forgets"): "unchanged" for feature in unchanged
-        }
-        every = [(learner, f, name) for f in runs[0].features for name in STATEMENTS]
-        withheld |= dict.fromkeys(
-            every if runs[0].features[-1] in unchanged else (), "unchanged"
-        )
-        if any(ceilings.intersection(run.job.weights[-1:]) for run in runs):
-            on_ceiling = (
-                key for key in every if key[2] in ("below_ceiling", "learns_less")
-            )
-            withheld |= dict.fromkeys(on_ceiling, "equal seeds")
-        for first, second in combinations(runs, 2):
-            one = first.job
-            other = second.job
-            retrained = one.weights == other.weights != ()
-            same_order = one.order == other.order and not retrained
-            if same_order and _tests(first) == _tests(second) != []:
-                notes.append(_note(second, EQUAL.format(one.seed)))
-                withheld |= dict.fromkeys(every, "equal seeds")
-    return notes, withheld
+    return notes, doubts
 
 
-def _unchanged(runs: Sequence[JobResult]) -> tuple[set[str], list[Row]]:
-    """Return the features that are the same after every task in a run of a learner, and notes."""
-    *features, output = runs[0].features
-    unchanged = set[str]()
-    notes = list[Row]()
-    for run in runs:
-        steps = {feature: _equal_steps(run, feature) for feature in features}
-        whole = [
-            feature
-            for feature in features
-            if steps[feature] and all(steps[feature].values())
-        ]
-        if whole == features and _predicts_the_same(run):
-            whole.append(output)
-        notes += (_note(run, UNCHANGED, feature) for feature in whole)
-        for feature in (
-            f for f in features if any(steps[f].values()) and f not in whole
-        ):
-            since = min(step for step, equal in steps[feature].items() if equal)
-            notes.append(_note(run, SINCE.format(since), feature))
-        unchanged.update(whole)
-    return unchanged, notes
+def _are_equal(predictions: Predictions, first: Job, second: Job) -> bool:
+    """Return whether two trainings of a learner gave the same networks."""
+    is_retrained = first.weights == second.weights != ()
+    if first.order != second.order or is_retrained:
+        return False
+    return _tests(predictions, first) == _tests(predictions, second) != []
 
 
-def _note(run: JobResult, text: str, feature: str = "") -> Row:
-    return {
-        **run.job.columns,
-        "feature": feature,
-        "tasks_seen": run.job.last,
-        "note": text,
-    }
+def _unchanged(predictions: Predictions, job: Job) -> tuple[set[str], list[Row]]:
+    """Return the features that are the same after every task of a run, and notes."""
+    *features, output = predictions.features(job)
+    unchanged: list[str] = []
+    since: dict[str, int] = {}
+    for feature in features:
+        is_equal = _equal_steps(predictions, job, feature)
+        if is_equal and all(is_equal.values()):
+            unchanged.append(feature)
+        elif any(is_equal.values()):
+            since[feature] = min(step for step, equal in is_equal.items() if equal)
+    if unchanged == features and _predicts_the_same(predictions, job):
+        unchanged.append(output)
+    notes = [_note(job, UNCHANGED, feature) for feature in unchanged]
+    notes += [_note(job, SINCE.format(step), name) for name, step in since.items()]
+    return set(unchanged), notes
 
 
-def _tests(run: JobResult) -> list[bytes]:
+def _note(job: Job, text: str, feature: str = "") -> Row:
+    return {**job.columns, "feature": feature, "tasks_seen": job.last, "note": text}
+
+
+def _tests(predictions: Predictions, job: Job) -> list[bytes]:
     """Return predictions and losses after each task; nothing for networks that predict one class.
 
     Networks that collapsed may well be equal.
     """
-    tested = [m for tasks_seen, m in run.tested.items() if tasks_seen]
+    tested = [m for step, m in predictions.tested(job).items() if step]
     if all((x == x[0]).all() for m in tested for x in m.predicted.values()):
         return []
-    return [
-        x.tobytes() for m in tested for x in (*m.predicted.values(), *m.loss.values())
-    ]
+    arrays = [x for m in tested for x in (*m.predicted.values(), *m.loss.values())]
+    return [x.tobytes() for x in arrays]
 
 
-def _predicts_the_same(run: JobResult) -> bool:
+def _predicts_the_same(predictions: Predictions, job: Job) -> bool:
     """Return whether the network predicts the same after every task, of all classes if it can."""
-    tested = [m.predicted for tasks_seen, m in run.tested.items() if tasks_seen]
+    tested = [m.predicted for step, m in predictions.tested(job).items() if step]
     distinct = {m.get("all", next(iter(m.values()))).tobytes() for m in tested}
     return len(distinct) == 1 < len(tested)
 
 
-def _equal_steps(run: JobResult, feature: str) -> dict[int, bool]:
+def _equal_steps(predictions: Predictions, job: Job, feature: str) -> dict[int, bool]:
     """Return whether a feature's values at the end are those after each earlier task."""
     is_equal: dict[int, bool] = {}
-    for key, values in run.diagnostics.items():
+    for key, values in predictions.diagnostics(job).items():
         for name, similarity in values.items() if key.feature == feature else ():
             step = compared_step(name)
             if step is not None:

@@ -22,6 +22,7 @@ from itertools import product
 from typing import NamedTuple
 
 from probe.analysis.intervals import SeedMean, mean_over_seeds
+from probe.by_layer.jobs import Job
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED
 from probe.by_layer.report import ReportSpec
 from probe.errors import described, no_exit
@@ -36,7 +37,7 @@ from probe.metrics.diaz_rodriguez import (
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import forgetting_strength
 from probe.metrics.scorecard import Scorecard, scorecard
-from probe.results.result import JobResult, Results, main_head
+from probe.results.predictions import Predictions, main_head
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import LARGEST, Row
 
@@ -51,24 +52,20 @@ class _Name(NamedTuple):
     readout: str = ""
 
 
-_Peers = Mapping[tuple[str, str, int], JobResult]  # by learner's kind, order, seed
+_Peers = Mapping[tuple[str, str, int], Job]  # by learner's kind, order, seed
 _Values = Iterator[tuple[_Name, float]]
 _Metrics = Iterable[MetricEntry]  # the user's
 
 
 def metric_rows(
-    results: Results,
-    report: ReportSpec,
-    metrics: _Metrics = (),
-    by_first: bool = False,
+    predictions: Predictions, metrics: _Metrics = (), *, by_first: bool = False
 ) -> list[Row]:
     """Return every metric that the finished jobs allow, averaged over orders, then over seeds.
 
     Metrics of the outputs are computed under each head of the report.
 
     Args:
-        results: The results of all finished jobs.
-        report: The heads and weightings to report.
+        predictions: The predictions of all jobs.
         metrics: User-defined metrics.
         by_first: Whether to add the Omegas by first task, as `omega_base[NAME first]`:
             in Kemker 2018's multi-modal experiment the orders are not repetitions of
@@ -76,15 +73,15 @@ def metric_rows(
     """
     values: dict[str, defaultdict[_Name, list[tuple[int, float]]]] = {}
     # By kind, not by name: the names are the user's choice.
-    peers = {(r.job.kind, r.job.order, r.job.seed): r for r in results}
-    for result in results:
-        seed = result.job.seed
-        seeds_and_values = values.setdefault(result.job.learner, defaultdict(list))
-        for name, value in _metrics_of(result, peers, report, metrics):
-            seeds_and_values[name].append((seed, value))
-            if by_first and name.metric.startswith("omega_") and not result.job.offline:
-                first = f"{name.metric}[{result.names[0]} first]"
-                seeds_and_values[name._replace(metric=first)].append((seed, value))
+    peers = {(job.kind, job.order, job.seed): job for job in predictions.runs}
+    report = predictions.plan.report
+    for job in predictions.runs:
+        seeds_and_values = values.setdefault(job.learner, defaultdict(list))
+        for name, value in _metrics_of(predictions, job, peers, metrics):
+            seeds_and_values[name].append((job.seed, value))
+            if by_first and name.metric.startswith("omega_") and not job.offline:
+                first = f"{name.metric}[{predictions.names(job)[0]} first]"
+                seeds_and_values[name._replace(metric=first)].append((job.seed, value))
     # Only here are seeds averaged: until then a value belongs to its seed.
     rows: list[Row] = []
     for learner, of_learner in values.items():
@@ -172,35 +169,37 @@ def user_scores(
 
 
 def _metrics_of(
-    result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics
+    predictions: Predictions, job: Job, peers: _Peers, metrics: _Metrics
 ) -> _Values:
     """Yield every metric of a job that can be computed, with its name.
 
-    peers: all finished jobs of the study, to compare with.
+    peers: all jobs of the study, to compare with.
     """
-    yield from _murata(result, peers)
-    yield from _of_outputs(result, peers, report, metrics)
-    yield from _of_layers(result, peers, metrics)
-    yield from _of_costs(result, report)
+    yield from _murata(predictions, job, peers)
+    yield from _of_outputs(predictions, job, peers, metrics)
+    yield from _of_layers(predictions, job, peers, metrics)
+    yield from _of_costs(predictions, job)
 
 
-def _murata(result: JobResult, peers: _Peers) -> _Values:
+def _murata(predictions: Predictions, job: Job, peers: _Peers) -> _Values:
     """Yield PRA and the strength of forgetting by feature, compared with the seed's ceiling."""
-    offline = peers.get((OFFLINE, "", result.job.seed))
+    offline = peers.get((OFFLINE, "", job.seed))
     ceiling = None
     # Offline compared with itself would forget nothing, by definition.
-    if offline is not None and offline is not result:
+    if offline is not None and offline is not job:
         # A task-aware learner is compared with a control that is task-aware, too.
-        ceiling = offline.outputs.get(main_head(result.job), {}).get(offline.job.last)
-    for feature, scores in result.retrained.items():
-        yield _Name("", "murata", f"pra[{feature}]"), scores.pra
-        if ceiling is not None and result.job.kind != UNTRAINED:
+        outputs = predictions.outputs.get((offline.name, main_head(job)), {})
+        ceiling = outputs.get(offline.last)
+    for feature, row in predictions.retrained(job).items():
+        pra = predictions.pra[row]
+        yield _Name("", "murata", f"pra[{feature}]"), pra
+        if ceiling is not None and job.kind != UNTRAINED:
             name = _Name("", "murata", f"forgetting_strength[{feature}]")
-            yield name, forgetting_strength(ceiling.pra, scores.pra)
+            yield name, forgetting_strength(predictions.pra[ceiling], pra)
 
 
 def _of_outputs(
-    result: JobResult, peers: _Peers, report: ReportSpec, metrics: _Metrics
+    predictions: Predictions, job: Job, peers: _Peers, metrics: _Metrics
 ) -> _Values:
     """Yield all metrics of the job's R under each head, see `probe.metrics.scorecard`.
 
@@ -209,27 +208,36 @@ def _of_outputs(
     network on the first session's test data; test_sizes weigh tasks by examples or by
     classes, as the report says.
     """
-    offline = peers.get((OFFLINE, "", result.job.seed))
-    cumulative = peers.get(("cumulative", result.job.order, result.job.seed))
-    by_classes = tuple(len(classes) for _, classes in result.tasks)
-    sizes = result.test_sizes if report.mean == "examples" else by_classes
+    report = predictions.plan.report
+    offline = peers.get((OFFLINE, "", job.seed))
+    cumulative = peers.get(("cumulative", job.order, job.seed))
+    sizes = predictions.test_sizes(job)
+    if report.mean != "examples":
+        sizes = tuple(len(classes) for classes in predictions.classes(job))
     for head in report.heads:
-        R = result.R(head)
-        if R is None or not result.test_sizes:
+        R = predictions.R(job, head)
+        if R is None:
             continue
-        reference = cumulative.R(head) if cumulative else None
-        final = (
-            offline.outputs.get(head, {}).get(len(result.tasks)) if offline else None
+        ideal = None
+        if offline:
+            final = predictions.outputs.get((offline.name, head), {}).get(offline.last)
+            # Offline has the tasks in base order; knowing nothing it is no ideal.
+            ideal = _ideal(predictions, final, job)
+        card = scorecard(
+            R,
+            reference=predictions.R(cumulative, head) if cumulative else None,
+            ideal=ideal,
+            test_sizes=sizes,
         )
-        # Offline has the tasks in base order; knowing nothing it is no ideal.
-        ideal = (
-            None
-            if final is None
-            else float(final.accuracy[result.job.tasks[0]]) or None
-        )
-        card = scorecard(R, reference=reference, ideal=ideal, test_sizes=sizes)
         for paper, metric, value in _of_matrix(R, card, metrics):
             yield _Name(head, paper, metric), value
+
+
+def _ideal(predictions: Predictions, row: int | None, job: Job) -> float | None:
+    """Return the accuracy of an offline network on a job's first task, None for 0 or no row."""
+    if row is None:
+        return None
+    return float(predictions.accuracy[row][job.tasks[0]]) or None
 
 
 def _of_matrix(
@@ -243,52 +251,53 @@ def _of_matrix(
         yield "own", metric, score
 
 
-def _of_layers(result: JobResult, peers: _Peers, metrics: _Metrics) -> _Values:
+def _of_layers(
+    predictions: Predictions, job: Job, peers: _Peers, metrics: _Metrics
+) -> _Values:
     """Yield all metrics of each feature's matrix A, and compare its forgetting with R's.
 
     It yields nothing unless all of A is measured, including its floor. Kemker's ideal
     is the ceiling on the first task. Linear readouts add deep forgetting and the replay
     gap; task-aware ones are compared with R under the head `multi`.
     """
-    job = result.job
-    R = result.R(main_head(result.job))
+    R = predictions.R(job, main_head(job))
     untrained, offline = (peers.get((kind, "", job.seed)) for kind in CONTROLS)
     if job.offline or job.own_network:
         untrained = offline = None
-    if R is not None and result.readouts and R.tasks > 1:
+    readouts = predictions.readouts_of([job])
+    *hidden, output = predictions.features(job)
+    if R is not None and readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
-    for readout, feature in product(result.readouts, result.features[:-1]):
-        A = result.matrix(feature, readout, untrained)
-        if A is None or not result.test_sizes:
+    for readout, feature in product(readouts, hidden):
+        A = predictions.A(job, feature, readout, untrained)
+        if A is None:
             continue
-        ceiling = offline.at_end(feature, readout) if offline else None
-        ideal = float(ceiling.accuracy[job.tasks[0]]) if ceiling else None
-        card = scorecard(A, ideal=ideal or None, test_sizes=result.test_sizes)
+        ceiling = predictions.at_end(offline, feature, readout) if offline else None
+        sizes = predictions.test_sizes(job)
+        ideal = _ideal(predictions, ceiling, job)
+        card = scorecard(A, ideal=ideal, test_sizes=sizes)
         for paper, metric, value in _of_matrix(A, card, metrics):
             yield _Name("", paper, metric, feature, readout), value
         at_output = R
-        if readout in result.task_aware_readouts:
-            at_output = result.matrix(result.features[-1], readout, untrained)
+        if readout in predictions.task_aware_readouts:
+            at_output = predictions.A(job, output, readout, untrained)
         if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
-            differences = {
-                "deep_forgetting": deep_forgetting(A),
-                "replay_gap": replay_gap(at_output, A),
-            }
-            for metric, value in differences.items():
-                yield _Name("", "deep_shallow", metric, feature, readout), value
+            deep = _Name("", "deep_shallow", "deep_forgetting", feature, readout)
+            yield deep, deep_forgetting(A)
+            yield deep._replace(metric="replay_gap"), replay_gap(at_output, A)
 
 
-def _of_costs(result: JobResult, report: ReportSpec) -> _Values:
+def _of_costs(predictions: Predictions, job: Job) -> _Values:
     """Yield the cost metrics of Diaz-Rodriguez 2018 and Kemker 2018, once all tasks are learned.
 
     Kemker's model size (table 2) is the model and all else that is kept, in 10^6 bytes.
     """
-    costs = [asdict(training.cost) for training in result.costs.values()]
-    if result.job.offline or len(costs) < len(result.tasks):
+    costs = [asdict(training.cost) for _, training in predictions.costs(job)]
+    if job.offline or len(costs) < len(job.tasks):
         return
+    report = predictions.plan.report
     columns = {name: [cost[name] for cost in costs] for name in costs[0]}
     scores = criteria_of_costs(columns, report.ce_epsilon, report.ce_form)
-    yield from (
-        (_Name("", "diaz_rodriguez", name), value) for name, value in scores.items()
-    )
+    for name, value in scores.items():
+        yield _Name("", "diaz_rodriguez", name), value
     yield _Name("", "kemker", "model_size_mb"), columns["kept_bytes"][-1] / 1e6

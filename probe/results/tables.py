@@ -6,9 +6,9 @@ results, and nothing of earlier settings. The same results give the same bytes; 
 times differ from run to run. Figures are drawn from the tables only.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,16 @@ from probe.metrics.renaming import renaming_notes
 from probe.notes import constant
 from probe.results.causes import cause_rows, withheld_notes
 from probe.results.controls import control_rows
-from probe.results.layers import Layer, first_layers, layers_of
+from probe.results.layers import layers_of
+from probe.results.predictions import Predictions, PredictionsBuilder, main_head
 from probe.results.repeats import repeated_networks
-from probe.results.result import JobResult, Results, job_result, main_head
 from probe.results.run_directory import describe, store_of
 from probe.results.scores import metric_rows, user_scores
+from probe.results.statements import (
+    first_layers,
+    statement_rows,
+    statement_seed_rows,
+)
 from probe.results.stored_pairs import lawful
 from probe.results.training_checks import check_trainings
 from probe.tables.schemas import Row, Tables
@@ -52,8 +57,8 @@ UNREADABLE = (
 DEAD = "all of its units are dead: each has the same value for every test example"
 
 
-def read_results(plan: Plan, root: Path) -> Iterator[JobResult]:
-    """Read the finished measurements of a run directory, job by job, in the order of `jobs_of`.
+def read_predictions(plan: Plan, root: Path) -> Predictions:
+    """Read the finished measurements of a run directory, job by job.
 
     Corrupt files are set aside and count as missing.
 
@@ -61,114 +66,78 @@ def read_results(plan: Plan, root: Path) -> Iterator[JobResult]:
         plan: The plan.
         root: The run directory.
 
-    Yields:
-        The results of each job.
-
     Raises:
         InputError: An intact file has predictions of other tasks.
     """
+    builder = PredictionsBuilder(plan=plan)
     for job in jobs_of(plan):
         store = store_of(plan, root, job)
         # Measurements that the plan no longer has stay on disk unused.
         try:
-            yield job_result(plan, job, store.measurements())
+            builder.add(job, store.measurements())
         except InputError as error:
             raise InputError(
                 f"{store.folder} holds invalid results ({error}): remove it, and run "
                 "the same command again"
             ) from None
+    return builder.predictions
 
 
-def tables_of(
-    plan: Plan, results: Results, metrics: Iterable[MetricEntry] = ()
-) -> Tables:
+def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> Tables:
     """Return all tables by name from the finished measurements.
 
     The same results give the same tables, except for the times.
 
     Args:
-        plan: The plan of the study.
-        results: The results of its jobs.
+        predictions: The predictions of the plan's jobs.
         metrics: User-defined metrics.
     """
-    controls = list(control_rows(results))
-    # Networks that never saw a task enter no other table.
-    results = [result for result in results if not result.job.without]
-    notes, withheld = check_trainings(results)
-    notes_on_repeats, unsaid = repeated_networks(plan, results)
-    # Of seeds, or of tasks, whose networks are equal.
-    outputs = {
-        (name, learner.features[-1], "forgets")
-        for name, learner in plan.learners.items()
-    }
-    equal = {learner for learner, *_ in unsaid.keys() & outputs}
-    layers = list(layers_of([lawful(result) for result in results]))
-
-    def verdict_of(layer: Layer, row: Row) -> str:
-        name = row["statement"]
-        verdict = str(row["verdict"])
-        # A doubtful output says nothing of hidden layers.
-        at_output = {} if layer.chance is None else withheld
-        verdict = at_output.get((layer.learner, name), verdict)
-        return unsaid.get((layer.learner, layer.feature, name), verdict)
-
-    costs = [
-        ({**result.job.columns, "tasks_seen": tasks_seen}, cost)
-        for result in results
-        for tasks_seen, cost in result.costs.items()
-    ]
-    rows: dict[str, Iterable[Any]] = {
+    plan = predictions.plan
+    layers = list(layers_of(lawful(predictions)))
+    notes, doubts = check_trainings(predictions)
+    notes_on_repeats, repeated = repeated_networks(predictions)
+    doubts = replace(
+        repeated, near_chance=doubts.near_chance, above_ceiling=doubts.above_ceiling
+    )
+    rows: dict[str, Iterable[Row]] = {
         # Only its sessions hold different kinds of data, so that the first one matters.
         "metrics": metric_rows(
-            results, plan.report, metrics, plan.kind == "multimodal"
+            predictions, metrics, by_first=plan.kind == "multimodal"
         ),
-        "learners": [
-            {"learner": name, **learner.model_dump(include=_LEARNER_FIELDS)}
-            for name, learner in plan.learners.items()
-            if learner.listed
-        ],
-        "costs": [{**run, **asdict(training.cost)} for run, training in costs],
-        "times": [{**run, "seconds": training.seconds} for run, training in costs],
-        "layers": [row for layer in layers for row in layer.rows()],
-        "statements": [
-            {**row, "verdict": verdict_of(layer, row)}
-            for layer in layers
-            for row in layer.statements()
-        ],
-        "statement_seeds": [row for layer in layers for row in layer.statement_seeds()],
-        "retraining": [row for result in results for row in _epochs(result)],
-        "diagnostics": [
-            {
-                **result.job.columns,
-                **_columns(key),
-                "depth": depth,
-                "metric": name,
-                "value": value,
-            }
-            for result in results
-            for key, values in result.diagnostics.items()
-            for depth in [1 + result.features.index(key.feature)]
-            for name, value in values.items()
-        ],
+        "learners": _learner_rows(plan),
+        "costs": _cost_rows(predictions),
+        "times": _time_rows(predictions),
+        "layers": chain.from_iterable(layer.rows() for layer in layers),
+        "statements": chain.from_iterable(
+            statement_rows(layer, doubts) for layer in layers
+        ),
+        "statement_seeds": chain.from_iterable(map(statement_seed_rows, layers)),
+        "retraining": _epoch_rows(predictions),
+        "diagnostics": _diagnostic_rows(predictions),
         "notes": [
             *notes,
             *notes_on_repeats,
-            *(row for result in results for row in _notes(result, metrics)),
-            *(row for result in results for row in _notes_on_spread(plan, result.job)),
-            *withheld_notes(results, plan.hybrids),
+            *_notes(predictions, metrics),
+            *_notes_on_spread(predictions),
+            *withheld_notes(predictions),
         ],
-        "controls": controls,
-        "causes": cause_rows(
-            [r for r in results if r.job.learner not in equal], plan.hybrids
+        "controls": control_rows(predictions),
+        "causes": chain.from_iterable(
+            cause_rows(predictions, learner)
+            for learner in predictions.by_learner()
+            # Of seeds, or of tasks, whose networks are equal, nothing is said.
+            if learner not in doubts.equal | doubts.motionless
         ),
     }
-    measured = [(row, r.job.last) for r in results for row in measured_rows(plan, r)]
+    tables = {name: new_table(name, of_table) for name, of_table in rows.items()}
+    depths = {job.learner: len(predictions.features(job)) for job in predictions.runs}
+    measured = [
+        (row, j.last) for j in predictions.runs for row in measured_rows(predictions, j)
+    ]
     measurements = new_table("measurements", (row for row, _ in measured))
     # Networks at the end of jobs; accuracies say the learners' order.
     at_end = measurements["tasks_seen"] == [last for _, last in measured]
     summarized = measurements[at_end | (measurements["metric"] == "accuracy")]
-    tables = {name: new_table(name, of_table) for name, of_table in rows.items()}
-    depths = {result.job.learner: len(result.features) for result in results}
     return {
         **tables,
         "first_layer": first_layers(tables["statements"], depths),
@@ -189,9 +158,9 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
         InputError: An intact file has predictions of other tasks.
         NotWritten: A table cannot be written.
     """
-    results = list(read_results(plan, root))
+    predictions = read_predictions(plan, root)
     describe(root, plan, tables="")
-    for name, table in tables_of(plan, results, metrics).items():
+    for name, table in tables_of(predictions, metrics).items():
         path = root / f"{name}.csv"
         if table.empty and name not in ALWAYS:
             # No table may remain of results that are no longer shown.
@@ -202,7 +171,7 @@ def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) ->
             write_table(unfinished, name, table)
 
 
-def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
+def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
     """Yield the measurements of a job: R cell by cell, then each feature's matrix A, PRA and F1.
 
     Tasks seen count from 0 (before any task), depths and positions from 1. R is yielded
@@ -210,116 +179,166 @@ def measured_rows(plan: Plan, result: JobResult) -> Iterator[Row]:
     task.
 
     Args:
-        plan: The plan.
-        result: The results of the job.
+        predictions: The predictions of all jobs.
+        job: The job.
 
     Yields:
         The rows.
     """
-    row = partial[dict[str, Any]](
-        dict, scenario=plan.scenario, network=plan.network, **result.job.columns
-    )
+    plan = predictions.plan
+    study = {"scenario": plan.scenario, "network": plan.network, **job.columns}
+    *_, output = features = predictions.features(job)
     for head in plan.report.heads:
-        for tasks_seen, scores in result.outputs.get(head, {}).items():
-            cell = partial(row, metric="accuracy", tasks_seen=tasks_seen, head=head)
-            yield from _by_task(cell, result, scores.accuracy)
-    for key, scores in result.downstream.items():
-        cell = partial(
-            row, depth=scores.depth, **_columns(key), readout=str(key.readout)
-        )
-        yield cell(metric="pra", value=scores.pra)
-        yield from _by_task(partial(cell, metric="accuracy"), result, scores.accuracy)
-    output = partial(row, feature=result.features[-1], metric="pra")
-    for tasks_seen, scores in result.output.items():
-        yield output(depth=scores.depth, tasks_seen=tasks_seen, value=scores.pra)
-    for feature, scores in result.retrained.items():
-        readout = "" if feature == result.features[-1] else RETRAIN
-        cell = partial(
-            row,
-            depth=scores.depth,
-            metric="f1",
-            tasks_seen=result.job.last,
-            feature=feature,
-            readout=readout,
-        )
-        yield from _by_task(cell, result, scores.f1)
-
-
-def _columns(key: Key) -> dict[str, Any]:
-    return {"tasks_seen": key.tasks_seen, "feature": key.feature}
-
-
-def _notes(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
-    """Yield a row for each note on a job's measurements, those on the learner first."""
-    row = partial[dict[str, Any]](dict, **result.job.columns)
-    for tasks_seen in sorted(t for t, cost in result.costs.items() if cost.stuck):
-        yield row(tasks_seen=tasks_seen, note=STUCK)
-    for tasks_seen, scores in result.output.items():
-        yield from (row(tasks_seen=tasks_seen, note=note) for note in scores.notes)
-        if tasks_seen and scores.constant is not None:
-            yield row(tasks_seen=tasks_seen, note=constant(scores.constant))
-    at_end = partial(row, tasks_seen=result.job.last)
-    yield from (at_end(note=note) for note in _notes_at_end(result, metrics))
-    for key, values in result.diagnostics.items():
-        if not values:
-            yield row(**_columns(key), readout=str(key.readout), note=UNREADABLE)
-        elif values["dead"] == 1:
-            yield row(**_columns(key), note=DEAD)
-    for key, scores in result.downstream.items():
-        of_readout = partial(row, **_columns(key), readout=str(key.readout))
-        yield from (of_readout(note=note) for note in scores.notes)
-
-
-def _notes_at_end(result: JobResult, metrics: Iterable[MetricEntry]) -> Iterator[str]:
-    """Yield the notes on the output after all tasks."""
-    head = main_head(result.job)
-    if output := result.tested.get(result.job.last):
-        yield from renaming_notes(output.predicted[head], output.test.labels)
-    if (R := result.R(head)) is not None:
-        yield from user_scores(R, metrics)[1]
-
-
-def _notes_on_spread(plan: Plan, job: Job) -> Iterator[Row]:
-    """Yield a row for each readout that is measured after only some of a job's tasks."""
-    learned = set(job.steps) - {0}
-    keys = readout_keys(plan, job)
-    for name, readout in plan.readouts.items():
-        steps = {key.tasks_seen for key in keys if key.readout.planned == name} - {0}
-        if (
-            readout.steps == "spread"
-            and 0 < len(steps) < len(learned)
-            and not job.offline
-        ):
-            yield {
-                **job.columns,
-                "readout": name,
-                "tasks_seen": job.last,
-                "note": _SPREAD.format(len(steps), len(learned)),
+        for tasks_seen, row in predictions.outputs.get((job.name, head), {}).items():
+            cell = study | {
+                "metric": "accuracy",
+                "tasks_seen": tasks_seen,
+                "head": head,
             }
+            yield from _by_task(cell, predictions, job, predictions.accuracy[row])
+    for key, row in predictions.readouts[job.name].items():
+        cell = study | _columns(key, features) | {"readout": str(key.readout)}
+        yield cell | {"metric": "pra", "value": predictions.pra[row]}
+        accuracies = predictions.accuracy[row]
+        yield from _by_task(cell | {"metric": "accuracy"}, predictions, job, accuracies)
+    for tasks_seen, row in predictions.output(job).items():
+        key = Key(tasks_seen, output)
+        pra = {"metric": "pra", "value": predictions.pra[row]}
+        yield study | _columns(key, features) | pra
+    for feature, row in predictions.retrained(job).items():
+        readout = "" if feature == output else RETRAIN
+        cell = study | _columns(Key(job.last, feature), features)
+        cell |= {"metric": "f1", "readout": readout}
+        yield from _by_task(cell, predictions, job, predictions.f1[row])
 
 
-def _epochs(result: JobResult) -> Iterator[Row]:
-    """Yield a row for each epoch of a job's retrainings, the longest of each feature and step."""
-    longest = {
-        (key.feature, key.tasks_seen, key.readout.reestimates): key
-        for key in result.downstream
-        if key.readout.is_retraining
+def _columns(key: Key, features: Sequence[str]) -> dict[str, Any]:
+    """Return the columns that name a network and its feature."""
+    return {
+        "tasks_seen": key.tasks_seen,
+        "feature": key.feature,
+        "depth": 1 + features.index(key.feature),
     }
-    for key in longest.values():
-        row = {**result.job.columns, **_columns(key), "readout": str(key.readout)}
-        if history := result.downstream[key].history:
-            accuracies = (float("nan"), *history.accuracies)
-            for epoch, (loss, accuracy) in enumerate(
-                zip(history.losses, accuracies, strict=True)
-            ):
-                yield {**row, "epoch": epoch, "loss": loss, "accuracy": accuracy}
 
 
 def _by_task(
-    cell: Callable[..., Row], result: JobResult, values: Floats
+    cell: dict[str, Any], predictions: Predictions, job: Job, values: Floats
 ) -> Iterator[Row]:
     """Yield a row for each task's value, (T,), with its name and position in the order."""
-    for k, (task, value) in enumerate(
-        zip(result.names, values.tolist(), strict=True), 1
-    ):
-        yield cell(task_position=k, task=task, value=value)
+    names = predictions.names(job)
+    for j, (task, value) in enumerate(zip(names, values.tolist(), strict=True), 1):
+        yield cell | {"task_position": j, "task": task, "value": value}
+
+
+def _learner_rows(plan: Plan) -> Iterator[Row]:
+    for name, learner in plan.learners.items():
+        if learner.listed:
+            yield {"learner": name, **learner.model_dump(include=_LEARNER_FIELDS)}
+
+
+def _cost_rows(predictions: Predictions) -> Iterator[Row]:
+    for job in predictions.runs:
+        for tasks_seen, training in predictions.costs(job):
+            row = {**job.columns, "tasks_seen": tasks_seen}
+            yield row | asdict(training.cost)
+
+
+def _time_rows(predictions: Predictions) -> Iterator[Row]:
+    for job in predictions.runs:
+        for tasks_seen, training in predictions.costs(job):
+            row = {**job.columns, "tasks_seen": tasks_seen}
+            yield row | {"seconds": training.seconds}
+
+
+def _diagnostic_rows(predictions: Predictions) -> Iterator[Row]:
+    for job in predictions.runs:
+        features = predictions.features(job)
+        for key, values in predictions.diagnostics(job).items():
+            row = job.columns | _columns(key, features)
+            for name, value in values.items():
+                yield row | {"metric": name, "value": value}
+
+
+def _epoch_rows(predictions: Predictions) -> Iterator[Row]:
+    """Yield a row for each epoch of retrainings, the longest of each feature and step."""
+    for job in predictions.runs:
+        longest = {
+            (key.feature, key.tasks_seen, key.readout.reestimates): key
+            for key in predictions.readouts[job.name]
+            if key.readout.is_retraining
+        }
+        for key in longest.values():
+            history = predictions.measurements[job.name][key].history
+            row = {**job.columns, **_place(key), "readout": str(key.readout)}
+            if history is None:
+                continue
+            accuracies = (float("nan"), *history.accuracies)
+            epochs = zip(history.losses, accuracies, strict=True)
+            for epoch, (loss, accuracy) in enumerate(epochs):
+                yield row | {"epoch": epoch, "loss": loss, "accuracy": accuracy}
+
+
+def _place(key: Key) -> dict[str, Any]:
+    return {"tasks_seen": key.tasks_seen, "feature": key.feature}
+
+
+def _notes(predictions: Predictions, metrics: Iterable[MetricEntry]) -> Iterator[Row]:
+    """Yield a row for each note on jobs' measurements, those on the learner first."""
+    for job in predictions.runs:
+        for tasks_seen, note in _output_notes(predictions, job, metrics):
+            yield {**job.columns, "tasks_seen": tasks_seen, "note": note}
+        for key, values in predictions.diagnostics(job).items():
+            row = job.columns | _place(key)
+            if not values:
+                yield row | {"readout": str(key.readout), "note": UNREADABLE}
+            elif values["dead"] == 1:
+                yield row | {"note": DEAD}
+        for key in predictions.readouts[job.name]:
+            row = job.columns | _place(key) | {"readout": str(key.readout)}
+            for note in predictions.measurements[job.name][key].notes:
+                yield row | {"note": note}
+
+
+def _output_notes(
+    predictions: Predictions, job: Job, metrics: Iterable[MetricEntry]
+) -> Iterator[tuple[int, str]]:
+    """Yield the notes on the networks themselves, with the number of tasks learned."""
+    head = main_head(job)
+    tested = predictions.tested(job)
+    stuck = (step for step, training in predictions.costs(job) if training.stuck)
+    for tasks_seen in sorted(stuck):
+        yield tasks_seen, STUCK
+    for tasks_seen, measurement in tested.items():
+        for note in measurement.notes:
+            yield tasks_seen, note
+        predicted = measurement.predicted[head]
+        labels = measurement.test.labels
+        is_constant = (predicted == predicted[0]).all() and (labels != labels[0]).any()
+        if tasks_seen and is_constant:
+            yield tasks_seen, constant(int(predicted[0]))
+    if output := tested.get(job.last):
+        for note in renaming_notes(output.predicted[head], output.test.labels):
+            yield job.last, note
+    R = predictions.R(job, head)
+    if R is not None:
+        for note in user_scores(R, metrics)[1]:
+            yield job.last, note
+
+
+def _notes_on_spread(predictions: Predictions) -> Iterator[Row]:
+    """Yield a row for each readout that is measured after only some of a job's tasks."""
+    plan = predictions.plan
+    for job in predictions.runs:
+        learned = set(job.steps) - {0}
+        keys = readout_keys(plan, job)
+        for name, readout in plan.readouts.items():
+            of_readout = [key for key in keys if key.readout.planned == name]
+            steps = {key.tasks_seen for key in of_readout} - {0}
+            is_partial = 0 < len(steps) < len(learned) and not job.offline
+            if readout.steps == "spread" and is_partial:
+                yield {
+                    **job.columns,
+                    "readout": name,
+                    "tasks_seen": job.last,
+                    "note": _SPREAD.format(len(steps), len(learned)),
+                }

@@ -1,24 +1,21 @@
 """Notes on networks that were hardly trained, or trained worse than the others."""
 
 import math
-from collections.abc import Mapping
-from itertools import product
 from statistics import fmean, median, stdev
 
 from scipy.special import stdtrit
 
 from probe.analysis.intervals import LEVEL
-from probe.analysis.statements import FEWEST, STATEMENTS
-from probe.by_layer.plan import CONTROLS, OFFLINE
-from probe.results.layers import jobs_by_learner
-from probe.results.result import JobResult, Results, main_head
+from probe.analysis.statements import FEWEST
+from probe.by_layer.jobs import Job
+from probe.by_layer.plan import OFFLINE
+from probe.results.predictions import Predictions, main_head
+from probe.results.statements import Doubts
 from probe.tables.schemas import Row
 
 
-def check_trainings(
-    results: Results,
-) -> tuple[list[Row], Mapping[tuple[str, str], str]]:
-    """Return a note on each run whose output makes its layers doubtful, and withheld verdicts.
+def check_trainings(predictions: Predictions) -> tuple[list[Row], Doubts]:
+    """Return a note on each run whose output makes its layers doubtful, and the doubts.
 
     A run gets a note if it is near chance, less than two standard errors above it, on
     the task just learned (if offline, on all tasks); if it collapsed, with less than
@@ -26,48 +23,44 @@ def check_trainings(
     learned; or if it is an offline run that is less accurate than a learner, see
     `_runs_above_offline`.
 
-    Verdicts are withheld by learner and statement: `near chance` if a run that did not
-    collapse is near chance on the first task, as later tasks may well be learned worse;
-    `no ceiling` if offline training is below a learner, for all statements but
-    `forgets` of every learner.
+    A learner is in doubt as near chance if a run that did not collapse is near chance
+    on the first task, as later tasks may well be learned worse.
     """
     notes: list[Row] = []
-    withheld: dict[tuple[str, str], str] = {}
-
-    def note(result: JobResult, tasks_seen: int, text: str) -> None:
-        notes.append({**result.job.columns, "tasks_seen": tasks_seen, "note": text})
-
-    runs_of = jobs_by_learner(results)
+    doubtful = set[str]()
     medians = {
-        k: median(map(_above_chance, runs))
-        for k, runs in runs_of.items()
-        if len(runs) > 2
+        learner: median(_above_chance(predictions, job) for job in jobs)
+        for learner, jobs in predictions.by_learner(controls=True).items()
+        if len(jobs) > 2
     }
-    for result in results:
-        job = result.job
-        near_chance = _near_chance(result)
+    for job in predictions.runs:
+        near_chance = _near_chance(predictions, job)
         tasks = "all tasks" if job.offline else "the task just learned"
         for tasks_seen in near_chance:
             text = (
                 f"its accuracy on {tasks} is near chance: train it longer, or check "
                 f"{_CHECK}"
             )
-            note(result, tasks_seen, text)
+            notes.append(_note(job, tasks_seen, text))
         middle = medians.get(job.learner, 0.0)
-        if middle > _DOUBTFUL and _above_chance(result) < middle / 2:
-            note(result, job.last, _COLLAPSED)
+        if middle > _DOUBTFUL and _above_chance(predictions, job) < middle / 2:
+            notes.append(_note(job, job.last, _COLLAPSED))
         elif 1 in near_chance and not job.offline:
-            withheld |= {(job.learner, name): "near chance" for name in STATEMENTS}
-    for learner, offline_below in _runs_above_offline(results).items():
+            doubtful.add(job.learner)
+    above = _runs_above_offline(predictions)
+    for learner, offline_below in above.items():
         for offline in offline_below:
             text = (
                 f"it is less accurate than {learner}, and no ceiling: check {_CHECK} "
                 "of both"
             )
-            note(offline, offline.job.last, text)
-        resting = product(runs_of.keys() - {*CONTROLS}, STATEMENTS.keys() - {"forgets"})
-        withheld |= dict.fromkeys(resting, "no ceiling")
-    return notes, withheld
+            notes.append(_note(offline, offline.last, text))
+    doubts = Doubts(near_chance=frozenset(doubtful), above_ceiling=bool(above))
+    return notes, doubts
+
+
+def _note(job: Job, tasks_seen: int, text: str) -> Row:
+    return {**job.columns, "tasks_seen": tasks_seen, "note": text}
 
 
 _CHECK = "labels, input scaling and task order"
@@ -77,79 +70,85 @@ _COLLAPSED = (
 )
 
 
-def _near_chance(result: JobResult) -> list[int]:
+def _near_chance(predictions: Predictions, job: Job) -> list[int]:
     """Return the numbers of tasks learned after which a run is near chance."""
-    job = result.job
     near = []
     # The untrained network has learned none.
-    for tasks_seen in filter(
-        None, [job.last] if job.offline else range(1, len(result.tasks) + 1)
-    ):
-        if measured := _accuracy(result, tasks_seen):
+    steps = [job.last] if job.offline else range(1, len(job.tasks) + 1)
+    for tasks_seen in filter(None, steps):
+        if measured := _accuracy(predictions, job, tasks_seen):
             accuracy, chance, examples = measured
             # Of a single class chance is 1.
-            if chance < 1 and accuracy < chance + 2 * _standard_error(chance, examples):
+            least = chance + 2 * _standard_error(chance, examples)
+            if chance < 1 and accuracy < least:
                 near.append(tasks_seen)
     return near
 
 
-def _runs_above_offline(results: Results) -> dict[str, list[JobResult]]:
+def _runs_above_offline(predictions: Predictions) -> dict[str, list[Job]]:
     """Return learners that are more accurate than offline training, with its runs below them.
 
     The accuracy is over all tasks. It must be above by the 95 % interval of the
     difference over seeds and by two standard errors of the test set; for one or two
     seeds only by the latter. Learners under another head are left out.
     """
-    offline = {
-        r.job.seed: r
-        for r in results
-        if r.job.kind == OFFLINE and r.job.last in r.output
+    pra_of_run = {
+        job.name: predictions.pra[rows[job.last]]
+        for job in predictions.runs
+        if job.last in (rows := predictions.output(job))
     }
-    pra_by_seed: dict[str, dict[int, list[float]]] = {}
-    for r in results:
-        control = offline.get(r.job.seed)
-        end = r.output.get(r.job.last)
-        comparable = control and main_head(r.job) == main_head(control.job)
-        if comparable and end and r.job.kind not in CONTROLS:
-            seeds = pra_by_seed.setdefault(r.job.learner, {})
-            seeds.setdefault(r.job.seed, []).append(end.pra)
-    above = {}
-    for learner, seeds in pra_by_seed.items():
-        means = {seed: fmean(values) for seed, values in seeds.items()}
-        ends = {
-            seed: offline[seed].output[offline[seed].job.last].pra for seed in means
+    offline = {
+        job.seed: job
+        for job in predictions.runs
+        if job.kind == OFFLINE and job.name in pra_of_run
+    }
+    above: dict[str, list[Job]] = {}
+    for learner, jobs in predictions.by_learner().items():
+        pra_by_seed: dict[int, list[float]] = {}
+        for job in jobs:
+            control = offline.get(job.seed)
+            comparable = control and main_head(job) == main_head(control)
+            if comparable and job.name in pra_of_run:
+                pra_by_seed.setdefault(job.seed, []).append(pra_of_run[job.name])
+        if not pra_by_seed:
+            continue
+        means = {seed: fmean(values) for seed, values in pra_by_seed.items()}
+        difference = {
+            seed: mean - pra_of_run[offline[seed].name] for seed, mean in means.items()
         }
-        difference = {seed: mean - ends[seed] for seed, mean in means.items()}
         S = len(difference)
-        n = sum(sum(offline[seed].test_sizes) for seed in difference)
+        n = sum(sum(predictions.test_sizes(offline[seed])) for seed in difference)
         least = 2 * math.sqrt(2) * _standard_error(fmean(means.values()), n)
         if S >= FEWEST:
             quantile = float(stdtrit(S - 1, (1 + LEVEL) / 2))
             least = max(least, quantile * stdev(difference.values()) / math.sqrt(S))
         if fmean(difference.values()) > least:
-            above[learner] = [
-                offline[seed] for seed, more in difference.items() if more > 0
-            ]
+            below = [seed for seed, more in difference.items() if more > 0]
+            above[learner] = [offline[seed] for seed in below]
     return above
 
 
-def _accuracy(result: JobResult, tasks_seen: int) -> tuple[float, float, int] | None:
+def _accuracy(
+    predictions: Predictions, job: Job, tasks_seen: int
+) -> tuple[float, float, int] | None:
     """Return accuracy, chance and test size for the task just learned; offline, for all tasks."""
-    scores = result.output.get(tasks_seen)
-    if scores is None or not result.test_sizes:
+    row = predictions.output(job).get(tasks_seen)
+    if row is None:
         return None
-    classes = [task_classes for _, task_classes in result.tasks]
-    if result.job.offline:
-        return scores.pra, 1 / len(set().union(*classes)), sum(result.test_sizes)
-    first = tasks_seen - 1 if main_head(result.job) == "multi" else 0
+    classes = predictions.classes(job)
+    sizes = predictions.test_sizes(job)
+    if job.offline:
+        return predictions.pra[row], 1 / len(set().union(*classes)), sum(sizes)
+    first = tasks_seen - 1 if main_head(job) == "multi" else 0
     competing = set().union(*classes[first:tasks_seen])
-    size = result.test_sizes[tasks_seen - 1]
-    return float(scores.accuracy[tasks_seen - 1]), 1 / len(competing), size
+    accuracy = float(predictions.accuracy[row][tasks_seen - 1])
+    return accuracy, 1 / len(competing), sizes[tasks_seen - 1]
 
 
-def _above_chance(result: JobResult) -> float:
+def _above_chance(predictions: Predictions, job: Job) -> float:
     """Return the mean accuracy above chance on the tasks just learned; 0 if none is measured."""
-    measured = [_accuracy(result, 1 + task) for task in range(len(result.tasks))]
+    steps = range(1, len(job.tasks) + 1)
+    measured = [_accuracy(predictions, job, tasks_seen) for tasks_seen in steps]
     return fmean([m[0] - m[1] for m in measured if m] or [0.0])
 
 

@@ -17,7 +17,7 @@ from probe.by_layer.jobs import jobs_of, keys_of
 from probe.by_layer.measurement import Key, Measurement, TrainingCost
 from probe.results.run_directory import describe, read_plan, store_of
 from probe.results.scores import metric_rows
-from probe.results.tables import measured_rows, read_results
+from probe.results.tables import measured_rows, read_predictions
 from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, write_table
 from probe.tasks import TestExamples
@@ -64,12 +64,12 @@ def _written_tables(root: Path) -> list[float]:
         seconds.append(time.perf_counter() - start)
         return done
 
-    results = step(lambda: list(read_results(plan, root)))
+    predictions = step(lambda: read_predictions(plan, root))
     summary, metrics, measured = (root / name for name in STEPS[1:])
-    rows = (row for result in results for row in measured_rows(plan, result))
+    rows = (row for job in predictions.runs for row in measured_rows(predictions, job))
     table = new_table("measurements", rows)
     step(lambda: write_table(summary, "summary", summarize(table)))
-    scores = partial(metric_rows, results, plan.report)
+    scores = partial(metric_rows, predictions)
     step(lambda: write_table(metrics, "metrics", new_table("metrics", scores())))
     step(lambda: write_table(measured, "measurements", table))
     return seconds

@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 from probe.analysis.intervals import Estimate
-from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
-from probe.analysis.statements import first_layer, verdict
-from tests.probe.analysis.made_up import World, layout, study
+from probe.analysis.quantities import Terms, quantities
+from probe.analysis.statements import first_layer, of_interval
+from tests.probe.analysis.made_up import World, study
 
 pytestmark = pytest.mark.slow
 
@@ -72,29 +72,29 @@ def test_intervals_of_one_network_cover_what_it_forgot_in_93_percent(
     examples, lost, gained
 ):
     """Of the test examples of a task some are lost and others gained."""
-    where = TestLayout(
-        tasks=np.repeat([0, 1], [examples, 2]),
-        orders=np.array([[0, 1]]),
-    )
+    tasks = np.repeat([0, 1], [examples, 2])
+    orders = np.array([[0, 1]])
     chance, covered = np.random.default_rng(0), 0
     for _ in range(1000):
         u = chance.random((1, 1, examples + 2))
         learned, last = u > gained, (u < gained) | (u > 2 * gained + lost)
-        of_one = quantities(LayerOutcomes(rows={1: learned, 2: last}), where)
-        forgotten = {q.task_position: q for q in of_one if q.quantity == "forgotten"}[1]
+        terms = Terms(tasks=tasks, orders=orders, after={1: learned, 2: last})
+        forgotten = quantities(terms)["forgotten", 1]
         covered += forgotten.low <= lost <= forgotten.high
     assert covered >= 930 - 15  # two standard errors
 
 
 def coverage(world, examples, seeds, studies):
     """Return the share of studies whose interval holds the truth, by quantity."""
-    truth, where, chance = world.truth(), layout(examples), np.random.default_rng(0)
+    truth = world.truth()
+    chance = np.random.default_rng(0)
     covered, known = Counter[str](), Counter[str]()
     for _ in range(studies):
-        for q in quantities(study(world, where, seeds, chance), where):
-            if q.task_position is None:
-                covered[q.quantity] += q.low <= truth[q.quantity] <= q.high
-                known[q.quantity] += q.value == q.value
+        terms = study(world, examples, seeds, chance)
+        for (name, position), q in quantities(terms).items():
+            if position is None:
+                covered[name] += q.low <= truth[name] <= q.high
+                known[name] += q.value == q.value
     # Shares of a difference that is not clearly above 0 are not given.
     return {name: covered[name] / known[name] for name in truth}
 
@@ -118,7 +118,9 @@ def test_at_most_5_percent_of_ranges_miss_the_first_layer(drops, seeds, collapsi
             Estimate(value=v, low=v - w, high=v + w, seeds=seeds)
             for v, w in zip(value, width, strict=True)
         ]
-        earliest, latest = first_layer([verdict(of_layer, MARGIN) for of_layer in each])
+        earliest, latest = first_layer(
+            [of_interval(of_layer, MARGIN) for of_layer in each]
+        )
         missed += (
             earliest is None
             or earliest > truth

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from probe.analysis.layers import LayerOutcomes, TestLayout
+from probe.analysis.quantities import Terms
 
 TASKS, CLASSES = 5, 10
 ORDERS = np.array([np.roll(np.arange(TASKS), -shift) for shift in range(TASKS)])
@@ -86,13 +86,8 @@ class World:
         }
 
 
-def layout(examples: int) -> TestLayout:
-    """Return the layout of a test set with as many examples of each task."""
-    return TestLayout(tasks=np.arange(examples) % TASKS, orders=ORDERS)
-
-
 def drawn(
-    world: World, where: TestLayout, seeds: int, chance: np.random.Generator
+    world: World, examples: int, seeds: int, chance: np.random.Generator
 ) -> Callable[[np.ndarray], np.ndarray]:
     """Draw the seeds and test examples of one study; return the function that draws its models.
 
@@ -100,8 +95,9 @@ def drawn(
     each seed and order, (S, O, n). The seed's part is the same in all orders, which
     helps least. Each example is of one of its task's two classes, at random.
     """
-    classes = 2 * where.tasks + chance.integers(2, size=len(where.tasks))
-    hard = CLASS_LEVELS[classes] + chance.standard_normal(len(where.tasks))
+    tasks = np.arange(examples) % TASKS
+    classes = 2 * tasks + chance.integers(2, size=examples)
+    hard = CLASS_LEVELS[classes] + chance.standard_normal(examples)
     all_models = SHARED * chance.standard_normal(seeds)
 
     def right(levels: np.ndarray) -> np.ndarray:
@@ -114,19 +110,20 @@ def drawn(
 
 
 def study(
-    world: World, where: TestLayout, seeds: int, chance: np.random.Generator
-) -> LayerOutcomes:
-    """Return one study's outcomes in a world."""
-    right = drawn(world, where, seeds, chance)
-    flat = np.zeros((1, len(where.tasks)))
+    world: World, examples: int, seeds: int, chance: np.random.Generator
+) -> Terms:
+    """Return one study's terms in a world, of as many test examples of each task."""
+    right = drawn(world, examples, seeds, chance)
+    tasks = np.arange(examples) % TASKS
+    flat = np.zeros((1, examples))
     floor, ceiling = (
         right(flat + level)[:, 0] for level in (world.floor, world.ceiling)
     )
     # The position of each example's task in each order, (O, n).
-    places = np.argsort(ORDERS, axis=1)[:, where.tasks]
+    places = np.argsort(ORDERS, axis=1)[:, tasks]
     lost = 2.0 * (chance.random(seeds) < world.collapsing)[:, None, None]
     by_row = {
         t: [world.level(t, p) for p in range(1, TASKS + 1)] for t in range(1, TASKS + 1)
     }
     rows = {t: right(np.array(levels)[places] - lost) for t, levels in by_row.items()}
-    return LayerOutcomes(rows=rows, floor=floor, ceiling=ceiling)
+    return Terms(tasks=tasks, orders=ORDERS, after=rows, floor=floor, ceiling=ceiling)

@@ -7,7 +7,7 @@ import pytest
 
 from probe.results.controls import control_rows
 from probe.results.run_directory import read_plan
-from probe.results.tables import read_results
+from probe.results.tables import read_predictions
 from tests.scenarios.probed import predicted, rows
 from tests.scenarios.tiny_run import Tiny, probed
 
@@ -38,15 +38,14 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
 
 
 def test_what_is_memorized_is_a_mean_over_orders(study):
-    share, results = {"there": 0.2, "back": 0.6}, []
-    for result in read_results(read_plan(study.root), study.root):
-        if result.job.learner == "finetune":
-            own = {
-                k: replace(v, control=share[result.job.order])
-                for k, v in result.downstream.items()
-            }
-            results.append(replace(result, downstream=own))
-    found = [row for row in control_rows(results) if row["readout"] == "linear"]
+    share = {"there": 0.2, "back": 0.6}
+    predictions = read_predictions(read_plan(study.root), study.root)
+    control: dict[int, float] = {}
+    for job in predictions.by_learner()["finetune"]:
+        for row in predictions.readouts[job.name].values():
+            control[row] = share[job.order]
+    rows = control_rows(replace(predictions, control=control))
+    found = [row for row in rows if row["readout"] == "linear"]
     assert {row["quantity"] for row in found} == {"selectivity"}
     assert [row["control"] for row in found] == pytest.approx([0.4] * len(found))
 

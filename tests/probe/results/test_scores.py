@@ -12,7 +12,7 @@ from probe.extensions import MetricEntry
 from probe.metrics.diaz_rodriguez import NAMES
 from probe.metrics.matrix import AccuracyMatrix
 from probe.readouts.linear import UNFINISHED
-from probe.results.result import job_result
+from probe.results.predictions import predictions_of
 from probe.results.scores import cl_scores, metric_rows, user_scores
 from probe.training.history import History
 from tests.probe.metrics.test_diaz_rodriguez import PUBLISHED, TABLE_1
@@ -33,15 +33,11 @@ JOBS = {(job.learner, job.order): job for job in jobs_of(PLAN)}
 
 def metrics(runs, by_first=False):
     """Return the metrics by learner and name; runs: tables by head, by job and step."""
-    results = [
-        job_result(
-            PLAN,
-            JOBS[run],
-            {Key(t): measurement(tables) for t, tables in steps.items()},
-        )
+    measurements = [
+        (JOBS[run], {Key(t): measurement(tables) for t, tables in steps.items()})
         for run, steps in runs.items()
     ]
-    rows = metric_rows(results, ReportSpec(), by_first=by_first)
+    rows = metric_rows(predictions_of(PLAN, measurements), by_first=by_first)
     return {(row["learner"], row["metric"]): row["mean"] for row in rows}
 
 
@@ -147,5 +143,6 @@ def test_scores_converged_if_their_history_did_or_no_note_denies_it(
     history: History | None, notes: tuple[str, ...], converged: bool
 ) -> None:
     measured = measurement({"single": [[1, 0], [0, 1]]}, history=history, notes=notes)
-    result = job_result(PLAN, JOBS["finetune", "0"], {Key(2): measured})
-    assert result.output[2].converged == converged
+    job = JOBS["finetune", "0"]
+    predictions = predictions_of(PLAN, [(job, {Key(2): measured})])
+    assert predictions.converged[predictions.output(job)[2]] == converged

@@ -2,6 +2,7 @@
 
 import copy
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +11,17 @@ import torch
 from torch import nn
 
 import probe
-from probe.analysis.statements import STATEMENTS, UNFINISHED
+from probe.analysis.intervals import Estimate
+from probe.analysis.quantities import Terms
+from probe.analysis.statements import MARGIN
 from probe.by_layer.head_predictions import Head
-from probe.results.layers import layers_of
+from probe.by_layer.jobs import Job
+from probe.results.layers import Layer, layers_of
+from probe.results.predictions import Predictions
 from probe.results.repeats import EQUAL, repeated_networks
-from probe.results.result import JobResult
 from probe.results.run_directory import read_plan
-from probe.results.tables import read_results
+from probe.results.statements import Doubts, verdict_of
+from probe.results.tables import read_predictions
 from probe.results.training_checks import check_trainings
 from tests.probe.by_layer.nets import analyzed, finetuned, fresh, offline
 from tests.scenarios.tiny_run import Tiny
@@ -83,150 +88,229 @@ def test_outputs_that_are_probabilities_are_noted() -> None:
     )
 
 
-def test_a_run_that_collapsed_is_named_and_no_other(study: Tiny) -> None:
-    results = list(read_results(read_plan(study.root), study.root))
+def leveled(
+    predictions: Predictions,
+    level_of: Callable[[Job, int], float] = lambda job, step: 0.9,
+    pra_of: Callable[[Job], float] = lambda job: 0.9,
+) -> Predictions:
+    """Return predictions with other accuracies of the networks themselves."""
+    accuracy = list(predictions.accuracy)
+    pra = list(predictions.pra)
+    for job in predictions.runs:
+        for step, row in predictions.output(job).items():
+            accuracy[row] = np.full(len(job.tasks), level_of(job, step))
+            pra[row] = pra_of(job)
+    return replace(predictions, accuracy=accuracy, pra=pra)
 
-    def collapsed(*levels: float) -> list[str]:
-        made = []
-        for result, level in zip(
-            results, (*levels, *[0.9] * len(results)), strict=False
-        ):
-            scores = result.output.items()
-            own = {t: replace(each, accuracy=np.full(2, level)) for t, each in scores}
-            made.append(replace(result, outputs={"single": own}))
-        return [
-            note["learner"]
-            for note in check_trainings(made)[0]
-            if note["note"].startswith("it collapsed")
-        ]
 
-    assert (collapsed(), collapsed(0.7), collapsed(0.3)) == (
-        [],
-        [],
-        [results[0].job.learner],
-    )
+@pytest.fixture
+def predictions(study: Tiny) -> Predictions:
+    return read_predictions(read_plan(study.root), study.root)
+
+
+def test_a_run_that_collapsed_is_named_and_no_other(predictions: Predictions) -> None:
+    first = predictions.runs[0]
+
+    def collapsed(level: float) -> list[str]:
+        of_first = leveled(predictions, lambda job, _: level if job == first else 0.9)
+        notes, _ = check_trainings(of_first)
+        return [n["learner"] for n in notes if n["note"].startswith("it collapsed")]
+
+    assert collapsed(0.9) == []
+    assert collapsed(0.7) == []
+    assert collapsed(0.3) == [first.learner]
 
 
 @pytest.mark.parametrize("control", ["untrained", "offline"])
 def test_a_control_that_has_not_converged_counts_for_every_layer_it_is_of(
-    study, control
+    predictions: Predictions, control: str
 ) -> None:
-    results = list(read_results(read_plan(study.root), study.root))
+    def converged(predictions: Predictions) -> list[bool]:
+        output = predictions.features(predictions.runs[0])[-1]
+        layers = layers_of(predictions)
+        hidden = (x for x in layers if x.readout == "linear" and x.feature != output)
+        return [layer.converged for layer in hidden]
 
-    def unfinished(result: JobResult) -> JobResult:
-        scores = {
-            key: replace(s, notes=(UNFINISHED,)) for key, s in result.downstream.items()
-        }
-        return (
-            replace(result, downstream=scores) if result.job.kind == control else result
-        )
-
-    def converged(results: list[JobResult]) -> list[bool]:
-        output, layers = results[0].features[-1], layers_of(results)
-        return [
-            x.converged for x in layers if x.readout == "linear" and x.feature != output
-        ]
-
-    assert all(converged(results))
-    assert not any(converged([unfinished(result) for result in results]))
+    unfinished = list(predictions.converged)
+    for job in predictions.runs:
+        for row in predictions.readouts[job.name].values():
+            unfinished[row] &= job.kind != control
+    assert all(converged(predictions))
+    assert not any(converged(replace(predictions, converged=unfinished)))
 
 
 def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(
-    study: Tiny,
+    predictions: Predictions,
 ) -> None:
     """A run that collapsed is near chance, too, and withholds nothing."""
-    results = list(read_results(read_plan(study.root), study.root))
+    finetuned_runs = predictions.by_learner()["finetune"]
 
-    def found(
-        first: float, last: float, top: float, runs: int = 4
-    ) -> dict[tuple[str, str], str]:
-        made, levels = [], {1: first, 2: last}
-        for r in results:
-            own = r.job.learner == "finetune" and (runs := runs - 1) >= 0
-            each = {t: np.full(2, levels.get(t, 0.9) if own else 0.9) for t in r.output}
-            pra = top if r.job.kind == "offline" else 0.9
-            output = {
-                t: replace(s, accuracy=each[t], pra=pra) for t, s in r.output.items()
-            }
-            made.append(replace(r, outputs={"single": output}))
-        return dict(check_trainings(made)[1])
+    def doubts(first: float, last: float, top: float, runs: int = 4) -> Doubts:
+        levels = {1: first, 2: last}
 
-    assert (
-        found(0.9, 0.9, 0.9)
-        == found(0.1, 0.1, 0.9, runs=1)
-        == found(0.9, 0.1, 0.9)
-        == {}
+        def level_of(job: Job, step: int) -> float:
+            is_altered = job in finetuned_runs[:runs]
+            return levels.get(step, 0.9) if is_altered else 0.9
+
+        def pra_of(job: Job) -> float:
+            return top if job.kind == "offline" else 0.9
+
+        return check_trainings(leveled(predictions, level_of, pra_of))[1]
+
+    assert doubts(0.9, 0.9, 0.9) == Doubts()
+    assert doubts(0.1, 0.1, 0.9, runs=1) == Doubts()
+    assert doubts(0.9, 0.1, 0.9) == Doubts()
+    assert doubts(0.1, 0.9, 0.9) == Doubts(near_chance=frozenset({"finetune"}))
+    assert doubts(0.9, 0.9, 0.5) == Doubts(above_ceiling=True)
+
+
+OUTPUT, HIDDEN = 0.1, None
+YES = Estimate(value=0.5, low=0.4, high=0.6, seeds=3)
+FINETUNE = frozenset({"finetune"})
+
+
+@pytest.mark.parametrize(
+    ("chance", "statement", "doubts", "converged", "expected"),
+    [
+        (HIDDEN, "forgets", Doubts(), True, "yes"),
+        (HIDDEN, "forgets", Doubts(), False, "not converged"),
+        # A doubtful output says nothing of hidden layers.
+        (HIDDEN, "forgets", Doubts(near_chance=FINETUNE), True, "yes"),
+        (OUTPUT, "forgets", Doubts(near_chance=FINETUNE), False, "near chance"),
+        (
+            OUTPUT,
+            "below_ceiling",
+            Doubts(near_chance=FINETUNE, above_ceiling=True),
+            True,
+            "no ceiling",
+        ),
+        (OUTPUT, "forgets", Doubts(above_ceiling=True), True, "yes"),
+        (
+            OUTPUT,
+            "below_ceiling",
+            Doubts(motionless=FINETUNE, above_ceiling=True),
+            True,
+            "unchanged",
+        ),
+        (
+            HIDDEN,
+            "forgets",
+            Doubts(unchanged=frozenset({("finetune", "hidden1")})),
+            True,
+            "unchanged",
+        ),
+        (
+            HIDDEN,
+            "learns_less",
+            Doubts(unchanged=frozenset({("finetune", "hidden1")})),
+            True,
+            "yes",
+        ),
+        (
+            HIDDEN,
+            "forgets",
+            Doubts(equal=FINETUNE, motionless=FINETUNE),
+            True,
+            "equal seeds",
+        ),
+        (HIDDEN, "learns_less", Doubts(on_ceiling=FINETUNE), True, "equal seeds"),
+        (HIDDEN, "forgets", Doubts(on_ceiling=FINETUNE), True, "yes"),
+    ],
+)
+def test_the_first_reason_that_holds_decides(
+    chance: float | None,
+    statement: str,
+    doubts: Doubts,
+    converged: bool,
+    expected: str,
+) -> None:
+    right = np.ones((1, 1, 4), bool)
+    terms = Terms(
+        tasks=np.array([0, 0, 1, 1]), orders=np.array([[0, 1]]), after={2: right}
     )
-    assert found(0.1, 0.9, 0.9) == {
-        ("finetune", name): "near chance" for name in STATEMENTS
-    }
-    resting = [
-        (x, s) for x in ("finetune", "joint") for s in STATEMENTS if s != "forgets"
-    ]
-    assert found(0.9, 0.9, 0.5) == dict.fromkeys(resting, "no ceiling")
-
-
-def test_nothing_is_stated_of_seeds_that_are_the_same_training(study: Tiny) -> None:
-    plan = read_plan(study.root)
-    results = list(read_results(plan, study.root))
-    assert "equal seeds" not in repeated_networks(plan, results)[1].values()
-    run = next(r for r in results if r.job.learner == "finetune")
-    notes, withheld = repeated_networks(
-        plan, [run, replace(run, job=replace(run.job, seed=7))]
+    layer = Layer(
+        learner="finetune",
+        readout="linear",
+        feature="hidden1",
+        depth=1,
+        seeds=(0,),
+        terms=terms,
+        converged=converged,
+        chance=chance,
     )
+    assert verdict_of(layer, statement, YES, MARGIN, doubts) == expected
+
+
+def test_nothing_is_stated_of_seeds_that_are_the_same_training(
+    predictions: Predictions,
+) -> None:
+    assert repeated_networks(predictions)[1].equal == frozenset()
+    run = predictions.by_learner()["finetune"][0]
+    copied = replace(run, seed=7)
+    measurements = dict(predictions.measurements)
+    measurements[copied.name] = measurements[run.name]
+    readouts = predictions.readouts | {copied.name: predictions.readouts[run.name]}
+    twice = replace(
+        predictions, jobs=(run, copied), measurements=measurements, readouts=readouts
+    )
+    notes, doubts = repeated_networks(twice)
     assert [(note["seed"], note["note"]) for note in notes] == [
-        (7, EQUAL.format(run.job.seed))
+        (7, EQUAL.format(run.seed))
     ]
-    keys = {
-        ("finetune", feature, name) for feature in run.features for name in STATEMENTS
-    }
-    assert (withheld.keys(), {*withheld.values()}) == (keys, {"equal seeds"})
+    assert doubts == Doubts(equal=frozenset({"finetune"}))
 
 
 def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(
-    study: Tiny,
+    predictions: Predictions,
 ) -> None:
     """Where the seeds differ by more than the test set tells, one below its learner is chance."""
-    one, *_ = (
-        r for r in read_results(read_plan(study.root), study.root) if r.job.offline
-    )
+    one = next(job for job in predictions.runs if job.offline and job.steps[-1])
+    row = predictions.output(one)[one.last]
 
-    def below(*tops: float, head: Head = "single") -> bool:
-        made, heads = [], {"finetune": head}
+    def is_below(*tops: float, head: Head = "single") -> bool:
+        jobs: list[Job] = []
+        pra: list[float] = []
+        accuracy = predictions.accuracy[row]
         for seed, top in enumerate(tops):
-            for kind, pra in (("offline", top), ("finetune", 0.8)):
-                job = replace(
-                    one.job,
-                    learner=kind,
-                    kind=kind,
-                    seed=seed,
-                    offline=kind == "offline",
-                )
-                own = heads.get(kind, "single")
-                job = replace(job, task_aware=own == "multi")
-                output = {t: replace(s, pra=pra) for t, s in one.output.items()}
-                made.append(replace(one, job=job, outputs={own: output}))
-        return "no ceiling" in check_trainings(made)[1].values()
-
-    assert below(0.5, 0.55, 0.52)
-    assert not below(0.5, 0.95, 0.9)
-    assert not below(
-        0.5, 0.55, 0.52, head="multi"
-    )  # fewer classes compete: no comparison
-
-
-def test_guessing_a_single_class_is_no_sign_of_chance(study: Tiny) -> None:
-    results = list(read_results(read_plan(study.root), study.root))
-    one = next(each for each in results if each.job.learner == "finetune")
-
-    def noted(first: tuple[int, ...]) -> set[int | None]:
-        output = {
-            t: replace(s, accuracy=np.full(2, 0.4)) for t, s in one.output.items()
+            jobs.append(replace(one, learner="offline", kind="offline", seed=seed))
+            other = replace(one, learner="finetune", kind="finetune", offline=False)
+            jobs.append(replace(other, seed=seed, task_aware=head == "multi"))
+            pra += [top, 0.8]
+        outputs = {
+            (job.name, head if job.task_aware else "single"): {one.last: index}
+            for index, job in enumerate(jobs)
         }
-        tasks = (("a", first), ("b", tuple(range(2, 10))))
-        found, _ = check_trainings(
-            [replace(one, tasks=tasks, outputs={"single": output})]
+        drawn = replace(
+            predictions,
+            jobs=tuple(jobs),
+            pra=pra,
+            accuracy=[accuracy] * len(jobs),
+            outputs=outputs,
         )
-        return {row["tasks_seen"] for row in found if "near chance" in row["note"]}
+        return check_trainings(drawn)[1].above_ceiling
 
-    assert (noted((0,)), noted((0, 1))) == (set(), {1})
+    assert is_below(0.5, 0.55, 0.52)
+    assert not is_below(0.5, 0.95, 0.9)
+    # Fewer classes compete: no comparison.
+    assert not is_below(0.5, 0.55, 0.52, head="multi")
+
+
+def test_guessing_a_single_class_is_no_sign_of_chance(
+    predictions: Predictions,
+) -> None:
+    plan = predictions.plan
+    run = predictions.by_learner()["finetune"][0]
+
+    def steps_near_chance(classes: tuple[int, ...]) -> set[int]:
+        tasks = list(plan.tasks)
+        first, second = run.tasks
+        tasks[first] = tasks[first].model_copy(update={"classes": classes})
+        others = tuple(range(2, 10))
+        tasks[second] = tasks[second].model_copy(update={"classes": others})
+        changed = plan.model_copy(update={"tasks": tuple(tasks)})
+        of_run = replace(predictions, plan=changed, jobs=(run,))
+        notes, _ = check_trainings(leveled(of_run, lambda job, step: 0.4))
+        return {row["tasks_seen"] for row in notes if "near chance" in row["note"]}
+
+    assert steps_near_chance((0,)) == set()
+    assert steps_near_chance((0, 1)) == {1}

@@ -6,8 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from probe.analysis.layers import LayerOutcomes, TestLayout
-from probe.results.layers import Layer, first_layers
+from probe.analysis.quantities import Terms
+from probe.results.layers import Layer
+from probe.results.statements import (
+    Doubts,
+    first_layers,
+    statement_rows,
+    statement_seed_rows,
+)
 from probe.tables.layer_text import layer_sheets
 from probe.tables.sheets import Sheet
 from probe.tables.statement_text import budget_of, named_networks
@@ -15,7 +21,6 @@ from probe.tables.table_file import new_table
 
 T, EACH = 4, 250
 TASKS = np.repeat(np.arange(T), EACH)
-LAYOUT = TestLayout(tasks=TASKS, orders=np.arange(T)[None])
 APART = np.array([-0.008, 0.008, -0.004, 0.004, 0.0])  # of seeds
 Levels = float | Sequence[float]
 
@@ -52,10 +57,13 @@ def layer(
         feature=feature,
         depth=int(feature[-1]),
         seeds=tuple(range(len(apart))),
-        outcomes=LayerOutcomes(
-            rows=rows | {T: end[:, None]}, floor=floor_right, ceiling=ceiling_right
+        terms=Terms(
+            tasks=TASKS,
+            orders=np.arange(T)[None],
+            after=rows | {T: end[:, None]},
+            floor=floor_right,
+            ceiling=ceiling_right,
         ),
-        layout=LAYOUT,
         converged=converged,
     )
 
@@ -70,7 +78,8 @@ EPOCHS = [
 def sheets_of(*layers: Layer, **withheld: str) -> list[Sheet]:
     """Return the sheets of layers; withheld: verdicts by statement."""
     stated = new_table(
-        "statements", (row for layer in layers for row in layer.statements())
+        "statements",
+        (row for layer in layers for row in statement_rows(layer, Doubts())),
     )
     stated["verdict"] = stated["statement"].map(withheld.get).fillna(stated["verdict"])
     depths = {"ft": max(layer.depth for layer in layers)}
@@ -81,7 +90,7 @@ def sheets_of(*layers: Layer, **withheld: str) -> list[Sheet]:
         "statements": stated,
         "statement_seeds": new_table(
             "statement_seeds",
-            (row for layer in layers for row in layer.statement_seeds()),
+            (row for layer in layers for row in statement_seed_rows(layer)),
         ),
         "first_layer": first_layers(stated, depths),
         "causes": new_table("causes"),
@@ -237,10 +246,8 @@ def test_a_retraining_states_nothing_that_is_shown_to_move_by_more_than_a_point(
     """It names its budget; what may have moved by less is no reason."""
     last = layer("conv1", FORGOTTEN, 0.9, readout="retrain")
     for before, moves in (0.55, True), (0.74, False), (0.85, True):
-        half = replace(
-            last.outcomes, rows=layer("conv1", before, FORGOTTEN).outcomes.rows
-        )
-        text = sentences(replace(last, outcomes=replace(last.outcomes, half=half)))[0]
+        half = replace(last.terms, after=layer("conv1", before, FORGOTTEN).terms.after)
+        text = sentences(replace(last, terms=replace(last.terms, half=half)))[0]
         assert text.startswith("retrained for 16 epochs, ")
         assert text.endswith(
             "; not judged, as its value still moved by more than a point in the "
@@ -277,8 +284,10 @@ def test_that_the_output_learned_less_is_stated_where_it_is_shown_and_never_deni
     """Right after a task, only the classes seen so far compete, at the ceiling all do."""
     for learned, shown in ((0.5, {"learns_less": "yes"}), (0.9, {})):
         at_output = replace(layer("out1", [0.5] * (T - 1) + [0.9], learned), chance=0.1)
-        stated = {row["statement"]: row["verdict"] for row in at_output.statements()}
-        assert {row["statement"] for row in at_output.statement_seeds()} == set(stated)
+        rows = statement_rows(at_output, Doubts())
+        stated = {row["statement"]: row["verdict"] for row in rows}
+        by_seed = statement_seed_rows(at_output)
+        assert {row["statement"] for row in by_seed} == set(stated)
         assert stated.pop("below_ceiling") == "yes"
         assert stated.pop("forgets") == ("no" if shown else "yes")
         assert stated == shown
@@ -287,8 +296,8 @@ def test_that_the_output_learned_less_is_stated_where_it_is_shown_and_never_deni
 def test_layers_whose_rows_were_left_out_are_named_beside_the_output():
     """With more tasks than rows, hidden layers have no statement on what they forgot."""
     hidden = layer("conv1", 0.9)
-    thinned = replace(hidden.outcomes, rows={T: hidden.outcomes.rows[T]})
+    thinned = replace(hidden.terms, after={T: hidden.terms.after[T]})
     at_output = replace(layer("out2", 0.5, 0.9), chance=0.1)
-    text = sentences(replace(hidden, outcomes=thinned), at_output)
+    text = sentences(replace(hidden, terms=thinned), at_output)
     (forgets,) = (sentence for sentence in text if sentence.startswith("ft forgets"))
     assert forgets.endswith(" at out2; not measured after every task at conv1")

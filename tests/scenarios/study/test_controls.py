@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from probe.results.run_directory import read_plan
-from probe.results.tables import read_results
+from probe.results.tables import read_predictions
 from tests.scenarios.probed import names, rows, tables
 from tests.scenarios.tiny_run import PROBED, Tiny, measured
 
@@ -13,7 +13,8 @@ STUDY = (
     .replace("classes_per_task = 5", "tasks = [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]")
     .replace("there = [1, 2]", "back = [3, 1, 2]")
 )
-T, SIZES = 3, [15, 15, 20]
+T = 3
+SIZES = [15, 15, 20]
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +30,13 @@ def grown(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def results(grown):
-    each = read_results(read_plan(grown[0].root), grown[0].root)
-    return [result for result in each if result.job.learner == "finetune"]
+def predictions(grown):
+    return read_predictions(read_plan(grown[0].root), grown[0].root)
+
+
+@pytest.fixture(scope="module")
+def jobs(predictions):
+    return [job for job in predictions.jobs if job.learner == "finetune"]
 
 
 def test_controls_are_added_and_enter_no_other_table(grown):
@@ -55,17 +60,25 @@ def test_controls_are_added_and_enter_no_other_table(grown):
     assert learners == ["finetune", "offline", "untrained"]
 
 
-def test_without_the_last_task_it_is_the_network_before_that_task(results):
+def test_without_the_last_task_it_is_the_network_before_that_task(predictions, jobs):
     """An exact control: R, and what is linearly there, example by example."""
-    run, last = results[0], results[T]
-    np.testing.assert_array_equal(last.output[T].accuracy, run.output[T - 1].accuracy)
-    own, other = (each.rows("hidden1", "linear") for each in (last, run))
-    np.testing.assert_array_equal(own[T].right_bits, other[T - 1].right_bits)
+    run = jobs[0]
+    without_last = jobs[T]
+    for feature in ("output", "hidden1"):
+        row = predictions.rows(without_last, feature, "linear")[T]
+        before = predictions.rows(run, feature, "linear")[T - 1]
+        accuracy = predictions.accuracy[before]
+        np.testing.assert_array_equal(predictions.accuracy[row], accuracy)
+    np.testing.assert_array_equal(predictions.right[row], predictions.right[before])
 
 
 @pytest.mark.parametrize("feature", ["hidden1", "output"])
-def test_the_exclusion_difference_is_that_of_the_rows(grown, results, feature):
-    run, *others = (result.rows(feature, "linear")[T].accuracy for result in results)
+def test_the_exclusion_difference_is_that_of_the_rows(
+    grown, predictions, jobs, feature
+):
+    run, *others = (
+        predictions.accuracy[predictions.at_end(job, feature, "linear")] for job in jobs
+    )
     never = [own[task_position] for task_position, own in enumerate(others)]
     assert (never == [0] * T) == (feature == "output")
     here = {

@@ -1,16 +1,15 @@
 """What a layer kept: laws at both ends; `tests/laws` has the plain loops."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from probe.analysis.intervals import mean_of, mean_over_examples
-from probe.analysis.layers import LayerOutcomes, TestLayout, quantities
+from probe.analysis.quantities import Terms, quantities
 from probe.analysis.variance import Design
 
 TASKS = np.array([0] * 20 + [1] * 40 + [2] * 30)
-LAYOUT = TestLayout(
-    tasks=TASKS,
-    orders=np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]]),
-)
+ORDERS = np.array([[0, 1, 2], [1, 2, 0], [2, 0, 1]])
 S = 4
 
 
@@ -18,20 +17,23 @@ def draw(level, *shape, seed=0):
     return np.random.default_rng(seed).random((S, *shape, 90)) < level
 
 
-def outcomes(**changes):
-    rows = {1: draw(0.8, 3), 2: draw(0.7, 3, seed=1), 3: draw(0.5, 3, seed=2)}
-    made = {"rows": rows, "floor": draw(0.3, seed=3), "ceiling": draw(0.95, seed=4)}
-    return LayerOutcomes(**made | changes)
+AFTER = {1: draw(0.8, 3), 2: draw(0.7, 3, seed=1), 3: draw(0.5, 3, seed=2)}
 
 
-def table(made, layout=LAYOUT):
-    return {(q.quantity, q.task_position): q for q in quantities(made, layout)}
+def table(**changes):
+    terms = Terms(
+        tasks=TASKS,
+        orders=ORDERS,
+        after=AFTER,
+        floor=draw(0.3, seed=3),
+        ceiling=draw(0.95, seed=4),
+    )
+    return quantities(replace(terms, **changes))
 
 
 def test_missing_is_the_sum_of_its_parts_to_the_last_bit():
     for seed in range(20):
-        rows = {t: draw(0.9 - t / 7, 3, seed=seed + t) for t in (1, 2, 3)}
-        got = table(outcomes(rows=rows))
+        got = table(after={t: draw(0.9 - t / 7, 3, seed=seed + t) for t in AFTER})
         for place in (1, 2):
             parts = got["never_learned", place].value + got["forgotten", place].value
             assert got["missing", place].value == parts
@@ -39,17 +41,17 @@ def test_missing_is_the_sum_of_its_parts_to_the_last_bit():
 
 
 def test_where_only_the_ends_were_measured_nothing_is_called_forgotten():
-    made = outcomes(rows={0: draw(0.3, 3), 3: draw(0.5, 3)})
+    got = table(after={0: draw(0.3, 3), 3: draw(0.5, 3)})
     # At the last position the last row is that of the task just learned.
-    learned = {q for q in table(made) if q[0] in ("never_learned", "acquired")}
+    learned = {q for q in got if q[0] in ("never_learned", "acquired")}
     assert learned == {("never_learned", 3), ("acquired", 3)}
-    assert not [q for q in table(made) if q[0].startswith("forgotten")]
+    assert not [q for q in got if q[0].startswith("forgotten")]
 
 
 def test_intervals_speak_of_a_training_from_three_on_and_else_of_these_networks():
     """Seeds that only retrain one network vary, too, though they are no trainings."""
     e = draw(0.8) * 1.0 - draw(0.6, seed=1)
-    rows = {3: np.repeat(draw(0.6, seed=1)[:, None], 3, axis=1)}
+    after = {3: np.repeat(draw(0.6, seed=1)[:, None], 3, axis=1)}
     design = Design(np.full(90, 1 / 90), TASKS)
     for trainings, mean in (
         (None, mean_of),
@@ -57,28 +59,34 @@ def test_intervals_speak_of_a_training_from_three_on_and_else_of_these_networks(
         (2, mean_over_examples),
         (1, mean_of),
     ):
-        made = LayerOutcomes(rows=rows, ceiling=draw(0.8), trainings=trainings)
-        got, expected = table(made)["missing", None], mean(design, e)
+        terms = Terms(
+            tasks=TASKS,
+            orders=ORDERS,
+            after=after,
+            ceiling=draw(0.8),
+            trainings=trainings,
+        )
+        got = quantities(terms)["missing", None]
+        expected = mean(design, e)
         assert (got.low, got.high) == (expected.low, expected.high)
-        assert made.of_training == (trainings in (None, 3))
+        assert terms.of_training == (trainings in (None, 3))
 
 
 def test_one_network_that_is_right_on_all_examples_may_be_wrong_on_others():
     right = np.ones((1, 3, 90), bool)
-    made = LayerOutcomes(rows=dict.fromkeys((1, 2, 3), right), ceiling=right[:, 0])
-    got = table(made)
+    got = table(after=dict.fromkeys(AFTER, right), floor=None, ceiling=right[:, 0])
     assert got["accuracy", None].low < got["accuracy", None].high == 1
     assert got["forgotten", 1].low < 0 < got["forgotten", 1].high
 
 
 def test_at_the_first_layer_nothing_is_inherited():
-    rows = outcomes().rows
-    made = outcomes(upstream={1: rows[3], 2: rows[3]}, block={1: rows[1], 2: rows[2]})
-    inherited = table(made)["inherited", None]
+    upstream = {1: AFTER[3], 2: AFTER[3]}
+    got = table(upstream=upstream, block={1: AFTER[1], 2: AFTER[2]})
+    inherited = got["inherited", None]
     assert (inherited.low, inherited.high) == (0, 0)
 
 
 def test_no_interval_of_a_difference_leaves_what_is_possible():
     ceiling = np.repeat([[True], [False], [True], [True]], 90, axis=1)
-    got = table(outcomes(ceiling=ceiling))["missing", None]
+    got = table(ceiling=ceiling)["missing", None]
     assert got.value < got.high == 1

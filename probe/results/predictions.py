@@ -1,0 +1,426 @@
+"""The predictions of a plan's jobs: a row for each, and the accuracies that follow from them.
+
+A job need not be finished: missing measurements are left out, so that tables can be
+written while a study runs. Accuracies have the tasks in executed order, as the metrics
+of the literature require.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.analysis.variance import Floats
+from probe.by_layer.head_predictions import Head
+from probe.by_layer.jobs import Job, inherited_keys, readout_keys, rewound_keys
+from probe.by_layer.measurement import (
+    HALF,
+    Key,
+    Measurement,
+    Measurements,
+    TrainingCost,
+)
+from probe.by_layer.plan import CONTROLS, Plan
+from probe.errors import InputError
+from probe.metrics.matrix import AccuracyMatrix
+from probe.metrics.murata import RETRAIN
+from probe.metrics.task_predictions import TaskPredictions
+from probe.stored_names import PutBack
+from probe.tasks import TestExamples
+
+Rows = dict[int, int]
+"""Rows of predictions, by the number of tasks learned."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Predictions:
+    """The predictions of the finished measurements of jobs.
+
+    Attributes:
+        plan: The plan.
+        test: The N test examples, None if no measurement is finished.
+        jobs: The jobs, in the order of the plan.
+        measurements: The finished measurements that the plan asks for, by the name of
+            the job; those of readouts without their predictions.
+        right: Whether each test example is classified correctly, by row, packed by
+            `np.packbits`, (N / 8,).
+        right_at_half: The same after half of a retraining's epochs, by row.
+        accuracy: The accuracy on each task by row, (T,).
+        pra: The accuracy on the test data of all tasks by row.
+        converged: Whether the training converged by row; True if nothing was trained.
+        control: The accuracy on permuted training labels, where it was measured, by
+            row.
+        f1: The F1 of each task, (T,), by row: of partial retraining and the output,
+            after all tasks.
+        outputs: The rows of the unchanged networks, by the job's name and head: the
+            heads of the report and the main head, and after all tasks all heads.
+        readouts: The rows of the readouts of each job with their keys: downstream of
+            the other features and, of task-aware readouts, of the output.
+        with_blocks: The rows of readouts of the last network with blocks of an earlier
+            one, see `probe.by_layer.jobs.inherited_keys`.
+    """
+
+    plan: Plan
+    test: TestExamples | None = None
+    jobs: tuple[Job, ...] = ()
+    measurements: Mapping[str, Measurements] = field(default_factory=dict)
+    right: Sequence[NDArray[np.uint8]] = ()
+    right_at_half: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
+    accuracy: Sequence[Floats] = ()
+    pra: Sequence[float] = ()
+    converged: Sequence[bool] = ()
+    control: Mapping[int, float] = field(default_factory=dict)
+    f1: Mapping[int, Floats] = field(default_factory=dict)
+    outputs: Mapping[tuple[str, str], Rows] = field(default_factory=dict)
+    readouts: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
+    with_blocks: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
+
+    @cached_property
+    def runs(self) -> list[Job]:
+        """The jobs but those that never saw a task, which enter only controls."""
+        return [job for job in self.jobs if not job.without]
+
+    def by_learner(self, *, controls: bool = False) -> dict[str, list[Job]]:
+        """Return the runs of each learner, in order of first appearance.
+
+        Args:
+            controls: Whether to include `untrained` and `offline`.
+        """
+        jobs: dict[str, list[Job]] = {}
+        for job in self.runs:
+            if controls or job.kind not in CONTROLS:
+                jobs.setdefault(job.learner, []).append(job)
+        return jobs
+
+    def features(self, job: Job) -> tuple[str, ...]:
+        """Return the features of a job's network by depth; the last is its output."""
+        return self.plan.learners[job.learner].features
+
+    def blocks(self, job: Job) -> tuple[str, ...]:
+        """Return the blocks that are put back: the features, or the names of patterns."""
+        return tuple(self.plan.blocks or self.features(job))
+
+    def names(self, job: Job) -> list[str]:
+        """Return the names of the tasks in executed order."""
+        return [self.plan.tasks[task].name for task in job.tasks]
+
+    def classes(self, job: Job) -> tuple[tuple[int, ...], ...]:
+        """Return the classes of each task in executed order."""
+        return tuple(self.plan.tasks[task].classes for task in job.tasks)
+
+    def test_sizes(self, job: Job) -> tuple[int, ...]:
+        """Return the numbers of test examples, (T,), empty if no measurement is finished."""
+        if self.test is None:
+            return ()
+        sizes = np.bincount(self.test.tasks, minlength=len(job.tasks))
+        return tuple(sizes[list(job.tasks)].tolist())
+
+    @cached_property
+    def task_aware_readouts(self) -> frozenset[str]:
+        """The names of the readouts that are fitted to each task separately."""
+        names = [
+            self.plan.variants(name)
+            for name, readout in self.plan.readouts.items()
+            if readout.task_aware
+        ]
+        return frozenset(str(name) for variants in names for name in variants)
+
+    @cached_property
+    def _downstream(self) -> dict[tuple[str, str, str], Rows]:
+        """The rows of the readouts, by the job's name, feature and readout."""
+        rows: defaultdict[tuple[str, str, str], Rows] = defaultdict(dict)
+        for name, row_of_key in self.readouts.items():
+            for key in sorted(row_of_key):
+                layer = name, key.feature, str(key.readout)
+                rows[layer][key.tasks_seen] = row_of_key[key]
+        return rows
+
+    def readouts_of(self, jobs: Iterable[Job]) -> list[str]:
+        """Return the readouts of jobs that were measured, with their variants."""
+        keys = (key for job in jobs for key in self.readouts.get(job.name, ()))
+        return list(dict.fromkeys(str(key.readout) for key in keys))
+
+    def output(self, job: Job) -> Rows:
+        """Return the rows of the unchanged networks under the main head."""
+        return self.outputs.get((job.name, main_head(job)), {})
+
+    def rows(self, job: Job, feature: str, readout: str) -> Rows:
+        """Return the rows of a feature's matrix A.
+
+        Args:
+            job: The job.
+            feature: Name of the feature; every readout of the output is the network
+                itself, unless it is task-aware.
+            readout: Name of the readout.
+        """
+        if (
+            feature == self.features(job)[-1]
+            and readout not in self.task_aware_readouts
+        ):
+            return self.output(job)
+        return self._downstream.get((job.name, feature, readout), {})
+
+    def at_end(self, job: Job, feature: str, readout: str) -> int | None:
+        """Return the last row of a feature's matrix A, None if it is not measured."""
+        return self.rows(job, feature, readout).get(job.last)
+
+    def retrained(self, job: Job) -> dict[str, int]:
+        """Return the row of partial retraining of each feature after all tasks, output last."""
+        rows = {
+            feature: self.at_end(job, feature, RETRAIN)
+            for feature in self.features(job)
+        }
+        return {feature: row for feature, row in rows.items() if row is not None}
+
+    def tested(self, job: Job) -> dict[int, Measurement]:
+        """Return the tests of the unchanged networks by number of tasks learned."""
+        measurements = self.measurements.get(job.name, {})
+        keys = {step: Key(step) for step in job.steps}
+        return {
+            step: measurements[key] for step, key in keys.items() if key in measurements
+        }
+
+    def rewound(self, job: Job) -> dict[int, Measurement]:
+        """Return the rewound networks by the task position of the earlier one."""
+        return {
+            key.readout.since: measurement
+            for key, measurement in self.measurements.get(job.name, {}).items()
+            if key.readout.put_back == PutBack.SETS
+        }
+
+    def diagnostics(self, job: Job) -> dict[Key, Mapping[str, float]]:
+        """Return numbers by name; none for a feature that a readout cannot read."""
+        finished = self.measurements.get(job.name, {})
+        return {
+            key: measurement.values
+            for key, measurement in finished.items()
+            if key.feature
+            and not key.readout.put_back
+            and key not in self.readouts[job.name]
+        }
+
+    def costs(self, job: Job) -> Iterator[tuple[int, TrainingCost]]:
+        """Yield the cost of learning each task, by its position in the executed order."""
+        for tasks_seen, measurement in self.tested(job).items():
+            if tasks_seen and measurement.cost:
+                yield tasks_seen, measurement.cost
+
+    def R(self, job: Job, head: Head) -> AccuracyMatrix | None:  # noqa: N802, as in papers
+        """Return R under a head of the report, (T+1, T); None unless all of it is measured.
+
+        An offline job has only two rows, so it has no matrix if there is more than one
+        task.
+        """
+        if head not in self.plan.report.heads:
+            return None
+        return self._matrix(job, self.outputs.get((job.name, head), {}))
+
+    def A(  # noqa: N802, as in papers
+        self, job: Job, feature: str, readout: str, floor: Job | None
+    ) -> AccuracyMatrix | None:
+        """Return A[l, t, j] of a feature l; None unless all of it is measured.
+
+        Args:
+            job: The job.
+            feature: The feature.
+            readout: The readout downstream of it.
+            floor: The job of the untrained network, for row 0; its tasks are in base
+                order.
+
+        Returns:
+            The matrix, (T+1, T). Row t holds the accuracies after t tasks, row 0 the
+            floor.
+        """
+        untrained = self.rows(floor, feature, readout).get(0) if floor else None
+        return self._matrix(job, self.rows(job, feature, readout), untrained)
+
+    def _matrix(
+        self, job: Job, rows: Rows, untrained: int | None = None
+    ) -> AccuracyMatrix | None:
+        accuracies = {step: self.accuracy[row] for step, row in rows.items()}
+        if untrained is not None:
+            accuracies.setdefault(0, self.accuracy[untrained][list(job.tasks)])
+        # A matrix with rows missing would give metrics of fewer tasks.
+        if len(accuracies) <= len(job.tasks):
+            return None
+        steps = range(len(job.tasks) + 1)
+        return AccuracyMatrix(np.stack([accuracies[step] for step in steps]))
+
+    @cached_property
+    def _by_class(self) -> NDArray[np.intp]:
+        test = self.test_examples
+        return np.lexsort((test.labels, test.tasks))
+
+    @property
+    def test_examples(self) -> TestExamples:
+        """The test examples; raises InputError if no measurement is finished."""
+        if self.test is None:
+            raise InputError("there are no finished measurements")
+        return self.test
+
+    @property
+    def example_tasks(self) -> NDArray[np.int64]:
+        """The task of each test example, (N,), by task in base order, then by class."""
+        return self.test_examples.tasks[self._by_class]
+
+    def correct(self, row: int, *, at_half: bool = False) -> NDArray[np.bool_]:
+        """Return whether each test example is right, (N,), in the order of `example_tasks`.
+
+        Args:
+            row: The row.
+            at_half: Whether to take the predictions after half of the epochs, if there
+                are any.
+        """
+        bits = self.right[row]
+        if at_half:
+            bits = self.right_at_half.get(row, bits)
+        right = np.unpackbits(bits, count=len(self._by_class)).astype(bool)
+        return np.asarray(right[self._by_class])
+
+
+def main_head(job: Job) -> Head:
+    """Return `multi` for a task-aware learner, otherwise `single`.
+
+    This head applies to the output among the features and to the comparison with
+    offline training.
+    """
+    return "multi" if job.task_aware else "single"
+
+
+def count_trainings(jobs: Iterable[Job]) -> int:
+    """Count the trainings among the jobs of one learner: seeds may only retrain one network."""
+    weights: defaultdict[int, list[object]] = defaultdict(list)
+    for job in jobs:
+        weights[job.seed].append(job.weights or job.seed)
+    return len({tuple(of_seed) for of_seed in weights.values()})
+
+
+def predictions_of(
+    plan: Plan, measurements: Iterable[tuple[Job, Measurements]]
+) -> Predictions:
+    """Return the predictions of jobs from their measurements; those of older plans are left out.
+
+    Args:
+        plan: The plan.
+        measurements: The finished measurements of each job.
+
+    Raises:
+        InputError: The test examples have labels outside their tasks.
+    """
+    builder = PredictionsBuilder(plan=plan)
+    for job, finished in measurements:
+        builder.add(job, finished)
+    return builder.predictions
+
+
+@dataclass(kw_only=True)
+class PredictionsBuilder:
+    """Adds the measurements of one job after the other, of which only bits are kept."""
+
+    plan: Plan
+    test: TestExamples | None = None
+    jobs: list[Job] = field(default_factory=list)
+    measurements: dict[str, dict[Key, Measurement]] = field(default_factory=dict)
+    right: list[NDArray[np.uint8]] = field(default_factory=list)
+    right_at_half: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    accuracy: list[Floats] = field(default_factory=list)
+    pra: list[float] = field(default_factory=list)
+    converged: list[bool] = field(default_factory=list)
+    control: dict[int, float] = field(default_factory=dict)
+    f1: dict[int, Floats] = field(default_factory=dict)
+    outputs: defaultdict[tuple[str, str], Rows] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    readouts: dict[str, dict[Key, int]] = field(default_factory=dict)
+    with_blocks: dict[str, dict[Key, int]] = field(default_factory=dict)
+
+    @property
+    def predictions(self) -> Predictions:
+        """The predictions of the jobs that were added."""
+        return Predictions(**vars(self) | {"jobs": tuple(self.jobs)})
+
+    def add(self, job: Job, finished: Measurements) -> None:
+        """Add the measurements of a job."""
+        self.jobs.append(job)
+        kept = self.measurements[job.name] = {}
+        rows = self.readouts[job.name] = {}
+        mixed = self.with_blocks[job.name] = {}
+        if finished:
+            self._check_test(next(iter(finished.values())).test)
+        for key in filter(finished.__contains__, map(Key, job.steps)):
+            kept[key] = finished[key]
+            self._add_output(job, key.tasks_seen, finished[key])
+        for key in filter(finished.__contains__, readout_keys(self.plan, job)):
+            kept[key] = replace(finished[key], predicted={})
+            if finished[key].predicted:
+                rows[key] = self._add_readout(job, key, finished[key])
+        for key in filter(finished.__contains__, inherited_keys(self.plan, job)):
+            if finished[key].predicted:
+                mixed[key] = self._add_readout(job, key, finished[key])
+        for key in filter(finished.__contains__, rewound_keys(self.plan, job)):
+            kept[key] = finished[key]
+
+    def _check_test(self, test: TestExamples) -> None:
+        """Raise InputError for labels outside their tasks, as in a manipulated file."""
+        known = {
+            (task, label)
+            for task, planned in enumerate(self.plan.tasks)
+            for label in planned.classes
+        }
+        pairs = zip(test.tasks.tolist(), test.labels.tolist(), strict=True)
+        if not known.issuperset(pairs):
+            raise InputError("its test examples have labels outside their tasks")
+        if self.test is None:
+            self.test = test
+
+    def _add_output(self, job: Job, step: int, measurement: Measurement) -> None:
+        heads = {main_head(job), *self.plan.report.heads}
+        for head, predicted in measurement.predicted.items():
+            if head in heads or step == job.last:
+                is_main = head == main_head(job)
+                has_f1 = is_main and step == job.last
+                row = self._add(job, measurement, predicted, has_f1=has_f1)
+                self.outputs[job.name, head][step] = row
+
+    def _add_readout(self, job: Job, key: Key, measurement: Measurement) -> int:
+        (head,) = measurement.predicted.keys() - {HALF}
+        is_end = key.tasks_seen == job.last and str(key.readout) == RETRAIN
+        row = self._add(job, measurement, measurement.predicted[head], has_f1=is_end)
+        if (half := measurement.predicted.get(HALF)) is not None:
+            self.right_at_half[row] = np.packbits(half == measurement.test.labels)
+        if "control" in measurement.values:
+            self.control[row] = measurement.values["control"]
+        return row
+
+    def _add(
+        self,
+        job: Job,
+        measurement: Measurement,
+        predicted: NDArray[np.integer],
+        *,
+        has_f1: bool,
+    ) -> int:
+        """Add a row of predictions, and return its number."""
+        row = len(self.pra)
+        classes = tuple(self.plan.tasks[task].classes for task in job.tasks)
+        predictions: TaskPredictions = measurement.test.with_predictions(
+            predicted, job.tasks, classes
+        )
+        correct = predictions.correct
+        self.right.append(np.packbits(correct))
+        self.accuracy.append(predictions.accuracies(self.plan.report.mean))
+        self.pra.append(int(correct.sum()) / len(correct))
+        self.converged.append(_is_converged(measurement))
+        if has_f1:
+            self.f1[row] = predictions.f1()
+        return row
+
+
+def _is_converged(measurement: Measurement) -> bool:
+    # Of a readout without epochs, and of one that is slow, a note says so.
+    if any("not converged" in note for note in measurement.notes):
+        return False
+    return measurement.history is None or measurement.history.converged

@@ -1,0 +1,210 @@
+"""Statements on layers, with the reason for which one is withheld, and the first layer.
+
+An ordered list of reasons decides every verdict, and where none holds the interval.
+`probe.results.training_checks` and `probe.results.repeats` find the doubts; the others
+are of the layer itself.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from probe.analysis.intervals import Estimate
+from probe.analysis.quantities import columns_of
+from probe.analysis.statements import (
+    MARGIN,
+    STATEMENTS,
+    first_layer,
+    of_interval,
+    seeds_needed,
+)
+from probe.immutable import immutable
+from probe.results.layers import Layer
+from probe.tables.schemas import NETWORK, TRAINING, Row
+from probe.tables.table_file import new_table
+
+
+@immutable
+class Doubts:
+    """The learners and layers of which statements are withheld.
+
+    Attributes:
+        equal: The learners whose networks of several seeds are the same.
+        on_ceiling: The learners whose last network is that of the ceiling.
+        unchanged: The layers, by learner and feature, whose values are the same after
+            every task in a run.
+        motionless: The learners whose output is unchanged.
+        above_ceiling: Whether a learner is more accurate than offline training.
+        near_chance: The learners of which a run is near chance on its first task.
+    """
+
+    equal: frozenset[str] = frozenset()
+    on_ceiling: frozenset[str] = frozenset()
+    unchanged: frozenset[tuple[str, str]] = frozenset()
+    motionless: frozenset[str] = frozenset()
+    above_ceiling: bool = False
+    near_chance: frozenset[str] = frozenset()
+
+
+_NONE = Doubts()
+
+_OF_CEILING = ("below_ceiling", "learns_less")
+_AT_OUTPUT = ("below_ceiling", "forgets")
+
+_Holds = Callable[[Layer, str, Doubts], bool]
+
+
+def _is_equal(layer: Layer, statement: str, doubts: Doubts) -> bool:
+    is_ceiling = layer.learner in doubts.on_ceiling and statement in _OF_CEILING
+    return is_ceiling or layer.learner in doubts.equal
+
+
+def _is_unchanged(layer: Layer, statement: str, doubts: Doubts) -> bool:
+    if layer.learner in doubts.motionless:
+        return True
+    key = layer.learner, layer.feature
+    return statement == "forgets" and key in doubts.unchanged
+
+
+def _has_no_ceiling(layer: Layer, statement: str, doubts: Doubts) -> bool:
+    # A doubtful output says nothing of hidden layers.
+    return doubts.above_ceiling and layer.chance is not None and statement != "forgets"
+
+
+def _is_near_chance(layer: Layer, statement: str, doubts: Doubts) -> bool:
+    return layer.chance is not None and layer.learner in doubts.near_chance
+
+
+def _is_not_converged(layer: Layer, statement: str, doubts: Doubts) -> bool:
+    return not layer.converged
+
+
+def _is_still_moving(layer: Layer, statement: str, doubts: Doubts) -> bool:
+    drift = layer.quantities.get((f"{STATEMENTS[statement]}_drift", None))
+    return drift is not None and (drift.low > MARGIN or drift.high < -MARGIN)
+
+
+REASONS: Mapping[str, _Holds] = {
+    "equal seeds": _is_equal,
+    "unchanged": _is_unchanged,
+    "no ceiling": _has_no_ceiling,
+    "near chance": _is_near_chance,
+    "not converged": _is_not_converged,
+    "still moving": _is_still_moving,
+}
+"""The reasons for which a verdict is withheld, by the verdict; the first that holds decides."""
+
+
+def verdict_of(
+    layer: Layer,
+    statement: str,
+    estimate: Estimate,
+    margin: float,
+    doubts: Doubts = _NONE,
+) -> str:
+    """Decide a statement on a layer.
+
+    Args:
+        layer: The layer.
+        statement: The name of the statement.
+        estimate: The quantity that decides it.
+        margin: The margin that it must exceed.
+        doubts: The doubts of its study.
+
+    Returns:
+        A reason, or `yes`, `no` or `open` by the interval.
+    """
+    for reason, holds in REASONS.items():
+        if holds(layer, statement, doubts):
+            return reason
+    return of_interval(estimate, margin)
+
+
+def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
+    """Yield the statements that the quantities of a layer allow, with their verdicts."""
+    for name, estimate, margin in _stated(layer):
+        yield {
+            **layer.columns,
+            **columns_of(STATEMENTS[name], None, estimate),
+            "statement": name,
+            "verdict": verdict_of(layer, name, estimate, margin, doubts),
+            "margin": margin,
+        }
+
+
+def statement_seed_rows(layer: Layer) -> Iterator[Row]:
+    """Yield the value of each seed in each statement on a layer."""
+    for name, estimate, _ in _stated(layer):
+        for seed, value in zip(layer.seeds, estimate.seed_values, strict=True):
+            yield {**layer.columns, "statement": name, "seed": seed, "value": value}
+
+
+def _stated(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
+    """Yield the name, quantity over all tasks and margin of each statement on a layer.
+
+    At the output only the classes seen so far compete, but at the ceiling all classes
+    do: that it learns less can be shown there, but not denied.
+    """
+    for name, quantity in STATEMENTS.items():
+        estimate = layer.quantities.get((quantity, None))
+        if estimate is None:
+            continue
+        steps = layer.terms.T - 1 if name == "loses_plasticity" else 1
+        margin = MARGIN / steps
+        is_shown = verdict_of(layer, name, estimate, margin) == "yes"
+        at_output = name in _AT_OUTPUT or (name == "learns_less" and is_shown)
+        if layer.chance is None or at_output:
+            yield name, estimate, margin
+
+
+def first_layers(
+    statements: pd.DataFrame, depth_of_learner: Mapping[str, int]
+) -> pd.DataFrame:
+    """Return the range of the first layer for each learner, readout and statement.
+
+    It is left out if a layer lacks the statement: the first of the remaining layers
+    need not be the first of all.
+
+    Args:
+        statements: The statements on all layers.
+        depth_of_learner: The number of layers of each learner, including the output.
+
+    Returns:
+        The table `first_layer`.
+    """
+    return new_table("first_layer", _ranges(statements, depth_of_learner))
+
+
+def _ranges(
+    statements: pd.DataFrame, depth_of_learner: Mapping[str, int]
+) -> Iterator[tuple[Any, ...]]:
+    by_layer = statements[statements["statement"] != "loses_plasticity"]
+    for key, group in by_layer.groupby(["learner", "readout", "statement"], sort=False):
+        learner, _, statement = key
+        if len(group) < depth_of_learner[learner] - (statement == "learns_less"):
+            continue
+        rows = list(group.sort_values("depth", kind="stable").itertuples())
+        scope = TRAINING if TRAINING in set(group["scope"]) else NETWORK
+        first, last = first_layer([_in_range(row, scope) for row in rows])
+        needed = _seeds_needed(rows, first, last) if scope == TRAINING else None
+        names = ["" if i is None else rows[i].feature for i in (first, last)]
+        yield (*key, *names, int(group["seeds"].max()), needed)
+
+
+def _in_range(row: Any, scope: str) -> str:
+    """Return the verdict of a layer; a layer with fewer seeds than others is open."""
+    if row.scope != scope:
+        return "open"
+    # What never changes forgets nothing, although that says nothing of learning.
+    return "no" if row.verdict == "unchanged" else str(row.verdict)
+
+
+def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int | None:
+    """Return about how many seeds would decide the first layer of a long range."""
+    is_short = last is not None and first is not None and last - first < 2
+    if first is None or is_short or rows[first].verdict != "open":
+        return None
+    row = rows[first]
+    estimate = Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds)
+    return seeds_needed(estimate, row.margin)

@@ -44,9 +44,9 @@ def network_entry(name: str) -> NetworkEntry:
 
 def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
     """Return the network itself, and how to call it."""
-    return (
-        (model.inner, model.call) if isinstance(model, Called) else (model, ModelCall())
-    )
+    if isinstance(model, Called):
+        return model.inner, model.call
+    return model, ModelCall()
 
 
 def draw_weights(
@@ -109,12 +109,9 @@ def network_for(name: str, x: Value, classes: int) -> nn.Module:
             'leave it out; kind = "task-incremental" limits the loss to its classes'
         )
     model = build_model(entry.name, entry.build)
-    plain = isinstance(x, Tensor) and entry.call is None and entry.output is None
-    return (
-        model
-        if plain
-        else Called(model, ModelCall(call=entry.call, output=entry.output))
-    )
+    if isinstance(x, Tensor) and entry.call is None and entry.output is None:
+        return model
+    return Called(model, ModelCall(call=entry.call, output=entry.output))
 
 
 def build_network(name: str, shape: Sequence[int], classes: int) -> nn.Sequential:
@@ -178,7 +175,13 @@ def cnn3(shape: Sequence[int], classes: int) -> nn.Sequential:
     stages: dict[str, nn.Module] = {}
     for depth, width in enumerate((32, 64, 128), 1):
         # Padded by 1 with stride 2, a side is halved and rounded up.
-        convolution = nn.Conv2d(channels, width, kernel_size=3, stride=2, padding=1)
+        convolution = nn.Conv2d(
+            channels,
+            width,
+            kernel_size=3,
+            stride=2,
+            padding=1,
+        )
         stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU())
         channels = width
         height = -(-height // 2)
@@ -203,7 +206,16 @@ def narrow(shape: Sequence[int], classes: int) -> nn.Sequential:
     channels, height, breadth = _image(shape)
     inputs = 8 * -(-height // 2) * -(-breadth // 2)
     return _chain(
-        conv1=nn.Sequential(nn.Conv2d(channels, 8, 3, stride=2, padding=1), nn.Tanh()),
+        conv1=nn.Sequential(
+            nn.Conv2d(
+                channels,
+                8,
+                3,
+                stride=2,
+                padding=1,
+            ),
+            nn.Tanh(),
+        ),
         conv2=nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.Tanh()),
         hidden1=nn.Sequential(nn.Flatten(), nn.Linear(inputs, 24), nn.Tanh()),
         hidden2=nn.Sequential(nn.Linear(24, 12), nn.Tanh()),
@@ -237,18 +249,25 @@ def cnn4(
     stages: dict[str, nn.Module] = {}
     for depth, width in enumerate((32, 32, 64, 64), 1):
         pool = [nn.MaxPool2d(2), nn.Dropout(0.25)] if depth % 2 == 0 else []
-        convolution = nn.Conv2d(channels, width, kernel_size=3, padding=1)
+        convolution = nn.Conv2d(
+            channels,
+            width,
+            kernel_size=3,
+            padding=1,
+        )
         stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU(), *pool)
         channels = width
     inputs = channels * (height // 4) * (breadth // 4)
     if hidden is None:
-        return _chain(
-            **stages, output=nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
-        )
-    dense = nn.Sequential(
-        nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5)
+        stages["output"] = nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
+        return _chain(**stages)
+    stages["dense"] = nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(inputs, hidden),
+        nn.ReLU(),
+        nn.Dropout(0.5),
     )
-    return _chain(**stages, dense=dense, output=nn.Linear(hidden, classes))
+    return _chain(**stages, output=nn.Linear(hidden, classes))
 
 
 def reduced_resnet18(
@@ -271,19 +290,25 @@ def reduced_resnet18(
         InputError: The images are smaller.
     """
     channels, height, breadth = _image(shape, side=25)
-    stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)
+    stem = nn.Conv2d(
+        channels,
+        base,
+        kernel_size=3,
+        padding=1,
+        bias=False,
+    )
     stages: dict[str, nn.Module] = {
         "stem": nn.Sequential(stem, nn.BatchNorm2d(base), nn.ReLU())
     }
     width = base
-    for depth in range(1, 5):
+    for depth, stride in enumerate((1, 2, 2, 2), 1):
         out = base * 2 ** (depth - 1)
-        stages[f"layer{depth}"] = nn.Sequential(
-            _Block(width, out, 1 if depth == 1 else 2), _Block(out, out, 1)
-        )
+        blocks = _Block(width, out, stride), _Block(out, out, stride=1)
+        stages[f"layer{depth}"] = nn.Sequential(*blocks)
         width = out
     # Three strides of 2 halve the sides, rounded up.
-    height, breadth = (-(-side // 8) // 4 for side in (height, breadth))
+    height = -(-height // 8) // 4
+    breadth = -(-breadth // 8) // 4
     dense = nn.Linear(width * height * breadth, classes)
     return _chain(**stages, output=nn.Sequential(nn.AvgPool2d(4), nn.Flatten(), dense))
 
@@ -293,13 +318,32 @@ class _Block(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
+        self.conv1 = nn.Conv2d(
+            inputs,
+            outputs,
+            3,
+            stride=stride,
+            padding=1,
+            bias=False,
+        )
         self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.conv2 = nn.Conv2d(
+            outputs,
+            outputs,
+            3,
+            padding=1,
+            bias=False,
+        )
         self.bn2 = nn.BatchNorm2d(outputs)
         self.skip = nn.Sequential()
         if stride != 1 or inputs != outputs:
-            project = nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
+            project = nn.Conv2d(
+                inputs,
+                outputs,
+                1,
+                stride=stride,
+                bias=False,
+            )
             self.skip = nn.Sequential(project, nn.BatchNorm2d(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -321,7 +365,11 @@ def _image(shape: Sequence[int], side: int = 1) -> tuple[int, int, int]:
 
 
 ARCHITECTURES = {
-    name: NetworkEntry(name=name, build=build, features=(*stages.split(), "output"))
+    name: NetworkEntry(
+        name=name,
+        build=build,
+        features=(*stages.split(), "output"),
+    )
     for name, build, stages in (
         ("mlp", mlp, "hidden1 hidden2"),
         ("mlp400", partial(mlp, width=400), "hidden1 hidden2"),

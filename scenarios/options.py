@@ -157,10 +157,10 @@ class JobOptions:
         number = int(match[1])
         shards = int(match[2])
         # Every n-th and not a block: slow and fast learners are shared out evenly.
-        first, *others = (
-            jobs[(number - 1 + k) % shards :: shards] for k in range(shards)
-        )
-        return [*first, *(job for other in others for job in reversed(other))]
+        ordered = list(jobs[number - 1 :: shards])
+        for other in range(number, number + shards - 1):
+            ordered += reversed(jobs[other % shards :: shards])
+        return ordered
 
     @property
     def cache_bytes(self) -> int | None:

@@ -69,10 +69,7 @@ def incremental(data: Dataset, base: int | None = None) -> Scenario:
             f"a base session of {base} of the {data.classes} classes of {data.name} "
             f"leaves one session empty: choose 1 to {data.classes - 1}"
         )
-    groups = [
-        range(base),
-        *(range(label, label + 1) for label in range(base, data.classes)),
-    ]
+    groups = [list(range(base)), *([label] for label in range(base, data.classes))]
     return group_classes(data, "incremental", groups)
 
 
@@ -89,7 +86,13 @@ def group_classes(
     Returns:
         The scenario.
     """
-    examples = assign_tasks({"train": data.train, "test": data.test}, groups)
+    examples = assign_tasks(
+        {
+            "train": data.train,
+            "test": data.test,
+        },
+        groups,
+    )
     return Scenario.of_examples(data.name, examples, kind)
 
 
@@ -159,11 +162,14 @@ def rotate(x: Tensor, angle: float) -> Tensor:
     cosine = math.cos(math.radians(angle))
     ratio = x.shape[2] / x.shape[3]  # as both axes of the grid go from -1 to 1
     rows = [[cosine, -sine * ratio, 0], [sine / ratio, cosine, 0]]
-    theta = torch.tensor([rows], dtype=x.dtype, device=x.device)
-    grid = functional.affine_grid(theta, [1, *x.shape[1:]], align_corners=False)
-    return functional.grid_sample(
-        x, grid.expand(len(x), -1, -1, -1), align_corners=False
+    theta = torch.tensor(
+        [rows],
+        dtype=x.dtype,
+        device=x.device,
     )
+    grid = functional.affine_grid(theta, [1, *x.shape[1:]], align_corners=False)
+    grids = grid.expand(len(x), -1, -1, -1)
+    return functional.grid_sample(x, grids, align_corners=False)
 
 
 def relabeled(data: Dataset, size: int) -> Scenario:
@@ -184,11 +190,21 @@ def relabeled(data: Dataset, size: int) -> Scenario:
     """
     tasks = []
     for task in split_by_class(data, size).tasks:
-        train, test = (
-            replace(split, y=split.y % size) for split in (task.train, task.test)
+        train = replace(task.train, y=task.train.y % size)
+        test = replace(task.test, y=task.test.y % size)
+        tasks.append(
+            replace(
+                task,
+                classes=tuple(range(size)),
+                train=train,
+                test=test,
+            )
         )
-        tasks.append(replace(task, classes=tuple(range(size)), train=train, test=test))
-    return Scenario(name=data.name, kind="domain-incremental", tasks=tuple(tasks))
+    return Scenario(
+        name=data.name,
+        kind="domain-incremental",
+        tasks=tuple(tasks),
+    )
 
 
 def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
@@ -257,14 +273,28 @@ def _transformed(
     classes = tuple(range(data.classes))
     tasks = []
     for index, (name, transform) in enumerate(transforms, 1):
-        train, test = (
-            split if (x := transform(split.x)) is split.x else Examples(x, split.y)
-            for split in (data.train, data.test)
-        )
+        train = _changed(data.train, transform)
+        test = _changed(data.test, transform)
         tasks.append(
-            Task(index=index, name=name, classes=classes, train=train, test=test)
+            Task(
+                index=index,
+                name=name,
+                classes=classes,
+                train=train,
+                test=test,
+            )
         )
-    return Scenario(name=data.name, kind=kind, tasks=tuple(tasks))
+    return Scenario(
+        name=data.name,
+        kind=kind,
+        tasks=tuple(tasks),
+    )
+
+
+def _changed(split: Examples, transform: Callable[[Tensor], Tensor]) -> Examples:
+    """Return the examples with other inputs; the same object if these are unchanged."""
+    x = transform(split.x)
+    return split if x is split.x else Examples(x, split.y)
 
 
 def multimodal(first: Dataset, second: Dataset) -> Scenario:
@@ -293,23 +323,26 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
     start = 0
     tasks = []
     for index, data in enumerate((first, second), 1):
-        train, test = (
-            _padded(split, width, start) for split in (data.train, data.test)
+        task = Task(
+            index=index,
+            name=data.name,
+            classes=tuple(range(start, start + data.classes)),
+            train=_padded(data.train, width, start),
+            test=_padded(data.test, width, start),
         )
-        classes = tuple(range(start, start + data.classes))
-        tasks.append(
-            Task(index=index, name=data.name, classes=classes, train=train, test=test)
-        )
+        tasks.append(task)
         start += data.classes
+    name = f"{first.name} and {second.name}"
     return Scenario(
-        name=f"{first.name} and {second.name}", kind="multimodal", tasks=tuple(tasks)
+        name=name,
+        kind="multimodal",
+        tasks=tuple(tasks),
     )
 
 
 def _padded(examples: Examples, width: int, start: int) -> Examples:
     """Return inputs (N, ...) as (N, width), padded with zeros, and labels raised by `start`."""
     x = examples.x.flatten(1)
-    lacking = width - x.shape[1]
-    return Examples(
-        functional.pad(x, (0, lacking)) if lacking else x, examples.y + start
-    )
+    if x.shape[1] < width:
+        x = functional.pad(x, (0, width - x.shape[1]))
+    return Examples(x, examples.y + start)

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -71,7 +72,8 @@ def registered(entry: marks.Entry, source: str, reserved: Names) -> Iterator[Non
     if entry.name in table or entry.name in reserved.get(kind, ()):
         raise InputError(f"there are two {kind}s {entry.name!r}: rename yours")
     key = f"{kind} {entry.name}"
-    table[entry.name], SOURCE_HASHES[key] = entry, source
+    table[entry.name] = entry
+    SOURCE_HASHES[key] = source
     try:
         yield
     finally:
@@ -151,9 +153,8 @@ class UserCode:
             return
         with ExitStack() as stack:
             stack.enter_context(loaded(self.loads, reserved))
-            for target in filter(
-                None, (self.network, self.call, self.data, *self.more)
-            ):
+            typed = (self.network, self.call, self.data, *self.more)
+            for target in filter(None, typed):
                 stack.enter_context(importing(target))
             modules = dict[marks.Entry, ModuleType | None]()
             if self.network:
@@ -236,7 +237,7 @@ def unregistered(kind: str, name: str, *names: Iterable[str]) -> InputError:
     Returns:
         The error.
     """
-    error = unknown(kind, name, [known for group in names for known in group])
+    error = unknown(kind, name, list(chain(*names)))
     return InputError(f"{error}, unless --load names a file that defines it")
 
 

@@ -39,26 +39,10 @@ def show_written(file: Path, options: InitOptions) -> None:
         raise InputError(
             "--own writes a network and data: leave out --data and --network"
         )
-    name = options.data or "digits"
-    # Other data are downloaded later.
-    is_here = not options.own and (name.endswith(".npz") or name in BUNDLED)
-    data = load(name) if is_here else None
-    # A network for vectors, or for images of any size of 8 x 8 or more.
-    network = "mlp" if data is not None and data.train.x.ndim < 4 else "cnn3"
-    command = f"probe run {file}" + (
-        f" --load {file.with_name(OWN_FILE)}" if options.own else ""
-    )
-    learners = chosen_learners(names(options.learners or "finetune,er,offline"), {})
-    text = (_TEMPLATES / "study.toml").read_text("utf-8")
-    text = text.format(
-        command=command,
-        data=json.dumps("mydata" if options.own else name),
-        tasks="tasks = [[0, 1], [2, 3]]" if options.own else _tasks(name, data),
-        network=json.dumps("mynet" if options.own else options.network or network),
-        learners="\n".join(
-            f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners
-        ),
-    )
+    command = f"probe run {file}"
+    if options.own:
+        command += f" --load {file.with_name(OWN_FILE)}"
+    text = _study_file(command, options)
     texts = {file: text}
     if options.own:
         texts[file.with_name(OWN_FILE)] = (_TEMPLATES / "mynets.txt").read_text("utf-8")
@@ -72,6 +56,36 @@ def show_written(file: Path, options: InitOptions) -> None:
             stream.write(content)
         show_line(f"wrote {path}")
     show_line(f"next: {command}")
+
+
+def _study_file(command: str, options: InitOptions) -> str:
+    """Return the text of the study file; `command` runs it."""
+    name = options.data or "digits"
+    data = None
+    # Other data are downloaded later.
+    if not options.own and (name.endswith(".npz") or name in BUNDLED):
+        data = load(name)
+    tasks = _tasks(name, data)
+    # A network for vectors, or for images of any size of 8 x 8 or more.
+    network = "mlp" if data is not None and data.train.x.ndim < 4 else "cnn3"
+    network = options.network or network
+    if options.own:
+        name = "mydata"
+        tasks = "tasks = [[0, 1], [2, 3]]"
+        network = "mynet"
+    learners = chosen_learners(names(options.learners or "finetune,er,offline"), {})
+    tables = [f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners]
+    return (
+        (_TEMPLATES / "study.toml")
+        .read_text("utf-8")
+        .format(
+            command=command,
+            data=json.dumps(name),
+            tasks=tasks,
+            network=json.dumps(network),
+            learners="\n".join(tables),
+        )
+    )
 
 
 def _tasks(name: str, data: Dataset | None) -> str:

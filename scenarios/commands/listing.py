@@ -65,16 +65,18 @@ def _names() -> dict[str, list[dict[str, Any]]]:
     data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.
     data["NAME.npz"] = "a feature file: your own data, or made by probe features"
-    papers = [
-        {"paper": paper, "metrics": [metric.name for metric in metrics], "needs": ""}
-        for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper)
-    ]
+    papers: list[dict[str, Any]] = []
+    for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper):
+        names = [metric.name for metric in metrics]
+        papers.append({"paper": paper, "metrics": names, "needs": ""})
     # These are not in the scorecard: they need more than an accuracy matrix.
-    for paper, metrics, needs in (
-        ("murata", "pra f1 forgetting_strength", "by feature, from a study"),
-        ("diaz_rodriguez", "ms sss ce cl_score cl_stability", "from a study"),
+    of_features = ["pra", "f1", "forgetting_strength"]
+    of_costs = ["ms", "sss", "ce", "cl_score", "cl_stability"]
+    for paper, names, needs in (
+        ("murata", of_features, "by feature, from a study"),
+        ("diaz_rodriguez", of_costs, "from a study"),
     ):
-        papers.append({"paper": paper, "metrics": metrics.split(), "needs": needs})
+        papers.append({"paper": paper, "metrics": names, "needs": needs})
     return {
         "presets": _entries(presets),
         "data_sets": _entries(data),
@@ -89,10 +91,8 @@ def _names() -> dict[str, list[dict[str, Any]]]:
 
 def _entries(about_by_name: Mapping[str, str | type]) -> list[dict[str, Any]]:
     """Return names with their descriptions; of a class, the first line of its docstring."""
-    texts = {
-        n: a if isinstance(a, str) else a.__doc__ for n, a in about_by_name.items()
-    }
-    return [
-        {"name": n, "about": (text or "").partition("\n")[0]}
-        for n, text in texts.items()
-    ]
+    entries = []
+    for name, about in about_by_name.items():
+        text = about if isinstance(about, str) else about.__doc__ or ""
+        entries.append({"name": name, "about": text.partition("\n")[0]})
+    return entries

@@ -9,6 +9,7 @@ does not list: a file names them.
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,8 +21,12 @@ from probe.progress import tracked
 from scenarios.data.feature_files import write_features
 from scenarios.data.tf_records import fields, records, varints
 
-_SECONDS, _WIDTH = 10, 128
-_SPLITS = {"train": ("bal_train", "unbal_train"), "test": ("eval",)}
+_SECONDS = 10
+_WIDTH = 128
+_SPLITS = {
+    "train": ("bal_train", "unbal_train"),
+    "test": ("eval",),
+}
 _TABLE = "class_labels_indices.csv"
 
 
@@ -42,42 +47,45 @@ def prepare_audioset(folder: Path, classes: Path, out: Path) -> None:
             file is truncated.
     """
     names = _chosen(folder / _TABLE, classes)
-    splits = {}
-    for split, parts in _SPLITS.items():
-        paths = [
-            path
-            for part in parts
-            for path in sorted((folder / part).glob("*.tfrecord"))
-        ]
-        if not paths:
-            where = " or ".join(str(folder / part) for part in parts)
-            raise InputError(
-                f"there are no TFRecord files in {where}: give the release's folder"
-            )
-        samples = [
-            s for path in tracked(paths, split) for s in _samples(path, [*names])
-        ]
-        if not samples:
-            raise InputError(
-                f"no sample of {split} has exactly one of the {len(names)} classes"
-            )
-        x, y = zip(*samples, strict=True)
-        if absent := {*range(len(names))} - {*y}:
-            first = [*names.values()][min(absent)]
-            raise InputError(
-                f"{len(absent)} of the classes, as {first!r}, have no sample of "
-                f"{split} that is of no other: leave these out of {classes}, or add "
-                "files of the release"
-            )
-        splits[split] = Examples(torch.from_numpy(np.stack(x)), torch.tensor(y))
-    train = splits["train"]
-    test = splits["test"]
+    train, test = (_read(folder, split, names, classes) for split in _SPLITS)
     write_features(out, train, test, [*names.values()])
-    sizes = (
-        f"{len(train):,} training and {len(test):,} test samples of {len(names)} "
-        "classes"
+    print(
+        f"{out}: {len(train):,} training and {len(test):,} test samples of "
+        f"{len(names)} classes (Kemker 2018: 28,779 and 5,523 of 100)"
     )
-    print(f"{out}: {sizes} (Kemker 2018: 28,779 and 5,523 of 100)")
+
+
+def _read(
+    folder: Path, split: str, names: Mapping[int, str], classes: Path
+) -> Examples:
+    """Return the samples of a split with exactly one of the classes; raises InputError."""
+    folders = [folder / part for part in _SPLITS[split]]
+    paths: list[Path] = []
+    for part in folders:
+        paths += sorted(part.glob("*.tfrecord"))
+    if not paths:
+        where = " or ".join(map(str, folders))
+        raise InputError(
+            f"there are no TFRecord files in {where}: give the release's folder"
+        )
+    inputs: list[Array] = []
+    labels: list[int] = []
+    for path in tracked(paths, split):
+        for x, label in _samples(path, [*names]):
+            inputs.append(x)
+            labels.append(label)
+    if not labels:
+        raise InputError(
+            f"no sample of {split} has exactly one of the {len(names)} classes"
+        )
+    if absent := {*range(len(names))} - {*labels}:
+        first = [*names.values()][min(absent)]
+        raise InputError(
+            f"{len(absent)} of the classes, as {first!r}, have no sample of "
+            f"{split} that is of no other: leave these out of {classes}, or add "
+            "files of the release"
+        )
+    return Examples(torch.from_numpy(np.stack(inputs)), torch.tensor(labels))
 
 
 def _chosen(table: Path, classes: Path) -> Mapping[int, str]:
@@ -85,17 +93,15 @@ def _chosen(table: Path, classes: Path) -> Mapping[int, str]:
     try:
         with table.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
-        lines = [
-            line.strip()
-            for line in classes.read_text("utf-8").splitlines()
-            if line.strip()
-        ]
-        index_of = {
-            row[key]: int(row["index"])
-            for row in rows
-            for key in ("index", "mid", "display_name")
-        }
-        names = {int(row["index"]): row["display_name"] for row in rows}
+        lines = classes.read_text("utf-8").splitlines()
+        lines = [line.strip() for line in lines if line.strip()]
+        index_of: dict[str, int] = {}
+        names: dict[int, str] = {}
+        for row in rows:
+            index = int(row["index"])
+            names[index] = row["display_name"]
+            for key in ("index", "mid", "display_name"):
+                index_of[row[key]] = index
     except (OSError, KeyError, ValueError) as error:
         raise InputError(
             f"{table} and {classes} name the classes, but {error!s:.80}"
@@ -120,29 +126,32 @@ def _samples(path: Path, indices: list[int]) -> Iterator[tuple[Array, int]]:
             except (TypeError, KeyError, ValueError):
                 raise InputError("a record is no SequenceExample of AudioSet") from None
             chosen = [indices.index(label) for label in labels if label in indices]
-            if (
-                len(chosen) == 1
-                and [len(second) for second in seconds] == [_WIDTH] * _SECONDS
-            ):
+            widths = [len(second) for second in seconds]
+            if len(chosen) == 1 and widths == [_WIDTH] * _SECONDS:
                 yield np.frombuffer(b"".join(seconds), np.uint8), chosen[0]
 
 
 def _example(record: bytes) -> tuple[list[int], list[bytes]]:
     """Return the labels and the embeddings of a SequenceExample: context, 1, and lists, 2."""
     message = dict(fields(record))
+    labels: list[int] = []
     # An Int64List is the field 3 of a feature, its numbers field 1, packed or one by
     # one.
-    lists = [
-        entry for number, entry in fields(_by_name(message[1])["labels"]) if number == 3
-    ]
-    values = [value for entry in lists for _, value in fields(entry)]
-    labels = [n for v in values for n in ([v] if isinstance(v, int) else varints(v))]
+    for number, entry in fields(_by_name(message[1])["labels"]):
+        for value in _values(entry) if number == 3 else ():
+            labels += [value] if isinstance(value, int) else varints(value)
     # Each second is a feature with a BytesList, field 1, of one value.
-    frames = [frame for _, frame in fields(_by_name(message[2])["audio_embedding"])]
-    return labels, [
-        b"".join(value for _, entry in fields(frame) for _, value in fields(entry))
-        for frame in frames
-    ]
+    frames = _values(_by_name(message[2])["audio_embedding"])
+    return labels, [_embedding(frame) for frame in frames]
+
+
+def _embedding(frame: bytes) -> bytes:
+    return b"".join(map(b"".join, map(_values, _values(frame))))
+
+
+def _values(message: bytes) -> list[Any]:
+    """Return the values of a message's fields, without their numbers."""
+    return [value for _, value in fields(message)]
 
 
 def _by_name(message: bytes) -> dict[str, bytes]:

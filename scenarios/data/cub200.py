@@ -31,11 +31,10 @@ def prepare_cub200(
         InputError: A list is missing, or the lists or the features differ in their
             images.
     """
-    paths, names = (_column(folder / name) for name in ("images.txt", "classes.txt"))
-    labels, is_train = (
-        _column(folder / name)
-        for name in ("image_class_labels.txt", "train_test_split.txt")
-    )
+    paths = _column(folder / "images.txt")
+    names = _column(folder / "classes.txt")
+    labels = _column(folder / "image_class_labels.txt")
+    is_train = _column(folder / "train_test_split.txt")
     if not paths.keys() == labels.keys() == is_train.keys():
         raise InputError(
             f"the lists in {folder} name other images ("
@@ -49,17 +48,17 @@ def prepare_cub200(
         )
     if features is None:
         files = [folder / "images" / path for path in paths.values()]
-        x = features_of_files(
-            load_network(_NETWORK, weights).to(device), files, _NETWORK, device
-        )
+        network = load_network(_NETWORK, weights).to(device)
+        x = features_of_files(network, files, _NETWORK, device)
     else:
         x = _read(features, len(paths))
     classes = {number: k for k, number in enumerate(names)}
     y = torch.tensor([classes[label] for label in labels.values()])
-    train = torch.tensor([flag == "1" for flag in is_train.values()])
-    here, there = (Examples(x[rows], y[rows]) for rows in (train, ~train))
-    write_features(out, here, there, [*names.values()])
-    sizes = f"{len(here):,} training and {len(there):,} test images"
+    rows = torch.tensor([flag == "1" for flag in is_train.values()])
+    train = Examples(x[rows], y[rows])
+    test = Examples(x[~rows], y[~rows])
+    write_features(out, train, test, [*names.values()])
+    sizes = f"{len(train):,} training and {len(test):,} test images"
     print(f"{out}: {x.shape[1]} features of {sizes} (Kemker 2018: 5,994 and 5,794)")
 
 

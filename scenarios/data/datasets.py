@@ -101,15 +101,20 @@ class Location:
         names = [data] if isinstance(data, str) else data
         if not all(name.endswith(SUFFIX) for name in names):
             return ()
-        files = (
-            path.stat() for name in names for path in files_of(find(name, self.folder))
-        )
-        return tuple((file.st_size, file.st_mtime_ns) for file in files)
+        stamps = []
+        for name in names:
+            files = (path.stat() for path in files_of(find(name, self.folder)))
+            stamps += [(file.st_size, file.st_mtime_ns) for file in files]
+        return tuple(stamps)
 
     def now(self, data: str | Sequence[str]) -> Self:
         """Return the present location, `checked` if no file has changed in size or time."""
         files = self.stamps(data)
-        return replace(self, files=files, checked=bool(files) and files == self.files)
+        return replace(
+            self,
+            files=files,
+            checked=bool(files) and files == self.files,
+        )
 
 
 def load(name: str, location: Location | None = None) -> Dataset:
@@ -138,11 +143,21 @@ def load(name: str, location: Location | None = None) -> Dataset:
         path = find(name, location.folder)
         train, test, classes = read_features(path, location.checked)
         title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
-        return Dataset(name=title, classes=classes, train=train, test=test)
+        return Dataset(
+            name=title,
+            classes=classes,
+            train=train,
+            test=test,
+        )
     if name in USER_DATA:
         train, test = read_user_data(USER_DATA[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))
-        return Dataset(name=name, classes=classes, train=train, test=test)
+        return Dataset(
+            name=name,
+            classes=classes,
+            train=train,
+            test=test,
+        )
     if name not in LOADERS:
         raise unregistered("data set", name, LOADERS, USER_DATA)
     return LOADERS[name](location)
@@ -175,10 +190,13 @@ def held_out(data: Dataset, count: int) -> Dataset:
                 f"{int(data.train.y[group[0]])}, not {count} held out and one left: "
                 "lower it"
             )
-    train, test = (
-        _of_each(data.train, part) for part in (slice(-count), slice(-count, None))
+    train = _of_each(data.train, slice(-count))
+    test = _of_each(data.train, slice(-count, None))
+    return replace(
+        data,
+        train=train,
+        test=test,
     )
-    return replace(data, train=train, test=test)
 
 
 def limited(
@@ -196,7 +214,11 @@ def limited(
     """
     first_train = data.train if train is None else _of_each(data.train, slice(train))
     first_test = data.test if test is None else _of_each(data.test, slice(test))
-    return replace(data, train=first_train, test=first_test)
+    return replace(
+        data,
+        train=first_train,
+        test=first_test,
+    )
 
 
 def standardized(data: Dataset) -> Dataset:
@@ -224,19 +246,26 @@ def standardized(data: Dataset) -> Dataset:
             f"{data.name} has inputs {kinds(x)}: standardize takes one float tensor"
         )
     axes = [axis for axis in range(x.dim()) if axis != 1]
-    deviation, mean = torch.std_mean(x, axes, correction=0, keepdim=True)
-    scale = torch.where(deviation > 0, deviation, 1.0)
-    train, test = (
-        replace(split, x=(split.x - mean) / scale) for split in (data.train, data.test)
+    deviation, mean = torch.std_mean(
+        x,
+        axes,
+        correction=0,
+        keepdim=True,
     )
-    return replace(data, train=train, test=test)
+    scale = torch.where(deviation > 0, deviation, 1.0)
+    train = replace(data.train, x=(x - mean) / scale)
+    test = replace(data.test, x=(data.test.x - mean) / scale)
+    return replace(
+        data,
+        train=train,
+        test=test,
+    )
 
 
 def _of_each(split: AnyExamples, part: slice) -> AnyExamples:
     """Return that part of the examples of each class, in the order of the split."""
-    return split.part(
-        torch.cat([group[part] for group in _groups(split)]).sort().values
-    )
+    indices = torch.cat([group[part] for group in _groups(split)])
+    return split.part(indices.sort().values)
 
 
 def _groups(split: AnyExamples) -> Iterator[Tensor]:
@@ -286,14 +315,11 @@ def read_user_data(entry: DataEntry) -> tuple[AnyExamples, AnyExamples]:
             f"got {type(data).__name__}"
         )
     with located(entry.name):
-        splits = []
-        for index, name in enumerate(("train", "test")):
-            tasks = (
-                [as_examples(task[index], name) for task in data]
-                if by_task
-                else data[index]
-            )
-            splits.append(as_examples(tasks, name))
+        if by_task:
+            train = [as_examples(task[0], "train") for task in data]
+            test = [as_examples(task[1], "test") for task in data]
+            data = (train, test)
+        splits = [as_examples(data[0], "train"), as_examples(data[1], "test")]
         if not all(map(len, splits)):
             raise InputError("train or test holds no examples: return some for both")
         if entry.class_order:
@@ -326,13 +352,11 @@ def _is_pair(data: Any) -> bool:
 def _digits(_: Location) -> Dataset:
     """Load 1,797 handwritten digits: images (N, 1, 8, 8) in [0, 1], split by `_split`."""
     # Read as scikit-learn reads it, whose import takes half a second.
-    file = distribution("scikit-learn").locate_file(
-        "sklearn/datasets/data/digits.csv.gz"
-    )
+    sklearn = distribution("scikit-learn")
+    file = sklearn.locate_file("sklearn/datasets/data/digits.csv.gz")
     table = np.loadtxt(str(file), delimiter=",")
-    return _split(
-        "digits", table[:, :-1].reshape(-1, 1, 8, 8) / 16, table[:, -1].astype(np.int64)
-    )
+    images = table[:, :-1].reshape(-1, 1, 8, 8) / 16
+    return _split("digits", images, table[:, -1].astype(np.int64))
 
 
 def _breast_cancer(_: Location) -> Dataset:
@@ -359,7 +383,12 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
         x = scaler.fit(x[rows[0]]).transform(x)
     examples = Examples(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
     train, test = (examples.take(torch.from_numpy(numbers)) for numbers in rows)
-    return Dataset(name=name, classes=1 + int(y.max()), train=train, test=test)
+    return Dataset(
+        name=name,
+        classes=1 + int(y.max()),
+        train=train,
+        test=test,
+    )
 
 
 def _stratified(y: Array) -> tuple[Array, Array]:
@@ -372,18 +401,19 @@ def _stratified(y: Array) -> tuple[Array, Array]:
     size = len(y) * 4 // 5
     shares = counts / len(y) * size
     sizes = np.floor(shares).astype(int)
-    for rest in np.unique(shares - np.floor(shares))[::-1]:
-        tied = np.flatnonzero(shares - np.floor(shares) == rest)
+    rests = shares - sizes
+    for rest in np.unique(rests)[::-1]:
+        tied = np.flatnonzero(rests == rest)
         if more := min(len(tied), size - sizes.sum()):
             sizes[draw.choice(tied, more, replace=False)] += 1
-    classes = [
-        np.flatnonzero(y == k)[draw.permutation(n)] for k, n in enumerate(counts)
-    ]
-    parts = (np.split(numbers, [n]) for numbers, n in zip(classes, sizes, strict=True))
-    train, test = (
-        draw.permutation(np.concatenate(part)) for part in zip(*parts, strict=True)
-    )
-    return train, test
+    train = []
+    test = []
+    for label, count in enumerate(counts):
+        rows = np.flatnonzero(y == label)[draw.permutation(count)]
+        train.append(rows[: sizes[label]])
+        test.append(rows[sizes[label] :])
+    train_rows = draw.permutation(np.concatenate(train))
+    return train_rows, draw.permutation(np.concatenate(test))
 
 
 def _spoken_digits(location: Location) -> Dataset:
@@ -397,13 +427,22 @@ def _spoken_digits(location: Location) -> Dataset:
             "with fsdd.npz, the Free Spoken Digit Dataset"
         )
     train, test = spoken_digits(location.folder / "fsdd.npz")
-    return Dataset(name="spoken_digits", classes=10, train=train, test=test)
+    return Dataset(
+        name="spoken_digits",
+        classes=10,
+        train=train,
+        test=test,
+    )
 
 
 def _image_set(name: str, location: Location) -> Dataset:
     """Load a published image set, see `scenarios.data.image_sets`."""
     splits = read_image_set(name, location.folder, location.download)
-    return Dataset(name=name, classes=IMAGE_SETS[name][1], **splits)
+    return Dataset(
+        name=name,
+        classes=IMAGE_SETS[name][1],
+        **splits,
+    )
 
 
 BUNDLED: dict[str, Callable[[Location], Dataset]] = {

@@ -20,10 +20,10 @@ numbers mean. A study names the file in place of a data set, see `find`. A name 
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from glob import escape, glob
 from os.path import expanduser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,9 +62,8 @@ def find(name: str, folder: Path | None) -> Path:
     path = Path(name if "\0" in name else expanduser(name))
     paths = [path] if folder is None or path.is_absolute() else [path, folder / path]
     for path in paths:
-        if path.is_file() or (
-            TASK in name and glob(escape(str(path)).replace(TASK, "*"))
-        ):
+        pattern = escape(str(path)).replace(TASK, "*")
+        if path.is_file() or (TASK in name and glob(pattern)):
             return path
     shown = " or ".join(str(path.absolute()) for path in paths)
     raise InputError(
@@ -86,10 +85,11 @@ def read_features(path: Path, checked: bool = False) -> tuple[Examples, Examples
     Raises:
         InputError: The file is defective; the message names the file and the array.
     """
-    read = partial(read_arrays, required=_REQUIRED, more=_OPTIONAL, checked=checked)
-    return _features(
-        [_pair(read(file), file, checked) for file in files_of(path)], path
-    )
+    pairs = []
+    for file in files_of(path):
+        arrays = read_arrays(file, _REQUIRED, _OPTIONAL, checked)
+        pairs.append(_pair(arrays, file, checked))
+    return _features(pairs, path)
 
 
 def files_of(path: Path) -> list[Path]:
@@ -134,12 +134,11 @@ def write_features(
         >>> classes
         2
     """
-    arrays = {
-        f"{kind}_{split}": part.numpy(force=True)
-        for split, examples in (("train", train), ("test", test))
-        for kind, part in vars(examples).items()
-        if part is not None
-    }
+    arrays: dict[str, Any] = {}
+    for split, examples in (("train", train), ("test", test)):
+        for kind, part in vars(examples).items():
+            if part is not None:
+                arrays[f"{kind}_{split}"] = part.numpy(force=True)
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
     # A file that could not be read again is not written.
@@ -152,9 +151,8 @@ def _pair(
     arrays: Mapping[str, Array], path: Path, checked: bool
 ) -> tuple[Examples, Examples]:
     with located(str(path)):
-        return match_inputs(
-            _split(arrays, "train", checked), _split(arrays, "test", checked)
-        )
+        train = _split(arrays, "train", checked)
+        return match_inputs(train, _split(arrays, "test", checked))
 
 
 def _features(

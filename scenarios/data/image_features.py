@@ -74,14 +74,13 @@ def write_features_of_images(
             f"{listed(test_classes)} in test: give both the same folders, two or more"
         )
     model = load_network(network, weights).to(device)
-    train, test = (
-        _examples(model, data, split, device) for split, data in images.items()
-    )
+    train = _examples(model, images["train"], "train", device)
+    test = _examples(model, images["test"], "test", device)
     write_features(out, train, test, classes)
-    images_of = (
-        f"{len(train)} training and {len(test)} test images of {len(classes)} classes"
+    print(
+        f"{out}: {train.x.shape[1]} features of {len(train)} training and "
+        f"{len(test)} test images of {len(classes)} classes"
     )
-    print(f"{out}: {train.x.shape[1]} features of {images_of}")
 
 
 class _Files(Dataset[Any]):
@@ -138,24 +137,26 @@ def load_network(name: str, weights: str) -> nn.Module:
     state = None if weights in ("default", "random") else load_state(Path(weights))
     try:
         # The last layer has one row for each class.
-        classes = (
-            {} if state is None else {"num_classes": len(list(state.values())[-1])}
-        )
+        classes = {}
+        if state is not None:
+            classes["num_classes"] = len(list(state.values())[-1])
         published = "DEFAULT" if weights == "default" else None
         # Or torch would run a pickle. torchvision draws from the global generator.
         weights_only = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
         with variables(weights_only), global_stream(stream(0, "weights")):
-            model: nn.Module = models.get_model(name, weights=published, **classes)
+            model: nn.Module = models.get_model(
+                name,
+                weights=published,
+                **classes,
+            )
         if state is not None:
             model.load_state_dict(state)
     # A damaged or hostile file makes torch raise almost anything, and so does a
     # network.
     except Exception as error:
-        source = (
-            Path(torch.hub.get_dir(), "checkpoints")
-            if weights == "default"
-            else weights
-        )
+        source = weights
+        if weights == "default":
+            source = f"{torch.hub.get_dir()}/checkpoints"
         raise InputError(
             f"the weights of torchvision's {name} cannot be loaded from {source} "
             f"({described(error)}): put the right file there, or give it with "
@@ -203,11 +204,16 @@ def _examples(
 ) -> Examples:
     """Return the features (N, D) of images with their labels, on the CPU; shows progress."""
     # Without a generator it would draw from the global one.
-    loader = DataLoader(images, batch_size=32, generator=stream(0, "loader"))
+    loader = DataLoader(
+        images,
+        batch_size=32,
+        generator=stream(0, "loader"),
+    )
     with torch.no_grad(), products("fp32"):
-        # The features of all images need not fit on the device.
-        batches = [
-            (penultimate(model, x.to(device)).cpu(), y)
-            for x, y in tracked(loader, split)
-        ]
-    return Examples(*map(torch.cat, zip(*batches, strict=True)))
+        features = []
+        labels = []
+        for x, y in tracked(loader, split):
+            # The features of all images need not fit on the device.
+            features.append(penultimate(model, x.to(device)).cpu())
+            labels.append(y)
+    return Examples(torch.cat(features), torch.cat(labels))

@@ -26,6 +26,12 @@ IMAGE_SETS = {
 """torchvision's class and the number of classes, by the name that studies use."""
 
 _SPLITS = ("train", "test")
+_MNIST_FILES = (
+    "train-images-idx3",
+    "train-labels-idx1",
+    "t10k-images-idx3",
+    "t10k-labels-idx1",
+)
 # Errors of downloads that fail, and of files that are cut off or of another format.
 _BROKEN = (
     RuntimeError,
@@ -87,7 +93,11 @@ def _read(name: str, folder: Path, split: str, download: bool) -> Examples:
     svhn = name == "svhn"
     _, classes = IMAGE_SETS[name]
     arguments = {"split": split} if svhn else {"train": split == "train"}
-    data = _torchvisions(name)(str(folder), **arguments, download=download)
+    data = _torchvisions(name)(
+        str(folder),
+        **arguments,
+        download=download,
+    )
     images = np.asarray(data.data)
     labels = np.asarray(data.labels if svhn else data.targets)
     if not 0 <= labels.min() <= labels.max() < classes:
@@ -107,16 +117,10 @@ def _files(name: str) -> list[str]:
         return [f"{split}_32x32.mat" for split in _SPLITS]
     if name.startswith("cifar"):
         cls = _torchvisions(name)
-        files = [
-            *(file for file, _ in (*cls.train_list, *cls.test_list)),
-            cls.meta["filename"],
-        ]
+        files = [file for file, _ in (*cls.train_list, *cls.test_list)]
+        files.append(cls.meta["filename"])
         return [f"{cls.base_folder}/{file}" for file in files]
-    raw = f"{IMAGE_SETS[name][0]}/raw"
-    kinds = ("images-idx3", "labels-idx1")
-    return [
-        f"{raw}/{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in kinds
-    ]
+    return [f"{IMAGE_SETS[name][0]}/raw/{file}-ubyte" for file in _MNIST_FILES]
 
 
 def _torchvisions(name: str) -> Any:

@@ -17,8 +17,10 @@ from probe.examples import Examples
 from scenarios.data.npz import Array, read_arrays
 
 RATE = 8000  # samples per second
-WINDOW, HOP = 256, 80  # samples: 32 ms, and 10 ms from one frame to the next
-BANDS, PARTS = 24, 24
+WINDOW = 256  # samples: 32 ms
+HOP = 80  # samples from one frame to the next: 10 ms
+BANDS = 24
+PARTS = 24
 RANGE = 60
 """The range of power in dB: what is fainter than this below the loudest is 0 in the image."""
 
@@ -58,17 +60,11 @@ def spoken_digits(path: Path) -> tuple[Examples, Examples]:
         raise InputError(
             f"{path} is not the Free Spoken Digit Dataset ({wrong}): replace it"
         )
-    images = torch.from_numpy(
-        log_mel(arrays["audio"], arrays["offsets"].astype(np.int64))
-    )
-    examples = Examples(
-        images.unsqueeze(1), torch.from_numpy(arrays["label"].astype(np.int64))
-    )
+    images = log_mel(arrays["audio"], arrays["offsets"].astype(np.int64))
+    x = torch.from_numpy(images).unsqueeze(1)
+    y = torch.from_numpy(arrays["label"].astype(np.int64))
     is_test = torch.from_numpy(arrays["index"] < TEST_TAKES)
-    train, test = (
-        examples.take(mask.nonzero().squeeze(1)) for mask in (~is_test, is_test)
-    )
-    return train, test
+    return Examples(x[~is_test], y[~is_test]), Examples(x[is_test], y[is_test])
 
 
 def log_mel(audio: Array, offsets: Array) -> Array:
@@ -96,11 +92,11 @@ def log_mel(audio: Array, offsets: Array) -> Array:
     loudest = np.maximum.reduceat(powers.max(1), firsts)
     # Silence, whose loudest is 0, stays 0.
     reference = np.repeat(np.maximum(loudest, np.finfo(np.float32).tiny), counts)
-    decibel = 10 * np.log10(
-        np.maximum(powers / reference[:, None], 10 ** (-RANGE / 10))
-    )
+    faintest = 10 ** (-RANGE / 10)
+    decibel = 10 * np.log10(np.maximum(powers / reference[:, None], faintest))
     parts = _averaged(1 + decibel / RANGE, firsts, counts)
-    return np.ascontiguousarray(parts.transpose(0, 2, 1).clip(0, 1), dtype=np.float32)
+    images = parts.transpose(0, 2, 1).clip(0, 1)
+    return np.ascontiguousarray(images, dtype=np.float32)
 
 
 def mel_bank() -> Array:
@@ -130,10 +126,11 @@ def _powers(audio: Array, starts: Array) -> Array:
     # float32 holds every int16 sample exactly, in half the memory of float64.
     window = signal.get_window("hann", WINDOW).astype(np.float32)
     bank = mel_bank().astype(np.float32)
-    blocks = np.split(starts, range(_AT_ONCE, len(starts), _AT_ONCE))
-    return np.concatenate(
-        [np.abs(fft.rfft(frames[s] * window)) ** 2 @ bank for s in blocks]
-    )
+    powers = []
+    for block in np.split(starts, range(_AT_ONCE, len(starts), _AT_ONCE)):
+        spectra = fft.rfft(frames[block] * window)
+        powers.append(np.abs(spectra) ** 2 @ bank)
+    return np.concatenate(powers)
 
 
 def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
@@ -142,9 +139,8 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
     firsts, counts: the first frame of each recording, and its number of frames, (N,).
     """
     # The running sum gives the integral up to any moment, between two frames too.
-    sums = np.concatenate(
-        [np.zeros((1, BANDS)), np.cumsum(values, 0, dtype=np.float64)]
-    )
+    sums = np.cumsum(values, 0, dtype=np.float64)
+    sums = np.concatenate([np.zeros((1, BANDS)), sums])
     # In frames; a part may begin and end within one.
     moments = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
     before = np.minimum(moments.astype(np.int64), len(values) - 1)
@@ -155,9 +151,10 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
 
 def _wrong(arrays: dict[str, Array]) -> str:
     """Describe how the arrays differ from the documentation, "" if they do not."""
-    audio, offsets, label, index = (
-        arrays[n] for n in ("audio", "offsets", "label", "index")
-    )
+    audio = arrays["audio"]
+    offsets = arrays["offsets"]
+    label = arrays["label"]
+    index = arrays["index"]
     if audio.ndim != 1 or audio.dtype != np.int16:
         return f"audio is {audio.dtype} of shape {audio.shape}, expected int16 samples"
     vectors = all(a.ndim == 1 and a.dtype.kind in "iu" for a in (offsets, label, index))

@@ -12,8 +12,12 @@ from typing import Any
 
 from probe.errors import InputError
 
-_LENGTH, _CHECKSUM = 8, 4
-_FIXED = {1: 8, 5: 4}  # bytes of the wire types of fixed size
+_LENGTH = 8
+_CHECKSUM = 4
+_FIXED = {
+    1: 8,
+    5: 4,
+}  # bytes of the wire types of fixed size
 
 
 def records(path: Path) -> Iterator[bytes]:

@@ -123,34 +123,47 @@ def completed(
         InputError: The network cannot be called on the data, has the wrong number of
             outputs, or lacks a feature.
     """
-    update: dict[str, object] = {}
-    data = scenario.tasks[0]
-    entry = USER_NETWORKS.get(study.network.name)
-    if entry is not None:
-        x = first(data.test.x, SAMPLE)
-        with located(f"network {entry.name}"):
-            model, call = bare(network_for(entry.name, x, scenario.classes))
-            chosen = study.network.features or entry.features
-            features = features_of(model, call, x, scenario.classes, chosen)
-        update["network"] = study.network.model_copy(update={"features": features})
-    for name, recipe in (
-        ("training", study.training),
-        ("retraining", study.retraining),
-    ):
+    study = _with_features(study, scenario)
+    data = scenario.tasks[0].train
+    for name in ("training", "retraining"):
+        recipe = getattr(study, name)
         if recipe and recipe.precision == "auto":
-            network = network_for(study.network.name, data.train.x, scenario.classes)
-            update[name] = resolve_precision(recipe, network, data.train, device, root)
-    study = study.model_copy(update=update)
-    x, tasks = first(data.train.x, SAMPLE), scenario.tasks
+            network = network_for(study.network.name, data.x, scenario.classes)
+            resolved = resolve_precision(recipe, network, data, device, root)
+            study = study.model_copy(update={name: resolved})
+    return _with_probing(study, scenario)
+
+
+def _with_features(study: Study, scenario: Scenario) -> Study:
+    """Return the study with the features of a user-defined network."""
+    entry = USER_NETWORKS.get(study.network.name)
+    if entry is None:
+        return study
+    x = first(scenario.tasks[0].test.x, SAMPLE)
+    with located(f"network {entry.name}"):
+        model, call = bare(network_for(entry.name, x, scenario.classes))
+        chosen = study.network.features or entry.features
+        features = features_of(model, call, x, scenario.classes, chosen)
+    network = study.network.model_copy(update={"features": features})
+    return study.model_copy(update={"network": network})
+
+
+def _with_probing(study: Study, scenario: Scenario) -> Study:
+    """Return the study with the tasks after which each readout is measured."""
+    tasks = scenario.tasks
+    x = first(tasks[0].train.x, SAMPLE)
     runs = len(study.seeds) * len(orders(study.orders, len(tasks))) * len(tasks)
-    learning = [n for n, s in study.learners.items() if not LEARNERS[s.kind].offline]
+    layers = 0
+    for name, settings in study.learners.items():
+        if not LEARNERS[settings.kind].offline:
+            layers += len(study.features_of(name)) - 1
     probing = with_steps(
         study.probing,
         study.retraining_recipe,
         lambda: network_for(study.network.name, x, scenario.classes),
         x,
         sum(len(task.train) for task in tasks),
-        runs * sum(len(study.features_of(name)[:-1]) for name in learning),
+        runs * layers,
     )
     return study.model_copy(update={"probing": probing})
 

@@ -52,9 +52,9 @@ _KINDS = {
 def _data_sets(data: object) -> object:
     """Return one or several names as a list; raises InputError for unknown data sets."""
     data = data if isinstance(data, list | tuple) else (data,)
-    for name in (
-        name for name in data if isinstance(name, str) and not name.endswith(".npz")
-    ):
+    for name in data:
+        if not isinstance(name, str) or name.endswith(".npz"):
+            continue
         if name not in datasets.LOADERS and name not in USER_DATA:
             raise unregistered("data set", name, datasets.LOADERS, USER_DATA)
     return data
@@ -149,11 +149,9 @@ class ScenarioSpec(StrictModel):
     @property
     def _variant(self) -> str:
         """The kind, or the shift or source of a `domain-incremental` scenario."""
-        return (
-            self.kind
-            if self.kind != "domain-incremental"
-            else str(self.source or self.shift)
-        )
+        if self.kind == "domain-incremental":
+            return str(self.source or self.shift)
+        return self.kind
 
     @property
     def title(self) -> str:

@@ -7,6 +7,7 @@ only the user's settings; the jobs that follow from it are in `probe.by_layer.jo
 """
 
 import re
+from itertools import chain
 from typing import Annotated, Any, Self, get_args
 
 from pydantic import Field
@@ -218,14 +219,11 @@ class Study(StrictModel):
         the tasks.
         """
         # A feature need not be in every network: each learner uses those of its own.
-        features = {
-            f: None for learner in self.learners for f in self._all_features(learner)
-        }
+        features = list(chain(*map(self._all_features, self.learners)))
         for feature in self.network.features or ():
             if feature not in features:
-                error = unknown(
-                    "feature", feature, features, "in this study's networks"
-                )
+                known = dict.fromkeys(features)
+                error = unknown("feature", feature, known, "in this study's networks")
                 raise InputError(f"network.features: {error}")
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)

@@ -201,35 +201,34 @@ def overridden(study: Study, options: RunOptions) -> Study:
     (0, 1, 2)
     """
     raw = study.model_dump()
-    scenario = raw["scenario"]
     if options.learners is not None:
         raw["learners"] = chosen_learners(names(options.learners), raw["learners"])
-    for table, key, value in (
-        (raw, "seeds", options.seeds),
-        (raw, "orders", options.orders),
-        (scenario, "train_limit", options.train_limit),
-        (scenario, "test_limit", options.test_limit),
-        (scenario, "validation", options.validation),
-        (scenario, "data", options.dataset and names(options.dataset)),
-        (raw["probing"], "controls", options.controls and names(options.controls)),
-        (raw["report"], "heads", options.heads and names(options.heads)),
+    for path, value in (
+        ("seeds", options.seeds),
+        ("orders", options.orders),
+        ("scenario.train_limit", options.train_limit),
+        ("scenario.test_limit", options.test_limit),
+        ("scenario.validation", options.validation),
+        ("scenario.data", options.dataset and names(options.dataset)),
+        ("probing.controls", options.controls and names(options.controls)),
+        ("report.heads", options.heads and names(options.heads)),
         (
-            raw["probing"],
-            "budget",
+            "probing.budget",
             options.epoch_multiples and _numbers(options.epoch_multiples),
         ),
     ):
         if value is not None:
-            table[key] = value
+            table, _, key = path.rpartition(".")
+            (raw[table] if table else raw)[key] = value
     raw["report"]["weights"].update(weightings(options.weights or ()))
-    # Learners' recipes without epochs stay so; without a retraining's, it has the
-    # training's.
-    changes = (settings.get("training") for settings in raw["learners"].values())
-    for recipe in filter(None, (raw["training"], raw["retraining"], *changes)):
-        if options.epochs is not None and (
-            recipe["epochs"] or recipe.get("iterations")
-        ):
-            recipe |= {"epochs": options.epochs, "iterations": None}
+    if options.epochs is not None:
+        # Without a retraining's recipe, it has the training's.
+        recipes = [raw["training"], raw["retraining"]]
+        recipes += [settings.get("training") for settings in raw["learners"].values()]
+        for recipe in filter(None, recipes):
+            # Learners' recipes without epochs stay so.
+            if recipe["epochs"] or recipe.get("iterations"):
+                recipe |= {"epochs": options.epochs, "iterations": None}
     return check_study(raw, "the flags given")
 
 

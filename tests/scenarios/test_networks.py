@@ -18,18 +18,29 @@ CONVS = {
     "conv4": (64, 8, 8),
 }
 SHAPES = {
-    "cnn4": {**CONVS, "output": (100,)},
-    "cnn6": {**CONVS, "dense": (512,), "output": (100,)},
+    "cnn4": {
+        **CONVS,
+        "output": (100,),
+    },
+    "cnn6": {
+        **CONVS,
+        "dense": (512,),
+        "output": (100,),
+    },
 }
 # 3 x 3 kernels and dense layers, weights and biases, counted by hand.
-SIZES = {"cnn4": 475_268, "cnn6": 2_214_532}
+SIZES = {
+    "cnn4": 475_268,
+    "cnn6": 2_214_532,
+}
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_the_cifar_networks_have_these_parameters_and_features(name: str) -> None:
+def test_the_cifar_networks_have_these_parameters_and_features(name):
     model = build_network(name, CIFAR, 100)
     assert sum(p.numel() for p in model.parameters()) == SIZES[name]
-    shapes, x = {}, torch.rand(2, *CIFAR)
+    shapes = {}
+    x = torch.rand(2, *CIFAR)
     for feature, stage in model.named_children():
         x = stage(x)
         shapes[feature] = tuple(x.shape[1:])
@@ -37,7 +48,7 @@ def test_the_cifar_networks_have_these_parameters_and_features(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_odd_and_small_images(name: str) -> None:
+def test_odd_and_small_images(name):
     """Pooling rounds down; below 4 x 4 nothing is left."""
     assert build_network(name, (1, 5, 7), 3)(torch.rand(2, 1, 5, 7)).shape == (2, 3)
     assert build_network(name, (1, 4, 4), 3)(torch.rand(2, 1, 4, 4)).shape == (2, 3)

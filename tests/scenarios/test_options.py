@@ -7,8 +7,8 @@ from scenarios.options import JobOptions
 
 @given(st.integers(1, 12), st.integers(0, 40))
 def test_a_shard_begins_with_its_own_jobs_and_ends_with_those_others_begin_with(
-    of: int, size: int
-) -> None:
+    of, size
+):
     """Each job is there once; of another's jobs the one that comes last there is taken up first."""
     for number in range(1, of + 1):
         order = JobOptions(shard=f"{number}/{of}").ordered(range(size))

@@ -28,9 +28,14 @@ from tests.scenarios.learners.tiny_learners import digits
 from tests.scenarios.numbered_data import dataset
 from tests.scenarios.study.test_own import SOURCE
 
-LEAST = {"name": "tiny", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
+LEAST = {
+    "name": "tiny",
+    "scenario": {"data": "digits"},
+    "network": {"name": "mlp"},
+}
 FINETUNE = {"finetune": {}}
-DOMAIN, TASK = {"kind": "domain-incremental"}, {"kind": "task-incremental"}
+DOMAIN = {"kind": "domain-incremental"}
+TASK = {"kind": "task-incremental"}
 MULTI = {"heads": ["multi"]}
 
 STUDIES = [
@@ -58,9 +63,10 @@ STUDIES = [
 
 @pytest.mark.parametrize(("changes", "value"), STUDIES)
 def test_a_study_names_what_it_refuses(changes, value):
-    scenario = {**LEAST["scenario"], **changes.get("scenario", {})}
-    report = {"report": MULTI} if scenario.get("kind") in ("task-incremental",) else {}
-    raw = {**LEAST, "learners": FINETUNE, **report, **changes, "scenario": scenario}
+    scenario = LEAST["scenario"] | changes.get("scenario", {})
+    raw = {**LEAST, "learners": FINETUNE, **changes, "scenario": scenario}
+    if scenario.get("kind") == "task-incremental":
+        raw["report"] = MULTI
     with pytest.raises(InputError, match=rf"^tiny\.toml: .*{value}"):
         check_study(raw, "tiny.toml")
 
@@ -71,7 +77,17 @@ def test_flags_are_refused_together():
         overridden(study, RunOptions(seeds=0, orders="x"))
 
 
-@pytest.mark.parametrize("table", [5, [], "er", {}, {"kind": "err"}, {"kind": []}])
+@pytest.mark.parametrize(
+    "table",
+    [
+        5,
+        [],
+        "er",
+        {},
+        {"kind": "err"},
+        {"kind": []},
+    ],
+)
 def test_what_names_no_learner_is_refused(table):
     with pytest.raises(ValueError, match=r"kind|Settings|learner"):
         settings_of(table)
@@ -94,14 +110,47 @@ def test_a_file_without_spoken_digits_is_refused(tmp_path, value):
 @pytest.mark.parametrize(
     ("files", "value"),
     [
-        ({"2": {}, "3": {}}, r"\[2, 3\]"),
-        ({"1": {}, "01": {}}, r"\[1, 1\]"),
-        ({"0": {}, "2": {}}, r"\[0, 2\]"),
         (
-            {"1": {}, "2": {"x_train": X[:4, :2], "x_test": X[:2, :2]}},
+            {
+                "2": {},
+                "3": {},
+            },
+            r"\[2, 3\]",
+        ),
+        (
+            {
+                "1": {},
+                "01": {},
+            },
+            r"\[1, 1\]",
+        ),
+        (
+            {
+                "0": {},
+                "2": {},
+            },
+            r"\[0, 2\]",
+        ),
+        (
+            {
+                "1": {},
+                "2": {
+                    "x_train": X[:4, :2],
+                    "x_test": X[:2, :2],
+                },
+            },
             r"float32 \(0, 3\)",
         ),
-        ({"1": {"task_train": Y[:4], "task_test": Y[:2]}, "2": {}}, "task ids"),
+        (
+            {
+                "1": {
+                    "task_train": Y[:4],
+                    "task_test": Y[:2],
+                },
+                "2": {},
+            },
+            "task ids",
+        ),
         ({"1": {"task_train": np.zeros(4)}}, "task_train is float64"),
         ({"x": {}}, r"x\.npz"),
     ],
@@ -179,7 +228,8 @@ def test_budgets_gradients_and_numbers_of_tasks_are_refused():
     for budget in ({}, {"per_class": 3, "total": 30}, {"per_class": 0}):
         with pytest.raises(ValueError, match="ExemplarSettings"):
             ExemplarSettings(**budget)
-    exemplars, tasks = Exemplars(ExemplarSettings(total=3)), digits(20).tasks
+    exemplars = Exemplars(ExemplarSettings(total=3))
+    tasks = digits(20).tasks
     exemplars.add(torch.nn.Identity(), tasks[0], stream(0, "memory"))
     with pytest.raises(InputError, match="4 classes"):
         exemplars.add(torch.nn.Identity(), tasks[1], stream(0, "memory"))

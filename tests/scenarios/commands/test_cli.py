@@ -40,18 +40,18 @@ def test_list_names_everything_that_a_study_can_name(probe):
     code, out, err = probe("list --json")
     known = json.loads(out)
     assert (code, err) == (0, "")
-    names = {
-        kind: [each["name"] for each in known[kind]]
-        for kind in known
-        if kind != "metrics"
-    }
-    expected = {"presets": preset_names(), "data_sets": [*LOADERS, "NAME.npz"]}
-    expected |= {"learners": list(LEARNERS), "networks": list(ARCHITECTURES)}
-    assert {kind: names[kind] for kind in expected} == expected
+    flat = " ".join(probe("list")[1].split())
+    for kind, expected in (
+        ("presets", preset_names()),
+        ("data_sets", [*LOADERS, "NAME.npz"]),
+        ("learners", list(LEARNERS)),
+        ("networks", list(ARCHITECTURES)),
+    ):
+        assert [entry["name"] for entry in known[kind]] == expected
+        assert all(name in flat for name in expected)
+    assert "--variant small, samples, sampling" in out
     features = {each["name"]: tuple(each["features"]) for each in known["networks"]}
     assert features == {name: each.features for name, each in ARCHITECTURES.items()}
     assert {"murata", "chaudhry", "kemker"} <= {
         each["paper"] for each in known["metrics"]
     }
-    flat = " ".join(probe("list")[1].split())
-    assert all(name in flat for kind in expected for name in names[kind])

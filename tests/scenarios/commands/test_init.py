@@ -4,7 +4,6 @@ import csv
 import re
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +15,12 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 FEW = "--epochs 1 --seeds 1 --train-limit 4 --learners finetune --workers 1"
 
 
-def features(run: Path) -> set[str]:
+def features(run):
     with (run / "layers.csv").open(newline="") as file:
         return {row["feature"] for row in csv.DictReader(file)}
 
 
-def test_the_study_runs_as_it_is(probe: Call, cwd: Path) -> None:
+def test_the_study_runs_as_it_is(probe, cwd):
     assert probe("init") == (0, "wrote study.toml\nnext: probe run study.toml\n", "")
     study = check_study(read_study(str(cwd / "study.toml")), "study.toml")
     assert (study.scenario.title, study.network.name) == ("digits", "cnn3")
@@ -30,7 +29,7 @@ def test_the_study_runs_as_it_is(probe: Call, cwd: Path) -> None:
     assert features(cwd / "runs" / "study") >= {"conv1", "conv2", "conv3"}
 
 
-def test_user_defined_code_runs_as_it_is(probe: Call, cwd: Path) -> None:
+def test_user_defined_code_runs_as_it_is(probe, cwd):
     code, out, _ = probe("init sub.toml --own --learners er,offline")
     *wrote, command = out.splitlines()
     assert (code, wrote) == (0, ["wrote sub.toml", "wrote mynets.py"])
@@ -44,7 +43,7 @@ def test_user_defined_code_runs_as_it_is(probe: Call, cwd: Path) -> None:
     assert "--load" in err
 
 
-def test_every_key_of_a_commented_line_is_a_key(probe: Call, cwd: Path) -> None:
+def test_every_key_of_a_commented_line_is_a_key(probe, cwd):
     """A study without the `# ` is one, too."""
     assert probe("init all.toml --learners finetune")[0] == 0
     text = (cwd / "all.toml").read_text("utf-8")
@@ -62,9 +61,7 @@ def test_every_key_of_a_commented_line_is_a_key(probe: Call, cwd: Path) -> None:
         (7, "tasks = [[0, 1], [2, 3], [4, 5, 6]]"),
     ],
 )
-def test_feature_files_are_cut_into_about_five_tasks(
-    probe: Call, cwd: Path, classes: int, expected: str
-) -> None:
+def test_feature_files_are_cut_into_about_five_tasks(probe, cwd, classes, expected):
     y = np.arange(4 * classes) % classes
     x = np.random.default_rng(0).normal(size=(len(y), 6)).astype(np.float32)
     np.savez(cwd / "rows.npz", x_train=x, y_train=y, x_test=x, y_test=y)

@@ -24,13 +24,17 @@ LABELS = {
 }
 
 
+def pixels(*shape):
+    return RANDOM.integers(0, 256, shape, np.uint8)
+
+
 def write_idx(folder, cls, monkeypatch=None):
     """Write a tiny data set of MNIST's layout; return its images."""
     raw = folder / cls.__name__ / "raw"
     raw.mkdir(parents=True)
     images = {}
     for half, stem in (("train", "train"), ("test", "t10k")):
-        images[half] = RANDOM.integers(0, 256, (len(LABELS[half]), 1, 28, 28), np.uint8)
+        images[half] = pixels(len(LABELS[half]), 1, 28, 28)
         (raw / f"{stem}-images-idx3-ubyte").write_bytes(idx(images[half][:, 0]))
         (raw / f"{stem}-labels-idx1-ubyte").write_bytes(idx(LABELS[half]))
     return images
@@ -38,20 +42,16 @@ def write_idx(folder, cls, monkeypatch=None):
 
 def write_cifar(folder, cls, monkeypatch):
     """Write a tiny data set in the layout of CIFAR10 or CIFAR100, as `cls` then expects it."""
-    base, images = folder / cls.base_folder, {}
+    base = folder / cls.base_folder
+    images = {}
     base.mkdir()
     for half, files in (("train", cls.train_list), ("test", cls.test_list)):
-        shape = len(files), len(LABELS[half]), 3072
-        batches = RANDOM.integers(0, 256, shape, np.uint8)
-        contents = [
-            {"data": batch, "labels": LABELS[half].tolist()} for batch in batches
-        ]
-        names = [name for name, _ in files]
-        written = [
-            write(base / n, pickle.dumps(c))
-            for n, c in zip(names, contents, strict=True)
-        ]
-        monkeypatch.setattr(cls, f"{half}_list", list(zip(names, written, strict=True)))
+        batches = pixels(len(files), len(LABELS[half]), 3072)
+        sums = []
+        for (name, _), batch in zip(files, batches, strict=True):
+            content = {"data": batch, "labels": LABELS[half].tolist()}
+            sums.append((name, write(base / name, pickle.dumps(content))))
+        monkeypatch.setattr(cls, f"{half}_list", sums)
         images[half] = batches.reshape(-1, 3, 32, 32)
     meta = pickle.dumps({cls.meta["key"]: []})
     monkeypatch.setitem(cls.meta, "md5", write(base / cls.meta["filename"], meta))
@@ -60,12 +60,19 @@ def write_cifar(folder, cls, monkeypatch):
 
 def write_svhn(folder, cls, monkeypatch, by_half=LABELS):
     """Write a tiny data set of SVHN's layout, where label 10 is the digit 0."""
-    images, split_list = {}, {}
+    images = {}
+    split_list = {}
     for half, labels in by_half.items():
         name = f"{half}_32x32.mat"
-        images[half] = RANDOM.integers(0, 256, (len(labels), 3, 32, 32), np.uint8)
+        images[half] = pixels(len(labels), 3, 32, 32)
         raw = np.where(labels == 0, 10, labels)[:, None]
-        savemat(folder / name, {"X": images[half].transpose(2, 3, 1, 0), "y": raw})
+        savemat(
+            folder / name,
+            {
+                "X": images[half].transpose(2, 3, 1, 0),
+                "y": raw,
+            },
+        )
         split_list[half] = [
             "",
             name,
@@ -86,9 +93,14 @@ def test_bundled_data_are_scikit_learns_in_its_split(name):
     """Example by example, without its import."""
     x, y = getattr(bundled, f"load_{name}")(return_X_y=True)
     x, test_x, y, test_y = train_test_split(
-        x, y, test_size=0.2, stratify=y, random_state=0
+        x,
+        y,
+        test_size=0.2,
+        stratify=y,
+        random_state=0,
     )
-    scaler, data = MinMaxScaler(clip=True).fit(x), load(name)
+    scaler = MinMaxScaler(clip=True).fit(x)
+    data = load(name)
     for half, own, labels in ((data.train, x, y), (data.test, test_x, test_y)):
         assert half.y.tolist() == labels.tolist()
         expected = own / 16 if name == "digits" else scaler.transform(own)
@@ -119,9 +131,8 @@ def test_each_layout_gives_what_its_files_hold(tmp_path, monkeypatch, name):
             (got.x * 255).round().to(torch.uint8), torch.from_numpy(images[half])
         )
         assert float(got.x.max()) <= 1
-        assert got.y.tolist() == LABELS[half].tolist() * (
-            batches if half == "train" else 1
-        )
+        times = batches if half == "train" else 1
+        assert got.y.tolist() == LABELS[half].tolist() * times
 
 
 def test_missing_files_are_named_and_downloaded_only_if_asked_for(

@@ -20,7 +20,12 @@ GOOD = {
 def written(path, **changes):
     """Write the good arrays with changes; None leaves one out."""
     arrays = {
-        name: value for name, value in {**GOOD, **changes}.items() if value is not None
+        name: value
+        for name, value in {
+            **GOOD,
+            **changes,
+        }.items()
+        if value is not None
     }
     np.savez(path, **arrays)
     return path
@@ -60,7 +65,9 @@ def test_numbers_of_any_dtype_are_read(tmp_path, dtype):
         "y_train": np.array([0, 1, 1], ">i2"),
     }
     np.savez_compressed(
-        tmp_path / "a.npz", **arrays, note=np.array([object()], dtype=object)
+        tmp_path / "a.npz",
+        **arrays,
+        note=np.array([object()], dtype=object),
     )
     read, *_ = read_features(tmp_path / "a.npz")
     assert (read.x.dtype, read.y.dtype) == (torch.float32, torch.int64)
@@ -70,7 +77,8 @@ def test_numbers_of_any_dtype_are_read(tmp_path, dtype):
 def test_a_relative_name_is_of_the_current_folder_or_else_of_the_data_folder(
     tmp_path, monkeypatch
 ):
-    here, data = tmp_path / "here", tmp_path / "data"
+    here = tmp_path / "here"
+    data = tmp_path / "data"
     for folder in (here, data):
         (folder / "sub").mkdir(parents=True)
     monkeypatch.chdir(here)

@@ -8,7 +8,10 @@ from torchvision import models
 
 from scenarios.data.feature_files import read_features
 
-COUNTS = {"train": 2, "test": 1}
+COUNTS = {
+    "train": 2,
+    "test": 1,
+}
 
 
 def write_pictures(folder):
@@ -76,7 +79,12 @@ def test_features_are_what_a_plain_forward_pass_gives_the_last_layer(tmp_path, p
         x, labels = plain(model, pictures, half)
         assert got.x.shape == (3 * count, 1024)
         assert got.y.tolist() == labels
-        torch.testing.assert_close(got.x, x, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            got.x,
+            x,
+            rtol=1e-4,
+            atol=1e-5,
+        )
         # Other images give something else.
         assert (x.unsqueeze(0) - x.unsqueeze(1)).norm(dim=2).fill_diagonal_(
             9

@@ -29,7 +29,10 @@ def arrays(n=48, dtype="f4", shape=(1, 4, 4), tasks=False):
     for half in ("train", "test"):
         order = RNG.permutation(n)
         x = RNG.integers(-8, 8, (n, *shape)).astype(dtype)
-        found |= {f"x_{half}": x, f"y_{half}": order % 4}
+        found |= {
+            f"x_{half}": x,
+            f"y_{half}": order % 4,
+        }
         found |= {f"task_{half}": order // 4 % 2} if tasks else {}
     return found
 
@@ -88,10 +91,16 @@ def test_tables_are_those_of_the_same_data_in_memory(tmp_path, tasks):
 
 
 def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
-    given, file, cpu = arrays(), tmp_path / "a.npz", torch.device("cpu")
+    given = arrays()
+    file = tmp_path / "a.npz"
+    cpu = torch.device("cpu")
     np.savez(file, **given)
-    raw = {"name": "a", **tomllib.loads(STUDY.replace("{file}", str(file)))}
-    spec, location = check_study(raw, "a"), Location(files=Location().stamps(str(file)))
+    raw = {
+        "name": "a",
+        **tomllib.loads(STUDY.replace("{file}", str(file))),
+    }
+    spec = check_study(raw, "a")
+    location = Location(files=Location().stamps(str(file)))
     planned = plan_of(spec, spec.scenario.scenario(Location()), cpu)
 
     def scenario_of():
@@ -113,9 +122,11 @@ def test_a_worker_hashes_only_a_file_that_has_changed(tmp_path, monkeypatch):
 
 
 def test_a_damaged_file_is_refused(tmp_path):
-    given, file = arrays(), tmp_path / "a.npz"
+    given = arrays()
+    file = tmp_path / "a.npz"
     np.savez(file, **given)
-    raw, x = file.read_bytes(), given["x_train"].tobytes()
+    raw = file.read_bytes()
+    x = given["x_train"].tobytes()
     longer = raw.replace(b"(48, 1, 4, 4)", b"(80, 1, 4, 4)")
     for damaged in (raw.replace(x, x[:-1] + bytes([x[-1] ^ 1])), longer):
         file.write_bytes(damaged)

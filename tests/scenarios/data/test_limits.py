@@ -13,16 +13,16 @@ from tests.scenarios.numbered_data import dataset, numbered, pairs
 
 
 @given(labels=st.lists(st.integers(0, 3), min_size=1), limit=st.integers(1, 4))
-def test_a_limit_keeps_the_first_of_each_class_in_their_order(
-    labels: list[int], limit: int
-):
-    kept, seen = [], [0] * 4
+def test_a_limit_keeps_the_first_of_each_class_in_their_order(labels, limit):
+    kept = []
+    seen = [0] * 4
     for number, label in enumerate(labels):
         seen[label] += 1
         if seen[label] <= limit:
             kept.append((float(number), label))
     data = dataset(4, labels, labels)
-    first, second = limited(data, train=limit), limited(data, test=limit)
+    first = limited(data, train=limit)
+    second = limited(data, test=limit)
     assert pairs(first.train) == pairs(second.test) == kept
     assert (first.test, second.train) == (data.test, data.train)
 
@@ -32,18 +32,19 @@ def test_a_limit_keeps_the_first_of_each_class_in_their_order(
     count=st.integers(1, 4),
 )
 def test_what_is_held_out_is_the_last_of_each_class_and_the_rest_is_trained_on(
-    labels: list[int], count: int
-) -> None:
+    labels, count
+):
     """Against a plain loop; both halves keep the order of the data. The test data are in none."""
     split = held_out(dataset(3, labels), count)
-    kept, held = [], []
+    kept = []
+    held = []
     for number, pair in enumerate(pairs(numbered(labels))):
         after = sum(label == pair[1] for label in labels[number + 1 :])
         (held if after < count else kept).append(pair)
     assert (pairs(split.train), pairs(split.test)) == (kept, held)
 
 
-def test_inputs_are_standardized_by_channel_over_the_training_images() -> None:
+def test_inputs_are_standardized_by_channel_over_the_training_images():
     """Against numpy; a constant channel becomes 0, and the test images have no say."""
     data = load("digits")
     halves = {}
@@ -54,7 +55,8 @@ def test_inputs_are_standardized_by_channel_over_the_training_images() -> None:
     found = standardized(replace(data, **halves))
     known, test = (halves[name].x.double().numpy() for name in ("train", "test"))
     for k in (0, 1):
-        mean, deviation = known[:, k].mean(), known[:, k].std()
+        mean = known[:, k].mean()
+        deviation = known[:, k].std()
         np.testing.assert_allclose(
             found.test.x[:, k], (test[:, k] - mean) / deviation, atol=1e-5
         )

@@ -17,11 +17,10 @@ NAMES = ["Speech", "Bark", "Bell, small", "Purr"]
 
 def write_cub(folder):
     """Write five images of two classes; the second and the fifth are test images."""
-    draw, lists = (
-        np.random.default_rng(0),
-        {"images": [], "image_class_labels": [], "train_test_split": []},
-    )
-    for n, (label, train) in enumerate([(1, 1), (1, 0), (2, 1), (2, 1), (2, 0)], 1):
+    draw = np.random.default_rng(0)
+    lists = {"images": [], "image_class_labels": [], "train_test_split": []}
+    images = [(1, 1), (1, 0), (2, 1), (2, 1), (2, 0)]
+    for n, (label, train) in enumerate(images, 1):
         path = f"{CUB[label - 1]}/Bird_{n:04}.jpg"
         (folder / "images" / path).parent.mkdir(parents=True, exist_ok=True)
         pixels = draw.integers(0, 256, (40 + n, 50, 3), dtype=np.uint8)
@@ -65,38 +64,28 @@ def test_cub_takes_features_made_elsewhere(probe, cub, cwd):
     assert read_features(cwd / "cub.npz")[1].x.tolist() == [[2, 3], [8, 9]]
 
 
-CUB_FAULTS = {
-    "a missing split": (
-        lambda f: (f / "train_test_split.txt").unlink(),
-        "train_test_split.txt",
-    ),
-    "a wrong count": (
-        lambda f: (f / "images.txt").write_text("1 a/b.jpg\n"),
-        "(1, 5 and 5)",
-    ),
-    "a number twice": (
-        lambda f: (f / "classes.txt").write_text("1 a\n1 b\n"),
-        "on two lines",
-    ),
-    "another class": (
-        lambda f: (f / "classes.txt").write_text("1 a\nx b\n"),
-        "class '2'",
-    ),
-    "no test image": (
-        lambda f: (f / "train_test_split.txt").write_text("1 1\n2 1\n3 1\n4 1\n5 1\n"),
-        "expected 0 and 1, see '0'",
-    ),
-    "a missing image": (
-        lambda f: (f / "images" / CUB[0] / "Bird_0001.jpg").unlink(),
-        "Bird_0001",
-    ),
-}
+SPLIT = "train_test_split.txt"
+ALL_TRAINING = b"1 1\n2 1\n3 1\n4 1\n5 1\n"
+# The file, its content (None = it is missing), and what the refusal names.
+CUB_FAULTS = [
+    (SPLIT, None, SPLIT),
+    ("images.txt", b"1 a/b.jpg\n", "(1, 5 and 5)"),
+    ("classes.txt", b"1 a\n1 b\n", "on two lines"),
+    ("classes.txt", b"1 a\nx b\n", "class '2'"),
+    (SPLIT, ALL_TRAINING, "expected 0 and 1, see '0'"),
+    (f"images/{CUB[0]}/Bird_0001.jpg", None, "Bird_0001"),
+]
 
 
-@pytest.mark.parametrize("name", CUB_FAULTS)
-def test_folders_that_are_not_cub_are_refused(name, probe, cub, cwd):
-    damage, named = CUB_FAULTS[name]
-    damage(cub)
+def damage(path, content):
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize(("file", "content", "named"), CUB_FAULTS)
+def test_folders_that_are_not_cub_are_refused(file, content, named, probe, cub, cwd):
+    damage(cub / file, content)
     code, _, err = probe(
         "prepare cub200 CUB --out cub.npz --weights random --device cpu"
     )
@@ -124,11 +113,9 @@ def field(number, value):
 
 def sequence_example(labels, seconds, packed):
     """Encode a SequenceExample with labels and an embedding for each second."""
-    numbers = (
-        field(1, b"".join(map(varint, labels)))
-        if packed
-        else b"".join(field(1, n) for n in labels)
-    )
+    numbers = b"".join(field(1, n) for n in labels)
+    if packed:
+        numbers = field(1, b"".join(map(varint, labels)))
     context = field(1, field(1, b"video_id") + field(2, field(1, field(1, b"abc"))))
     context += field(1, field(1, b"labels") + field(2, field(3, numbers)))
     frames = b"".join(field(1, field(1, field(1, bytes(second)))) for second in seconds)
@@ -137,16 +124,16 @@ def sequence_example(labels, seconds, packed):
     )
 
 
-def write_records(path, messages):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    records = [struct.pack("<Q", len(m)) + bytes(4) + m + bytes(4) for m in messages]
-    path.write_bytes(b"".join(records))
+def framed(message):
+    """Return a message as a record: its length and two checksums around it."""
+    return struct.pack("<Q", len(message)) + bytes(4) + message + bytes(4)
 
 
 @pytest.fixture
 def audioset(cwd):
     """Write samples of three classes, some of which are not to be used."""
-    folder, draw = cwd / "audioset", np.random.default_rng(0)
+    folder = cwd / "audioset"
+    draw = np.random.default_rng(0)
     clips = draw.integers(0, 256, (8, 10, 128), dtype=np.uint8)
     for split, first in (("bal_train", 0), ("unbal_train", 2), ("eval", 4)):
         messages = [
@@ -156,7 +143,8 @@ def audioset(cwd):
             sequence_example([1], clips[7], packed=True),  # none of them
             sequence_example([0], clips[7][:9], packed=True),  # nine seconds
         ]
-        write_records(folder / split / "aa.tfrecord", messages)
+        (folder / split).mkdir(parents=True)
+        (folder / split / "aa.tfrecord").write_bytes(b"".join(map(framed, messages)))
     rows = [f'{n},/m/{n},"{name}"' for n, name in enumerate(NAMES)]
     head = "index,mid,display_name"
     (folder / "class_labels_indices.csv").write_text("\n".join([head, *rows]) + "\n")
@@ -180,36 +168,21 @@ def test_audioset_keeps_the_samples_of_one_class_in_order(probe, audioset, cwd):
         assert file["class_names"].tolist() == ["Bell, small", "Speech"]
 
 
-AUDIO_FAULTS = {
-    "a missing split": (lambda f: (f / "eval" / "aa.tfrecord").unlink(), "eval"),
-    "a truncated file": (lambda f: cut(f / "eval" / "aa.tfrecord"), "aa.tfrecord"),
-    "no SequenceExample": (
-        lambda f: write_records(f / "eval" / "aa.tfrecord", [b"\x08\x01"]),
-        "aa",
-    ),
-    "another class list": (
-        lambda f: (f.parent / "classes.txt").write_text("Bell\nBark\n"),
-        "'Bell'",
-    ),
-    "a class without samples": (
-        lambda f: (f.parent / "classes.txt").write_text("0\n/m/3\n"),
-        "'Purr'",
-    ),
-    "a class named twice": (
-        lambda f: (f.parent / "classes.txt").write_text("0\n/m/0\n"),
-        "1 class",
-    ),
-}
+AUDIO = "audioset/eval/aa.tfrecord"
+AUDIO_FAULTS = [
+    (AUDIO, None, "eval"),
+    (AUDIO, framed(b"\x08\x01")[:-1], "aa.tfrecord"),
+    (AUDIO, framed(b"\x08\x01"), "aa"),
+    ("classes.txt", b"Bell\nBark\n", "'Bell'"),
+    ("classes.txt", b"0\n/m/3\n", "'Purr'"),
+    ("classes.txt", b"0\n/m/0\n", "1 class"),
+]
 
 
-def cut(path):
-    path.write_bytes(path.read_bytes()[:-9])
-
-
-@pytest.mark.parametrize("name", AUDIO_FAULTS)
-def test_folders_that_are_not_audioset_are_refused(name, probe, audioset, cwd):
-    damage, named = AUDIO_FAULTS[name]
-    damage(audioset[0])
+@pytest.mark.parametrize(("file", "content", "named"), AUDIO_FAULTS)
+@pytest.mark.usefixtures("audioset")
+def test_folders_that_are_not_audioset_are_refused(file, content, named, probe, cwd):
+    damage(cwd / file, content)
     code, _, err = probe(
         "prepare audioset audioset --classes classes.txt --out audio.npz"
     )

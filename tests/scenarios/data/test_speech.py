@@ -19,7 +19,13 @@ def images(*recordings):
 def plain(recording):
     """Return the image of one recording, by scipy's own transform and loops over frames."""
     spectrum = signal.stft(
-        recording, 8000, "hann", 256, 176, boundary=None, padded=False
+        recording,
+        8000,
+        "hann",
+        256,
+        176,
+        boundary=None,
+        padded=False,
     )[2]
     power = mel_bank().T @ np.abs(spectrum) ** 2
     decibel = 10 * np.log10(power / power.max() + 1e-300)
@@ -27,7 +33,8 @@ def plain(recording):
     count = value.shape[1]
     image = np.zeros((24, 24))
     for part in range(24):
-        start, end = part * count / 24, (part + 1) * count / 24
+        start = part * count / 24
+        end = (part + 1) * count / 24
         for frame in range(count):
             share = max(0, min(end, frame + 1) - max(start, frame))
             image[:, part] += value[:, frame] * share / (end - start)
@@ -54,7 +61,13 @@ def file_of(folder, **changes):
         "index": np.tile(np.array([0, 5], np.uint8), 10),
         "sample_rate": np.array(8000),
     }
-    np.savez(folder / "fsdd.npz", **{**arrays, **changes})
+    np.savez(
+        folder / "fsdd.npz",
+        **{
+            **arrays,
+            **changes,
+        },
+    )
     return Location(folder)
 
 

@@ -17,23 +17,27 @@ from scenarios.data.datasets import (
 )
 from scenarios.data.feature_files import write_features
 
-X, Y = torch.arange(36.0).view(12, 3), torch.tensor([0, 1] * 6)
+X = torch.arange(36.0).view(12, 3)
+Y = torch.tensor([0, 1] * 6)
 PAIRS = [
     ((X[k:8:2], Y[k // 2 : k // 2 + 4]), (X[8 + k :: 2], Y[8 + k :: 2])) for k in (0, 1)
 ]
-TAGS = {"train": torch.tensor([0] * 4 + [1] * 4), "test": torch.tensor([0, 0, 1, 1])}
-TRAIN, TEST = (
-    Examples(
-        *(torch.cat([pair[at][part] for pair in PAIRS]) for part in (0, 1)), TAGS[name]
-    )
-    for at, name in enumerate(TAGS)
-)
+
+
+def together(index, tags):
+    """Return the training (0) or the test (1) examples of both tasks, with their tasks."""
+    x = torch.cat([pair[index][0] for pair in PAIRS])
+    y = torch.cat([pair[index][1] for pair in PAIRS])
+    return Examples(x, y, torch.tensor(tags))
+
+
+TRAIN = together(0, [0] * 4 + [1] * 4)
+TEST = together(1, [0, 0, 1, 1])
 
 
 def own(given, class_order=()):
-    return read_user_data(
-        DataEntry(name="mine", load=lambda: given, class_order=class_order)
-    )
+    entry = DataEntry(name="mine", load=lambda: given, class_order=class_order)
+    return read_user_data(entry)
 
 
 def same(found, given):
@@ -52,13 +56,11 @@ def site(path, half_of=None, **changes):
         "x_test": x_test,
         "y_test": y_test,
     }
-    np.savez(
-        path, **{name: np.asarray(each) for name, each in (arrays | changes).items()}
-    )
+    np.savez(path, **(arrays | changes))
 
 
 def test_a_list_of_pairs_is_the_examples_with_their_tasks():
-    listed = [tuple(Examples(*part) for part in pair) for pair in PAIRS]
+    listed = [(Examples(*train), Examples(*test)) for train, test in PAIRS]
     halves = tuple(map(list, zip(*listed, strict=True)))
     for given in (PAIRS, listed, (TRAIN, TEST), halves):
         train, test = own(given)
@@ -77,14 +79,24 @@ def test_an_order_of_classes_keeps_the_tasks():
 
 
 def test_limits_are_of_each_class_of_each_task():
-    data = Dataset(name="toy", classes=2, train=TRAIN, test=TEST)
+    data = Dataset(
+        name="toy",
+        classes=2,
+        train=TRAIN,
+        test=TEST,
+    )
     for part in (
         limited(data, train=1).train,
         held_out(data, 1).test,
         held_out(data, 1).train,
     ):
         found = sorted(zip(part.task.tolist(), part.y.tolist(), strict=True))
-        assert found == [(0, 0), (0, 1), (1, 0), (1, 1)]
+        assert found == [
+            (0, 0),
+            (0, 1),
+            (1, 0),
+            (1, 1),
+        ]
     with pytest.raises(InputError, match="2 examples of class 0, not 2"):
         held_out(data, 2)
 

@@ -9,10 +9,8 @@ tests.scenarios.study.test_results_version` writes them anew.
 import json
 import math
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -25,7 +23,6 @@ from scenarios.learners.catalog import LEARNERS
 from tests.scenarios.learners.tiny_study import (
     CLASSES,
     RECIPE,
-    Table,
     scenario_of_digits,
     tiny_study,
 )
@@ -45,9 +42,10 @@ RETRAININGS = {
 NAMES = [*(kind for kind in LEARNERS if kind != "untrained"), *RETRAININGS]
 
 
-def results(names: Iterable[str]) -> dict[str, Any]:
+def results(names):
     """Return the results of this version, in the form of the golden ones."""
-    counts, sums = dict[str, list[Table]](), dict[str, float]()
+    counts = {}
+    sums = {}
     for name in names:
         if name in RETRAININGS:
             counts[name] = list(_retrained(name))
@@ -58,24 +56,25 @@ def results(names: Iterable[str]) -> dict[str, Any]:
     return {"version": RESULTS_VERSION, "counts": counts, "sums": sums}
 
 
-def _retrained(name: str) -> Iterator[Table]:
+def _retrained(name):
     _, own = tiny_study("finetune")
-    whole, features = scenario_of_digits().merged, ("hidden1", "hidden2")
-    train, test, how = (
-        whole.train,
-        whole.test,
-        RetrainSettings(recipe=RETRAININGS[name]),
-    )
+    whole = scenario_of_digits().merged
+    features = ("hidden1", "hidden2")
+    train = whole.train
+    test = whole.test
+    how = RetrainSettings(recipe=RETRAININGS[name])
     for found in retrain_each(own.model, features, train, test, CLASSES, how):
         yield Counts.of(test.y, found.predicted, CLASSES).table.tolist()
 
 
-def changes(here: dict[str, Any]) -> list[str]:
+def changes(here):
     """Return the names that have other results than the golden ones; a new learner has none."""
     golden = json.loads(GOLDEN.read_bytes())
-    one, other = golden["counts"], here["counts"]
+    one = golden["counts"]
+    other = here["counts"]
     changed = {name for name in one.keys() & other.keys() if one[name] != other[name]}
-    one, other = golden["sums"], here["sums"]
+    one = golden["sums"]
+    other = here["sums"]
     both = one.keys() & other.keys()
     return sorted(
         changed | {n for n in both if not math.isclose(one[n], other[n], rel_tol=1e-7)}
@@ -83,7 +82,7 @@ def changes(here: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_results_are_those_of_the_version(name: str) -> None:
+def test_the_results_are_those_of_the_version(name):
     version = json.loads(GOLDEN.read_bytes())["version"]
     assert version == RESULTS_VERSION, f"write the golden results anew: {ANEW}"
     assert not changes(results([name])), (
@@ -93,10 +92,11 @@ def test_the_results_are_those_of_the_version(name: str) -> None:
     )
 
 
-def write() -> None:
+def write():
     """Write the golden results, with new learners; refuse to if others change without version."""
     torch.set_num_threads(1)
-    here, golden = results(NAMES), json.loads(GOLDEN.read_bytes())
+    here = results(NAMES)
+    golden = json.loads(GOLDEN.read_bytes())
     if golden["version"] == RESULTS_VERSION:
         if changes(here):
             sys.exit("the results have changed: raise RESULTS_VERSION")

@@ -19,8 +19,10 @@ data = "digits"
 name = "mlp"
 [learners.finetune]
 """
-TOP, DATA = 'name = "tiny"', 'data = "digits"'
-LEARNER, NAME = "[learners.finetune]", "e" * 81
+TOP = 'name = "tiny"'
+DATA = 'data = "digits"'
+LEARNER = "[learners.finetune]"
+NAME = "e" * 81
 
 
 def study(written=LEAST, **given):

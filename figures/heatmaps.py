@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -95,7 +96,7 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
     maps = _views(blocks)
     rows = max((list(view.rows) for view in maps), key=len)
     same = all(list(view.rows) == rows[: len(view.rows)] for view in maps)
-    titles = [[title for title, _ in block] for block in blocks]
+    titles = [list(map(itemgetter(0), block)) for block in blocks]
     panels = page.blocks(
         titles,
         size.columns,
@@ -182,7 +183,8 @@ def _views(blocks: Sequence[Block]) -> list[HeatMap]:
 
 def _beside(page: Page, maps: Sequence[HeatMap]) -> float:
     """Return the room beside panels: a color bar, and names of layers, of 14 letters or more."""
-    longest = max(len(name) for view in maps for name in captions.shortened(view.rows))
+    names = chain(*(captions.shortened(view.rows) for view in maps))
+    longest = max(map(len, names))
     return _BESIDE + 0.06 * page.scale * max(0, longest - 14)
 
 

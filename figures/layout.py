@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from itertools import product
 from textwrap import fill
 
 import matplotlib
@@ -112,6 +113,7 @@ def ticks(first: int, last: int) -> list[int]:
     span = last - first
     if span <= 10:
         return list(range(first, last + 1))
-    steps = (digit * 10**power for power in range(9) for digit in (2, 5, 10))
+    pairs = product(range(9), (2, 5, 10))
+    steps = (digit * 10**power for power, digit in pairs)
     step = next(step for step in steps if span / step <= 6)
     return [first, *range(first - first % step + step, last + 1, step)]

@@ -335,7 +335,7 @@ class Page:
             more: The further keys of the legend.
         """
         labeled = all(look.label for look in layers.values())
-        self.legend([*(layers.values() if labeled else ()), *more], title)
+        self.legend([*layers.values(), *more] if labeled else more, title)
         if not labeled:
             palette = ListedColormap([look.color for look in layers.values()])
             # From half a step before the first: so each color stands around its number.
@@ -645,7 +645,7 @@ class UserAxes(Page):
         boxes = [text.get_window_extent() for text in self.axes.texts]
         if ticks := self.axes.xaxis.get_tightbbox():
             boxes.append(ticks)
-        below = max([0.0, *(self.axes.bbox.y0 - box.y0 for box in boxes)])
+        below = max(self.axes.bbox.y0 - box.y0 for box in (self.axes.bbox, *boxes))
         inches = -below / self.figure.dpi - _GAP / 72
         down = ScaledTranslation(0, inches, self.figure.dpi_scale_trans)
         legend.set_bbox_to_anchor((0.5, 0), transform=self.axes.transAxes + down)

@@ -46,7 +46,8 @@ _RESTORED = Appearance(
 _READOUT = Appearance("what its readout forgot", "0.4", "D", "-")
 _KEYS: list[Entry] = [_SHARE, _BROKEN, _RESTORED, _READOUT]
 _OFFSET = 0.24  # of a mark from the middle of its row, in rows
-_ROW, _PAGE = 0.24, 6.4  # inches: height of a row, and of all rows of a page
+_ROW = 0.24  # inches: height of a row
+_PAGE = 6.4  # and of all rows of a page
 _TITLE = 36  # letters in a line
 
 

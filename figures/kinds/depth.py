@@ -73,7 +73,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     single = len(drawn) == 1
     titles = [""]
     if not single:
-        titles = [captions.listed(looks[k].label for k in names) for _, names in drawn]
+        titles = [_title(looks, names) for _, names in drawn]
     grid = page.panels(titles, most=4, wide=wide or not single)
     keys: dict[str, Line2D] = {}
     for axes, (features, names) in zip(grid, drawn, strict=True):
@@ -100,6 +100,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         ("Feature held fixed, by depth", "Partial Retrain Accuracy (%)"),
         height=2.0 if single else 1.7,
     )
+
+
+def _title(looks: Appearances, learners: Sequence[str]) -> str:
+    return captions.listed(looks[name].label for name in learners)
 
 
 def _shown(tables: StudyTables) -> StudyTables:

@@ -14,7 +14,7 @@ from itertools import chain
 from matplotlib.figure import Figure
 
 from figures import captions, heatmaps
-from figures.maps import missing_maps
+from figures.maps import LayerMap, missing_maps
 from figures.page import Page
 from figures.tables import StudyTables
 
@@ -36,8 +36,11 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no missing accuracy was measured.
     """
-    maps = list(missing_maps(tables.layers, tables.statements))
-    blocks = [[m for m in maps if m.readout == readout] for readout in READOUTS]
+    maps_of: dict[str, list[LayerMap]] = {readout: [] for readout in READOUTS}
+    for m in missing_maps(tables.layers, tables.statements):
+        if m.readout in maps_of:
+            maps_of[m.readout].append(m)
+    blocks = list(maps_of.values())
     if not any(blocks):
         return None
     several = sum(map(bool, blocks)) > 1

@@ -8,6 +8,7 @@ are enough seeds, else of these networks.
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import pandas as pd
@@ -57,13 +58,15 @@ def answers(tables: Tables) -> list[Answer]:
         short_names = {"feature": dict(zip(names, short(names), strict=True))}
         rows = rows.replace(short_names)
         shortened = layers.replace(short_names)
-        of_learner = where(shortened, learner=learner, readout=readout)
+        of_learner = where(
+            shortened,
+            learner=learner,
+            readout=readout,
+        )
         causes = {**tables, "causes": tables["causes"].replace(short_names)}
         text = cause_sentences(causes).get(learner, [])
-        stated = (
-            text for name in readouts for text in sentences_of.get((learner, name), ())
-        )
-        more = list(dict.fromkeys(stated))
+        stated = (sentences_of.get((learner, name), ()) for name in readouts)
+        more = list(dict.fromkeys(chain(*stated)))
         caveats = list(_caveats(learner, rows, of_learner, tables))
         lines = (
             _forgot(rows, tasks),
@@ -181,7 +184,11 @@ def _caveats(
         )
     if (rows["scope"] == NETWORK).all():
         yield "intervals are over test examples: another training may differ"
-    notes = where(tables["notes"], learner=learner, feature="")
+    notes = where(
+        tables["notes"],
+        learner=learner,
+        feature="",
+    )
     yield from _notes(notes, networks)
 
 

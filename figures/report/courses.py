@@ -35,7 +35,11 @@ def course(_: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
                     up="accuracy on these, in %",
                     among=matrices.features,
                 )
-                yield ReportFigure(learner=learner, readout=readout, view=view)
+                yield ReportFigure(
+                    learner=learner,
+                    readout=readout,
+                    view=view,
+                )
                 yield from _each_task(matrices, learner, readout, list(series))
 
 
@@ -66,7 +70,14 @@ def _each_task(
 
 def _points(accuracies: Mapping[int, float]) -> list[ChartPoint]:
     finite = {t: 100 * float(x) for t, x in accuracies.items() if math.isfinite(x)}
-    return [ChartPoint(x=t, value=x, tip=f"{x:.1f}") for t, x in finite.items()]
+    return [
+        ChartPoint(
+            x=t,
+            value=x,
+            tip=f"{x:.1f}",
+        )
+        for t, x in finite.items()
+    ]
 
 
 def budget(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -89,7 +100,11 @@ def _budgets(tables: Tables) -> Iterator[ReportFigure]:
             up="accuracy, in %",
             zero=False,
         )
-        yield ReportFigure(learner=learner, title=feature, view=view)
+        yield ReportFigure(
+            learner=learner,
+            title=feature,
+            view=view,
+        )
 
 
 def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
@@ -101,7 +116,12 @@ def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
             mean = losses.groupby("epoch", sort=False)["loss"].agg(fmean)
             finite = mean[np.isfinite(mean)]
             series[feature] = [
-                ChartPoint(x=x, value=y, tip=f"{y:.3f}") for x, y in finite.items()
+                ChartPoint(
+                    x=x,
+                    value=y,
+                    tip=f"{y:.3f}",
+                )
+                for x, y in finite.items()
             ]
         view = Chart(
             series=series,
@@ -110,4 +130,8 @@ def _losses(tables: Tables, among: Sequence[str]) -> Iterator[ReportFigure]:
             among=among,
         )
         if view.drawn:
-            yield ReportFigure(learner=learner, readout=readout, view=view)
+            yield ReportFigure(
+                learner=learner,
+                readout=readout,
+                view=view,
+            )

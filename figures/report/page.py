@@ -145,7 +145,8 @@ def _shared_caveats(all_answers: Sequence[Answer]) -> list[str]:
     if len(all_answers) < 2:
         return []
     first, *others = (answer.caveats for answer in all_answers)
-    return [text for text in first if all(text in caveats for caveats in others)]
+    common = set(first).intersection(*others)
+    return [text for text in first if text in common]
 
 
 def _choices(shown: Sequence[Section]) -> dict[str, list[str]]:
@@ -190,9 +191,8 @@ def _believe(runs: Sequence[Tables], shown: Iterable[Section]) -> str:
 
 def _unfinished(runs: Sequence[Tables]) -> str:
     """Return how many retrainings had not converged, "" if all had."""
-    notes, measured = (
-        pd.concat(tables[name] for tables in runs) for name in ("notes", "measurements")
-    )
+    notes = pd.concat(tables["notes"] for tables in runs)
+    measured = pd.concat(tables["measurements"] for tables in runs)
     notes = notes[notes["readout"].str.startswith(RETRAIN)]
     count = int(notes["note"].str.contains("not converged", regex=False).sum())
     if not count:
@@ -269,7 +269,9 @@ def _json(runs: Mapping[str, Tables]) -> Markup:
     For each table it has the columns once, and the values of each row.
     """
     names = ("layers", "statements", "statement_seeds", "first_layer", "causes")
-    data = {run: {name: _values(t[name]) for name in names} for run, t in runs.items()}
+    data = {}
+    for run, tables in runs.items():
+        data[run] = {name: _values(tables[name]) for name in names}
     text = json.dumps(data, separators=(",", ":"))
     return Markup(
         text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

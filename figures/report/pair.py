@@ -34,7 +34,11 @@ def pair_report(diff: "Diff", path: str | Path) -> Path:
     """
     answer = diff.answer
     unit = score_unit(answer.score)
-    axes = draw_remedies(diff.remedies, unit=unit, is_accuracy=answer.is_accuracy)
+    axes = draw_remedies(
+        diff.remedies,
+        unit=unit,
+        is_accuracy=answer.is_accuracy,
+    )
     page = template("pair.html").render(
         answer=answer,
         unit=unit,
@@ -50,6 +54,10 @@ def _svg(axes: "Axes") -> str:
     """Return a figure as an SVG element."""
     buffer = StringIO()
     with house_style():
-        axes.figure.canvas.print_figure(buffer, format="svg", metadata={"Date": None})
+        axes.figure.canvas.print_figure(
+            buffer,
+            format="svg",
+            metadata={"Date": None},
+        )
     _, start, rest = buffer.getvalue().partition("<svg")
     return start + rest

@@ -120,7 +120,11 @@ def _reached(
         rows = rows.assign(feature=rows["feature"].map(names))
         view = _by_layer(rows, title_of, "retained", retained)
         # It stays, whatever readout a reader chooses for the maps.
-        yield ReportFigure(learner=learner, title=readout, view=view)
+        yield ReportFigure(
+            learner=learner,
+            title=readout,
+            view=view,
+        )
 
 
 def _by_layer(
@@ -153,7 +157,11 @@ def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what the change of each layer accounts for, and what its two ends say of it."""
-    rows = where(widest_scope(tables["causes"]), score="accuracy", task_position=None)
+    rows = where(
+        widest_scope(tables["causes"]),
+        score="accuracy",
+        task_position=None,
+    )
     rows = rows[rows["feature"] != ""]
     for learner, of_learner in rows.groupby("learner", sort=False):
         by_depth = of_learner.sort_values("depth", kind="stable")
@@ -295,7 +303,11 @@ def _cell(R: Any, t: int, j: int) -> Cell:
     # Of an accuracy that is missing, nothing is lost: no comparison with NaN holds.
     tone = maps.tone(R[j, j - 1] - value) if j <= t else None
     text = _percent(value)
-    return Cell(text=text, tone=tone, tip=f"task position {j}, after {t}: {text} %")
+    return Cell(
+        text=text,
+        tone=tone,
+        tip=f"task position {j}, after {t}: {text} %",
+    )
 
 
 def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:

@@ -1,7 +1,9 @@
 """Invented tables of any shape: the numbers are random, and the same every time."""
 
 import math
+from collections import defaultdict
 from itertools import product
+from operator import attrgetter
 
 import numpy as np
 import pandas as pd
@@ -25,49 +27,30 @@ def rows(
     own=None,
 ):
     """Return the rows of a study; own: the features of learners with a network of their own."""
-    rng, names, found = (
-        np.random.default_rng(0),
-        {p: f"t{p}" for p in range(1, tasks + 1)},
-        [],
-    )
+    rng = np.random.default_rng(0)
+    at = [{"task_position": p, "task": f"t{p}"} for p in range(1, tasks + 1)]
+    result = []
     for learner in learners:
         offline = learner == "offline"
         steps = (0, tasks) if offline else range(tasks + 1)
         cells = [
-            {
-                "metric": "accuracy",
-                "head": head,
-                "tasks_seen": t,
-                "task_position": p,
-                "task": name,
-            }
-            for t, (p, name) in product(steps, names.items())
+            task | {"metric": "accuracy", "head": head, "tasks_seen": t}
+            for t, task in product(steps, at)
         ]
         layers = list(enumerate((own or {}).get(learner, features), start=1))
         for depth, feature in layers[-1 if offline else 0 :]:
             layer = {"feature": feature, "depth": depth, "tasks_seen": tasks}
-            f1 = [
-                {"metric": "f1", "task_position": p, "task": name}
-                for p, name in names.items()
-            ]
-            cells += [layer | cell for cell in ({"metric": "pra"}, *f1)]
+            cells.append(layer | {"metric": "pra"})
+            cells += [layer | task | {"metric": "f1"} for task in at]
         runs = product(range(seeds), [""] if offline else map(str, range(orders)))
-        found += [
-            _measured(rng.random(), learner, o, s, **c) for s, o in runs for c in cells
-        ]
-    return new_table("measurements", found)
+        for (seed, order), cell in product(runs, cells):
+            result.append(_measured(rng.random(), learner, order, seed, **cell))
+    return new_table("measurements", result)
 
 
 def _measured(value, learner, order, seed, **cell):
-    study = {"scenario": "digits", "network": "cnn3"}
-    return {
-        **study,
-        "learner": learner,
-        "order": order,
-        "seed": seed,
-        **cell,
-        "value": value,
-    }
+    run = {"learner": learner, "order": order, "seed": seed}
+    return {"scenario": "digits", "network": "cnn3", "value": value, **run, **cell}
 
 
 def levels(
@@ -82,61 +65,58 @@ def courses(
     learners, features, *, steps=5, seeds=2, orders=2, readout="linear", own=None
 ):
     """Return PRA and accuracies of each feature after each task; the deepest is the output."""
-    runs = [
-        (k, str(order), range(1, steps + 1))
-        for k in learners
-        for order in range(orders)
-    ]
-    pra, rng = _pra(runs, features, seeds, readout, own or {}), np.random.default_rng(3)
+    seen = range(1, steps + 1)
+    runs = [(k, str(order), seen) for k, order in product(learners, range(orders))]
+    pra = _pra(runs, features, seeds, readout, own or {})
     hidden = pra[pra["readout"] != ""].assign(metric="accuracy")
-    cells = [
-        hidden.assign(
-            value=rng.uniform(0.5, 0.95, len(hidden)), task_position=j, task=f"t{j}"
+    rng = np.random.default_rng(3)
+    tables = [pra]
+    for j in seen:
+        values = rng.uniform(0.5, 0.95, len(hidden))
+        tables.append(
+            hidden.assign(
+                value=values,
+                task_position=j,
+                task=f"t{j}",
+            )
         )
-        for j in range(1, steps + 1)
-    ]
-    return pd.concat([pra, *cells], ignore_index=True)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _pra(runs, features, seeds, readout, own):
     rng = np.random.default_rng(2)
-    rows = [
-        _measured(
-            *(rng.uniform(0.5, 0.95), learner, order, seed),
-            **{"tasks_seen": t, "depth": depth, "feature": feature, "metric": "pra"},
-            readout="" if feature == "output" else readout,
-        )
-        for learner, order, steps in runs
-        for seed, t in product(range(seeds), steps)
-        for depth, feature in enumerate(own.get(learner, features), start=1)
-    ]
+    rows = []
+    for learner, order, steps in runs:
+        layers = enumerate(own.get(learner, features), start=1)
+        for seed, t, (depth, feature) in product(range(seeds), steps, layers):
+            layer = {"tasks_seen": t, "depth": depth, "feature": feature}
+            layer |= {"metric": "pra", "readout": readout * (feature != "output")}
+            value = rng.uniform(0.5, 0.95)
+            rows.append(_measured(value, learner, order, seed, **layer))
     return new_table("measurements", rows)
 
 
 def metrics(learners, *, tasks=5, seeds=3, head="single", **means):
     """Return the metrics of a study; means: of a metric, by learner, in place of random ones."""
-    rng, numbers = np.random.default_rng(0), range(1, tasks + 1)
-    alphas = [f"alpha_{of}[{i}]" for of in ("base", "new", "all") for i in numbers]
-    chaudhry = [
-        f"{k}[{i}]" for k in ("average_accuracy", "intransigence") for i in numbers
-    ]
-    fixed = [f"fixed_accuracy[{i}]" for i in numbers]
+    rng = np.random.default_rng(0)
+
+    def numbered(*names, first=1):
+        return [f"{k}[{i}]" for k, i in product(names, range(first, tasks + 1))]
+
     names = {
-        "diaz_rodriguez": [*CRITERIA, *fixed],
-        "chaudhry": [*chaudhry, *(f"forgetting[{k}]" for k in numbers[1:])],
-        "kemker": [*alphas, "omega_base", "omega_new", "omega_all"],
+        "diaz_rodriguez": [*CRITERIA, *numbered("fixed_accuracy")],
+        "chaudhry": numbered("average_accuracy", "intransigence"),
+        "kemker": numbered("alpha_base", "alpha_new", "alpha_all"),
     }
-    rows = [
-        {
-            **{"learner": learner, "paper": paper, "metric": metric, "seeds": seeds},
-            "head": "" if metric in ("ms", "sss", "ce") else head,
-            "mean": means.get(metric, {}).get(learner, rng.random()),
-            "std": 0.1 * rng.random() if seeds > 1 else math.nan,
-        }
-        for learner in learners
-        for paper, metrics in names.items()
-        for metric in metrics
-    ]
+    names["chaudhry"] += numbered("forgetting", first=2)
+    names["kemker"] += ["omega_base", "omega_new", "omega_all"]
+    rows = []
+    for learner, paper in product(learners, names):
+        for metric in names[paper]:
+            of_head = "" if metric in ("ms", "sss", "ce") else head
+            mean = means.get(metric, {}).get(learner, rng.random())
+            std = 0.1 * rng.random() if seeds > 1 else math.nan
+            rows.append((learner, paper, metric, of_head, mean, std, seeds, "", ""))
     return new_table("metrics", rows)
 
 
@@ -154,7 +134,12 @@ def stored(names):
     """Return what learners store by their names: er10-uniform, a replay of 10 per class."""
     sizes = ((name, name[2:4]) for name in names)
     return [
-        learner(name, "er", per_class=int(size), sampling=name[5:])
+        learner(
+            name,
+            "er",
+            per_class=int(size),
+            sampling=name[5:],
+        )
         for name, size in sizes
         if size.isdecimal()
     ]
@@ -162,24 +147,22 @@ def stored(names):
 
 def diagnostics(learners, features, *, tasks=5, orders=2, seeds=2, own=None):
     """Return the diagnostics of learners and controls; ranks are shares of 8 units."""
-    rng, controls, found = np.random.default_rng(3), ("offline", "untrained"), []
+    rng = np.random.default_rng(3)
+    controls = ("offline", "untrained")
+    rows = []
     for learner in (*learners, *controls):
-        runs = product(
-            [""] if learner in controls else map(str, range(orders)), range(seeds)
-        )
+        names = [""] if learner in controls else map(str, range(orders))
+        runs = product(names, range(seeds))
         layers = enumerate((own or {}).get(learner, features), start=1)
-        names = ("units", "dead", "rank", "cka.untrained", "cka.offline")
         seen = tasks * (learner != "untrained")
-        for (order, seed), (depth, feature), metric in product(runs, layers, names):
-            value = (
-                8
-                if metric == "units"
-                else rng.random() * (8 if metric == "rank" else 1)
-            )
-            run = {"learner": learner, "order": order, "seed": seed, "tasks_seen": seen}
-            layer = {"depth": depth, "feature": feature, "metric": metric}
-            found.append({**run, **layer, "value": value})
-    return new_table("diagnostics", found)
+        for (order, seed), (depth, feature) in product(runs, layers):
+            row = (learner, order, seed, seen, feature, depth)
+            rows.append((*row, "units", 8))
+            rows.append((*row, "dead", rng.random()))
+            rows.append((*row, "rank", 8 * rng.random()))
+            rows.append((*row, "cka.untrained", rng.random()))
+            rows.append((*row, "cka.offline", rng.random()))
+    return new_table("diagnostics", rows)
 
 
 def note(learner, text, *, feature="", seed=0, readout=""):
@@ -201,51 +184,40 @@ def layers(
     always is. At the last position nothing can be forgotten.
     """
     half = math.nan if seeds == 1 else 0.04
-    rows = [
-        {
-            **{
-                "learner": learner,
-                "readout": readout,
-                "feature": feature,
-                "depth": depth,
-            },
-            **{"task_position": position, "quantity": name, "seeds": seeds},
-            **{
-                "value": value,
-                "low": value - half,
-                "high": value + half,
-                "scope": scope(seeds),
-            },
-        }
-        for learner, readout in product(learners, readouts)
-        for has in [(own or {}).get(learner, features)]
-        for depth, feature in enumerate(has, start=1)
-        for position in [*range(1, tasks + 1), None]
-        for name, value in _quantities(
-            depth,
-            position,
-            len(has),
-            tasks,
-            every_step=readout in split or feature == has[-1],
-        ).items()
-    ]
+    rows = []
+    for learner, readout in product(learners, readouts):
+        has = (own or {}).get(learner, features)
+        positions = [*range(1, tasks + 1), None]
+        for depth, position in product(range(1, len(has) + 1), positions):
+            every_step = readout in split or depth == len(has)
+            layer = (learner, readout, has[depth - 1], depth, position)
+            values = _quantities(depth, position, len(has), tasks, every_step)
+            for name, value in values.items():
+                ends = (value - half, value + half)
+                rows.append((*layer, name, value, *ends, seeds, scope(seeds)))
     return new_table("layers", rows)
 
 
-def _quantities(depth, position, deepest, tasks, *, every_step):
-    deep, old = depth / deepest, 1 - ((position or tasks / 2) - 1) / tasks
-    forgotten = {"forgotten": 0.6 * deep**2 * old} if position != tasks else {}
+def _quantities(depth, position, deepest, tasks, every_step):
+    deep = depth / deepest
+    old = 1 - ((position or tasks / 2) - 1) / tasks
+    forgotten = 0.6 * deep**2 * old if position != tasks else 0
     never = 0.1 * old - 0.072
-    missing = never + forgotten.get("forgotten", 0)
-    return {
+    missing = never + forgotten
+    values = {
         "accuracy": 0.95 - missing,
         "floor": 0.95 - (0.001 if depth == 1 else 0.7 * deep),
         "ceiling": 0.95,
         "missing": missing,
         "retained": math.nan if depth == 1 else 1 - missing / (0.7 * deep),
-        **(forgotten | {"never_learned": never} if every_step else {}),
-        **({"chance": 0.1} if position is None and depth == deepest else {}),
     }
+    if every_step:
+        if position != tasks:
+            values["forgotten"] = forgotten
+        values["never_learned"] = never
+    if position is None and depth == deepest:
+        values["chance"] = 0.1
+    return values
 
 
 def scope(seeds):
@@ -266,72 +238,58 @@ def causes(
     for learner in learners:
         has = list(enumerate((own or {}).get(learner, features), start=1))
         values = rng.uniform(-0.3, 0.5, (tasks - 1, len(has))) / len(has)
-        for position, pieces in [
-            *enumerate(values, start=1),
-            (None, values.mean(axis=0)),
-        ]:
+        shares = [*enumerate(values, start=1), (None, values.mean(axis=0))]
+        for position, pieces in shares:
             lost = pieces.sum()
-            of_all = {
-                "forgotten": lost + competing,
-                "lost": lost,
-                "competition": competing,
-            }
             cells = [
-                ("", None, quantity, value, "") for quantity, value in of_all.items()
+                ("", None, "forgotten", lost + competing, ""),
+                ("", None, "lost", lost, ""),
+                ("", None, "competition", competing, ""),
             ]
             for (depth, feature), share in zip(has, pieces, strict=True):
-                ends = {
-                    "attributed": share,
-                    "broken": share + 0.03,
-                    "restored": share - 0.03,
-                }
+                ends = (share, share + 0.03, share - 0.03)
                 shown = [
-                    Shown(low=x - half, high=x + half, margin=0.01)
-                    for x in ends.values()
+                    Shown(
+                        low=x - half,
+                        high=x + half,
+                        margin=0.01,
+                    )
+                    for x in ends
                 ]
-                word = verdict(shown[1], shown[2], shown[0])
-                cells += [
-                    (feature, depth, q, x, word if q == "attributed" else "")
-                    for q, x in ends.items()
-                ]
-            rows += [
-                (
-                    *(
-                        learner,
-                        "accuracy",
-                        f,
-                        depth,
-                        position,
-                        q,
-                        x,
-                        x - half,
-                        x + half,
-                        seeds,
-                    ),
-                    *(0.001, word, scope(seeds)),
-                )
-                for f, depth, q, x, word in cells
-            ]
+                words = (verdict(shown[1], shown[2], shown[0]), "", "")
+                names = ("attributed", "broken", "restored")
+                marks = zip(names, ends, words, strict=True)
+                cells += [(feature, depth, *value) for value in marks]
+            for feature, depth, name, x, word in cells:
+                layer = (learner, "accuracy", feature, depth, position, name)
+                interval = (x, x - half, x + half, seeds, 0.001)
+                rows.append((*layer, *interval, word, scope(seeds)))
     return new_table("causes", rows)
 
 
 def first_layer(learners, feature, *, readouts=("retrain",), seeds=3):
     """Return first_layer.csv: every statement is true from that feature on, "" = of none."""
     statements = ("below_ceiling", "forgets", "learns_less")
-    rows = product(learners, readouts, statements)
-    return new_table(
-        "first_layer", [(*row, feature, feature, seeds, None) for row in rows]
+    rows = product(
+        learners,
+        readouts,
+        statements,
+        [feature],
+        [feature],
+        [seeds],
+        [None],
     )
+    return new_table("first_layer", rows)
 
 
 def rows_by(table, *columns):
     """Return the rows of a table, as they are in `records`, by the values of columns."""
-    found = {}
+    result = defaultdict(list)
+    key_of = attrgetter(*columns)
     for row in records(table):
-        found.setdefault(tuple(getattr(row, column) for column in columns), []).append(
-            row
-        )
-    return found
+        key = key_of(row)
+        result[key if len(columns) > 1 else (key,)].append(row)
+    return result
 
 
 BOTH = {"readouts": ("retrain", "retrain@4", "linear", "linear:5")}
@@ -341,26 +299,68 @@ def study(
     learners, features, *, tasks=3, seeds=2, orders=2, head="single", own=None, sweep=()
 ):
     """Return all tables of a study; sweep: `stored` learners, which have only scores."""
-    runs, steps = {"seeds": seeds, "orders": orders}, {"tasks": tasks, "own": own}
+    runs = {"seeds": seeds, "orders": orders}
+    steps = {"tasks": tasks, "own": own}
     measurements = pd.concat(
         [
-            rows([*learners, "offline"], features, head=head, **runs, **steps),
-            courses(learners, features, steps=tasks, own=own, **runs),
-            levels(features, steps=tasks, seeds=seeds),
+            rows(
+                [*learners, "offline"],
+                features,
+                head=head,
+                **runs,
+                **steps,
+            ),
+            courses(
+                learners,
+                features,
+                steps=tasks,
+                own=own,
+                **runs,
+            ),
+            levels(
+                features,
+                steps=tasks,
+                seeds=seeds,
+            ),
         ],
         ignore_index=True,
     )
     return StudyTables(
         measurements=measurements,
         summary=summarize(measurements),
-        metrics=metrics([*learners, *sweep], tasks=tasks, seeds=seeds, head=head),
+        metrics=metrics(
+            [*learners, *sweep],
+            tasks=tasks,
+            seeds=seeds,
+            head=head,
+        ),
         learners=new_table("learners", [*map(learner, learners), *stored(sweep)]),
         layers=layers(
-            learners, features, split=("linear",), seeds=seeds, **steps, **BOTH
+            learners,
+            features,
+            split=("linear",),
+            seeds=seeds,
+            **steps,
+            **BOTH,
         ),
-        first_layer=first_layer(learners, features[1], seeds=seeds, **BOTH),
-        diagnostics=diagnostics(learners, features, **steps, **runs),
-        causes=causes(learners, features, seeds=seeds, **steps),
+        first_layer=first_layer(
+            learners,
+            features[1],
+            seeds=seeds,
+            **BOTH,
+        ),
+        diagnostics=diagnostics(
+            learners,
+            features,
+            **steps,
+            **runs,
+        ),
+        causes=causes(
+            learners,
+            features,
+            seeds=seeds,
+            **steps,
+        ),
     )
 
 

@@ -48,4 +48,10 @@ def run_directory(folder):
         "first_layer": t.first_layer,
         "diagnostics": t.diagnostics,
     }
-    return invented.write(folder, rows(), t.metrics, causes=t.causes, **of_layers)
+    return invented.write(
+        folder,
+        rows(),
+        t.metrics,
+        causes=t.causes,
+        **of_layers,
+    )

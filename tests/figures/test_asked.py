@@ -26,7 +26,11 @@ def contents(folder):
 
 
 def test_a_pdf_has_letters_that_publishers_take_and_no_date(run, tmp_path):
-    options = Options(width=3.25, font="serif", labels={"mine": "Replay (ours)"})
+    options = Options(
+        width=3.25,
+        font="serif",
+        labels={"mine": "Replay (ours)"},
+    )
     paths = build_asked(run, options, ["tradeoff"], ["pdf", "svg"], tmp_path / "a")
     assert [path.name for path in paths] == [
         "tradeoff.pdf",

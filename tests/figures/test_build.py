@@ -22,7 +22,10 @@ METRICS = invented.metrics(["er10-uniform", "er20-uniform", "er10-entropy"], tas
 MEASUREMENTS = pd.concat([ROWS, invented.courses(["finetune"], LAYERS, steps=2)])
 OF_LAYERS = {
     "layers": invented.layers(
-        ["finetune"], LAYERS, tasks=2, readouts=("retrain", "retrain@4")
+        ["finetune"],
+        LAYERS,
+        tasks=2,
+        readouts=("retrain", "retrain@4"),
     ),
     "first_layer": invented.first_layer(["finetune"], "output"),
     "diagnostics": invented.diagnostics(["finetune"], LAYERS, tasks=2),
@@ -45,7 +48,9 @@ def drawn(tmp_path_factory):
         "print(sorted({'torch', 'matplotlib.pyplot', 'scenarios'} & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, run], capture_output=True, text=True
+        [sys.executable, "-c", code, run],
+        capture_output=True,
+        text=True,
     )
     return run, (done.stdout, done.stderr)
 

@@ -105,7 +105,11 @@ def test_who_is_selected_and_renamed_keeps_color_and_marker(name):
 
 def test_a_name_with_a_dollar_sign_is_found_under_it():
     rows = papers.rows().query("learner == 'ewc'").assign(learner="a$b")
-    figure = figures.matrix(rows, learners=["a$b"], labels={"a$b": r"$\alpha$"})
+    figure = figures.matrix(
+        rows,
+        learners=["a$b"],
+        labels={"a$b": r"$\alpha$"},
+    )
     assert seen.titles(figure)[0] == r"$\alpha$"
     figure, caption = draw_kinds(["matrix"], rows, Options())["matrix"]
     assert seen.titles(figure)[0] == r"a\$b"

@@ -9,9 +9,17 @@ from tests.figures import invented
 from tests.figures.invented import write
 
 ROWS = invented.rows(
-    ["finetune", "er", "offline"], ["output"], tasks=2, orders=1, head="multi"
+    ["finetune", "er", "offline"],
+    ["output"],
+    tasks=2,
+    orders=1,
+    head="multi",
 )
-METRICS = invented.metrics(["er"], tasks=2, head="multi")
+METRICS = invented.metrics(
+    ["er"],
+    tasks=2,
+    head="multi",
+)
 
 
 def test_the_cells_of_r_are_read_and_of_several_heads_the_first(tmp_path):
@@ -20,7 +28,11 @@ def test_the_cells_of_r_are_read_and_of_several_heads_the_first(tmp_path):
     single_metrics = of_metrics.assign(head="single", mean=0.0)
     # Of a feature's own matrix the cells are read, and its metrics are not.
     layer = {"feature": "conv1", "readout": "linear"}
-    A = ROWS[ROWS["metric"] == "accuracy"].assign(value=0.0, depth=1, **layer)
+    A = ROWS[ROWS["metric"] == "accuracy"].assign(
+        value=0.0,
+        depth=1,
+        **layer,
+    )
     first = read(
         tmp_path,
         [A, ROWS, single_rows],
@@ -50,7 +62,13 @@ def test_a_name_is_drawn_as_it_is_and_not_as_a_formula(name, tmp_path):
     layers = invented.layers(["er"], [name, "output"], tasks=2)
     first_layer = invented.first_layer(["er"], name)
     tables = StudyTables.read(
-        write(tmp_path, rows, METRICS, layers=layers, first_layer=first_layer)
+        write(
+            tmp_path,
+            rows,
+            METRICS,
+            layers=layers,
+            first_layer=first_layer,
+        )
     )
     (learner,) = tables.matrices
     # By its name a first layer is found among the layers.

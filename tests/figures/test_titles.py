@@ -71,14 +71,26 @@ def test_a_doubt_about_a_readout_is_one_about_figures_of_layers_that_draw_it():
     # These two choose their readout themselves.
     for name, readout in (("time", "linear"), ("depth", "retrain")):
         for of in ("linear", "retrain"):
-            row = note("ewc", f"{UNFINISHED}: loss 1", feature="conv1", readout=of)
+            row = note(
+                "ewc",
+                f"{UNFINISHED}: loss 1",
+                feature="conv1",
+                readout=of,
+            )
             said = papers.caption(name, replace(papers.tables(), notes=notes_of(row)))
             assert ("Not converged" in said) == (of == readout)
 
 
 @pytest.mark.parametrize(("name", "at"), [("tradeoff", ""), ("budget", "conv1")])
 def test_a_collapsed_or_unfinished_training_is_flagged_in_the_caption(name, at):
-    notes = notes_of(note("ewc", STUCK, feature=at, readout=at and "retrain"))
+    notes = notes_of(
+        note(
+            "ewc",
+            STUCK,
+            feature=at,
+            readout=at and "retrain",
+        )
+    )
     sentence = f"Collapsed{' downstream of conv1' * bool(at)}: EWC (1 run)"
     assert sentence in papers.caption(name, replace(papers.tables(), notes=notes))
 

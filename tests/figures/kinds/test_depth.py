@@ -15,7 +15,14 @@ OWN = {"pathnet": ["layer1", "layer2", "layer3", "output"], "fel": ["hidden", "o
 
 
 LEARNERS = ["finetune", "pathnet", "ewc", "fel", "offline"]
-SUMMARY = summarize(invented.rows(LEARNERS, FEATURES, seeds=3, own=OWN))
+SUMMARY = summarize(
+    invented.rows(
+        LEARNERS,
+        FEATURES,
+        seeds=3,
+        own=OWN,
+    )
+)
 
 
 def pra(learner, summary=SUMMARY):

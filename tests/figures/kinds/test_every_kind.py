@@ -59,7 +59,12 @@ def tables(shape):
     """Return the tables of a study of that shape."""
     learners, features, tasks, seeds, head = SHAPES[shape]
     sizes = {"tasks": tasks, "seeds": seeds, "orders": 1, "head": head}
-    return invented.study(learners, features, own=OWN, **sizes)
+    return invented.study(
+        learners,
+        features,
+        own=OWN,
+        **sizes,
+    )
 
 
 def drawn(shape, name):
@@ -86,7 +91,12 @@ def test_no_text_is_lost_and_no_data_are_cut_off(shape, name):
 def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
     assert fits(papers.figure(name))
     long = {"mine": "Replay with a very long name (ours)"}
-    asked = Options(width=3.25, font_size=10, font="serif", labels=long)
+    asked = Options(
+        width=3.25,
+        font_size=10,
+        font="serif",
+        labels=long,
+    )
     figure, caption = draw_kinds([name], papers.tables(), asked)[name]
     assert figure.get_figwidth() == 3.25
     assert fits(figure)
@@ -101,6 +111,10 @@ def test_a_figure_fits_on_a_page_and_in_a_column_in_another_font(name):
 def test_a_study_of_only_offline_and_empty_tables_have_nothing_to_draw():
     rows = invented.rows(["offline"], CNN3)
     learners = invented.kinds(["offline"])
-    offline = StudyTables(measurements=rows, summary=summarize(rows), learners=learners)
+    offline = StudyTables(
+        measurements=rows,
+        summary=summarize(rows),
+        learners=learners,
+    )
     for tables in (offline, StudyTables()):
         assert draw_kinds((), tables, Options()) == {}

@@ -64,7 +64,11 @@ def test_a_layer_on_which_nothing_is_stated_is_striped():
 
 
 def test_without_an_interval_nothing_is_italic_and_what_was_not_measured_is_empty():
-    one = ROWS.assign(low=math.nan, high=math.nan, seeds=1)
+    one = ROWS.assign(
+        low=math.nan,
+        high=math.nan,
+        seeds=1,
+    )
     gone = (one["feature"] == "conv2") & (one["task_position"] == 3).fillna(False)
     lost = one.assign(value=one["value"].mask(gone))
     for axes in seen.titled(drawn(lost)):
@@ -83,10 +87,16 @@ def test_without_an_interval_nothing_is_italic_and_what_was_not_measured_is_empt
             10,
         ),
         pytest.param(
-            [f"my_own_{k}" for k in range(9)], FEATURES, 5, marks=pytest.mark.soak
+            [f"my_own_{k}" for k in range(9)],
+            FEATURES,
+            5,
+            marks=pytest.mark.soak,
         ),
         pytest.param(
-            ["er"], [f"denseblock{k}" for k in range(30)], 20, marks=pytest.mark.slow
+            ["er"],
+            [f"denseblock{k}" for k in range(30)],
+            20,
+            marks=pytest.mark.slow,
         ),
     ],
     ids=["large", "nine learners", "deep"],
@@ -96,7 +106,11 @@ def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(
 ):
     """Also of three digits, in the narrowest cells."""
     rows = invented.layers(
-        learners, features, tasks=tasks, split=("linear",), **invented.BOTH
+        learners,
+        features,
+        tasks=tasks,
+        split=("linear",),
+        **invented.BOTH,
     )
     rows["value"] = rows["value"].mask(rows["quantity"] == "missing", -0.12)
     found = drawn(rows)
@@ -115,6 +129,9 @@ def test_it_fits_on_a_page_and_numbers_lie_within_their_cells(
 
 def test_a_readout_without_room_on_the_page_is_not_in_the_caption():
     rows = invented.layers(
-        [f"my_own_{k}" for k in range(9)], FEATURES, tasks=10, **invented.BOTH
+        [f"my_own_{k}" for k in range(9)],
+        FEATURES,
+        tasks=10,
+        **invented.BOTH,
     )
     assert "the readout retrain." in papers.caption("layers", StudyTables(layers=rows))

@@ -1,4 +1,5 @@
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -30,7 +31,10 @@ def tables(found=FOUND, total=()):
     units = {kind: "total" if kind in total else "per_class" for kind, _ in found}
     learners = [
         invented.learner(
-            f"{kind}-{budget}", kind, **{units[kind]: budget}, sampling="uniform"
+            f"{kind}-{budget}",
+            kind,
+            **{units[kind]: budget},
+            sampling="uniform",
         )
         for kind, budget in found
     ]
@@ -41,22 +45,21 @@ def tables(found=FOUND, total=()):
 def lines(axes):
     """By color: the accuracies of each line by number of samples, read off the ticks."""
     budgets = [int(name) for name in seen.tick_names(axes)]
-    return {
-        container.lines[0].get_color(): {
-            budgets[int(abs(axes.get_xticks() - x).argmin())]: y
-            for x, y in seen.points(container)
-        }
-        for container in axes.containers
-    }
+    result = {}
+    for container in axes.containers:
+        line = result[container.lines[0].get_color()] = {}
+        for x, y in seen.points(container):
+            nearest = abs(axes.get_xticks() - x).argmin()
+            line[budgets[nearest]] = y
+    return result
 
 
 def test_a_line_per_kind_with_two_budgets_on_a_logarithmic_axis_with_a_break_at_zero():
     figure = figures.memory(tables())
     (axes,) = figure.axes
-    finetune, rwalk = (
-        lines(axes).pop(seen.color(kind)) for kind in ("finetune", "rwalk")
-    )
     assert len(axes.containers) == 2
+    finetune = lines(axes)[seen.color("finetune")]
+    rwalk = lines(axes)[seen.color("rwalk")]
     assert list(finetune) == [0, 10, 20, 100]
     assert finetune == pytest.approx(
         {k or 0: 100 * value for k, value in FINETUNE.items()}
@@ -74,9 +77,8 @@ def test_a_line_per_kind_with_two_budgets_on_a_logarithmic_axis_with_a_break_at_
     assert at[10] - at[0] == pytest.approx((at[100] - at[10]) / 2)
     (broken,) = [text for text in axes.texts if text.get_text() == "//"]
     assert at[0] < broken.get_position()[0] < at[10]
-    away = [
-        abs(ticks - x).min() for drawn in axes.containers for x, _ in seen.points(drawn)
-    ]
+    x = np.concatenate([seen.points(drawn)[:, 0] for drawn in axes.containers])
+    away = abs(ticks - x[:, None]).min(axis=1)
     assert 0 < max(away) < np.diff(ticks).min() / 2
 
 
@@ -91,15 +93,19 @@ def test_budgets_per_class_and_in_total_are_not_mixed_and_without_zero_there_is_
 
 
 FOUR = ["uniform", "plane_distance", "entropy", "mean_of_features"]
-GRID = [
-    (kind, strategy, 10) for kind in ("finetune", "ewc", "rwalk") for strategy in FOUR
-]
+KINDS = ["finetune", "ewc", "rwalk"]
+GRID = list(product(KINDS, FOUR, [10]))
 
 
 def strategies(stored):
     """Return the tables of learners, one for each of (kind, strategy, budget)."""
     learners = [
-        invented.learner(f"{kind}-{how}-{budget}", kind, per_class=budget, sampling=how)
+        invented.learner(
+            f"{kind}-{how}-{budget}",
+            kind,
+            per_class=budget,
+            sampling=how,
+        )
         for kind, how, budget in stored
     ]
     table = new_table("learners", learners)
@@ -108,13 +114,13 @@ def strategies(stored):
 
 def groups(figure):
     """By (group, color): height and ends of the bar."""
-    return {
-        (round(x), container.lines[0].get_color()): (y, *bar)
-        for container in figure.axes[0].containers
-        for (x, y), bar in zip(
-            seen.points(container), seen.bars(container), strict=True
-        )
-    }
+    result = {}
+    for container in figure.axes[0].containers:
+        color = container.lines[0].get_color()
+        bars = seen.bars(container)
+        for (x, y), ends in zip(seen.points(container), bars, strict=True):
+            result[round(x), color] = (y, *ends)
+    return result
 
 
 def test_each_point_is_the_tables_in_its_group_and_color():
@@ -123,7 +129,7 @@ def test_each_point_is_the_tables_in_its_group_and_color():
     assert len(drawn) == len(GRID)
     for row in invented.rows_by(strategies(GRID).metrics, "metric")[ACCURACY]:
         kind, strategy, _ = row.learner.split("-")
-        group = ["finetune", "ewc", "rwalk"].index(kind)
+        group = KINDS.index(kind)
         color = strategy_appearances(FOUR)[strategy].color
         expected = [100 * row.mean, *seen.spread([row])[0]]
         assert drawn[group, color] == pytest.approx(expected)

@@ -1,8 +1,10 @@
+from collections import defaultdict
 from statistics import fmean
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_rgb
 from scipy.stats import sem, t
 
 import figures
@@ -10,13 +12,28 @@ from figures.tables import StudyTables
 from tests.figures import invented, seen
 
 FEATURES = ["conv1", "conv2", "output"]
-R = invented.rows(["finetune", "er"], ["output"], tasks=4, seeds=3).query(
-    "metric == 'accuracy'"
-)
+R = invented.rows(
+    ["finetune", "er"],
+    ["output"],
+    tasks=4,
+    seeds=3,
+).query("metric == 'accuracy'")
 COURSES = pd.concat(
-    [invented.courses(["finetune", "er"], FEATURES, steps=4, seeds=3), R]
+    [
+        invented.courses(
+            ["finetune", "er"],
+            FEATURES,
+            steps=4,
+            seeds=3,
+        ),
+        R,
+    ]
 )
-LEVELS = invented.levels(FEATURES, steps=4, seeds=3)
+LEVELS = invented.levels(
+    FEATURES,
+    steps=4,
+    seeds=3,
+)
 
 
 FEW = COURSES[COURSES["tasks_seen"].isin([1, 4])]
@@ -28,16 +45,15 @@ def drawn(*rows):
 
 def by_seed(learner, feature, tasks_seen):
     """Return the means over orders and learned tasks of each seed, in percent, by a plain loop."""
-    found = {}
+    values_of = defaultdict(list)
     for row in COURSES.itertuples():
-        same = (row.learner, row.feature or "output", row.tasks_seen) == (
-            learner,
-            feature,
-            tasks_seen,
-        )
-        if same and row.metric == "accuracy" and row.task_position <= tasks_seen:
-            found.setdefault(row.seed, []).append(100 * row.value)
-    return [fmean(orders) for orders in found.values()]
+        if (row.learner, row.tasks_seen) != (learner, tasks_seen):
+            continue
+        if (row.feature or "output", row.metric) != (feature, "accuracy"):
+            continue
+        if row.task_position <= tasks_seen:
+            values_of[row.seed].append(100 * row.value)
+    return [fmean(values) for values in values_of.values()]
 
 
 def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_the_layer():
@@ -45,32 +61,29 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
     assert seen.titles(figure) == ["ER", "Finetune"]
     for learner, axes in zip(["er", "finetune"], figure.axes, strict=True):
         for feature, course in zip(FEATURES, axes.containers, strict=True):
-            scores = [
-                by_seed(learner, feature, tasks_seen) for tasks_seen in (1, 2, 3, 4)
-            ]
-            assert seen.heights(course) == pytest.approx(
-                [fmean(each) for each in scores]
-            )
+            scores = [by_seed(learner, feature, k) for k in (1, 2, 3, 4)]
+            means = [fmean(of_seeds) for of_seeds in scores]
+            assert seen.heights(course) == pytest.approx(means)
             ends = [t.interval(0.95, len(s) - 1, fmean(s), sem(s)) for s in scores]
             assert seen.bars(course) == pytest.approx(np.clip(ends, 0, 100))
             assert np.round(seen.points(course)[:, 0]).tolist() == [1, 2, 3, 4]
-        ceilings = [
-            line.get_ydata()[0] for line in axes.lines if line.get_linestyle() == "--"
-        ]
-        of = [
-            LEVELS.query("learner == 'offline' and feature == @f").value
-            for f in FEATURES
-        ]
-        expected = [100 * values.mean() for values in of]
-        assert ceilings == pytest.approx(expected)
+        dashed = [line for line in axes.lines if line.get_linestyle() == "--"]
+        ceilings = [line.get_ydata()[0] for line in dashed]
+        offline = LEVELS[LEVELS["learner"] == "offline"]
+        expected = offline.groupby("feature", sort=False)["value"].mean()
+        assert ceilings == pytest.approx(list(100 * expected[FEATURES]))
     assert seen.legend(figure) == [*FEATURES, "Ceiling (offline)"]
     # So that none hides another, however close they lie.
     widths = [course.lines[0].get_linewidth() for course in figure.axes[0].containers]
     assert widths == sorted(set(widths), reverse=True)
-    colors = [[c.lines[0].get_color() for c in axes.containers] for axes in figure.axes]
-    assert colors[0] == colors[1]
-    light = [sum(int(color[k : k + 2], 16) for k in (1, 3, 5)) for color in colors[0]]
+    first, second = map(colors, figure.axes)
+    assert first == second
+    light = [sum(to_rgb(color)) for color in first]
     assert light == sorted(set(light))
+
+
+def colors(axes):
+    return [course.lines[0].get_color() for course in axes.containers]
 
 
 def test_of_several_readouts_that_of_most_steps_is_drawn_and_linear_where_they_are_as_many():

@@ -22,15 +22,18 @@ NAMES = [*papers.LEARNERS, *papers.SWEEP]
 
 
 def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture():
-    features, trained = (
-        ["conv1", "conv2", "output"],
-        "output (as\N{NO-BREAK SPACE}trained)",
+    features = ["conv1", "conv2", "output"]
+    trained = "output (as\N{NO-BREAK SPACE}trained)"
+    learners = ["finetune", "geppnet", "er", "offline"]
+    own = {"geppnet": ["som", "output"]}
+    summary = summarize(
+        invented.rows(
+            learners,
+            features,
+            tasks=4,
+            own=own,
+        )
     )
-    learners, own = (
-        ["finetune", "geppnet", "er", "offline"],
-        {"geppnet": ["som", "output"]},
-    )
-    summary = summarize(invented.rows(learners, features, tasks=4, own=own))
     figure = figures.bias(StudyTables(summary=summary[::-1]))
     assert seen.titles(figure) == ["conv1", "conv2", trained, "som", trained]
     assert [axes.get_ylabel() for axes in figure.axes] == [
@@ -45,7 +48,10 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
     assert cells == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
     architectures = [["er", "finetune"]] * 3 + [["geppnet"]] * 2
     for axes, names, depth in zip(
-        figure.axes, architectures, [1, 2, 3, 1, 2], strict=True
+        figure.axes,
+        architectures,
+        [1, 2, 3, 1, 2],
+        strict=True,
     ):
         for name, drawn in zip(names, axes.containers, strict=True):
             rows = invented.rows_by(summary, "learner", "metric", "depth")[
@@ -90,7 +96,9 @@ def test_sessions_have_the_alphas_session_by_session():
     panels = [title.partition(",")[0] for title in seen.titles(figure)]
     assert panels == ["All sessions so far", "Base set", "Newest session"]
     for axes, metric in zip(
-        figure.axes, ["alpha_all", "alpha_base", "alpha_new"], strict=True
+        figure.axes,
+        ["alpha_all", "alpha_base", "alpha_new"],
+        strict=True,
     ):
         drawn = {line.get_color(): line for line in axes.lines}
         for name in learners:
@@ -112,20 +120,18 @@ def test_omegas_have_bars_learner_by_learner():
     names = ["cumulative", "finetune", "ewc", *sorted([*papers.SWEEP, "mine", "yours"])]
     assert seen.tick_names(axes)[:3] == ["Cumulative", "Finetune", "EWC"]
     groups = [c for c in axes.containers if isinstance(c, BarContainer)]
-    boxes = [
-        [(b.get_x(), b.get_width(), b.get_height()) for b in bars] for bars in groups
-    ]
-    left, width, height = np.moveaxis(boxes, -1, 0)
-    omegas = [f"omega_{kind}" for kind in ("base", "new", "all")]
-    rows = [[papers.metric(omega, name) for name in names] for omega in omegas]
-    assert height.tolist() == [[row.mean for row in of_omega] for of_omega in rows]
-    assert np.round(left + width / 2).tolist() == [list(range(len(names)))] * 3
-    assert np.diff(left, axis=0) == pytest.approx(
-        width[1:]
-    )  # side by side, none over another
-    assert seen.bars(axes.containers[-1]) == pytest.approx(
-        seen.spread(rows[-1], scale=1)
-    )
+    right = None
+    for omega, group in zip(("base", "new", "all"), groups, strict=True):
+        rows = [papers.metric(f"omega_{omega}", name) for name in names]
+        assert [bar.get_height() for bar in group] == [row.mean for row in rows]
+        left = np.array([bar.get_x() for bar in group])
+        width = group[0].get_width()
+        assert np.round(left + width / 2).tolist() == list(range(len(names)))
+        # Side by side, none over another.
+        assert right is None or left == pytest.approx(right)
+        right = left + width
+    spread = seen.spread(rows, scale=1)
+    assert seen.bars(axes.containers[-1]) == pytest.approx(spread)
     assert [1, 1] in [list(line.get_ydata()) for line in axes.lines]
     shades = [bars[0].get_facecolor() for bars in groups]
     assert [
@@ -153,10 +159,17 @@ def test_tradeoff_has_forgetting_against_intransigence_and_lines_at_zero():
 def test_of_a_single_order_f1_is_by_task_and_not_by_position():
     """One order cannot tell whether a task is hard, or was learned early."""
     for orders, names in ((1, ["t1", "t2", "t3"]), (2, ["1", "2", "3"])):
-        rows = invented.rows(["er"], ["conv1", "output"], tasks=3, orders=orders)
+        rows = invented.rows(
+            ["er"],
+            ["conv1", "output"],
+            tasks=3,
+            orders=orders,
+        )
         learners = invented.kinds(["er"])
         tables = StudyTables(
-            measurements=rows, summary=summarize(rows), learners=learners
+            measurements=rows,
+            summary=summarize(rows),
+            learners=learners,
         )
         figure = figures.bias(tables)
         assert [seen.tick_names(axes) for axes in figure.axes] == [names] * 2
@@ -169,7 +182,11 @@ def test_of_a_single_order_f1_is_by_task_and_not_by_position():
 @pytest.mark.parametrize("head", ["single", "multi"])
 def test_cells_of_a_single_head_that_can_only_be_0_are_gray_and_no_result(head):
     """Where heads are told the task, 0 is a result."""
-    rows = invented.rows(["er"], tasks=3, head=head)
+    rows = invented.rows(
+        ["er"],
+        tasks=3,
+        head=head,
+    )
     to_come = (rows["task_position"] > rows["tasks_seen"]).fillna(False)
     rows["value"] = rows["value"].mask(to_come, 0.0)
     tables = StudyTables(measurements=rows)
@@ -200,8 +217,18 @@ def test_what_is_the_same_for_all_learners_is_no_result():
         "spider", tables
     )
     assert len(seen.legend(figures.omegas(tables))) == 2
-    few = invented.metrics(names, **SAME, ce=SAME["ms"], rem=SAME["ms"])
-    same = invented.metrics(names, omega_base=SAME["ms"], omega_all=SAME["ms"], **SAME)
+    few = invented.metrics(
+        names,
+        **SAME,
+        ce=SAME["ms"],
+        rem=SAME["ms"],
+    )
+    same = invented.metrics(
+        names,
+        omega_base=SAME["ms"],
+        omega_all=SAME["ms"],
+        **SAME,
+    )
     for name, rows in (("spider", few), ("omegas", same)):
         with pytest.raises(InputError, match=rf"figures\.{name}"):
             getattr(figures, name)(StudyTables(metrics=rows, learners=learners))
@@ -233,7 +260,9 @@ def test_the_large_panel_holds_every_learner_and_small_ones_each_between_its_bou
     ]
     for name, axes in zip(["mine", "yours", "ewc", *papers.SWEEP], small, strict=True):
         for learner, line in zip(
-            ["finetune", "cumulative", name], axes.lines, strict=True
+            ["finetune", "cumulative", name],
+            axes.lines,
+            strict=True,
         ):
             assert criteria(learner) == spokes(line)
         (shade,) = [patch for patch in axes.patches if patch.get_fill()]
@@ -246,7 +275,12 @@ def test_bounds_are_known_by_their_kind_and_by_storing_nothing():
     learners = [
         invented.learner("plain", "finetune"),
         invented.learner("joint", "cumulative"),
-        invented.learner("with-samples", "finetune", per_class=10, sampling="uniform"),
+        invented.learner(
+            "with-samples",
+            "finetune",
+            per_class=10,
+            sampling="uniform",
+        ),
         invented.learner("mine", "ewc"),
     ]
     for first, lines in ((0, [4, 3, 3]), (1, [3, 2, 2]), (2, [2])):

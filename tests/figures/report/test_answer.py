@@ -130,7 +130,12 @@ def test_of_one_network_it_is_told_of_whom_the_answer_speaks() -> None:
     one = [row | {"seeds": 1, "scope": "network"} for row in ONE]
     causes = invented.causes(["ft"], list(ALL), seeds=1)
     for orders, name in ((1, "this network: "), (2, "these 2 networks: ")):
-        found = answer(one, ALL, orders=orders, causes=causes)
+        found = answer(
+            one,
+            ALL,
+            orders=orders,
+            causes=causes,
+        )
         assert found.causes[0].startswith(f"{name}forgot ")
         assert found.content[0].startswith(
             f"{name}conv2 forgot 21.0 points [20.0, 22.0]"

@@ -148,7 +148,11 @@ def test_budgets_are_shown_with_floor_and_ceiling_at_the_same_budget() -> None:
 def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
     assert spread_over(range(1, 51), 6) == (1, 11, 21, 30, 40, 50)
     series = {str(k): [ChartPoint(x=t, value=k) for t in (1, 2)] for k in range(50)}
-    view = Chart(series=series, across="tasks learned", up="accuracy")
+    view = Chart(
+        series=series,
+        across="tasks learned",
+        up="accuracy",
+    )
     assert len(view.drawn) == 7
     assert len(view.table.columns) == 51
 
@@ -158,7 +162,11 @@ def test_fifty_tasks_are_drawn_in_part_and_all_in_the_table() -> None:
 )
 def test_names_of_lines_are_in_their_order_apart_and_near_where_there_is_room(last):
     series = {f"layer{k}": [ChartPoint(x=1, value=v)] for k, v in enumerate(last)}
-    view = Chart(series=series, across="", up="")
+    view = Chart(
+        series=series,
+        across="",
+        up="",
+    )
     ends = view.ends
     order = sorted(range(len(last)), key=lambda k: (last[k], ends[k]))
     at = [ends[k] for k in order]
@@ -176,7 +184,13 @@ def test_a_layer_has_the_color_of_its_depth_on_the_page_and_in_a_figure(count):
     css = dict(re.findall(r"--c(\d):(#\w+)", style)[:7])
     of_figure = layer_appearances(enumerate(layers, 1))
     for depth, k in enumerate(
-        Chart(series=series, across="", up="", among=layers).shades, 1
+        Chart(
+            series=series,
+            across="",
+            up="",
+            among=layers,
+        ).shades,
+        1,
     ):
         assert css[str(k)] == of_figure[depth].color
 
@@ -251,7 +265,11 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
     (ends,), (table, content) = figures["causes"], figures["parted"]
     assert [line[0][4:9] for line in table.view.lines] == ["right", "after"]
     assert [cell.text for cell in content.view.cells[0]] == ["12.0"] * 3
-    rows = where(causes, task_position=None, feature="conv1").set_index("quantity")
+    rows = where(
+        causes,
+        task_position=None,
+        feature="conv1",
+    ).set_index("quantity")
     assert ends.view.lines[0] == (
         "conv1",
         *(interval(rows.loc[end]) for end in ("attributed", "broken", "restored")),

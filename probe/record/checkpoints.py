@@ -100,24 +100,22 @@ class Checkpoints:
         """
         files: dict[Run, dict[int, Path]] = {}
         for path, fields in matching_files(pattern, _FIELDS, ("task", "index")):
-            tasks_seen = (
-                int(fields["task"]) if "task" in fields else int(fields["index"]) + 1
-            )
+            if "index" in fields:
+                fields["task"] = str(int(fields["index"]) + 1)
             run = Run(
                 fields.get("learner", learner),
                 fields.get("order", "0"),
                 int(fields.get("seed", 0)),
             )
-            _put(files.setdefault(run, {}), tasks_seen, path)
+            _put(files.setdefault(run, {}), int(fields["task"]), path)
         runs = {
             run: dict(sorted(files[run].items()))
             for run in sorted(files, key=sorting_key)
         }
         by_seed: dict[int, Path] = {}
-        for path, fields in (
-            matching_files(offline, ["seed"]) if offline is not None else ()
-        ):
-            _put(by_seed, int(fields.get("seed", 0)), path)
+        if offline is not None:
+            for path, fields in matching_files(offline, ["seed"]):
+                _put(by_seed, int(fields.get("seed", 0)), path)
         checkpoints = cls(runs=runs, offline=by_seed)
         seeds = sorted(by_seed.keys() & {run.seed for run in runs})
         return replace(checkpoints, offline={seed: by_seed[seed] for seed in seeds})
@@ -143,57 +141,65 @@ def matching_files(
     path = Path(pattern).expanduser()
     names = _FIELD.findall(str(path))
     quoted = repr(str(pattern))
-    # Where one number ends and the next begins could not be told.
-    if (
-        not path.name
-        or "}{" in str(path)
-        or re.search("[{}]", _FIELD.sub("", str(path)))
-    ):
-        raise InputError(
-            f"{quoted} is not a pattern: write {{seed}}, {{task}}, with text between"
-        )
+    _check_pattern(path, quoted)
     for name in sorted(set(names) - set(allowed)):
         raise unknown("field", name, allowed, f"in {quoted}")
     if needed and len(set(needed).intersection(names)) != 1:
-        lacks = (
-            "has both {task} and {index}"
-            if set(needed) <= set(names)
-            else "lacks {task}"
-        )
+        has_both = set(needed) <= set(names)
+        lacks = "has both {task} and {index}" if has_both else "lacks {task}"
         raise InputError(
             f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)"
         )
     literal = re.escape(str(path)).replace(r"\*", "[^/]*")
     regex = re.sub(r"\\{(\w+)\\}", lambda m: f"({_FIELDS[m[1]]})", literal)
-    files = []
-    for file in _glob(path):
-        if not (match := re.fullmatch(regex, str(file))):
-            continue
-        fields: dict[str, str] = {}
-        for name, text in zip(names, match.groups(), strict=True):
-            value = str(int(text)) if _FIELDS[name] == _NUMBER else text
-            if fields.setdefault(name, value) != value:
-                raise InputError(
-                    f"{file} has two values for {{{name}}}: rename the file"
-                )
-        files.append((file, fields))
+    matches = [(file, re.fullmatch(regex, str(file))) for file in _glob(path)]
+    files = [
+        (file, _fields(file, zip(names, match.groups(), strict=True)))
+        for file, match in matches
+        if match
+    ]
     if not files:
         raise _nothing_fits(path, quoted)
     return files
+
+
+def _check_pattern(path: Path, quoted: str) -> None:
+    """Raise InputError for a path that cannot be a pattern."""
+    # Where one number ends and the next begins could not be told.
+    touches = "}{" in str(path)
+    if not path.name or touches or re.search("[{}]", _FIELD.sub("", str(path))):
+        raise InputError(
+            f"{quoted} is not a pattern: write {{seed}}, {{task}}, with text between"
+        )
+
+
+def _fields(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the fields of a file; raises InputError if one has two values."""
+    fields: dict[str, str] = {}
+    for name, text in texts:
+        value = text
+        if _FIELDS[name] == _NUMBER:
+            value = str(int(text))
+        if fields.setdefault(name, value) != value:
+            raise InputError(f"{file} has two values for {{{name}}}: rename the file")
+    return fields
 
 
 def _nothing_fits(path: Path, quoted: str) -> InputError:
     """Return the error for a pattern that no file fits, with the content of its folders."""
     folders = _glob(path.parent)
     names = sorted({file.name for folder in folders for file in folder.glob("*")})
-    content = f"which has {listed(names)}" if names else "which is empty"
-    if not folders:
-        folders = [path.parent]
-        content = "which is not a folder"
-    more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
+    where = str(path.parent)
+    content = "which is not a folder"
+    if folders:
+        where = str(folders[0])
+        content = "which is empty"
+    if names:
+        content = f"which has {listed(names)}"
+    if len(folders) > 1:
+        where += f" and {len(folders) - 1} more"
     return InputError(
-        f"no file fits {quoted}: looked in {folders[0]}{more}, {content}; correct the "
-        "pattern"
+        f"no file fits {quoted}: looked in {where}, {content}; correct the pattern"
     )
 
 
@@ -218,5 +224,8 @@ def sorting_key(run: Run) -> tuple[str, bool, int, str, int]:
     >>> sorted([Run("er", "10", 0), Run("er", "9", 0), Run("er", "a", 0)], key=sorting_key)[0].order
     '9'
     """
-    number = int(run.order) if re.fullmatch(_NUMBER, run.order) else None
-    return run.learner, number is None, number or 0, run.order, run.seed
+    number = 0
+    is_number = re.fullmatch(_NUMBER, run.order) is not None
+    if is_number:
+        number = int(run.order)
+    return run.learner, not is_number, number, run.order, run.seed

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -13,7 +14,7 @@ from probe.cut.cuts import cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.files import replacing
+from probe.files import write_text
 from probe.modules import device_of
 from probe.readouts.matrix import feature_matrices
 from probe.readouts.readout import Ncm, read
@@ -87,11 +88,12 @@ class Course:
         self._size = _size(path)
         self.learned = learned
         self.step = 0
-        self._keep_until(min(self._marks(learned), default=-1))
+        self._keep_until(self._mark(learned))
 
-    def _marks(self, learned: int) -> list[int]:
-        """Return the steps that were read after so many tasks."""
-        return [row.step for row in self._rows if row.tasks_seen == learned]
+    def _mark(self, learned: int) -> int:
+        """Return the first step that was read after so many tasks, -1 without one."""
+        steps = [row.step for row in self._rows if row.tasks_seen == learned]
+        return min(steps, default=-1)
 
     def _keep_until(self, step: int) -> None:
         self._rows = [row for row in self._rows if row.step <= step]
@@ -100,9 +102,9 @@ class Course:
     def go_to(self, learned: int) -> None:
         """Go on after so many tasks; steps since then, if any, were of another training."""
         if learned < self.learned:
-            marks = self._marks(learned)
-            self._keep_until(min(marks) - 1 if marks else -1)
-            self.step = min(marks, default=0)
+            mark = self._mark(learned)
+            self._keep_until(mark - 1)
+            self.step = max(mark, 0)
         self.learned = learned
 
     def layer_predictions(
@@ -133,21 +135,21 @@ class Course:
         sample = varied(test.x, _SAMPLE)
         cuts = cut_each(
             model, self._layers, sample, call.output, call.call, tails=False
-        ).each
-        of_train, of_test = (
-            feature_matrices(cuts, split.x, batch_size) for split in (train, test)
         )
-        predicted = {}
+        train_features = feature_matrices(cuts.each, train.x, batch_size)
+        test_features = feature_matrices(cuts.each, test.x, batch_size)
+        predictions = {}
         for layer in self._layers:
-            x = of_train[layer][0]
-            test_x = of_test[layer][0]
-            predicted[layer] = torch.full_like(test.y, -1).cpu()
+            x = train_features[layer][0]
+            test_x = test_features[layer][0]
+            predicted = torch.full_like(test.y, -1).cpu()
             for rows, test_rows in _competing(train, test, task_aware=task_aware):
                 result = read(
                     Ncm(), x[rows], train.y[rows], test_x[test_rows], self._classes
                 )
-                predicted[layer][test_rows.cpu()] = result.predicted
-        return predicted
+                predicted[test_rows.cpu()] = result.predicted
+            predictions[layer] = predicted
+        return predictions
 
     def add(self, predictions: Mapping[str, Tensor]) -> None:
         """Add the accuracy on each task at this step, and write the file.
@@ -170,16 +172,11 @@ class Course:
         for layer, predicted in predictions.items():
             correct = (predicted.cpu() == self.test.y.cpu()).double()
             for j in tasks.unique().tolist():
-                self._rows.append(
-                    Accuracy(*now, layer, j + 1, float(correct[tasks == j].mean()))
-                )
-        with (
-            replacing(self._path) as new,
-            new.open("w", newline="", encoding="utf-8") as file,
-        ):
-            csv.writer(file, lineterminator="\n").writerows(
-                [Accuracy._fields, *self._rows]
-            )
+                accuracy = float(correct[tasks == j].mean())
+                self._rows.append(Accuracy(*now, layer, j + 1, accuracy))
+        text = StringIO()
+        csv.writer(text, lineterminator="\n").writerows([Accuracy._fields, *self._rows])
+        write_text(self._path, text.getvalue())
         self._size = _size(self._path)
 
     @property
@@ -197,20 +194,21 @@ def _stored(path: Path) -> list[Accuracy]:
     try:
         with path.open(newline="", encoding="utf-8") as file:
             titles, *lines = csv.reader(file)
-        rows = [
+        if tuple(titles) != Accuracy._fields:
+            raise ValueError(titles)
+        return [
             Accuracy(int(k), int(t), f, int(j), float(a)) for k, t, f, j, a in lines
         ]
     except (ValueError, csv.Error) as error:
         raise InputError(
             f"{path} is damaged: remove it, and its steps are lost"
         ) from error
-    if tuple(titles) != Accuracy._fields:
-        raise InputError(f"{path} is damaged: remove it, and its steps are lost")
-    return rows
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    if not path.exists():
+        return 0
+    return path.stat().st_size
 
 
 def _competing(
@@ -219,10 +217,9 @@ def _competing(
     """Return the training and test examples whose classes compete, as masks: all, or by task."""
     if not task_aware:
         return [(torch.ones_like(train.y).bool(), torch.ones_like(test.y).bool())]
-    of_train, of_test = (
-        cast(Tensor, split.task).to(split.y.device) for split in (train, test)
-    )
-    return [(of_train == j, of_test == j) for j in of_test.unique().tolist()]
+    task = cast(Tensor, train.task).to(train.y.device)
+    test_task = cast(Tensor, test.task).to(test.y.device)
+    return [(task == j, test_task == j) for j in test_task.unique().tolist()]
 
 
 def _drawn(y: Tensor, generator: torch.Generator) -> Tensor:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -38,11 +38,10 @@ class DataReference:
         Returns:
             The reference.
         """
-        columns = {
-            f"{split}.{number}": tensor
-            for split, examples in zip(_SPLITS, (train, test), strict=True)
-            for number, tensor in enumerate(_columns(examples))
-        }
+        columns = {}
+        for split, examples in zip(_SPLITS, (train, test), strict=True):
+            for number, tensor in enumerate(_columns(examples)):
+                columns[f"{split}.{number}"] = tensor
         return cls(name=name, sha=tensor_hash(columns))
 
     @classmethod
@@ -92,21 +91,12 @@ def keep_data(path: Path, train: AnyExamples, test: AnyExamples) -> None:
         InputError: The file has other examples.
         NotWritten: The file cannot be written.
     """
-    splits = dict(zip(_SPLITS, (train, test), strict=True))
     with lock(path.parent, wait=True):
         if not path.exists():
-            columns = {
-                split: {
-                    name: value
-                    for name, value in vars(examples).items()
-                    if value is not None
-                }
-                for split, examples in splits.items()
-            }
-            keep_tensors(columns, path)
+            keep_tensors({"train": _present(train), "test": _present(test)}, path)
             return
-        for stored, (split, examples) in zip(
-            load_data(path), splits.items(), strict=True
+        for split, stored, examples in zip(
+            _SPLITS, load_data(path), (train, test), strict=True
         ):
             # With the names of a mapping, in their order.
             same_kinds = kinds(stored.x) == kinds(examples.x)
@@ -146,6 +136,11 @@ def load_data(path: Path) -> tuple[AnyExamples, AnyExamples]:
             f"{path} is damaged or empty: record again with train="
         ) from None
     return train, test
+
+
+def _present(examples: AnyExamples) -> dict[str, Any]:
+    """Return the fields that examples have."""
+    return {name: x for name, x in vars(examples).items() if x is not None}
 
 
 def _columns(examples: AnyExamples) -> list[Tensor]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import filecmp
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import pad
 from torch.nn.parameter import is_lazy
 
 from probe.batch import tensor_hash
@@ -33,14 +34,14 @@ from probe.record import recording
 from probe.record.checkpoints import FOLDER_NAME, Run
 from probe.record.course import COURSE, Course
 from probe.record.data import DataReference, keep_data
-from probe.record.growing_head import all_logits, all_outputs
 from probe.record.state_files import (
+    NEVER,
     keep_tensors,
     load_state,
     plain_state,
+    with_rows,
     write_tensors,
 )
-from probe.record.watching import Watcher
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware
@@ -52,6 +53,29 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEW = 2  # examples on which a model is tried before it is trained
+
+
+@runtime_checkable
+class Watcher(Protocol):
+    """A comparison of the network in training with the network at the start."""
+
+    def begin(self, model: Model, folder: Path) -> None:
+        """Take the network as it is as that at the start, unless an earlier process has saved one.
+
+        Args:
+            model: The network in training, and its call.
+            folder: The folder of the run.
+        """
+
+    def restart(self) -> None:
+        """Take the network as it is as that at the start."""
+
+    def after_step(self, lock: Callable[[], None]) -> None:
+        """Count a step of the training, and compare if it is time to.
+
+        Args:
+            lock: The function that is called before anything is written.
+        """
 
 
 class Recorder:
@@ -149,25 +173,19 @@ class Recorder:
         self.folder = _path(folder)
         self.model = unwrapped(model)
         self._grows = grows
-        self._batch_size = (
-            _whole(batch_size, "batch_size", 1) if batch_size is not None else None
-        )
-        given = {"test": test} if train is None else {"test": test, "train": train}
-        splits = {name: as_examples(examples, name) for name, examples in given.items()}
+        self._batch_size = batch_size
+        if batch_size is not None:
+            self._batch_size = _whole(batch_size, "batch_size", 1)
+        splits = _splits(test, train)
         examples = assign_tasks(splits, tasks)
-        if (size := min(sizes := examples.sizes("test"))) < 2:
-            raise InputError(
-                f"test has {size} examples of task {sizes.index(size) + 1}: give more"
-            )
-        others = [
-            other for other in recording.read_runs(self.folder) if other.run != run
-        ]
-        orders = [run.order, *(other.run.order for other in others)]
+        _check_sizes(examples.sizes("test"))
+        runs = recording.read_runs(self.folder)
+        others = [other for other in runs if other.run != run]
         called, self._examples = make_task_aware(
             Model(model, call=call, output=output, head=head),
             examples,
             lambda: model,
-            orders,
+            [run.order, *(other.run.order for other in others)],
         )
         self._call = called.model_call
         self._task_aware = called.task_aware
@@ -447,10 +465,10 @@ class Recorder:
             warnings.warn(f"{text}: record the network that is trained", stacklevel=3)
 
     def _state(self) -> dict[str, Tensor]:
-        return all_outputs(self.model, self._grows, self._examples.n_classes)
+        return _all_outputs(self.model, self._grows, self._examples.n_classes)
 
     def _logits(self, x: Any) -> Tensor:
-        return all_logits(
+        return _all_logits(
             self._call(self.model, x),
             self._examples.n_classes,
             grows=self._grows is not None,
@@ -513,6 +531,21 @@ def _run(learner: str, order: str | int, seed: int) -> Run:
     return run
 
 
+def _splits(test: Data, train: Data | None) -> dict[str, AnyExamples]:
+    """Return the examples to test on, and to train on if there are any."""
+    splits = {"test": as_examples(test, "test")}
+    if train is not None:
+        splits["train"] = as_examples(train, "train")
+    return splits
+
+
+def _check_sizes(sizes: Sequence[int]) -> None:
+    """Raise InputError for a task with fewer than two test examples."""
+    if min(sizes) < 2:
+        number = sizes.index(min(sizes)) + 1
+        raise InputError(f"test has {min(sizes)} examples of task {number}: give more")
+
+
 def _whole(value: object, name: str, least: int) -> int:
     """Return a whole number; raises InputError for another value, or one below the least."""
     try:
@@ -524,3 +557,64 @@ def _whole(value: object, name: str, least: int) -> int:
             f"{name} must be a whole number, {least} or more, got {value!r:.60}"
         )
     return number
+
+
+def _all_outputs(model: nn.Module, head: str | None, classes: int) -> dict[str, Tensor]:
+    """Return a model's state, a growing head with all its outputs.
+
+    Args:
+        model: The model.
+        head: The name of the growing layer, or of the module around it; None = none
+            grows.
+        classes: The number of classes K.
+
+    Raises:
+        InputError: The head cannot be given further outputs.
+    """
+    state = plain_state(model)
+    if head is None:
+        return state
+    tensors = {name: t for name, t in state.items() if name.startswith(f"{head}.")}
+    # Without a bias, an output with weights of 0 would win against negative ones.
+    has_bias = any(name.endswith("bias") for name in tensors)
+    shapes = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    sizes = {shape[:1] for shape in shapes.values()}
+    if not has_bias or len(sizes) > 1 or max(sizes) > (classes,):
+        raise InputError(
+            f"grows={head!r:.60} has {shapes or 'no tensors'}, "
+            f"not a weight and a bias of as many rows, {classes} at most"
+        )
+    return state | {
+        name: with_rows(tensor, classes, name) for name, tensor in tensors.items()
+    }
+
+
+def _all_logits(logits: Tensor, classes: int, *, grows: bool) -> Tensor:
+    """Return logits (B, K), with `NEVER` for outputs that a growing head does not have yet.
+
+    Args:
+        logits: The logits of the outputs so far.
+        classes: The number of classes K.
+        grows: Whether the model has a growing head.
+
+    Raises:
+        InputError: There are too many logits, or too few of a head that does not grow.
+    """
+    missing = classes - logits.shape[1] if logits.dim() == 2 else 0
+    if missing < 0:
+        raise InputError(
+            f"the model has {logits.shape[1]} outputs for {classes} classes: "
+            f"choose theirs, as by call=lambda m, x: m(x)[:, :{classes}]"
+        )
+    if missing > 0 and not grows:
+        raise InputError(
+            f"the model's output is {tuple(logits.shape)}, expected "
+            f"{len(logits), classes}: give it all outputs, or name the head that "
+            "grows (grows=)"
+        )
+    if missing > 0 and logits.min() <= NEVER:
+        raise InputError(
+            f"the model's output is {float(logits.min()):g}, below the {NEVER:g} "
+            "of outputs that are yet to come: give it all outputs"
+        )
+    return pad(logits, (0, max(missing, 0)), value=NEVER)

@@ -7,7 +7,7 @@ settings as JSON.
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,8 @@ from probe.record.data import DataReference
 from probe.tasked_examples import as_tasks
 from probe.tasks import TestExamples
 
-DATA, REFERENCE = "data.pt", "data.json"
+DATA = "data.pt"
+REFERENCE = "data.json"
 _RECORD = "run.npz"
 _VERSION = 3
 
@@ -105,6 +106,21 @@ class RunRecord:
         """The name of each task: its number, or its classes."""
         return self.numbers or [frozenset(task) for task in self.tasks]
 
+    @property
+    def tasks_by_name(self) -> dict[object, set[int]]:
+        """The classes of each task by its name."""
+        return dict(zip(self.names, map(set, self.tasks), strict=True))
+
+    @property
+    def learned(self) -> str:
+        """What the run learns, for messages."""
+        return f"{self.run} learns {self.numbers or self.tasks!s:.60}"
+
+    @property
+    def settings(self) -> str:
+        """The settings of the evaluation, for messages."""
+        return f"output={self.output!r}, head={self.head!r}"
+
     def matrix(self) -> AccuracyMatrix:
         """Return the run's accuracy matrix, all outputs competing; NaN = not recorded."""
         values = np.full((len(self.tasks) + 1, len(self.tasks)), np.nan)
@@ -166,7 +182,9 @@ def read_run(folder: Path) -> RunRecord | None:
 def read_runs(root: Path) -> list[RunRecord]:
     """Return the records of all runs; raises InputError if one is damaged."""
     # A path that is too long has no folders, as its reading tells.
-    folders = sorted(root.glob("runs/*/order-*/seed-*")) if os.path.isdir(root) else []
+    if not os.path.isdir(root):
+        return []
+    folders = sorted(root.glob("runs/*/order-*/seed-*"))
     records = [read_run(f) for f in folders if f.name.removeprefix("seed-").isdecimal()]
     return [record for record in records if record]
 
@@ -181,20 +199,15 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
     Raises:
         InputError: The run has other tasks, or another order under the same name.
     """
+    tasks = record.tasks_by_name
     for other in others:
-        both = (record, other)
         remedy = "the runs in a folder share their tasks: choose another"
-        tasks, expected = (
-            dict(zip(r.names, map(set, r.tasks), strict=True)) for r in both
-        )
+        expected = other.tasks_by_name
         if tasks == expected:
             if record.run.order != other.run.order or list(tasks) == list(expected):
                 continue
             remedy = "name another order of the tasks differently, with order="
-        shown, others_shown = (
-            f"{r.run} learns {r.numbers or r.tasks!s:.60}" for r in both
-        )
-        raise InputError(f"{shown}, {others_shown}: {remedy}")
+        raise InputError(f"{record.learned}, {other.learned}: {remedy}")
 
 
 def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
@@ -209,10 +222,10 @@ def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
         numbers=None if numbers is None else tuple(numbers),
         test=TestExamples(labels=arrays["label"], tasks=arrays["task"]),
         rows=dict(zip(arrays["tasks_seen"].tolist(), arrays["predicted"], strict=True)),
-        hashes={
-            int(tasks_seen): str(sha) for tasks_seen, sha in content["hashes"].items()
-        },
-        **{name: content[name] for name in ("output", "head", "called")},
+        hashes={int(row): str(sha) for row, sha in content["hashes"].items()},
+        output=content["output"],
+        head=content["head"],
+        called=content["called"],
     )
 
 
@@ -276,28 +289,20 @@ def read_recording(folder: str | Path) -> Recording:
         raise InputError(
             f"{root} has no network in it yet: record one with rec.after_task"
         )
-    first = next(iter(records.values()))
-    for number, record in enumerate(records.values()):
-        check_tasks_of(record, [*records.values()][:number])
-        settings, expected = (
-            f"output={r.output!r}, head={r.head!r}" for r in (record, first)
-        )
-        if settings != expected:
-            raise InputError(
-                f"{record.run} has {settings}, {first.run} {expected}: "
-                "record all runs with the same settings"
-            )
-    names = range(len(first.numbers)) if first.numbers else first.names
+    first = _checked(list(records.values()))
+    names: Iterable[object] = first.names
+    if first.numbers:
+        names = range(len(first.numbers))
     number_of = {name: number for number, name in enumerate(names)}
+    orders = {}
+    for run, record in records.items():
+        orders[run.order] = tuple(number_of[name] for name in record.names)
     offline = {
-        seed: offline_file(root, seed) for seed in sorted({run.seed for run in records})
+        seed: offline_file(root, seed) for seed in sorted({r.seed for r in records})
     }
     return Recording(
         tasks=None if first.numbers else first.tasks,
-        orders={
-            run.order: tuple(number_of[n] for n in r.names)
-            for run, r in records.items()
-        },
+        orders=orders,
         checkpoints=Checkpoints(
             runs={run: _files(root, record) for run, record in records.items()},
             offline={seed: path for seed, path in offline.items() if path.is_file()},
@@ -309,6 +314,19 @@ def read_recording(folder: str | Path) -> Recording:
         head=first.head,
         called=any(record.called for record in records.values()),
     )
+
+
+def _checked(records: Sequence[RunRecord]) -> RunRecord:
+    """Return the first record; raises InputError unless all runs fit together."""
+    first = records[0]
+    for number, record in enumerate(records):
+        check_tasks_of(record, records[:number])
+        if record.settings != first.settings:
+            raise InputError(
+                f"{record.run} has {record.settings}, {first.run} {first.settings}: "
+                "record all runs with the same settings"
+            )
+    return first
 
 
 def _files(root: Path, record: RunRecord) -> dict[int, Path]:

@@ -75,11 +75,9 @@ def load_state(path: Path, weights: str | None = None) -> dict[str, Tensor]:
     content = read_content(path)
     states = _state_dicts(content)
     if not states:
-        shown = (
-            content
-            if isinstance(content, Mapping) and content
-            else [type(content).__name__]
-        )
+        shown: Iterable[object] = [type(content).__name__]
+        if isinstance(content, Mapping) and content:
+            shown = content
         raise InputError(
             f"{path} has {listed(shown)}, expected tensors by name: {_REMEDY}"
         )
@@ -130,48 +128,66 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
     >>> model(torch.ones(1, 2)).item()
     2.0
     """
-    expected = model.state_dict()
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    full, names = _bare(expected), _bare(state)
-    prefix = _prefix(names, full, name)
-    bare = {
-        n.removeprefix(prefix): state[key]
-        for n, key in names.items()
-        if n.startswith(prefix)
-    }
-    renamed = {full.get(n, n): tensor for n, tensor in bare.items()}
-    if not any(map(is_lazy, parameters.values())):
-        for tied in (group for group in state_groups(model) if len(group) > 1):
-            present = [renamed[key] for key in tied if key in renamed]
-            if any(not torch.equal(present[0], value) for value in present):
-                raise InputError(
-                    f"{name} has several values of {listed(tied)}, which are tied here"
-                )
-            renamed |= {key: present[0] for key in tied if present and key in expected}
+    names = _bare(state)
+    full_names = _bare(model.state_dict())
+    prefix = _prefix(names, full_names, name)
+    extra = [bare for bare in names if not bare.startswith(prefix)]
+    renamed = {}
+    for bare, key in names.items():
+        if bare not in extra:
+            short = bare.removeprefix(prefix)
+            renamed[full_names.get(short, short)] = state[key]
+    _add_tied(model, renamed, name)
     padded = _pad_head(model, renamed)
-    for key, tensor in renamed.items():
+    _check_types(model, renamed, name)
+    unexpected, reason = _loaded(model, renamed)
+    extra = [*unexpected, *extra]
+    more = []
+    if extra:
+        more.append(f"its file also has {listed(extra)}, which the network has not")
+    if reason:
+        text = f"{name} does not fit this network: {reason}"
+        raise InputError("; ".join([text, *more, _WAY_ON]))
+    return Fit([*padded.notes, *more], padded.outputs)
+
+
+def _loaded(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
+    """Load a state, and return names that a model has not, and why it does not fit."""
+    try:
+        missing, unexpected = model.load_state_dict(state, strict=False) or ([], [])
+    except Exception as error:
+        # A model may have a way of its own to load.
+        return [], described(error)
+    if missing:
+        return unexpected, f"it lacks {listed(missing)}"
+    return unexpected, ""
+
+
+def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
+    """Give tied tensors that a state lacks the value of those that it has."""
+    if any(map(is_lazy, model.parameters())):
+        return
+    expected = model.state_dict()
+    for tied in state_groups(model):
+        present = [state[key] for key in tied if key in state]
+        if any(not torch.equal(present[0], value) for value in present[1:]):
+            raise InputError(
+                f"{name} has several values of {listed(tied)}, which are tied here"
+            )
+        for key in tied:
+            if present and key in expected:
+                state[key] = present[0]
+
+
+def _check_types(model: nn.Module, state: Mapping[str, Tensor], name: str) -> None:
+    """Raise InputError for a tensor with another kind of number than in a model."""
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    for key, tensor in state.items():
         dtype = getattr(parameters.get(key), "dtype", tensor.dtype)
         if not (
             torch.can_cast(tensor.dtype, dtype) and torch.can_cast(dtype, tensor.dtype)
         ):
             raise InputError(f"{name} has {key!r} of {tensor.dtype}, expected {dtype}")
-    try:
-        missing, extra = model.load_state_dict(renamed, strict=False) or ([], [])
-        reason = f"it lacks {listed(missing)}" if missing else ""
-    except Exception as error:
-        # A model may have a way of its own to load.
-        missing, extra, reason = [], [], described(error)
-    extra = [*extra, *(n for n in names if not n.startswith(prefix))]
-    more = (
-        [f"its file also has {listed(extra)}, which the network has not"]
-        if extra
-        else []
-    )
-    if reason:
-        raise InputError(
-            "; ".join([f"{name} does not fit this network: {reason}", *more, _WAY_ON])
-        )
-    return Fit([*padded.notes, *more], padded.outputs)
 
 
 _WAY_ON = (
@@ -185,12 +201,11 @@ def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
 
     Raises InputError if there are several, as of two networks.
     """
-    starts = (
-        (n, s)
-        for n in names
-        for s in (0, *(dot.end() for dot in re.finditer(r"\.", n)))
-    )
-    hits = Counter(name[:start] for name, start in starts if name[start:] in expected)
+    hits = Counter[str]()
+    for name in names:
+        for start in (0, *(dot.end() for dot in re.finditer(r"\.", name))):
+            if name[start:] in expected:
+                hits[name[:start]] += 1
     best = [prefix for prefix, count in hits.items() if count == max(hits.values())]
     if len(best) > 1 and "" not in best:
         raise _several(where, [prefix.removesuffix(".") for prefix in best])
@@ -297,12 +312,10 @@ def _compact(content: Any) -> Any:
     """
     if isinstance(content, Tensor):
         tensor = content.detach().cpu()
-        fits = (
-            tensor.untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
-        )
-        return (
-            tensor if fits and tensor.is_contiguous() else tensor.clone().contiguous()
-        )
+        fits = tensor.untyped_storage().nbytes() == tensor.nbytes
+        if fits and tensor.is_contiguous():
+            return tensor
+        return tensor.clone().contiguous()
     if isinstance(content, Mapping):
         return {name: _compact(value) for name, value in content.items()}
     return type(content)(map(_compact, content))
@@ -376,20 +389,18 @@ def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
     """Return the mappings with tensors in a file by their keys, the innermost ones first."""
     if not isinstance(content, Mapping) or depth < 0:
         return {}
-    inner = {
-        f"{key}.{k}".removeprefix("."): v
-        for k, v in content.items()
-        if isinstance(k, str)
-    }
-    states = [
-        _state_dicts(value, inner_key, depth - 1) for inner_key, value in inner.items()
-    ]
-    is_state = len(inner) == len(content) and any(map(torch.is_tensor, inner.values()))
-    nested = {k: state for by_key in states for k, state in by_key.items()}
-    tensors = {
-        name: value for name, value in content.items() if not isinstance(value, Mapping)
-    }
-    return nested | ({key: tensors} if is_state else {})
+    states: _States = {}
+    tensors = {}
+    for name, value in content.items():
+        if isinstance(value, Mapping) and isinstance(name, str):
+            inner_key = f"{key}.{name}".removeprefix(".")
+            states |= _state_dicts(value, inner_key, depth - 1)
+        elif not isinstance(value, Mapping):
+            tensors[name] = value
+    has_names = all(isinstance(name, str) for name in content)
+    if has_names and any(map(torch.is_tensor, tensors.values())):
+        states[key] = tensors
+    return states
 
 
 def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, Any]:
@@ -399,38 +410,36 @@ def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, An
     the shapes.
     """
     if weights is None:
-        usual = [key for key in states if key.rpartition(".")[2] in _HOLDERS] or list(
-            states
-        )
-        first, *others = usual + [key for key in states if key not in usual]
-        names = _bare(states[first]).keys()
-        shapes = _shapes(states[first])
-        similar = (
-            k
-            for k in others
-            if names & _bare(states[k]).keys() or shapes <= _shapes(states[k])
-        )
-        rivals = sorted({*others} & {*usual, *similar})
-        if rivals:
-            raise _several(str(path), [first, *rivals])
-        return states[first]
+        return _usual(states, path)
     if weights == "" in states:
         return states[""]
-    start = f"{weights}."
-    named = {
-        name: values
-        for key, state in states.items()
-        for full in (state, {bare: state[name] for bare, name in _bare(state).items()})
-        for k, values in full.items()
-        for name in (k, f"{key}.{k}")
-    }
-    if not (
-        part := {
-            n.removeprefix(start): v for n, v in named.items() if n.startswith(start)
-        }
-    ):
+    prefix = f"{weights}."
+    part = {}
+    for key, state in states.items():
+        bare = {name: state[full] for name, full in _bare(state).items()}
+        for name, value in (*state.items(), *bare.items()):
+            for full in (name, f"{key}.{name}"):
+                if full.startswith(prefix):
+                    part[full.removeprefix(prefix)] = value
+    if not part:
         raise unknown("set of weights", str(weights), states, f"in {path}")
     return part
+
+
+def _usual(states: _States, path: Path) -> Mapping[str, Any]:
+    """Return the state dict at a usual key; raises InputError if it could be another one."""
+    usual = [key for key in states if key.rpartition(".")[2] in _HOLDERS]
+    usual = usual or list(states)
+    first, *others = [*usual, *(key for key in states if key not in usual)]
+    names = _bare(states[first]).keys()
+    shapes = _shapes(states[first])
+    rivals = set(usual).intersection(others)
+    for key in others:
+        if names & _bare(states[key]).keys() or shapes <= _shapes(states[key]):
+            rivals.add(key)
+    if rivals:
+        raise _several(str(path), [first, *sorted(rivals)])
+    return states[first]
 
 
 def _shapes(state: Mapping[str, Any]) -> Counter[Any]:
@@ -460,8 +469,14 @@ def _bare(names: Iterable[str]) -> dict[str, str]:
     """
     # torch.compile writes its prefix before the names of each module that it compiles.
     names = {name.replace("_orig_mod.", ""): name for name in names}
-    while names and (
-        shared := [p for p in _PREFIXES if all(n.startswith(p) for n in names)]
-    ):
-        names = {bare.removeprefix(shared[0]): name for bare, name in names.items()}
+    while prefix := _shared_prefix(names):
+        names = {bare.removeprefix(prefix): name for bare, name in names.items()}
     return names
+
+
+def _shared_prefix(names: Iterable[str]) -> str:
+    """Return the prefix of a wrapper that all names have, empty if there is none."""
+    for prefix in _PREFIXES:
+        if names and all(name.startswith(prefix) for name in names):
+            return prefix
+    return ""

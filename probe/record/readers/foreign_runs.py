@@ -59,24 +59,21 @@ class ForeignRuns:
             InputError: A file of the framework cannot be read.
             NotWritten: The folder cannot be written to.
         """
-
-        def written(path: Path, target: Path) -> Path:
-            make_folder(target.parent)
-            keep_tensors(self.load(path), target)
-            return target
-
-        runs = {
-            run: {
-                n: written(path, network_file(folder, run, n))
-                for n, path in files.items()
-            }
-            for run, files in self.files.items()
-        }
-        offline = {
-            seed: written(p, offline_file(folder, seed))
-            for seed, p in self.offline.items()
-        }
+        runs: dict[Run, dict[int, Path]] = {}
+        for run, files in self.files.items():
+            runs[run] = {}
+            for tasks_seen, path in files.items():
+                target = network_file(folder, run, tasks_seen)
+                runs[run][tasks_seen] = self._written(path, target)
+        offline = {}
+        for seed, path in self.offline.items():
+            offline[seed] = self._written(path, offline_file(folder, seed))
         return Checkpoints(runs=runs, offline=offline)
+
+    def _written(self, path: Path, target: Path) -> Path:
+        make_folder(target.parent)
+        keep_tensors(self.load(path), target)
+        return target
 
 
 def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
@@ -97,11 +94,9 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
             if (other := folder_of_run.setdefault(run, folder)) != folder:
                 raise InputError(f"{other} and {folder} are both {run}: remove one")
         if (runs.tasks, runs.class_order) != (merged.tasks, merged.class_order):
-            what = (
-                "other tasks"
-                if runs.tasks != merged.tasks
-                else "another order of the classes"
-            )
+            what = "another order of the classes"
+            if runs.tasks != merged.tasks:
+                what = "other tasks"
             raise InputError(
                 f"{first} and {folder} have {what}: read one of them at a time"
             )
@@ -229,9 +224,9 @@ def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int
     shapes = {
         name: tuple(value.shape) for name, value in state if name.startswith(f"{kind}.")
     }
-    heads = (
-        [f"heads.{k}" for k in range(len(shapes) // 2)] if kind == "heads" else ["fc"]
-    )
+    heads: list[str] = [kind]
+    if kind == "heads":
+        heads = [f"heads.{k}" for k in range(len(shapes) // 2)]
     expected = [f"{head}.{tensor}" for head in heads for tensor in ("weight", "bias")]
     if not shapes or sorted(shapes) != sorted(expected) or not all(shapes.values()):
         what = "one linear fc" if kind == "fc" else "linear heads"

@@ -70,7 +70,9 @@ def _arguments(path: Path) -> Mapping[str, Any]:
         content = read_content(path)
     except InputError as error:
         raise InputError(f"{error}, or {_SAFE}") from None
-    arguments = content.get("args") if isinstance(content, Mapping) else None
+    arguments = None
+    if isinstance(content, Mapping):
+        arguments = content.get("args")
     if not isinstance(arguments, Mapping):
         raise InputError(f"{path} holds no Mammoth arguments: {_SAFE}")
     return arguments
@@ -192,14 +194,11 @@ def _pycil_run(folder: Path) -> ForeignRuns:
             f"{folder}: fc has {listed(outputs)} outputs, expected growing numbers"
         )
     log = foreign.only_file(folder, "**/*.log", "logs")
-    run, order = (
-        _read_log(log, name, outputs[-1]) if log else (foreign.run_named(name, 0), None)
-    )
-    return ForeignRuns(
-        files={run: files},
-        tasks=foreign.consecutive_tasks(sizes),
-        class_order=order,
-    )
+    tasks = foreign.consecutive_tasks(sizes)
+    if log is None:
+        return ForeignRuns(files={foreign.run_named(name, 0): files}, tasks=tasks)
+    run, order = _read_log(log, name, outputs[-1])
+    return ForeignRuns(files={run: files}, tasks=tasks, class_order=order)
 
 
 def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]]:
@@ -215,11 +214,9 @@ def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]
         raise InputError(
             f"{path} has an order of {len(order)} classes, and fc {outputs} outputs"
         )
-    seed = re.search(r"=> seed: (\d{1,18})\b", text)
-    learner = re.search(r"=> model_name: (\S+)", text)
-    run = foreign.run_named(
-        learner[1] if learner else name, int(seed[1]) if seed else 0
-    )
+    seeds = re.findall(r"=> seed: (\d{1,18})\b", text)
+    learners = re.findall(r"=> model_name: (\S+)", text)
+    run = foreign.run_named([*learners, name][0], int([*seeds, 0][0]))
     return run, order[:outputs]
 
 

@@ -90,7 +90,11 @@ def candidates(
     ]
 
 
-def suggestions(model: nn.Module, sample: Value, call: ModelCall) -> dict[str, bool]:
+def suggestions(
+    model: nn.Module,
+    sample: Value,
+    call: ModelCall,
+) -> dict[str, bool]:
     """Suggest features as `candidates` does, without planning a cut at each of them.
 
     Args:
@@ -139,7 +143,11 @@ def _features(traced: Trace) -> list[Feature]:
     return features
 
 
-def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
+def _candidate(
+    feature: Feature,
+    plan: CutPlan | str,
+    chosen: bool,
+) -> Candidate:
     traced = feature.trace
     visit = feature.visit
     names = feature.readable or visit.names
@@ -230,7 +238,9 @@ def _parent(name: str, run: Collection[str]) -> str:
 
 
 def _possible(
-    trace: Trace, features: Sequence[Feature], weights: Collection[str]
+    trace: Trace,
+    features: Sequence[Feature],
+    weights: Collection[str],
 ) -> list[Feature]:
     """Return the features that use weights, that the logits need and that compute something."""
     # Dropout in eval mode and reshapes compute nothing.

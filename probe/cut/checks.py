@@ -120,7 +120,12 @@ class ReferenceValues:
                         return False
         return True
 
-    def same_training(self, feature: Feature, plan: CutPlan, tail: PartlyEval) -> None:
+    def same_training(
+        self,
+        feature: Feature,
+        plan: CutPlan,
+        tail: PartlyEval,
+    ) -> None:
         """Check that the tail can be trained, with the gradients of the whole model.
 
         Gradients are compared in eval mode, up to rounding; in training mode, a forward
@@ -208,7 +213,11 @@ def _gradients(model: nn.Module, logits: Callable[[], Tensor]) -> list[Tensor | 
     return gradients
 
 
-def stays_fixed(feature: Feature, model: PartlyEval, slow: str) -> None:
+def stays_fixed(
+    feature: Feature,
+    model: PartlyEval,
+    slow: str,
+) -> None:
     """Check that the feature has the same value every time, whatever is trained.
 
     It must not change with parameters that are not frozen, in training mode, or with
@@ -280,7 +289,12 @@ def _with_other_weights(model: nn.Module, holds: Callable[[Any, float], bool]) -
 
 
 @torch.no_grad()
-def _perturb(model: nn.Module, held: frozenset[str], draw: int, far: float) -> None:
+def _perturb(
+    model: nn.Module,
+    held: frozenset[str],
+    draw: int,
+    far: float,
+) -> None:
     """Move everything in a model that is not held: floats at random, flags to their opposite."""
     state = named_state(model)
     unmoved = {id(state[name]) for name in held & state.keys()}
@@ -304,7 +318,10 @@ def _perturb(model: nn.Module, held: frozenset[str], draw: int, far: float) -> N
 
 @torch.no_grad()
 def _value(
-    feature: Feature, model: PartlyEval, sample: Value, training: bool
+    feature: Feature,
+    model: PartlyEval,
+    sample: Value,
+    training: bool,
 ) -> list[Tensor]:
     """Return the feature's value in the whole model, in eval or training mode of the tail."""
     visits: list[list[Tensor]] = []

@@ -113,7 +113,10 @@ def minimum_cut(
 
 
 def _frozen(
-    trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls
+    trained_pass: Pass,
+    upstream: Calls,
+    state: Calls,
+    steady: Calls,
 ) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
@@ -122,7 +125,11 @@ def _frozen(
     fewer bytes) and slices that the logits do not depend on, such as those that fill a
     language model's cache.
     """
-    frozen = {*upstream, INPUT[0], FOREIGN[0]}
+    frozen = {
+        *upstream,
+        INPUT[0],
+        FOREIGN[0],
+    }
     needed = trained_pass.upstream([trained_pass.logits])
     drawn = {number for number, step in trained_pass.steps.items() if step.random}
     moved = _depending(trained_pass, (state - frozen) | drawn)
@@ -147,7 +154,12 @@ def _depending(trained_pass: Pass, roots: Calls) -> set[int]:
     return depending
 
 
-def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> Sources:
+def _sources(
+    trained_pass: Pass,
+    varying: Calls,
+    fixed: Calls,
+    cheap: bool,
+) -> Sources:
     """Return the values that each frozen value can be computed from again, empty if it cannot be.
 
     Values that use the `fixed` calls, which are or come from parameters, are not
@@ -169,7 +181,9 @@ def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> S
 
 
 def _cheapest(
-    sources: Sources, wanted: set[Name], costs: dict[Name, int]
+    sources: Sources,
+    wanted: set[Name],
+    costs: dict[Name, int],
 ) -> tuple[set[Name], set[Name]] | None:
     """Return the values to keep and those to compute again, or None if no cut is possible.
 

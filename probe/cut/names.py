@@ -127,7 +127,12 @@ class Naming(TorchFunctionMode):
         met: Function to call with each new value and its name.
     """
 
-    def __init__(self, names: Names, state: Mapping[int, Tag], met: OnValue) -> None:
+    def __init__(
+        self,
+        names: Names,
+        state: Mapping[int, Tag],
+        met: OnValue,
+    ) -> None:
         super().__init__()
         self.names = names
         self.met = met
@@ -138,7 +143,11 @@ class Naming(TorchFunctionMode):
         ] = {}  # within torch.func, by their memory
 
     def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: Any = (),
+        kwargs: Any = None,
     ) -> Any:
         # Inside of this method torch calls functions without it: they are not followed
         # again.
@@ -159,7 +168,16 @@ class Naming(TorchFunctionMode):
             # numbers.
             self._before[func, parents] += 1
             number = self.names.call(func, parents, self._before[func, parents])
-        return self.perform(TorchCall(func, args, kwargs, inputs, parents, number))
+        return self.perform(
+            TorchCall(
+                func,
+                args,
+                kwargs,
+                inputs,
+                parents,
+                number,
+            )
+        )
 
     def perform(self, call: TorchCall) -> Any:
         """Run a call, and name the values that it overwrites and returns.
@@ -181,7 +199,12 @@ class Naming(TorchFunctionMode):
             parents: The names of the values that it depends on.
         """
 
-    def name_result(self, number: int, inputs: list[Tensor], result: Any) -> Any:
+    def name_result(
+        self,
+        number: int,
+        inputs: list[Tensor],
+        result: Any,
+    ) -> Any:
         """Name the new tensors in the return value of a call.
 
         If a call returns its own input, as dropout does in eval mode, it is replaced by
@@ -236,7 +259,12 @@ class Naming(TorchFunctionMode):
         self.met(name, tensor)
         return name
 
-    def tag(self, tensor: Tensor, name: Name, base: Tensor | None = None) -> None:
+    def tag(
+        self,
+        tensor: Tensor,
+        name: Name,
+        base: Tensor | None = None,
+    ) -> None:
         """Give a tensor a name.
 
         Args:

@@ -145,7 +145,12 @@ class PlannedCut:
             _unread=frozenset(in_tail[id(fresh[name])] for name in unread),
         )
 
-    def again(self, x: Value, reason: str = "", whole: bool = False) -> "PlannedCut":
+    def again(
+        self,
+        x: Value,
+        reason: str = "",
+        whole: bool = False,
+    ) -> "PlannedCut":
         """Cut again, for data that this cut does not fit; see `Cut.again`.
 
         First the code around the feature is put into eval mode, as its path may be
@@ -197,7 +202,12 @@ class PlannedCut:
         Raises:
             InputError: The feature does not stay fixed.
         """
-        cut = replace(self, plan=None, slow=slow, chain=None)
+        cut = replace(
+            self,
+            plan=None,
+            slow=slow,
+            chain=None,
+        )
         with comparing(self.feature.trace.sample):
             stays_fixed(self.feature, cut.whole(), slow)
         return cut
@@ -218,7 +228,12 @@ class PlannedCut:
         try:
             if isinstance(plan, str):
                 raise Failed(plan)
-            cut = replace(self, plan=plan, slow="", chain=None)
+            cut = replace(
+                self,
+                plan=plan,
+                slow="",
+                chain=None,
+            )
             return cut._compared(plan, reference)
         except Failed as failure:
             slow = str(failure)
@@ -280,7 +295,11 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
         return tuple(checked)
 
 
-def _tensor_facts(trace: Trace, name: Name, facts: TensorFacts) -> TensorFacts:
+def _tensor_facts(
+    trace: Trace,
+    name: Name,
+    facts: TensorFacts,
+) -> TensorFacts:
     """Return the facts on a value, with its channels and the positions that the head reads."""
     axis = None if facts.dim is None else channels_of(trace, name)
     index = name[1] if of_input(name) else None

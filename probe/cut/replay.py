@@ -73,7 +73,12 @@ class Prefix(nn.Module):
 class Replay(PartlyEval):
     """A tail: the model's own forward on kept values, without the calls that compute them."""
 
-    def __init__(self, model: nn.Module, feature: Feature, plan: CutPlan) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        feature: Feature,
+        plan: CutPlan,
+    ) -> None:
         super().__init__(model, feature)
         self._plan = plan
         self._tags: dict[int, Tag] = {}
@@ -130,7 +135,11 @@ class _Placeholder(Tensor):
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
-        cls, func: object, types: object, args: object = (), kwargs: object = None
+        cls,
+        func: object,
+        types: object,
+        args: object = (),
+        kwargs: object = None,
     ) -> Any:
         # Whatever gets here was not met by `_Replaying`: code in C++ that computes with
         # it.
@@ -173,7 +182,11 @@ class _Replaying(Naming):
             shape, strides = self._sizes[name]
             dtype = self._plan.shapes[name].dtype
             tensor = Tensor._make_wrapper_subclass(
-                _Placeholder, shape, strides=strides, dtype=dtype, device=self._device
+                _Placeholder,
+                shape,
+                strides=strides,
+                dtype=dtype,
+                device=self._device,
             )
         self.tag(tensor, name, base)
         return tensor
@@ -217,7 +230,12 @@ class _Replaying(Naming):
             )
             args, kwargs = arguments
             inputs = tensors_in(arguments)
-            real = replace(call, args=args, kwargs=kwargs, inputs=inputs)
+            real = replace(
+                call,
+                args=args,
+                kwargs=kwargs,
+                inputs=inputs,
+            )
         bases = (alias(tensor, self._outdated) for tensor in real.inputs)
         if self._outdated and any(base is not None for base in bases):
             raise NotKept("the model reads a value that a missing one would overwrite")

@@ -66,7 +66,13 @@ class LogisticLoss:
     (1.386294, [[-1.0, 0.0], [1.0, 0.0]])
     """
 
-    def __init__(self, x: Tensor, y: Tensor, classes: int, C: float) -> None:
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        classes: int,
+        C: float,
+    ) -> None:
         count, width = x.shape
         size = _LARGE_CHUNK
         if x.device.type == "cpu":
@@ -144,7 +150,9 @@ def _eigenvectors(matrix: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def minimize(
-    objective: LogisticLoss, tolerance: float, most: int
+    objective: LogisticLoss,
+    tolerance: float,
+    most: int,
 ) -> tuple[Tensor, float, int, float]:
     """Minimize from zero until the remaining gain is below a share of the objective.
 
@@ -207,11 +215,21 @@ def _first_point(objective: LogisticLoss) -> _Point:
     value, gradient, weight = objective(objective.start)
     direction = _direction(gradient, (), objective.curvature(weight))
     slope = float(_product(direction, gradient))
-    return _Point(objective.start, float(value), gradient, (), direction, slope)
+    return _Point(
+        objective.start,
+        float(value),
+        gradient,
+        (),
+        direction,
+        slope,
+    )
 
 
 def _next_point(
-    objective: LogisticLoss, before: _Point, move: Tensor, evaluation: Evaluation
+    objective: LogisticLoss,
+    before: _Point,
+    move: Tensor,
+    evaluation: Evaluation,
 ) -> _Point:
     """Return the point that a move (K, D + 1) leads to, where the objective was evaluated."""
     value, gradient, weight = evaluation
@@ -222,16 +240,33 @@ def _next_point(
     slope = _product(direction, gradient)
     # The host waits for the device once: nearly all steps curve upward and are
     # remembered.
-    numbers = torch.stack([value, slope, torch.dot(*step)]).tolist()
+    numbers = torch.stack(
+        [
+            value,
+            slope,
+            torch.dot(*step),
+        ]
+    ).tolist()
     if not numbers[2] > 0:
         steps = before.steps
         direction = _direction(gradient, steps, curvature)
         numbers[1] = float(_product(direction, gradient))
     parameters = before.parameters + move
-    return _Point(parameters, numbers[0], gradient, steps, direction, numbers[1])
+    return _Point(
+        parameters,
+        numbers[0],
+        gradient,
+        steps,
+        direction,
+        numbers[1],
+    )
 
 
-def _direction(gradient: Tensor, steps: tuple[_Step, ...], curvature: Tensor) -> Tensor:
+def _direction(
+    gradient: Tensor,
+    steps: tuple[_Step, ...],
+    curvature: Tensor,
+) -> Tensor:
     """Return -H g (K, D + 1): the two loops over the remembered steps.
 
     Each loop is a triangular system with an unknown for each step. curvature: (K, D +

@@ -58,7 +58,11 @@ class LinearModel:
 
 
 def fit_linear(
-    x: Tensor, y: Tensor, classes: int, C: float = 1.0, tolerance: float = TOLERANCE
+    x: Tensor,
+    y: Tensor,
+    classes: int,
+    C: float = 1.0,
+    tolerance: float = TOLERANCE,
 ) -> LinearModel:
     """Fit the linear probe of Davari et al. (CVPR 2022) to a feature.
 
@@ -85,17 +89,33 @@ def fit_linear(
     """
     standard = standardization(x)
     present, labels = y.unique(return_inverse=True)
-    weight = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
-    bias = torch.full((classes,), -torch.inf, dtype=torch.float64, device=x.device)
+    weight = torch.zeros(
+        classes,
+        x.shape[1],
+        dtype=torch.float64,
+        device=x.device,
+    )
+    bias = torch.full(
+        (classes,),
+        -torch.inf,
+        dtype=torch.float64,
+        device=x.device,
+    )
     if len(present) == 1:
         bias[present] = 0.0
         note = (
             f"all training examples are of class {int(present)}, which is always "
             "predicted"
         )
-        return LinearModel(weight=weight, bias=bias, standard=standard, notes=(note,))
-    rows = standard(x.double() if tolerance < _EXACT else x)
-    objective = LogisticLoss(rows, labels, len(present), C)
+        return LinearModel(
+            weight=weight,
+            bias=bias,
+            standard=standard,
+            notes=(note,),
+        )
+    if tolerance < _EXACT:
+        x = x.double()
+    objective = LogisticLoss(standard(x), labels, len(present), C)
     parameters, value, iterations, remaining = minimize(objective, tolerance, _MOST)
     weight[present] = objective.weight(parameters)
     bias[present] = parameters[:, -1]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import torch
 from torch import Tensor
@@ -70,41 +71,50 @@ def feature_matrices(
     matrices: Matrices = {}
     mask = _mask_in(x)
     how = pooling or Pooling()
-    if mask is None and any(t.read == "last" for cut in cuts for t in cut.facts.value):
+    values = chain.from_iterable(cut.facts.value for cut in cuts)
+    if mask is None and any(value.read == "last" for value in values):
         # The head reads the last id that is not 0, see `positions_read`.
         ids = (t for t in tensors(x) if t.ndim == 2 and not t.is_floating_point())
         mask = next((t != 0 for t in ids), None)
     length = None if mask is None else mask.shape[1]
     layouts = {cut.facts.name: _layouts(cut.facts, how, length) for cut in cuts}
-    row_bytes = {
-        name: 4 * sum(layout.width for layout in layouts[name]) for name in layouts
-    }
     groups: list[list[Cut]] = []
     size = 0
     for cut in cuts:
-        added = row_bytes[cut.facts.name] * len(tensors(x)[0])
+        added = 4 * _width(layouts[cut.facts.name]) * len(tensors(x)[0])
         if not groups or (budget is not None and size + added > budget):
             groups.append([])
             size = 0
         groups[-1].append(cut)
         size += added
     for group in groups:
+        group_cuts = Cuts(tuple(group))
         matrices |= _one_pass(
-            Cuts(tuple(group)), layouts, x, mask, batch_size, activities
+            group_cuts,
+            layouts,
+            x,
+            mask,
+            batch_size,
+            activities,
         )
     return matrices
 
 
+def _width(layouts: Sequence[Layout]) -> int:
+    """Return the length of a row of all tensors of a feature."""
+    return sum(layout.width for layout in layouts)
+
+
 def _by_unit(tensor: TensorFacts, value: Tensor) -> Tensor:
     """Return the values (B, ...) of one tensor of a feature by unit, (B, U, P)."""
-    channels = tensor.channel_dim(
-        tensor.axis or ("first" if len(tensor.shape) > 3 else None)
-    )
+    axis = tensor.axis
+    if axis is None and len(tensor.shape) > 3:
+        axis = "first"
+    channels = tensor.channel_dim(axis)
     if channels is None:
         return value.reshape(len(value), -1, 1)
-    return value.movedim(1 + channels, 1).reshape(
-        len(value), value.shape[1 + channels], -1
-    )
+    units = value.shape[1 + channels]
+    return value.movedim(1 + channels, 1).reshape(len(value), units, -1)
 
 
 def _mask_in(x: Value) -> Tensor | None:
@@ -116,25 +126,34 @@ def _mask_in(x: Value) -> Tensor | None:
     """
     if isinstance(x, Tensor):
         return None
-    named = x.items() if isinstance(x, Mapping) else [("", tensor) for tensor in x]
-    for name, tensor in ((name, tensor) for name, tensor in named if tensor.ndim == 2):
-        zero = tensor == 0
-        if not bool((zero | (tensor == 1)).all() or (tensor <= 0).all()):
-            continue
-        if "mask" in name:
-            return zero == ("pad" in name or bool((tensor < 0).any()))
-        for ids in () if isinstance(x, Mapping) else tensors(x):
-            if (
-                ids.shape == tensor.shape
-                and not ids.is_floating_point()
-                and bool((ids > 1).any())
-            ):
+    if isinstance(x, Mapping):
+        for name, tensor in x.items():
+            if "mask" in name and _may_be_mask(tensor):
+                return (tensor == 0) == ("pad" in name or bool((tensor < 0).any()))
+        return None
+    for tensor in filter(_may_be_mask, x):
+        for ids in x:
+            whole = ids.shape == tensor.shape and not ids.is_floating_point()
+            if whole and bool((ids > 1).any()):
+                zero = tensor == 0
                 dropped = ids[zero]
                 return zero != bool((dropped == dropped[:1]).all())
     return None
 
 
-def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layout]:
+def _may_be_mask(tensor: Tensor) -> bool:
+    """Return whether a tensor is a matrix of 0 and 1, or of numbers that are not above 0."""
+    if tensor.ndim != 2:
+        return False
+    is_binary = (tensor == 0) | (tensor == 1)
+    return bool(is_binary.all() or (tensor <= 0).all())
+
+
+def _layouts(
+    facts: CutFacts,
+    pooling: Pooling,
+    length: int | None,
+) -> list[Layout]:
     """Return the layout of each tensor of a feature."""
     if not facts.value:
         raise InputError(
@@ -146,7 +165,11 @@ def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layo
     return [_layout(tensor, pooling, length) for tensor in facts.value]
 
 
-def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout:
+def _layout(
+    tensor: TensorFacts,
+    pooling: Pooling,
+    length: int | None,
+) -> Layout:
     """Return the layout of one tensor of a value, with the channel axis that its module implies.
 
     If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W,
@@ -162,7 +185,12 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         # reads.
         count = 1 if head == "last" else len(head)
         bins = count if count <= _FEW or count * shape[1] <= pooling.width else 1
-        return Layout(shape=shape, channels=1, bins=(bins,), read=head)
+        return Layout(
+            shape=shape,
+            channels=1,
+            bins=(bins,),
+            read=head,
+        )
     if len(shape) == 2 and length is not None:
         channels = tensor.channel_dim(axis)
         if channels is None and length in shape and 1 < min(shape) < max(shape):
@@ -170,7 +198,12 @@ def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout
         # Of more positions, the first are prompts; fewer are each of several, as by
         # strides.
         if channels is not None and 1 < shape[1 - channels] < 2 * length:
-            return Layout(shape=shape, channels=channels, bins=(1,), masked=True)
+            return Layout(
+                shape=shape,
+                channels=channels,
+                bins=(1,),
+                masked=True,
+            )
     if axis is None and pooling.channels:
         axis = pooling.channels
         remark = f" ({pooling.channels}: as set)"
@@ -199,11 +232,10 @@ def _one_pass(
     size = batch_size or batch_size_for(x, device)
     names = cuts.features
     facts = {cut.facts.name: cut.facts.value for cut in cuts.each}
-    widths = {name: sum(layout.width for layout in layouts[name]) for name in names}
-    filled = {
-        n: torch.empty(count, widths[n], dtype=torch.float32, device=device)
-        for n in names
-    }
+    filled: dict[str, Tensor] = {}
+    for name in names:
+        shape = count, _width(layouts[name])
+        filled[name] = torch.empty(shape, dtype=torch.float32, device=device)
     for start in range(0, count, size):
         where = slice(start, min(start + size, count))
         batch = mapped(x, lambda tensor, where=where: tensor[where])  # type: ignore[misc]
@@ -216,14 +248,19 @@ def _one_pass(
                 if activities is not None:
                     units = list(map(_by_unit, facts[name], tensors(value)))
                     activities.setdefault(name, Activity()).add(units)
-    return {
-        name: (filled[name], " + ".join(layout.how for layout in layouts[name]))
-        for name in names
-    }
+    matrices: Matrices = {}
+    for name in names:
+        how = " + ".join(layout.how for layout in layouts[name])
+        matrices[name] = filled[name], how
+    return matrices
 
 
 def _rows(
-    name: str, layout: Layout, value: Tensor, count: int, mask: Tensor | None
+    name: str,
+    layout: Layout,
+    value: Tensor,
+    count: int,
+    mask: Tensor | None,
 ) -> Tensor:
     """Return rows (B, D) of one tensor of a feature for a batch of `count` examples."""
     if value[0].numel() != torch.Size(layout.shape).numel() or len(value) != count:

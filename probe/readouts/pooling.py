@@ -84,20 +84,23 @@ class Layout:
             return f"flattened, {self.width} values"
         positions = _by(self.shape[: self.channels] + self.shape[self.channels + 1 :])
         if self.read:
-            which = "the last" if self.read == "last" else f"{len(self.read)}"
+            which = "the last"
             channels = f"{self.shape[self.channels]} channels"
-            is_mean = self.read != "last" and self.bins == (1,) and len(self.read) > 1
-            averaged = " averaged" * is_mean
-            return (
-                f"{channels}{averaged} at {which} of {positions} positions, as the "
-                "head reads"
-            )
-        positions = (
-            f"those that a mask keeps of {positions}" if self.masked else positions
+            if self.read != "last":
+                which = str(len(self.read))
+                if self.bins == (1,) and len(self.read) > 1:
+                    channels += " averaged"
+            return f"{channels} at {which} of {positions} positions, as the head reads"
+        if self.masked:
+            positions = f"those that a mask keeps of {positions}"
+        to_bins = ""
+        if set(self.bins) != {1}:
+            to_bins = f" to {_by(self.bins)}"
+        channels = f"{self.shape[self.channels]} channels{self.remark}"
+        return (
+            f"{channels} averaged over {positions} positions{to_bins}, "
+            f"{self.width} values"
         )
-        to_bins = "" if set(self.bins) == {1} else f" to {_by(self.bins)}"
-        of = f"{self.shape[self.channels]} channels{self.remark}"
-        return f"{of} averaged over {positions} positions{to_bins}, {self.width} values"
 
     def rows(self, value: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return values (B, *shape) as float32 rows (B, D), which may be a view of them.
@@ -117,9 +120,8 @@ class Layout:
             return value.reshape(len(value), self.width)
         value = value.movedim(1 + self.channels, 1)
         if self.read == "last" and mask is not None:
-            return value[
-                torch.arange(len(value), device=value.device), :, last_kept(mask)
-            ]
+            examples = torch.arange(len(value), device=value.device)
+            return value[examples, :, last_kept(mask)]
         if self.read and self.read != "last":
             values = value[:, :, list(self.read)]
             return values.mean(2) if self.bins == (1,) else values.flatten(1)
@@ -140,13 +142,21 @@ class Layout:
         count = prod(self.shape)
         draws = stream(0, "projection", count, self.projected)
         order = permutation(count, draws)
-        return order, torch.randint(
-            0, 2, (count,), generator=draws, device="cpu"
-        ).float() * 2 - 1
+        bits = torch.randint(
+            0,
+            2,
+            (count,),
+            generator=draws,
+            device="cpu",
+        )
+        return order, bits.float() * 2 - 1
 
 
 def layout_of(
-    shape: tuple[int, ...], channels: int | None, pooling: Pooling, remark: str = ""
+    shape: tuple[int, ...],
+    channels: int | None,
+    pooling: Pooling,
+    remark: str = "",
 ) -> Layout:
     """Choose how an example's value becomes a vector.
 
@@ -178,9 +188,9 @@ def layout_of(
         return Layout(shape=shape, projected=pooling.width, remark=remark)
     sides = shape[:channels] + shape[channels + 1 :]
     bins = (1,) * len(sides)
-    largest = (
-        max(sides) if pooling.pool == "bins" and len(sides) <= 3 else 1
-    )  # as torch bins them
+    largest = 1
+    if pooling.pool == "bins" and len(sides) <= 3:  # as torch bins them
+        largest = max(sides)
     for side in range(2, largest + 1):
         # The largest grid, each side no longer than the map's, with at most `width`
         # numbers.
@@ -188,7 +198,12 @@ def layout_of(
         if shape[channels] * prod(grid) > pooling.width:
             break
         bins = grid
-    return Layout(shape=shape, channels=channels, bins=bins, remark=remark)
+    return Layout(
+        shape=shape,
+        channels=channels,
+        bins=bins,
+        remark=remark,
+    )
 
 
 def _by(sizes: tuple[int, ...]) -> str:

@@ -28,7 +28,9 @@ from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
 
-_ROWS, _COLUMNS = 512, 8192  # of the table of distances that is in memory at a time
+# Of the table of distances that is in memory at a time.
+_ROWS = 512
+_COLUMNS = 8192
 
 
 @immutable(eq=False)
@@ -43,7 +45,11 @@ class Readout(Protocol):
     """A classifier that is fitted to a feature; its fields are settings."""
 
     def predict(
-        self, x: Tensor, y: Tensor, test: Tensor, classes: int
+        self,
+        x: Tensor,
+        y: Tensor,
+        test: Tensor,
+        classes: int,
     ) -> Tensor | Read:
         """Fit to the training examples, and predict the classes of the test examples.
 
@@ -96,7 +102,13 @@ class Linear:
         """The rule for wide features."""
         return Pooling(pool=self.pool, width=self.width, channels=self.channels)
 
-    def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Read:
+    def predict(
+        self,
+        x: Tensor,
+        y: Tensor,
+        test: Tensor,
+        classes: int,
+    ) -> Read:
         """Fit the logistic regression, and predict."""
         model = fit_linear(x, y, classes, self.C)
         return Read(predicted=model.predict(test), notes=model.notes)
@@ -121,10 +133,21 @@ class Ncm:
     [0, 2]
     """
 
-    def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
+    def predict(
+        self,
+        x: Tensor,
+        y: Tensor,
+        test: Tensor,
+        classes: int,
+    ) -> Tensor:
         """Take the mean of each class, and predict."""
         standard = standardization(x)
-        sums = torch.zeros(classes, x.shape[1], dtype=torch.float64, device=x.device)
+        sums = torch.zeros(
+            classes,
+            x.shape[1],
+            dtype=torch.float64,
+            device=x.device,
+        )
         for part, labels in zip(x.split(_COLUMNS), y.split(_COLUMNS), strict=True):
             sums.index_add_(0, labels, standard(part).double())
         counts = torch.bincount(y, minlength=classes)
@@ -149,7 +172,13 @@ class Knn:
 
     k: Annotated[int, Strict(), Field(ge=1, le=10_000)] = 10
 
-    def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
+    def predict(
+        self,
+        x: Tensor,
+        y: Tensor,
+        test: Tensor,
+        classes: int,
+    ) -> Tensor:
         """Find the nearest neighbors, and predict."""
         if self.k > len(x):
             raise InputError(
@@ -162,7 +191,12 @@ class Knn:
         predicted = []
         for part in test.split(_ROWS):
             labels = y[_nearest(standard(part), rows, offset, self.k)]
-            votes = torch.zeros(len(part), classes, dtype=torch.int64, device=x.device)
+            votes = torch.zeros(
+                len(part),
+                classes,
+                dtype=torch.int64,
+                device=x.device,
+            )
             predicted.append(
                 votes.scatter_add_(1, labels, torch.ones_like(labels)).argmax(1)
             )
@@ -209,14 +243,18 @@ def entry_of(name: str) -> ReadoutEntry | None:
     entry = READOUTS.get(base)
     if name == base or entry is None:
         return entry
-    counted = re.fullmatch("[1-9][0-9]{0,5}", per_class) and issubclass(
-        entry.readout, Linear
-    )
-    return replace(entry, name=name, steps="ends") if counted else None
+    is_number = re.fullmatch("[1-9][0-9]{0,5}", per_class)
+    if not is_number or not issubclass(entry.readout, Linear):
+        return None
+    return replace(entry, name=name, steps="ends")
 
 
 def read_each(
-    settings: Readout, train: Tensor, test: Tensor, tasks: Sequence[Task], seed: int = 0
+    settings: Readout,
+    train: Tensor,
+    test: Tensor,
+    tasks: Sequence[Task],
+    seed: int = 0,
 ) -> Read:
     """Fit a readout for each task, and predict its test examples among its classes.
 
@@ -238,9 +276,9 @@ def read_each(
     """
     predicted = []
     notes = dict[str, None]()
-    sizes = ([len(task.train) for task in tasks], [len(task.test) for task in tasks])
-    parts = (train.split(sizes[0]), test.split(sizes[1]))
-    for task, x, test_x in zip(tasks, *parts, strict=True):
+    train_parts = train.split([len(task.train) for task in tasks])
+    test_parts = test.split([len(task.test) for task in tasks])
+    for task, x, test_x in zip(tasks, train_parts, test_parts, strict=True):
         classes = torch.tensor(sorted(task.classes), device="cpu")
         ranks = torch.searchsorted(classes.to(x.device), task.train.y)
         if isinstance(settings, Linear) and settings.per_class:
@@ -248,18 +286,28 @@ def read_each(
             if torch.bincount(ranks)[ranks.unique()].min() < settings.per_class:
                 few = (
                     f"some classes have fewer than {settings.per_class} training "
-                    "examples"
+                    "examples, which are all used"
                 )
-                notes[f"{few}, which are all used"] = None
+                notes[few] = None
             x = x[drawn]
             ranks = ranks[drawn]
-        result = read(settings, x, ranks, test_x, len(classes))
+        result = read(
+            settings,
+            x,
+            ranks,
+            test_x,
+            len(classes),
+        )
         predicted.append(classes[result.predicted])
         notes |= dict.fromkeys(result.notes)
     return Read(predicted=torch.cat(predicted), notes=tuple(notes))
 
 
-def _of_each_class(y: Tensor, per_class: int, seed: int) -> Tensor:
+def _of_each_class(
+    y: Tensor,
+    per_class: int,
+    seed: int,
+) -> Tensor:
     """Return the indices of k examples of each class, or of all if there are fewer.
 
     With a seed, more examples include fewer, and a class has the same whatever the
@@ -273,7 +321,13 @@ def _of_each_class(y: Tensor, per_class: int, seed: int) -> Tensor:
     return torch.cat(drawn)
 
 
-def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Read:
+def read(
+    settings: Readout,
+    x: Tensor,
+    y: Tensor,
+    test: Tensor,
+    classes: int,
+) -> Read:
     """Fit a readout to a feature, and predict the class of each test example.
 
     Args:
@@ -303,17 +357,21 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
         products("fp32"),
         chance,
     ):
-        result = _predicted(settings, x, y, test, classes)
-    result = result if isinstance(result, Read) else Read(predicted=result)
+        result = _predicted(
+            settings,
+            x,
+            y,
+            test,
+            classes,
+        )
+    if not isinstance(result, Read):
+        result = Read(predicted=result)
     predicted: object = result.predicted
     got = type(predicted).__name__
     if isinstance(predicted, Tensor):
-        inside = predicted.ge(0).logical_and(predicted < classes)
-        if (
-            predicted.shape == (len(test),)
-            and predicted.dtype == torch.int64
-            and inside.all()
-        ):
+        inside = bool((predicted >= 0).logical_and(predicted < classes).all())
+        vector = predicted.shape == (len(test),) and predicted.dtype == torch.int64
+        if inside and vector:
             return Read(predicted=predicted.cpu(), notes=result.notes)
         got = f"{predicted.dtype} {tuple(predicted.shape)}"
     raise InputError(
@@ -323,7 +381,11 @@ def read(settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int) ->
 
 
 def _predicted(
-    settings: Readout, x: Tensor, y: Tensor, test: Tensor, classes: int
+    settings: Readout,
+    x: Tensor,
+    y: Tensor,
+    test: Tensor,
+    classes: int,
 ) -> Tensor | Read:
     """Return what a readout predicts; an error of a user-defined one becomes one sentence."""
     name = name_of(settings)
@@ -337,13 +399,23 @@ def _predicted(
         raise InputError(f"the readout {name!r} raised {described(error)}") from error
 
 
-def _nearest(test: Tensor, rows: Tensor, offset: Tensor, k: int) -> Tensor:
+def _nearest(
+    test: Tensor,
+    rows: Tensor,
+    offset: Tensor,
+    k: int,
+) -> Tensor:
     """Return the numbers (B, k) of the rows (N, D) that are nearest to each test row (B, D).
 
     offset: half the squared norms of the rows (N,).
     """
     best = test.new_empty(len(test), 0)
-    numbers = torch.empty(len(test), 0, dtype=torch.int64, device=test.device)
+    numbers = torch.empty(
+        len(test),
+        0,
+        dtype=torch.int64,
+        device=test.device,
+    )
     for start in range(0, len(rows), _COLUMNS):
         where = slice(start, start + _COLUMNS)
         # Nearer is larger: half the squared distance less what a row's all have,

@@ -17,7 +17,10 @@ MOST_BINS = 256
 """The largest number of bins of a feature: one for each grey level of 8-bit images."""
 
 
-def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
+def equal_width(
+    x: NDArray[np.floating[Any]],
+    bins: int,
+) -> NDArray[np.uint8]:
     """Put the values of each feature into bins of equal width.
 
     The bins divide each feature's range in x, from its smallest to its largest value. A
@@ -51,7 +54,8 @@ def equal_width(x: NDArray[np.floating[Any]], bins: int) -> NDArray[np.uint8]:
 
 
 def minimum_description(
-    x: NDArray[np.floating[Any]], labels: NDArray[np.integer[Any]]
+    x: NDArray[np.floating[Any]],
+    labels: NDArray[np.integer[Any]],
 ) -> NDArray[np.uint8]:
     """Put the values of each feature into bins that tell the classes apart.
 
@@ -75,15 +79,18 @@ def minimum_description(
     classes = int(labels.max()) + 1
     # In place: a level's bin is the number of cuts at or below it.
     for level in levels.T:
-        table = np.bincount(
-            level * np.intp(classes) + labels, minlength=MOST_BINS * classes
-        )
+        cells = level * np.intp(classes) + labels
+        table = np.bincount(cells, minlength=MOST_BINS * classes)
         cuts = list(_cuts(table.reshape(MOST_BINS, classes)))
-        level[:] = np.searchsorted(cuts, np.arange(MOST_BINS), side="right")[level]
+        bin_of_level = np.searchsorted(cuts, np.arange(MOST_BINS), side="right")
+        level[:] = bin_of_level[level]
     return levels
 
 
-def _cuts(table: NDArray[np.int64], first: int = 0) -> Iterator[int]:
+def _cuts(
+    table: NDArray[np.int64],
+    first: int = 0,
+) -> Iterator[int]:
     """Yield the levels that begin a new bin, in order; table: (levels, K) numbers of examples."""
     cut = _best_cut(table)
     if cut is not None:
@@ -111,15 +118,20 @@ def _best_cut(table: NDArray[np.int64]) -> int | None:
         return None
     # Rounded, so that of cuts that are equally good the first is taken.
     best = int(within.round(12).argmin())
-    k, k1, k2 = ((counts > 0).sum() for counts in (total, *parts[:, best]))
+    k = (total > 0).sum()
+    k1, k2 = (parts[:, best] > 0).sum(1)
     before = float(_entropy(total))
     change = k * before - k1 * entropies[0, best] - k2 * entropies[1, best]
     # log2(3^k - 2), written so that many classes do not overflow.
     delta = k * np.log2(3) + np.log2(1 - 2 * 3.0**-k) - change
-    return best + 1 if before - within[best] > (np.log2(N - 1) + delta) / N else None
+    gain = before - within[best]
+    cost = (np.log2(N - 1) + delta) / N
+    return best + 1 if gain > cost else None
 
 
 def _entropy(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the entropy in bits of the counts along the last axis; 0 if all counts are 0."""
-    p = counts / np.maximum(counts.sum(-1, keepdims=True), 1)
-    return np.asarray(entr(p).sum(-1) / np.log(2))
+    total = counts.sum(-1, keepdims=True)
+    p = counts / np.maximum(total, 1)
+    nats = entr(p).sum(-1)
+    return np.asarray(nats / np.log(2))

@@ -44,18 +44,25 @@ def symmetric_uncertainty(codes: Codes) -> Floats:
     """
     codes = np.asfortranarray(codes)
     bins = codes.max(0).astype(np.intp) + 1
-    rows = _by_products if (bins**2).mean() <= _FEW_CELLS else _by_counting
+    rows = _by_counting
+    if (bins**2).mean() <= _FEW_CELLS:
+        rows = _by_products
     joint = np.zeros((len(bins), len(bins)))
     for first, last in _blocks(bins):
-        joint[first:last, first:] = rows(codes[:, first:], bins[first:], last - first)
+        from_first = rows(codes[:, first:], bins[first:], last - first)
+        joint[first:last, first:] = from_first
     # The upper half is copied to the lower one, which makes SU symmetric to the last
     # bit.
-    joint = np.triu(joint) + np.triu(joint, 1).T
+    upper = np.triu(joint)
+    joint = upper + np.triu(joint, 1).T
     H = joint.diagonal()
     return _uncertainty(H[:, None], H, joint)
 
 
-def relevance(codes: Codes, labels: Codes) -> Floats:
+def relevance(
+    codes: Codes,
+    labels: Codes,
+) -> Floats:
     """Return SU of each of D features with the class.
 
     Args:
@@ -71,7 +78,11 @@ def relevance(codes: Codes, labels: Codes) -> Floats:
     return _with_each(labels, np.asfortranarray(codes), range(codes.shape[1]))
 
 
-def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[int]:
+def non_redundant(
+    codes: Codes,
+    labels: Codes,
+    threshold: float = 0.0,
+) -> list[int]:
     """Return the features that FCBF selects, the one with the highest SU with the class first.
 
     A feature F is relevant if SU(F, C) with the class is above the threshold. Starting
@@ -112,10 +123,9 @@ def non_redundant(codes: Codes, labels: Codes, threshold: float = 0.0) -> list[i
 # For 60,000 examples on one core a product takes 1 to 2 microseconds per cell of a
 # pair's joint counts; counting takes 130 to 300, however many the cells.
 _FEW_CELLS = 100
-_WIDTH, _AT_ONCE = (
-    512,
-    1024,
-)  # bins and examples in one product: some 100 MB for 10,000 bins
+# Bins and examples in one product: some 100 MB for 10,000 bins.
+_WIDTH = 512
+_AT_ONCE = 1024
 
 
 def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
@@ -125,7 +135,11 @@ def _blocks(bins: NDArray[np.intp]) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], len(bins)], strict=True))
 
 
-def _by_products(codes: Codes, bins: NDArray[np.intp], count: int) -> Floats:
+def _by_products(
+    codes: Codes,
+    bins: NDArray[np.intp],
+    count: int,
+) -> Floats:
     """Return H(X, Y) of each of the first `count` features with every feature, (count, D).
 
     The joint counts are products of one-hot codes. In float32 they are exact up to
@@ -140,49 +154,72 @@ def _by_products(codes: Codes, bins: NDArray[np.intp], count: int) -> Floats:
         hot = np.zeros((len(some), ends[-1]), dtype=np.float32)
         np.put_along_axis(hot, some + starts, 1, axis=1)
         counts += hot[:, :width].T @ hot
-    terms = np.add.reduceat(entr(counts / len(codes)), starts, axis=1)
-    return np.asarray(np.add.reduceat(terms, starts[:count], axis=0) / np.log(2))
+    terms = entr(counts / len(codes))
+    terms = np.add.reduceat(terms, starts, axis=1)
+    terms = np.add.reduceat(terms, starts[:count], axis=0)
+    return np.asarray(terms / np.log(2))
 
 
-def _by_counting(codes: Codes, bins: NDArray[np.intp], count: int) -> Floats:
+def _by_counting(
+    codes: Codes,
+    bins: NDArray[np.intp],
+    count: int,
+) -> Floats:
     """Return the same as `_by_products`, from one count of the examples for each pair."""
     joint = np.zeros((count, len(bins)))
     for p in range(count):
         for q in range(p, len(bins)):
-            joint[p, q] = _entropy(_joint_counts(codes[:, p], codes[:, q]))
+            table = _joint_counts(codes[:, p], codes[:, q])
+            joint[p, q] = _entropy(table)
     return joint
 
 
-def _with_each(x: Codes, codes: Codes, features: Sequence[int] | Codes) -> Floats:
+def _with_each(
+    x: Codes,
+    codes: Codes,
+    features: Sequence[int] | Codes,
+) -> Floats:
     """Return SU of one variable, (N,), with some of the features."""
-    tables = (_joint_counts(x, codes[:, feature]) for feature in features)
-    H = [
-        (_entropy(table.sum(1)), _entropy(table.sum(0)), _entropy(table))
-        for table in tables
-    ]
-    return _uncertainty(*np.reshape(H, (-1, 3)).T)
+    H = []
+    for feature in features:
+        table = _joint_counts(x, codes[:, feature])
+        entropies = [
+            _entropy(table.sum(1)),
+            _entropy(table.sum(0)),
+            _entropy(table),
+        ]
+        H.append(entropies)
+    H_x, H_y, H_xy = np.reshape(H, (-1, 3)).T
+    return _uncertainty(H_x, H_y, H_xy)
 
 
-def _joint_counts(x: Codes, y: Codes) -> NDArray[np.intp]:
+def _joint_counts(
+    x: Codes,
+    y: Codes,
+) -> NDArray[np.intp]:
     """Count the examples in each pair of a bin of x (N,) and a bin of y (N,): (bins, bins)."""
     rows = int(x.max()) + 1
     columns = int(y.max()) + 1
-    return np.bincount(x * np.intp(columns) + y, minlength=rows * columns).reshape(
-        rows, columns
-    )
+    cells = x * np.intp(columns) + y
+    return np.bincount(cells, minlength=rows * columns).reshape(rows, columns)
 
 
 def _entropy(counts: NDArray[np.intp]) -> float:
     # Sorted: other names for the bins give the same bits, as FCBF needs to see what is
     # equal.
-    p = np.sort(counts[counts > 0]) / counts.sum()
+    occupied = counts[counts > 0]
+    p = np.sort(occupied) / counts.sum()
     return float(-(p * np.log2(p)).sum())
 
 
-def _uncertainty(H_x: Floats, H_y: Floats, H_xy: Floats) -> Floats:
+def _uncertainty(
+    H_x: Floats,
+    H_y: Floats,
+    H_xy: Floats,
+) -> Floats:
     """Return SU from the entropies of each variable and of both together."""
     total = H_x + H_y
-    shared = np.divide(
-        2 * (total - H_xy), total, out=np.zeros_like(H_xy), where=total > 0
-    )
+    gain = total - H_xy
+    shared = np.zeros_like(H_xy)
+    np.divide(2 * gain, total, out=shared, where=total > 0)
     return np.clip(shared, 0, 1).round(12)

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from probe.files import replacing
 from probe.immutable import immutable
 
-_COLUMNS = ["discretization", "feature", "bins", "selected", "class"]
+_COLUMNS = [
+    "discretization",
+    "feature",
+    "bins",
+    "selected",
+    "class",
+]
 
 
 @immutable(eq=False)
@@ -34,7 +40,10 @@ class Redundancy:
     selected: Sequence[int]
 
 
-def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
+def write_redundancy(
+    folder: Path,
+    redundancy: Redundancy,
+) -> Path:
     """Write folder/DATA.csv atomically.
 
     Each feature has a row: its number of bins, its rank in FCBF's selection (from 1;
@@ -62,8 +71,13 @@ def write_redundancy(folder: Path, redundancy: Redundancy) -> Path:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*_COLUMNS, *range(D)])
         for k in range(D):
-            numbers = redundancy.with_class[k], *redundancy.between[k, : k + 1]
-            row = [redundancy.discretization, k, redundancy.bins[k], rank.get(k, "")]
-            texts = (f"{number:.4f}".rstrip("0").rstrip(".") for number in numbers)
-            writer.writerow([*row, *texts, *[""] * (D - 1 - k)])
+            row = [
+                redundancy.discretization,
+                k,
+                redundancy.bins[k],
+                rank.get(k, ""),
+            ]
+            numbers = [redundancy.with_class[k], *redundancy.between[k, : k + 1]]
+            row += [f"{number:.4f}".rstrip("0").rstrip(".") for number in numbers]
+            writer.writerow(row + [""] * (D - 1 - k))
     return path

@@ -33,7 +33,9 @@ def running_norms(model: nn.Module) -> list[_NormBase]:
 
 @torch.no_grad()
 def reestimate(
-    model: nn.Module, x: Value, call: Callable[[nn.Module, Value], object] | None = None
+    model: nn.Module,
+    x: Value,
+    call: Callable[[nn.Module, Value], object] | None = None,
 ) -> None:
     """Re-estimate running statistics from the inputs, in place.
 

@@ -8,7 +8,6 @@ loss is computed as usual.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import takewhile
 from typing import cast
 
 import torch
@@ -67,13 +66,11 @@ class Chain:
     def __init__(self, model: nn.Sequential) -> None:
         self.model = model
         self._layers = _layers(model)
-        self._places = {
-            p: torch.zeros_like(p) for p in model.parameters() if p.requires_grad
-        }
-        trained = [
-            any(p in self._places for p in layer.parameters()) for layer in self._layers
-        ]
-        self._first = trained.index(True)
+        trained = [p for p in model.parameters() if p.requires_grad]
+        self._places = {p: torch.zeros_like(p) for p in trained}
+        self._first = next(
+            at for at, layer in enumerate(self._layers) if _is_trained(layer)
+        )
         self._type = next(model.parameters()).dtype
         self._links: dict[torch.Size, list[Link]] = {}
         self._open = False
@@ -142,9 +139,8 @@ class Chain:
         for at, (link, x) in reversed(list(enumerate(links[self._first :]))):
             dy = link.backward(x, dy, at > 0)
         for p, place in self._places.items():
-            if (
-                p.grad is not None and p.grad is not place
-            ):  # a penalty's, or a second call's
+            # A penalty's, or a second call's.
+            if p.grad is not None and p.grad is not place:
                 place += p.grad
             p.grad = place
 
@@ -169,10 +165,7 @@ class Chain:
             link = windows(layer, x, self._places)
         elif isinstance(layer, nn.ReLU | nn.Tanh):
             link = elementwise(layer, x)
-        elif isinstance(layer, nn.Flatten) and (layer.start_dim, layer.end_dim) == (
-            1,
-            -1,
-        ):
+        elif isinstance(layer, nn.Flatten) and _keeps_examples(layer):
             link = flatten(x)
         return link or by_autograd(layer, self._places)
 
@@ -218,37 +211,53 @@ def _layers(model: nn.Module) -> list[nn.Module]:
     return [module for _, module in modules if type(module) is not nn.Sequential]
 
 
+def _keeps_examples(layer: nn.Flatten) -> bool:
+    return layer.start_dim == 1 and layer.end_dim == -1
+
+
+def _is_trained(layer: nn.Module) -> bool:
+    return any(p.requires_grad for p in layer.parameters())
+
+
 def _is_chain(model: nn.Sequential) -> bool:
     layers = _layers(model)
+    if not {*map(type, layers)} <= _KINDS or _masks_images(layers):
+        return False
     parameters = list(model.parameters())
+    used = list[nn.Parameter]()
+    for layer in layers:
+        used += (p for p in layer._parameters.values() if p is not None)
     # A layer, a parameter or memory that is met twice has the sum of two gradients.
-    used = [p for layer in layers for p in layer._parameters.values() if p is not None]
-    once = len(set(layers)) == len(layers) and len({p.data_ptr() for p in used}) == len(
-        used
-    )
+    memory = {p.data_ptr() for p in used}
+    is_met_once = len(set(layers)) == len(layers) and len(memory) == len(used)
+    if not is_met_once or len(used) != len(parameters):
+        return False
     kinds = {(type(p), p.dtype, p.device.type) for p in parameters}
-    plain = any(
-        kinds == {(nn.Parameter, kind, "cpu")}
-        for kind in (torch.float32, torch.float64)
+    is_plain = kinds in (
+        {(nn.Parameter, torch.float32, "cpu")},
+        {(nn.Parameter, torch.float64, "cpu")},
     )
-    # Masks of images are drawn in the order of the memory, which is another here.
-    images = takewhile(
-        lambda layer: not isinstance(layer, nn.Flatten | nn.Linear), layers
-    )
-    drawn = any(isinstance(layer, nn.Dropout) for layer in images)
-    sound = once and plain and {*map(type, layers)} <= _KINDS and not drawn
-    trained = len(used) == len(parameters) and any(p.requires_grad for p in parameters)
-    return sound and trained and _bare(model)
+    return is_plain and _is_trained(model) and _bare(model)
+
+
+def _masks_images(layers: list[nn.Module]) -> bool:
+    """Return whether dropout draws masks of images, in the order of their memory."""
+    for layer in layers:
+        if isinstance(layer, nn.Flatten | nn.Linear):
+            return False
+        if isinstance(layer, nn.Dropout):
+            return True
+    return False
 
 
 def _bare(model: nn.Module) -> bool:
     """Return whether a model's modules behave as their types: no hooks or replaced attributes."""
     names = ("forward", "backward", "forward_pre", "backward_pre")
-    hooks = [vars(m)[f"_{name}_hooks"] for m in model.modules() for name in names]
-    hooks += [vars(torch.nn.modules.module)[f"_global_{name}_hooks"] for name in names]
+    hooks = [vars(torch.nn.modules.module)[f"_global_{name}_hooks"] for name in names]
     for p in model.parameters():
         hooks += [p._backward_hooks, p._post_accumulate_grad_hooks]
-    attributes = {"forward", "weight", "bias"}
-    return not any(hooks) and not any(
-        attributes & vars(m).keys() for m in model.modules()
-    )
+    for module in model.modules():
+        hooks += [vars(module)[f"_{name}_hooks"] for name in names]
+        if not {"forward", "weight", "bias"}.isdisjoint(vars(module)):
+            return False
+    return not any(hooks)

@@ -33,12 +33,22 @@ class Link(NamedTuple):
     """
 
     forward: Callable[[Tensor], Tensor]
-    backward: Callable[[Tensor, Tensor, bool], Tensor]
+    backward: Callable[
+        [
+            Tensor,
+            Tensor,
+            bool,
+        ],
+        Tensor,
+    ]
     spared: int = 0
 
 
 def dense(
-    dx: Tensor, weight: Tensor, bias: Tensor | None, gradients: Gradients
+    dx: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    gradients: Gradients,
 ) -> Link:
     """Return the link of R rows (R, D) times weights (O, D), plus biases (O,), as in `nn.Linear`.
 
@@ -51,7 +61,8 @@ def dense(
     Returns:
         The link.
     """
-    dw, db = gradients.get(weight), gradients.get(bias)
+    dw = gradients.get(weight)
+    db = gradients.get(bias)
     y = weight.new_empty(len(dx), len(weight))
 
     def forward(x: Tensor) -> Tensor:
@@ -59,7 +70,11 @@ def dense(
             return torch.mm(x, weight.t(), out=y)
         return torch.addmm(bias, x, weight.t(), out=y)
 
-    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+    def backward(
+        x: Tensor,
+        dy: Tensor,
+        wanted: bool,
+    ) -> Tensor:
         if dw is not None:
             torch.mm(dy.t(), x, out=dw)
         if db is not None:
@@ -70,7 +85,10 @@ def dense(
 
 
 def side(
-    pixels: int, taps: int, stride: int, padding: int
+    pixels: int,
+    taps: int,
+    stride: int,
+    padding: int,
 ) -> tuple[int, slice, slice, int]:
     """Measure one side of a convolution: the taps that see the image in some output are live.
 
@@ -89,15 +107,22 @@ def side(
     (1, slice(1, 3, None), slice(0, 2, None), 2)
     """
     outputs = (pixels + 2 * padding - taps) // stride + 1
-    starts = [stride * output - padding for output in range(outputs)]
-    live = [tap for tap in range(taps) if any(0 <= at + tap < pixels for at in starts)]
+    live = []
+    for tap in range(taps):
+        seen = (stride * output - padding + tap for output in range(outputs))
+        if any(0 <= pixel < pixels for pixel in seen):
+            live.append(tap)
     first, end = (live[0], live[-1] + 1) if live else (0, 0)
     before = padding - first
     padded = max(before + pixels, stride * (outputs - 1) + end - first)
     return outputs, slice(first, end), slice(before, before + pixels), padded
 
 
-def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
+def windows(
+    module: nn.Conv2d,
+    x: Tensor,
+    gradients: Gradients,
+) -> Link | None:
     """Return the link of a convolution: one product of its weights and the windows of the image.
 
     Taps that see only padding are left out, as their gradients are 0: on an image of 2
@@ -112,21 +137,29 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
         The link, None for convolutions that are not plain or whose windows hold too
         many numbers.
     """
-    plain = module.groups == 1 and set(module.dilation) == {1} and x.ndim == 4
-    if not plain or module.padding_mode != "zeros" or isinstance(module.padding, str):
+    if x.ndim != 4 or isinstance(module.padding, str) or not _is_plain(module):
         return None
-    weight = module.weight
     sides = list(
-        map(side, x.shape[2:], module.kernel_size, module.stride, module.padding)
+        map(
+            side,
+            x.shape[2:],
+            module.kernel_size,
+            module.stride,
+            module.padding,
+        )
     )
     (H, high, *_), (W, wide, *_) = sides
-    live = weight.detach().permute(0, 2, 3, 1)[:, high, wide]  # (O, taps, taps, C)
+    live = module.weight.detach().permute(0, 2, 3, 1)[
+        :, high, wide
+    ]  # (O, taps, taps, C)
     shape = len(x), H, W, len(live)
     if not 0 < math.prod(shape[:3]) * live[0].numel() <= _MOST:
         return None
     rows, drows, cutting = _windows(x, sides, module.stride)
-    kernel, places, dweight = live.contiguous(), dict(gradients), gradients.get(weight)
+    kernel = live.contiguous()
     matrix = kernel.view(len(live), -1)
+    places = dict(gradients)
+    dweight = gradients.get(module.weight)
     if dweight is not None:
         dlive = dweight.permute(0, 2, 3, 1)[:, high, wide]
         dkernel = dlive.contiguous()
@@ -137,7 +170,11 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
         _copy(kernel, live)
         return product.forward(cutting.forward(x)).view(shape).permute(0, 3, 1, 2)
 
-    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+    def backward(
+        x: Tensor,
+        dy: Tensor,
+        wanted: bool,
+    ) -> Tensor:
         if dweight is not None:
             dweight.zero_()  # where taps are dead, a penalty may have added to the last gradient
         product.backward(rows, dy.permute(0, 2, 3, 1).reshape(len(rows), -1), wanted)
@@ -145,11 +182,18 @@ def windows(module: nn.Conv2d, x: Tensor, gradients: Gradients) -> Link | None:
             _copy(dlive, dkernel)
         return cutting.backward(x, drows, True) if wanted else dy
 
-    return Link(forward, backward, len(rows) * (weight.numel() - live.numel()))
+    return Link(forward, backward, len(rows) * (module.weight.numel() - live.numel()))
+
+
+def _is_plain(module: nn.Conv2d) -> bool:
+    is_dense = module.groups == 1 and set(module.dilation) == {1}
+    return is_dense and module.padding_mode == "zeros"
 
 
 def _windows(
-    x: Tensor, sides: Sequence[tuple[int, slice, slice, int]], strides: Sequence[int]
+    x: Tensor,
+    sides: Sequence[tuple[int, slice, slice, int]],
+    strides: Sequence[int],
 ) -> tuple[Tensor, Tensor, Link]:
     """Return memory for the windows of images like x, (R, D), and their gradient, and their link.
 
@@ -157,29 +201,52 @@ def _windows(
     """
     (H, high, image_rows, padded_H), (W, wide, image_columns, padded_W) = sides
     taps = high.stop - high.start, wide.stop - wide.start
+    # Images and their gradients.
     padded = x.new_zeros(
-        2, len(x), padded_H, padded_W, x.shape[1]
-    )  # images and their gradients
-    image, dimage = padded[:, :, image_rows, image_columns].permute(0, 1, 4, 2, 3)
+        2,
+        len(x),
+        padded_H,
+        padded_W,
+        x.shape[1],
+    )
+    image, dimage = padded[:, :, image_rows, image_columns].permute(
+        0,
+        1,
+        4,
+        2,
+        3,
+    )
     in_rows = padded.unfold(2, taps[0], strides[0])[:, :, :H]
-    in_windows = in_rows.unfold(3, taps[1], strides[1])[:, :, :, :W].permute(
-        0, 1, 2, 3, 5, 6, 4
+    in_windows = in_rows.unfold(3, taps[1], strides[1])[:, :, :, :W]
+    in_windows = in_windows.permute(
+        0,
+        1,
+        2,
+        3,
+        5,
+        6,
+        4,
     )
     windows, dwindows = in_windows.unbind()  # (B, H', W', taps, taps, C)
-    copied, dcopied = windows.contiguous(), windows.new_empty(windows.shape)
-    pairs = [
-        (dwindows[:, :, :, i, j], dcopied[:, :, :, i, j]) for i, j in np.ndindex(*taps)
-    ]
-    rows, drows = (
-        memory.view(-1, windows[0, 0, 0].numel()) for memory in (copied, dcopied)
-    )
+    copied = windows.contiguous()
+    dcopied = windows.new_empty(windows.shape)
+    pairs = []
+    for i, j in np.ndindex(*taps):
+        pairs.append((dwindows[:, :, :, i, j], dcopied[:, :, :, i, j]))
+    width = windows[0, 0, 0].numel()
+    rows = copied.view(-1, width)
+    drows = dcopied.view(-1, width)
 
     def forward(x: Tensor) -> Tensor:
         image.copy_(x)
         _copy(copied, windows)
         return rows
 
-    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+    def backward(
+        x: Tensor,
+        dy: Tensor,
+        wanted: bool,
+    ) -> Tensor:
         padded[1].zero_()
         for pixels, gradient in pairs:
             pixels += gradient
@@ -200,7 +267,11 @@ def elementwise(module: nn.ReLU | nn.Tanh, x: Tensor) -> Link:
     def forward(x: Tensor) -> Tensor:
         return torch.clamp_min(x, 0, out=y) if rectifies else torch.tanh(x, out=y)
 
-    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+    def backward(
+        x: Tensor,
+        dy: Tensor,
+        wanted: bool,
+    ) -> Tensor:
         if rectifies:
             torch.ops.aten.threshold_backward.grad_input(dy, y, 0, grad_input=dy)
         else:
@@ -218,7 +289,11 @@ def flatten(x: Tensor) -> Link:
     def forward(x: Tensor) -> Tensor:
         return x.reshape(len(x), -1)
 
-    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
+    def backward(
+        x: Tensor,
+        dy: Tensor,
+        wanted: bool,
+    ) -> Tensor:
         return dx.copy_(dy.view_as(dx))
 
     return Link(forward, backward)
@@ -237,9 +312,17 @@ def by_autograd(module: nn.Module, gradients: Gradients) -> Link:
             y = cast(Tensor, module(leaf.clone()))
         return y.detach()
 
-    def backward(x: Tensor, dy: Tensor, wanted: bool) -> Tensor:
-        inputs = [*places, *([leaf] if wanted else [])]
-        computed = torch.autograd.grad(y, inputs, dy) if inputs else (dy,)
+    def backward(
+        x: Tensor,
+        dy: Tensor,
+        wanted: bool,
+    ) -> Tensor:
+        inputs: list[Tensor] = list(places)
+        if wanted:
+            inputs.append(leaf)
+        if not inputs:
+            return dy
+        computed = torch.autograd.grad(y, inputs, dy)
         for place, gradient in zip(places.values(), computed, strict=False):
             place.copy_(gradient)
         return computed[-1]

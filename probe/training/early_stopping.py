@@ -22,7 +22,12 @@ class Validated(Protocol):
 
     sums: ClassVar[Sequence[str]]
 
-    def validation_loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    def validation_loss(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+    ) -> Tensor:
         """Return the loss on held-out examples."""
         ...
 

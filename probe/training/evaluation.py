@@ -21,10 +21,8 @@ Logits = Callable[..., Tensor]
 """A network, or any function of a batch: (B, ...) -> (B, K)."""
 
 
-_MIXED, _PARTS = (
-    16,
-    4,
-)  # examples of a batch of all classes, and its parts of similar ones
+_MIXED = 16  # examples of a batch of all classes
+_PARTS = 4  # of it, of similar examples
 _FEWEST = 8  # examples of a batch
 _NOISE = 4  # times the difference between two runs of the same batch
 _NEAR = 0.02  # of the differences between examples, above what autocast rounds
@@ -86,30 +84,33 @@ def predict_each(
             # A copy: a model may write into its input.
             x = gather(examples.x, indices)
             scores = logits(channels_last(x) if any_layout else x)
-            if (shape := tuple(scores.shape)) != (len(indices), classes):
-                raise InputError(
-                    f"the model's output is {shape}, expected {len(indices), classes}"
-                )
-            if scores.isnan().any():
-                diverged = "it diverged; lower learning_rate"
-                remedy = OVERFLOW if scores.dtype == torch.half else diverged
-                raise InputError(f"the model's output is NaN: {remedy}")
+            _check_scores(scores, (len(indices), classes))
             # Where all that compete are -inf, one of them is to be predicted all the
             # same.
             finite = scores.clamp(min=torch.finfo(scores.dtype).min)
             for name, table in barred.items():
-                mask = None if table is None else table[row_of_example[indices]]
-                competing = (
-                    scores if mask is None else finite.masked_fill(mask, -torch.inf)
-                )
+                competing = scores
+                if table is not None:
+                    mask = table[row_of_example[indices]]
+                    competing = finite.masked_fill(mask, -torch.inf)
                 predicted[name].append(competing.argmax(1))
                 if name == loss_of:
-                    losses.append(
-                        cross_entropy(competing, examples.y[indices], reduction="none")
-                    )
-    return {name: torch.cat(parts) for name, parts in predicted.items()}, torch.cat(
-        losses
-    )
+                    y = examples.y[indices]
+                    losses.append(cross_entropy(competing, y, reduction="none"))
+    classes_of_name = {name: torch.cat(parts) for name, parts in predicted.items()}
+    return classes_of_name, torch.cat(losses)
+
+
+def _check_scores(scores: Tensor, expected: tuple[int, int]) -> None:
+    """Raise InputError if logits have another shape, or one is NaN."""
+    shape = tuple(scores.shape)
+    if shape != expected:
+        raise InputError(f"the model's output is {shape}, expected {expected}")
+    if scores.isnan().any():
+        remedy = "it diverged; lower learning_rate"
+        if scores.dtype == torch.half:
+            remedy = OVERFLOW
+        raise InputError(f"the model's output is NaN: {remedy}")
 
 
 @torch.no_grad()
@@ -172,10 +173,9 @@ def _excess(together: Tensor, apart: Tensor) -> Tensor:
     apart = _finite(apart)
     # By column: one of -1e4 stands for an output that is never predicted.
     difference = (together - apart).abs().amax(0)
+    spread = (apart - apart.mean(0)).abs().max()
     largest = apart.abs().amax(0)
-    return (
-        difference - _NEAR * (apart - apart.mean(0)).abs().max() - _ROUNDING * largest
-    ).max()
+    return (difference - _NEAR * spread - _ROUNDING * largest).max()
 
 
 def _finite(values: Tensor) -> Tensor:
@@ -197,7 +197,9 @@ def check_outputs(logits: Logits, examples: Labeled) -> None:
 
 
 def barred_but(
-    competing: Sequence[Sequence[int]], classes: int, device: torch.device
+    competing: Sequence[Sequence[int]],
+    classes: int,
+    device: torch.device,
 ) -> Tensor:
     """Mark the outputs that do not compete.
 
@@ -212,14 +214,21 @@ def barred_but(
     >>> barred_but([[0], [0, 1]], 2, torch.device("cpu")).tolist()
     [[False, True], [False, False]]
     """
-    barred = torch.ones(len(competing), classes, dtype=torch.bool, device="cpu")
+    barred = torch.ones(
+        len(competing),
+        classes,
+        dtype=torch.bool,
+        device="cpu",
+    )
     for label, others in enumerate(competing):
         barred[label, list(others)] = False
     return barred.to(device)
 
 
 def batch_size_for(
-    x: Rows | Value, device: torch.device, most: int | None = None
+    x: Rows | Value,
+    device: torch.device,
+    most: int | None = None,
 ) -> int:
     """Return a batch size at which evaluation is fast on a device, fewer where examples are large.
 
@@ -267,7 +276,9 @@ class SelectedOutputs(nn.Module):
 
 
 def outputs_of(
-    classes: int, shape: Sequence[int], chosen: Sequence[int] | None
+    classes: int,
+    shape: Sequence[int],
+    chosen: Sequence[int] | None,
 ) -> Tensor | None:
     """Return the outputs that stand for the classes 0..K-1.
 
@@ -330,7 +341,11 @@ def penultimate(model: nn.Module, x: Tensor) -> Tensor:
     # its use.
     before = WeakTensorKeyDictionary()
 
-    def note(module: nn.Module, inputs: tuple[object, ...], output: object) -> None:
+    def note(
+        module: nn.Module,
+        inputs: tuple[object, ...],
+        output: object,
+    ) -> None:
         if (
             isinstance(output, Tensor)
             and len(inputs) == 1
@@ -371,7 +386,11 @@ def penultimate_of(model: nn.Module, examples: Examples) -> Tensor:
     return in_batches(partial(penultimate, model), model, examples)
 
 
-def in_batches(function: Logits, model: nn.Module, examples: Examples) -> Tensor:
+def in_batches(
+    function: Logits,
+    model: nn.Module,
+    examples: Examples,
+) -> Tensor:
     """Apply a function to N examples in batches, with the model in eval mode.
 
     Buffers are restored, and the model has a random generator of its own.

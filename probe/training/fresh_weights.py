@@ -62,7 +62,13 @@ def initialize(
     if not all(tensor.is_cpu for tensor in state.values()):
         # Drawn on the CPU: a seed gives the same weights on every device.
         on_cpu = copied(model).cpu()
-        initialize(on_cpu, rule, generator, keep, unread)
+        initialize(
+            on_cpu,
+            rule,
+            generator,
+            keep,
+            unread,
+        )
         with torch.no_grad():
             for name, value in named_state(on_cpu).items():
                 state[name].copy_(value)
@@ -197,7 +203,9 @@ def fresh_state(
 
 
 def built_network(
-    build: Factory, generator: torch.Generator, name: str = "fresh"
+    build: Factory,
+    generator: torch.Generator,
+    name: str = "fresh",
 ) -> nn.Module:
     """Return the network that a user's function makes, with every global generator seeded.
 
@@ -240,13 +248,20 @@ def _by_murata(module: nn.Module, rule: Rule) -> bool:
     )
 
 
-def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
+def _fill(
+    module: nn.Module,
+    rule: Rule,
+    generator: torch.Generator,
+) -> None:
     if _by_murata(module, rule):
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).
         std = 0.01 if isinstance(module, nn.Linear) else (2 / weight[0].numel()) ** 0.5
         normal = torch.randn(
-            weight.shape, generator=generator, dtype=torch.float32, device="cpu"
+            weight.shape,
+            generator=generator,
+            dtype=torch.float32,
+            device="cpu",
         )
         weight.copy_(normal * std)
         if isinstance(module.bias, Tensor):

@@ -58,7 +58,12 @@ class Objective:
         """
         return x, y
 
-    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    def loss(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+    ) -> Tensor:
         """Return the loss of `model` on a batch.
 
         With `by_scores` the scores may have no graph to the parameters; the gradients
@@ -76,7 +81,12 @@ class Objective:
         self.saw(scores.detach(), y)
         return functional.cross_entropy(scores, y)
 
-    def validation_loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    def validation_loss(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+    ) -> Tensor:
         """Return the loss on held-out examples, for early stopping.
 
         Args:
@@ -176,7 +186,15 @@ def fit(
                     # An objective sees what its data hold; a tuple only where a tail is
                     # trained.
                     batch = steps.batch(cast(Tensor, x), y)
-                    epoch_losses.append(_gradients(model, *batch, recipe, steps, chain))
+                    epoch_losses.append(
+                        _gradients(
+                            model,
+                            *batch,
+                            recipe,
+                            steps,
+                            chain,
+                        )
+                    )
                     steps.after_backward(model)
                     update()
                     steps.after_step(model)
@@ -192,7 +210,10 @@ def fit(
 
 
 def _batches(
-    data: Labeled, rows: Tensor, size: int, generator: torch.Generator
+    data: Labeled,
+    rows: Tensor,
+    size: int,
+    generator: torch.Generator,
 ) -> Iterator[tuple[Value, Tensor]]:
     """Yield batches of the examples at `rows` (M,), each once, in random order."""
     # Drawn on the CPU, so that the order is the same on every device.
@@ -204,7 +225,10 @@ def _batches(
 
 
 def _diverged(
-    losses: list[float], n: int, recipe: Recipe, dtype: torch.dtype
+    losses: list[float],
+    n: int,
+    recipe: Recipe,
+    dtype: torch.dtype,
 ) -> InputError:
     """Return the error of a training on n examples, with its losses so far."""
     remedy = (

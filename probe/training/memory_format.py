@@ -59,7 +59,12 @@ def same_in_both_layouts(function: Callable[..., Tensor], few: Value) -> bool:
         b = function(other)
         # Logits of classes that do not compete are -inf.
         largest = float(a[a.isfinite()].abs().max())
-        return torch.allclose(a, b, rtol=1e-3, atol=1e-3 * largest)
+        return torch.allclose(
+            a,
+            b,
+            rtol=1e-3,
+            atol=1e-3 * largest,
+        )
     except Exception:
         # What goes wrong here goes wrong again, and is reported, where it counts.
         return False
@@ -97,7 +102,9 @@ def faster_layout(model: nn.Module, data: Labeled) -> Iterator[None]:
 
 
 def gains_pixelwise(
-    model: nn.Module, function: Callable[[Value], Tensor], few: Value
+    model: nn.Module,
+    function: Callable[[Value], Tensor],
+    few: Value,
 ) -> bool:
     """Return whether a model is faster on channels-last images, with the same results.
 
@@ -131,7 +138,9 @@ def gains_pixelwise(
 
 
 def _trains_pixelwise(
-    model: nn.Module, function: Callable[[Value], Tensor], few: Value
+    model: nn.Module,
+    function: Callable[[Value], Tensor],
+    few: Value,
 ) -> bool:
     """Return whether a step in training mode succeeds without random draws.
 

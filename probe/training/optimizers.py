@@ -22,7 +22,9 @@ _KERNELS = {"adam": torch._fused_adam_, "adamw": torch._fused_adamw_}
 
 
 def updates(
-    trained: Sequence[Tensor], recipe: Recipe, steps: int
+    trained: Sequence[Tensor],
+    recipe: Recipe,
+    steps: int,
 ) -> Callable[[], None]:
     """Return a function that takes the next step of a training, with a new optimizer.
 
@@ -63,7 +65,10 @@ def _from_torch(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], 
             "foreach": True,
         }  # fused kernels only take real numbers
     optimizer = _OPTIMIZERS[recipe.optimizer](
-        trained, lr=recipe.learning_rate, weight_decay=recipe.weight_decay, **extra
+        trained,
+        lr=recipe.learning_rate,
+        weight_decay=recipe.weight_decay,
+        **extra,
     )
 
     def step(rate: float) -> None:
@@ -102,12 +107,24 @@ def _adam(trained: Sequence[Tensor], recipe: Recipe) -> Callable[[float], None]:
         if moved:
             means, squares, steps = zip(*(states[p] for p in moved), strict=True)
             torch._foreach_add_(steps, 1)
-            kernel(moved, [p.grad for p in moved], means, squares, [], steps, lr=rate)
+            kernel(
+                moved,
+                [p.grad for p in moved],
+                means,
+                squares,
+                [],
+                steps,
+                lr=rate,
+            )
 
     return step
 
 
-def rate_at(recipe: Recipe, step: int, steps: int) -> float:
+def rate_at(
+    recipe: Recipe,
+    step: int,
+    steps: int,
+) -> float:
     """Return the learning rate of one step of a training.
 
     A constant rate is exactly the recipe's. With W warm-up steps, the rate rises from 1
@@ -148,6 +165,11 @@ def optimizer_ops(recipe: Recipe) -> int:
     own; SGD: the step. Weight decay and momentum take one more each, and clipping two:
     a square for the norm, and a factor.
     """
-    step = {"adam": 8, "adamw": 8, "nadam": 10, "sgd": 1}[recipe.optimizer]
+    step = {
+        "adam": 8,
+        "adamw": 8,
+        "nadam": 10,
+        "sgd": 1,
+    }[recipe.optimizer]
     clipping = 2 * (recipe.clip_norm is not None)
     return step + bool(recipe.weight_decay) + bool(recipe.momentum) + clipping

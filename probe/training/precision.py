@@ -37,10 +37,8 @@ def products(precision: Precision) -> Iterator[None]:
         raise InputError(
             'precision "auto" is only for studies and analyze: give "fp32" or another'
         )
-    rounded, backends = (
-        precision == "tf32",
-        cast(Any, torch.backends),
-    )  # not all of it has types
+    rounded = precision == "tf32"
+    backends = cast(Any, torch.backends)  # not all of it has types
     cudnn = backends.cudnn
     mkldnn = backends.mkldnn
     with ExitStack() as restored:

@@ -70,7 +70,11 @@ class CacheSettings:
         if self.room is None and self.scratch is not None:
             folders = self.scratch, *self.scratch.absolute().parents
             room = shutil.disk_usage(next(filter(Path.exists, folders))).free // 2
-        return replace(self, budget=budget // processes, room=room // processes)
+        return replace(
+            self,
+            budget=budget // processes,
+            room=room // processes,
+        )
 
 
 @immutable
@@ -90,7 +94,9 @@ class Allocation:
 
 
 def allocate(
-    sizes: Mapping[str, int], work: Mapping[str, float], settings: CacheSettings
+    sizes: Mapping[str, int],
+    work: Mapping[str, float],
+    settings: CacheSettings,
 ) -> tuple[Allocation, ...]:
     """Choose where each feature's values are stored.
 
@@ -118,5 +124,9 @@ def allocate(
         # The dict is in order of preference, and the last location takes everything.
         first = next(location for location, room in free.items() if sizes[name] <= room)
         free[first] -= sizes[name]
-        chosen[name] = Allocation(feature=name, size=sizes[name], location=first)
+        chosen[name] = Allocation(
+            feature=name,
+            size=sizes[name],
+            location=first,
+        )
     return tuple(chosen[name] for name in sizes)

@@ -21,14 +21,18 @@ from probe.values.layout import (
     value_layout,
 )
 
-_SMALLEST, _LARGEST = 32, 128  # examples of a batch that a prefix is given
+# Examples of a batch that a prefix is given.
+_SMALLEST = 32
+_LARGEST = 128
 _SHIFTS = (1, 2, 3, 5)  # of a batch, to see whether a value depends on its slot
 _WATCHED = 16  # batches
 _FEW = 4  # examples, to see the layout of a value
 
 
 def plan_values(
-    cuts: Sequence[Cut], sizes: tuple[int, int], settings: CacheSettings
+    cuts: Sequence[Cut],
+    sizes: tuple[int, int],
+    settings: CacheSettings,
 ) -> tuple[Allocation, ...]:
     """Return the location of each cut's values, without computing any.
 
@@ -43,12 +47,13 @@ def plan_values(
     bytes_of_name = {}
     for cut in cuts:
         # At the model's output nothing is trained: no training example is needed.
-        n = sum(sizes) if cut.facts.trained else sizes[1]
+        n = sizes[1]
+        if cut.facts.trained:
+            n += sizes[0]
         size = sum(_size(kept, settings.storage) for kept in cut.facts.kept)
         bytes_of_name[cut.facts.name] = n * size
-    return allocate(
-        bytes_of_name, {cut.facts.name: cut.facts.work for cut in cuts}, settings
-    )
+    work = {cut.facts.name: cut.facts.work for cut in cuts}
+    return allocate(bytes_of_name, work, settings)
 
 
 def _size(kept: TensorFacts, storage: Storage) -> int:
@@ -91,14 +96,16 @@ def store_values(
     every = torch.arange(len(inputs), device=inputs.device)
     batches = (batch for _, _, batch in inputs.batches(every[:_FEW], _FEW))
     for _, name, value in Cuts(tuple(cuts)).values(batches):
-        layouts = [
-            inputs.layouts.get(kept.input_index)
-            for kept in cut_of_name[name].facts.kept
-        ]
+        cut = cut_of_name[name]
+        layouts = [inputs.layouts.get(kept.input_index) for kept in cut.facts.kept]
         layout = value_layout(value, layouts, settings.storage)
         if locations[name] == "recomputed":
+            prefix = partial(_value_of, cut)
             rows[name] = RecomputedRows(
-                layout, partial(_value_of, cut_of_name[name]), inputs, size
+                layout,
+                prefix,
+                inputs,
+                size,
             )
         else:
             scratch = settings.scratch if locations[name] == "memory-mapped" else None
@@ -127,7 +134,10 @@ class CachedRows:
     """
 
     def __init__(
-        self, layout: ValueLayout, inputs: Inputs, scratch: Path | None
+        self,
+        layout: ValueLayout,
+        inputs: Inputs,
+        scratch: Path | None,
     ) -> None:
         self._layout = layout
         self._n = len(inputs)
@@ -141,14 +151,16 @@ class CachedRows:
             elif inputs.device.type == "cpu":
                 # From numpy, which asks for large pages: to touch new memory takes half
                 # the time.
-                memory = np.empty(
-                    (self._n, part.width * part.stored.itemsize), np.uint8
-                )
-                self._rows.append(torch.from_numpy(memory).view(part.stored))
+                row_bytes = part.width * part.stored.itemsize
+                pages = np.empty((self._n, row_bytes), np.uint8)
+                self._rows.append(torch.from_numpy(pages).view(part.stored))
             else:
-                self._rows.append(
-                    torch.empty(shape, dtype=part.stored, device=inputs.device)
+                memory = torch.empty(
+                    shape,
+                    dtype=part.stored,
+                    device=inputs.device,
                 )
+                self._rows.append(memory)
 
     def __len__(self) -> int:
         return self._n
@@ -166,15 +178,20 @@ class CachedRows:
             value: The batch.
             where: The rows that receive them, one for each example to store.
         """
-        rows = [r.rows if isinstance(r, MappedRows) else r for r in self._rows]
-        parts = zip(self._layout.parts, rows, strict=True)
-        targets = [None if p.input_index is not None else to[where] for p, to in parts]
+        targets: list[Tensor | None] = []
+        for part, rows in zip(self._layout.parts, self._rows, strict=True):
+            if part.input_index is not None:
+                targets.append(None)
+            elif isinstance(rows, MappedRows):
+                targets.append(rows.rows[where])
+            else:
+                targets.append(rows[where])
         self._layout.write(value, targets)
         # Pages that were written to count as this process's memory until they are let
         # go.
-        for mapped_rows in self._rows:
-            if isinstance(mapped_rows, MappedRows):
-                mapped_rows.let_go()
+        for rows in self._rows:
+            if isinstance(rows, MappedRows):
+                rows.let_go()
 
 
 class RecomputedRows:
@@ -187,7 +204,11 @@ class RecomputedRows:
     """
 
     def __init__(
-        self, layout: ValueLayout, prefix: PrefixCall, inputs: Inputs, size: int
+        self,
+        layout: ValueLayout,
+        prefix: PrefixCall,
+        inputs: Inputs,
+        size: int,
     ) -> None:
         self._layout = layout
         self._prefix = prefix
@@ -201,10 +222,15 @@ class RecomputedRows:
 
     def __getitem__(self, indices: Tensor) -> Value:
         """Return the values of the examples at `indices` (B,), each tensor (B, ...)."""
-        empty = partial(torch.empty, device=indices.device)
-        rows = [
-            empty((len(indices), p.width), dtype=p.stored) for p in self._layout.parts
-        ]
+        rows = []
+        for part in self._layout.parts:
+            shape = len(indices), part.width
+            memory = torch.empty(
+                shape,
+                dtype=part.stored,
+                device=indices.device,
+            )
+            rows.append(memory)
         # Whoever trains the tail in reduced precision gets the values that a cache
         # would give.
         with torch.no_grad(), torch.autocast(indices.device.type, enabled=False):
@@ -215,20 +241,29 @@ class RecomputedRows:
 
 
 @torch.no_grad()
-def _same_at_every_slot(prefix: PrefixCall, inputs: Inputs, batch_size: int) -> bool:
+def _same_at_every_slot(
+    prefix: PrefixCall,
+    inputs: Inputs,
+    batch_size: int,
+) -> bool:
     """Return whether an example's value has the same bits at every slot of many batches.
 
     With one batch the bits often agree by chance.
     """
     some = torch.arange(min(_WATCHED * batch_size, len(inputs)), device=inputs.device)
     for _, _, batch in inputs.batches(some, batch_size):
-        before = [part.clone() for part in tensors(prefix(mapped(batch, torch.clone)))]
+        value = prefix(mapped(batch, torch.clone))
+        before = [part.clone() for part in tensors(value)]
         for shift in _SHIFTS:
-            after = tensors(
-                prefix(mapped(batch, partial(torch.roll, shifts=shift, dims=0)))
+            shifted = mapped(
+                batch,
+                partial(
+                    torch.roll,
+                    shifts=shift,
+                    dims=0,
+                ),
             )
-            if not all(
-                map(torch.equal, after, (part.roll(shift, 0) for part in before))
-            ):
+            expected = [part.roll(shift, 0) for part in before]
+            if not all(map(torch.equal, tensors(prefix(shifted)), expected)):
                 return False
     return True

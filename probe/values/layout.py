@@ -82,7 +82,12 @@ class ValueLayout:
                 f"a feature's shape depends on the batch, {expected}, then {shapes}: "
                 "use another"
             )
-        for part, tensor, to in zip(self.parts, tensors(value), rows, strict=True):
+        for part, tensor, to in zip(
+            self.parts,
+            tensors(value),
+            rows,
+            strict=True,
+        ):
             if to is None:
                 continue
             if at is None:
@@ -113,13 +118,10 @@ class Inputs:
         for at, tensor in enumerate(tensors(x)):
             # A batch is gathered row by row: each example must be one run of memory.
             D = tensor[:1].numel()
-            part = (
-                tensor
-                if _strides(tensor) and tensor.stride(0) == D
-                else tensor.contiguous()
-            )
-            self.rows.append(part.as_strided((len(part), D), (D, 1)))
-            self.layouts[at] = tensor_layout(part, "fp32", input_index=at)
+            if not _strides(tensor) or tensor.stride(0) != D:
+                tensor = tensor.contiguous()
+            self.rows.append(tensor.as_strided((len(tensor), D), (D, 1)))
+            self.layouts[at] = tensor_layout(tensor, "fp32", input_index=at)
         self.device = self.rows[0].device
 
     def __len__(self) -> int:
@@ -134,7 +136,10 @@ class Inputs:
         )
 
     def batches(
-        self, indices: Tensor, size: int, own_slots: bool = False
+        self,
+        indices: Tensor,
+        size: int,
+        own_slots: bool = False,
     ) -> Iterator[tuple[Tensor, Tensor, Value]]:
         """Yield batches of exactly `size` inputs until all at `indices` have been yielded.
 
@@ -151,9 +156,14 @@ class Inputs:
             Positions, slots and batch.
         """
         every = torch.arange(len(indices), device=indices.device)
-        for positions in _rounds(indices % size) if own_slots else every.split(size):
+        rounds = iter(every.split(size))
+        if own_slots:
+            rounds = _rounds(indices % size)
+        for positions in rounds:
             some = indices[positions]
-            slots = some % size if own_slots else every[: len(some)]
+            slots = every[: len(some)]
+            if own_slots:
+                slots = some % size
             # The last bits of a value depend on the batch's size: a short batch is
             # filled up.
             padded = some.new_zeros(size)
@@ -162,7 +172,9 @@ class Inputs:
 
 
 def value_layout(
-    value: Value, input_layouts: Sequence[TensorLayout | None], storage: Storage
+    value: Value,
+    input_layouts: Sequence[TensorLayout | None],
+    storage: Storage,
 ) -> ValueLayout:
     """Return the layout in which values like this batch's are stored.
 
@@ -181,7 +193,9 @@ def value_layout(
 
 
 def tensor_layout(
-    part: Tensor, storage: Storage, input_index: int | None = None
+    part: Tensor,
+    storage: Storage,
+    input_index: int | None = None,
 ) -> TensorLayout:
     """Return the layout of one tensor (B, ...) of a batch's value, contiguous if it has gaps.
 
@@ -196,8 +210,16 @@ def tensor_layout(
     """
     shape = tuple(part.shape[1:])
     strides = _strides(part) or torch.empty(shape, device="meta").stride()
-    stored = part.dtype if input_index is not None else stored_type(part.dtype, storage)
-    return TensorLayout(shape, strides, part.dtype, stored, input_index)
+    stored = part.dtype
+    if input_index is None:
+        stored = stored_type(part.dtype, storage)
+    return TensorLayout(
+        shape,
+        strides,
+        part.dtype,
+        stored,
+        input_index,
+    )
 
 
 def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:

@@ -42,7 +42,7 @@ from probe.results.analysis import Analysis
 from probe.results.job import measure_job
 from probe.results.one_pair import explained_pair, trained_floor
 from probe.results.precision import resolve_precision
-from probe.results.predictions import predictions_of
+from probe.results.predictions import Predictions
 from probe.results.records import Records
 from probe.results.run_directory import (
     describe,
@@ -257,7 +257,7 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
         ceiling = ceilings.get(job.seed, job)
         offline = partial(offline_network, source, ceiling, stores[ceiling])
         deque(measure(source, job, stores[job], cache, offline), maxlen=0)
-    predictions = predictions_of(
+    predictions = Predictions.of(
         plan, ((job, stores[job].measurements()) for job in jobs_of(plan))
     )
     records = Records(

@@ -10,7 +10,7 @@ from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED, Plan
 from probe.errors import InputError, unknown
 from probe.notes import note_sentences
-from probe.results.predictions import Predictions, predictions_of
+from probe.results.predictions import Predictions, main_head
 from probe.results.run_directory import read_plan, store_of
 from probe.tables.folder import read_tables
 from probe.tables.schemas import Tables
@@ -95,7 +95,7 @@ def explain(
         and (job.learner == learner or control_terms.get(job.kind) in terms)
     ]
     stores = [store_of(plan, root, job) for job in jobs]
-    predictions = predictions_of(
+    predictions = Predictions.of(
         plan,
         ((job, x.measurements()) for job, x in zip(jobs, stores, strict=True)),
     )
@@ -167,7 +167,7 @@ def _values(
         controls = {UNTRAINED: Term.FLOOR, OFFLINE: Term.CEILING}
         for control in predictions.runs:
             if control.kind in controls and control.seed == job.seed:
-                row = predictions.at_end(control, *of_layer)
+                row = predictions.at_end(control, *of_layer, main_head(job))
                 if row is not None:
                     # The controls have the tasks in base order.
                     values[controls[control.kind]] = predictions.accuracy[row][task]

@@ -127,10 +127,15 @@ class _Stack:
         controls: dict[str, Rows] = {}
         for job in self.predictions.runs:
             if job.kind in CONTROLS and not self.jobs[0].own_network:
-                row = self.predictions.at_end(job, self.feature, self.readout)
+                row = self._control(job, self.feature)
                 if row is not None:
                     controls.setdefault(job.kind, {})[job.seed] = row
         return controls
+
+    def _control(self, control: Job, feature: str) -> int | None:
+        """Return the last row of a control, under the head of the learner."""
+        head = main_head(self.jobs[0])
+        return self.predictions.at_end(control, feature, self.readout, head)
 
     @cached_property
     def seeds(self) -> list[int]:
@@ -223,9 +228,7 @@ class _Stack:
         if self.jobs[0].own_network:
             return None
         rows = {
-            job.seed: self.predictions.at_end(
-                job, self.predictions.features(job)[-1], self.readout
-            )
+            job.seed: self._control(job, self.predictions.features(job)[-1])
             for job in self.predictions.runs
             if job.kind == OFFLINE
         }

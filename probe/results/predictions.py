@@ -6,9 +6,10 @@ of the literature require.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +26,9 @@ from probe.by_layer.measurement import (
 )
 from probe.by_layer.plan import CONTROLS, Plan
 from probe.errors import InputError
+from probe.immutable import immutable
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.murata import RETRAIN
-from probe.metrics.task_predictions import TaskPredictions
 from probe.stored_names import PutBack
 from probe.tasks import TestExamples
 
@@ -35,13 +36,12 @@ Rows = dict[int, int]
 """Rows of predictions, by the number of tasks learned."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@immutable(eq=False)
 class Predictions:
     """The predictions of the finished measurements of jobs.
 
     Attributes:
         plan: The plan.
-        test: The N test examples, None if no measurement is finished.
         jobs: The jobs, in the order of the plan.
         measurements: The finished measurements that the plan asks for, by the name of
             the job; those of readouts without their predictions.
@@ -64,19 +64,99 @@ class Predictions:
     """
 
     plan: Plan
-    test: TestExamples | None = None
-    jobs: tuple[Job, ...] = ()
-    measurements: Mapping[str, Measurements] = field(default_factory=dict)
-    right: Sequence[NDArray[np.uint8]] = ()
-    right_at_half: Mapping[int, NDArray[np.uint8]] = field(default_factory=dict)
-    accuracy: Sequence[Floats] = ()
-    pra: Sequence[float] = ()
-    converged: Sequence[bool] = ()
-    control: Mapping[int, float] = field(default_factory=dict)
-    f1: Mapping[int, Floats] = field(default_factory=dict)
-    outputs: Mapping[tuple[str, str], Rows] = field(default_factory=dict)
-    readouts: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
-    with_blocks: Mapping[str, Mapping[Key, int]] = field(default_factory=dict)
+    jobs: list[Job] = field(default_factory=list)
+    measurements: dict[str, dict[Key, Measurement]] = field(default_factory=dict)
+    right: list[NDArray[np.uint8]] = field(default_factory=list)
+    right_at_half: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
+    accuracy: list[Floats] = field(default_factory=list)
+    pra: list[float] = field(default_factory=list)
+    converged: list[bool] = field(default_factory=list)
+    control: dict[int, float] = field(default_factory=dict)
+    f1: dict[int, Floats] = field(default_factory=dict)
+    outputs: dict[tuple[str, str], Rows] = field(default_factory=dict)
+    readouts: dict[str, dict[Key, int]] = field(default_factory=dict)
+    with_blocks: dict[str, dict[Key, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan, measurements: Iterable[tuple[Job, Measurements]]) -> Self:
+        """Return the predictions of jobs from their measurements, without those of older plans.
+
+        Args:
+            plan: The plan.
+            measurements: The finished measurements of each job.
+        """
+        predictions = cls(plan=plan)
+        for job, finished in measurements:
+            predictions._add(job, finished)
+        return predictions
+
+    def _add(self, job: Job, finished: Measurements) -> None:
+        """Add the measurements of a job, of which only bits are kept."""
+        self.jobs.append(job)
+        kept = self.measurements[job.name] = {}
+        rows = self.readouts[job.name] = {}
+        mixed = self.with_blocks[job.name] = {}
+        for key in filter(finished.__contains__, map(Key, job.steps)):
+            kept[key] = finished[key]
+            self._add_output(job, key.tasks_seen, finished[key])
+        for key in filter(finished.__contains__, readout_keys(self.plan, job)):
+            kept[key] = replace(finished[key], predicted={})
+            if finished[key].predicted:
+                rows[key] = self._add_readout(job, key, finished[key])
+        for key in filter(finished.__contains__, inherited_keys(self.plan, job)):
+            if finished[key].predicted:
+                mixed[key] = self._add_readout(job, key, finished[key])
+        for key in filter(finished.__contains__, rewound_keys(self.plan, job)):
+            kept[key] = finished[key]
+
+    def _add_output(self, job: Job, step: int, measurement: Measurement) -> None:
+        main = main_head(job)
+        is_last = step == job.last
+        for head in measurement.predicted:
+            if is_last or head == main or head in self.plan.report.heads:
+                has_f1 = is_last and head == main
+                row = self._add_row(job, measurement, head, has_f1=has_f1)
+                self.outputs.setdefault((job.name, head), {})[step] = row
+
+    def _add_readout(self, job: Job, key: Key, measurement: Measurement) -> int:
+        (head,) = measurement.predicted.keys() - {HALF}
+        has_f1 = key.tasks_seen == job.last and str(key.readout) == RETRAIN
+        row = self._add_row(job, measurement, head, has_f1=has_f1)
+        half = measurement.predicted.get(HALF)
+        if half is not None:
+            self.right_at_half[row] = np.packbits(half == measurement.test.labels)
+        if "control" in measurement.values:
+            self.control[row] = measurement.values["control"]
+        return row
+
+    def _add_row(
+        self, job: Job, measurement: Measurement, head: str, *, has_f1: bool
+    ) -> int:
+        """Add a row of predictions, and return its number."""
+        row = len(self.right)
+        predictions = measurement.test.with_predictions(
+            measurement.predicted[head], job.tasks, self.classes(job)
+        )
+        correct = predictions.correct
+        history = measurement.history
+        # Of a readout without epochs, and of one that is slow, a note says so.
+        is_unfinished = any("not converged" in note for note in measurement.notes)
+        self.right.append(np.packbits(correct))
+        self.accuracy.append(predictions.accuracies(self.plan.report.mean))
+        self.pra.append(int(correct.sum()) / len(correct))
+        self.converged.append(
+            not is_unfinished and (history is None or history.converged)
+        )
+        if has_f1:
+            self.f1[row] = predictions.f1()
+        return row
+
+    @cached_property
+    def test(self) -> TestExamples | None:
+        """The N test examples, None if no measurement is finished."""
+        of_jobs = (finished.values() for finished in self.measurements.values())
+        finished = next((values for values in of_jobs if values), ())
+        return next((measurement.test for measurement in finished), None)
 
     @cached_property
     def runs(self) -> list[Job]:
@@ -147,7 +227,9 @@ class Predictions:
         """Return the rows of the unchanged networks under the main head."""
         return self.outputs.get((job.name, main_head(job)), {})
 
-    def rows(self, job: Job, feature: str, readout: str) -> Rows:
+    def rows(
+        self, job: Job, feature: str, readout: str, head: Head | None = None
+    ) -> Rows:
         """Return the rows of a feature's matrix A.
 
         Args:
@@ -155,17 +237,19 @@ class Predictions:
             feature: Name of the feature; every readout of the output is the network
                 itself, unless it is task-aware.
             readout: Name of the readout.
+            head: The head of the output, None = the main head of the job. A control is
+                compared under the head of the learner.
         """
-        if (
-            feature == self.features(job)[-1]
-            and readout not in self.task_aware_readouts
-        ):
-            return self.output(job)
+        is_output = feature == self.features(job)[-1]
+        if is_output and readout not in self.task_aware_readouts:
+            return self.outputs.get((job.name, head or main_head(job)), {})
         return self._downstream.get((job.name, feature, readout), {})
 
-    def at_end(self, job: Job, feature: str, readout: str) -> int | None:
-        """Return the last row of a feature's matrix A, None if it is not measured."""
-        return self.rows(job, feature, readout).get(job.last)
+    def at_end(
+        self, job: Job, feature: str, readout: str, head: Head | None = None
+    ) -> int | None:
+        """Return the last of these rows, None if it is not measured."""
+        return self.rows(job, feature, readout, head).get(job.last)
 
     def retrained(self, job: Job) -> dict[str, int]:
         """Return the row of partial retraining of each feature after all tasks, output last."""
@@ -296,131 +380,3 @@ def count_trainings(jobs: Iterable[Job]) -> int:
     for job in jobs:
         weights[job.seed].append(job.weights or job.seed)
     return len({tuple(of_seed) for of_seed in weights.values()})
-
-
-def predictions_of(
-    plan: Plan, measurements: Iterable[tuple[Job, Measurements]]
-) -> Predictions:
-    """Return the predictions of jobs from their measurements; those of older plans are left out.
-
-    Args:
-        plan: The plan.
-        measurements: The finished measurements of each job.
-
-    Raises:
-        InputError: The test examples have labels outside their tasks.
-    """
-    builder = PredictionsBuilder(plan=plan)
-    for job, finished in measurements:
-        builder.add(job, finished)
-    return builder.predictions
-
-
-@dataclass(kw_only=True)
-class PredictionsBuilder:
-    """Adds the measurements of one job after the other, of which only bits are kept."""
-
-    plan: Plan
-    test: TestExamples | None = None
-    jobs: list[Job] = field(default_factory=list)
-    measurements: dict[str, dict[Key, Measurement]] = field(default_factory=dict)
-    right: list[NDArray[np.uint8]] = field(default_factory=list)
-    right_at_half: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
-    accuracy: list[Floats] = field(default_factory=list)
-    pra: list[float] = field(default_factory=list)
-    converged: list[bool] = field(default_factory=list)
-    control: dict[int, float] = field(default_factory=dict)
-    f1: dict[int, Floats] = field(default_factory=dict)
-    outputs: defaultdict[tuple[str, str], Rows] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
-    readouts: dict[str, dict[Key, int]] = field(default_factory=dict)
-    with_blocks: dict[str, dict[Key, int]] = field(default_factory=dict)
-
-    @property
-    def predictions(self) -> Predictions:
-        """The predictions of the jobs that were added."""
-        return Predictions(**vars(self) | {"jobs": tuple(self.jobs)})
-
-    def add(self, job: Job, finished: Measurements) -> None:
-        """Add the measurements of a job."""
-        self.jobs.append(job)
-        kept = self.measurements[job.name] = {}
-        rows = self.readouts[job.name] = {}
-        mixed = self.with_blocks[job.name] = {}
-        if finished:
-            self._check_test(next(iter(finished.values())).test)
-        for key in filter(finished.__contains__, map(Key, job.steps)):
-            kept[key] = finished[key]
-            self._add_output(job, key.tasks_seen, finished[key])
-        for key in filter(finished.__contains__, readout_keys(self.plan, job)):
-            kept[key] = replace(finished[key], predicted={})
-            if finished[key].predicted:
-                rows[key] = self._add_readout(job, key, finished[key])
-        for key in filter(finished.__contains__, inherited_keys(self.plan, job)):
-            if finished[key].predicted:
-                mixed[key] = self._add_readout(job, key, finished[key])
-        for key in filter(finished.__contains__, rewound_keys(self.plan, job)):
-            kept[key] = finished[key]
-
-    def _check_test(self, test: TestExamples) -> None:
-        """Raise InputError for labels outside their tasks, as in a manipulated file."""
-        known = {
-            (task, label)
-            for task, planned in enumerate(self.plan.tasks)
-            for label in planned.classes
-        }
-        pairs = zip(test.tasks.tolist(), test.labels.tolist(), strict=True)
-        if not known.issuperset(pairs):
-            raise InputError("its test examples have labels outside their tasks")
-        if self.test is None:
-            self.test = test
-
-    def _add_output(self, job: Job, step: int, measurement: Measurement) -> None:
-        heads = {main_head(job), *self.plan.report.heads}
-        for head, predicted in measurement.predicted.items():
-            if head in heads or step == job.last:
-                is_main = head == main_head(job)
-                has_f1 = is_main and step == job.last
-                row = self._add(job, measurement, predicted, has_f1=has_f1)
-                self.outputs[job.name, head][step] = row
-
-    def _add_readout(self, job: Job, key: Key, measurement: Measurement) -> int:
-        (head,) = measurement.predicted.keys() - {HALF}
-        is_end = key.tasks_seen == job.last and str(key.readout) == RETRAIN
-        row = self._add(job, measurement, measurement.predicted[head], has_f1=is_end)
-        if (half := measurement.predicted.get(HALF)) is not None:
-            self.right_at_half[row] = np.packbits(half == measurement.test.labels)
-        if "control" in measurement.values:
-            self.control[row] = measurement.values["control"]
-        return row
-
-    def _add(
-        self,
-        job: Job,
-        measurement: Measurement,
-        predicted: NDArray[np.integer],
-        *,
-        has_f1: bool,
-    ) -> int:
-        """Add a row of predictions, and return its number."""
-        row = len(self.pra)
-        classes = tuple(self.plan.tasks[task].classes for task in job.tasks)
-        predictions: TaskPredictions = measurement.test.with_predictions(
-            predicted, job.tasks, classes
-        )
-        correct = predictions.correct
-        self.right.append(np.packbits(correct))
-        self.accuracy.append(predictions.accuracies(self.plan.report.mean))
-        self.pra.append(int(correct.sum()) / len(correct))
-        self.converged.append(_is_converged(measurement))
-        if has_f1:
-            self.f1[row] = predictions.f1()
-        return row
-
-
-def _is_converged(measurement: Measurement) -> bool:
-    # Of a readout without epochs, and of one that is slow, a note says so.
-    if any("not converged" in note for note in measurement.notes):
-        return False
-    return measurement.history is None or measurement.history.converged

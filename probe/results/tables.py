@@ -15,7 +15,7 @@ from typing import Any
 from probe.analysis.statements import STUCK
 from probe.analysis.variance import Floats
 from probe.by_layer.jobs import Job, jobs_of, readout_keys
-from probe.by_layer.measurement import Key
+from probe.by_layer.measurement import Key, Measurements
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.extensions import MetricEntry
@@ -26,7 +26,7 @@ from probe.notes import constant
 from probe.results.causes import cause_rows, withheld_notes
 from probe.results.controls import control_rows
 from probe.results.layers import layers_of
-from probe.results.predictions import Predictions, PredictionsBuilder, main_head
+from probe.results.predictions import Predictions, main_head
 from probe.results.repeats import repeated_networks
 from probe.results.run_directory import describe, store_of
 from probe.results.scores import metric_rows, user_scores
@@ -69,18 +69,25 @@ def read_predictions(plan: Plan, root: Path) -> Predictions:
     Raises:
         InputError: An intact file has predictions of other tasks.
     """
-    builder = PredictionsBuilder(plan=plan)
+    return Predictions.of(plan, _read_jobs(plan, root))
+
+
+def _read_jobs(plan: Plan, root: Path) -> Iterator[tuple[Job, Measurements]]:
+    """Read each job; raises InputError for labels outside their tasks, as in an edited file."""
+    known = {(t, label) for t, task in enumerate(plan.tasks) for label in task.classes}
     for job in jobs_of(plan):
         store = store_of(plan, root, job)
         # Measurements that the plan no longer has stay on disk unused.
-        try:
-            builder.add(job, store.measurements())
-        except InputError as error:
-            raise InputError(
-                f"{store.folder} holds invalid results ({error}): remove it, and run "
-                "the same command again"
-            ) from None
-    return builder.predictions
+        measurements = store.measurements()
+        for test in {id(m.test): m.test for m in measurements.values()}.values():
+            labels = zip(test.tasks.tolist(), test.labels.tolist(), strict=True)
+            if not known.issuperset(labels):
+                raise InputError(
+                    f"{store.folder} holds invalid results (its test examples have "
+                    "labels outside their tasks): remove it, and run the same command "
+                    "again"
+                )
+        yield job, measurements
 
 
 def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> Tables:

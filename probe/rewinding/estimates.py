@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,24 +59,19 @@ class Position:
             shape: The numbers S and O of seeds and orders, whose product is that of the
                 networks.
         """
-        names = [
-            name for name in runs[0].values if all(name in run.values for run in runs)
-        ]
-        values = {
-            name: np.array([run.values[name] for run in runs]).reshape(*shape, -1)
-            for name in names
-        }
-        errors = {
-            block: fmean(run.errors.get(block, 0.0) for run in runs)
-            for block, _ in names
-        }
+        values: dict[Name, Floats] = {}
+        errors = {}
+        for name in _in_all([run.values for run in runs]):
+            stack = np.array([run.values[name] for run in runs])
+            values[name] = stack.reshape(*shape, -1)
+            block, _ = name
+            errors[block] = fmean(run.errors.get(block, 0.0) for run in runs)
+        reasons = dict.fromkeys(run.withheld for run in runs if run.withheld)
         return cls(
             values=values,
             errors=errors,
             unchanged=frozenset.intersection(*(run.unchanged for run in runs)),
-            withheld="; ".join(
-                dict.fromkeys(run.withheld for run in runs if run.withheld)
-            ),
+            withheld="; ".join(reasons),
         )
 
 
@@ -117,11 +112,10 @@ class Study:
         used = complete or list(by_position)
         if not used:
             return
-        over_all = {
-            name: _over_all([means[j][name] for j in used])
-            for name in means[used[0]]
-            if all(name in means[j] for j in used)
-        }
+        used_means = [means[j] for j in used]
+        over_all = {}
+        for name in _in_all(used_means):
+            over_all[name] = _over_all([by_name[name] for by_name in used_means])
         unchanged = frozenset.intersection(*(by_position[j].unchanged for j in used))
         yield from self._rows(over_all, unchanged)
 
@@ -130,14 +124,16 @@ class Study:
         at_j = at_position(self.tasks, self.orders, j)
         means: dict[Name, _Mean] = {}
         for name, values in position.values.items():
-            if np.isfinite(values).all():
-                examples = self._equal_tasks() if name[1] == "net" else at_j
-                error = (
-                    position.errors.get(name[0], 0.0)
-                    if name[1] == "attributed"
-                    else 0.0
-                )
-                means[name] = _Mean(examples, examples.mean(values), error)
+            if not np.isfinite(values).all():
+                continue
+            block, quantity = name
+            examples = at_j
+            if quantity == "net":
+                examples = self._equal_tasks()
+            error = 0.0
+            if quantity == "attributed":
+                error = position.errors.get(block, 0.0)
+            means[name] = _Mean(examples, examples.mean(values), error)
         return means
 
     def _equal_tasks(self) -> TaskPosition:
@@ -158,7 +154,11 @@ class Study:
                 for name, mean in means.items()
             }
             for (block, quantity), estimate in estimates.items():
-                is_share = quantity == "attributed"
+                error = math.nan
+                decision = ""
+                if quantity == "attributed":
+                    error = means[block, quantity].error
+                    decision = self._verdict(estimates, block, unchanged)
                 yield {
                     "feature": block,
                     "task_position": j,
@@ -167,12 +167,8 @@ class Study:
                     "low": estimate.low,
                     "high": estimate.high,
                     "seeds": estimate.seeds,
-                    "sampling_error": means[block, quantity].error
-                    if is_share
-                    else math.nan,
-                    "verdict": self._verdict(estimates, block, unchanged)
-                    if is_share
-                    else "",
+                    "sampling_error": error,
+                    "verdict": decision,
                     "scope": scope,
                 }
 
@@ -195,16 +191,19 @@ class Study:
                 estimate, low=estimate.value - lower, high=estimate.value + upper
             )
         # Nothing beyond can be true of a difference of two accuracies.
-        most = 1.0 if self.is_accuracy else math.inf
-        return replace(
-            estimate, low=max(estimate.low, -most), high=min(estimate.high, most)
-        )
+        if not self.is_accuracy:
+            return estimate
+        low = max(estimate.low, -1.0)
+        return replace(estimate, low=low, high=min(estimate.high, 1.0))
 
     def _verdict(
         self, estimates: Mapping[Name, Estimate], block: str, unchanged: frozenset[str]
     ) -> str:
         if block in unchanged:
             return "none"
+        # An end may have infinite losses, of which there is no mean.
+        if not all((block, name) in estimates for name in ("broken", "restored")):
+            return "open"
         shown = [
             Shown(
                 low=estimates[block, name].low,
@@ -214,6 +213,14 @@ class Study:
             for name in ("broken", "restored", "attributed")
         ]
         return verdict(*shown)
+
+
+def _in_all(by_name: Sequence[Mapping[Name, Any]]) -> list[Name]:
+    """Return the names that all of some mappings have, in the order of the first."""
+    names = list(by_name[0])
+    for mapping in by_name[1:]:
+        names = [name for name in names if name in mapping]
+    return names
 
 
 @dataclass(frozen=True, eq=False)

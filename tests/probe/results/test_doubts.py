@@ -36,13 +36,34 @@ def computed(folder: Path) -> Path:
     return root
 
 
-def test_a_run_with_doubts_has_the_tables_that_it_had(tmp_path: Path) -> None:
-    found = probe.load(computed(tmp_path)).tables()
-    for name, table in probe.load(tmp_path / "tables").tables().items():
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return computed(tmp_path_factory.mktemp("doubts"))
+
+
+def test_a_run_with_doubts_has_the_tables_that_it_had(root: Path) -> None:
+    found = probe.load(root).tables()
+    for name, table in probe.load(root.with_name("tables")).tables().items():
         # Text and whole numbers are then exact, too.
         pd.testing.assert_frame_equal(
             found[name], table, rtol=0, atol=1e-12, obj=f"{name}.csv"
         )
+
+
+def test_a_task_aware_learner_is_compared_with_controls_under_its_head(
+    root: Path,
+) -> None:
+    """Among a task's classes it is easier: a single-head ceiling would be too low."""
+    layers = probe.load(root).layers().set_index(["learner", "feature", "readout"])
+    of_output = layers.loc["aware", "output", "linear"]
+    by_quantity = of_output[of_output["task_position"].isna()].set_index("quantity")
+    answers = probe.predictions(root).query("head == 'multi' and readout == ''")
+    answers = answers.assign(is_right=answers["label"] == answers["predicted"])
+    for quantity, control in (("ceiling", "offline"), ("floor", "untrained")):
+        last = answers[answers["learner"] == control]
+        last = last[last["tasks_seen"] == last["tasks_seen"].max()]
+        accuracy = last.groupby("seed")["is_right"].mean().mean()
+        assert by_quantity.loc[quantity, "value"] == pytest.approx(accuracy, abs=1e-12)
 
 
 if __name__ == "__main__":

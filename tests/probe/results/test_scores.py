@@ -12,7 +12,7 @@ from probe.extensions import MetricEntry
 from probe.metrics.diaz_rodriguez import NAMES
 from probe.metrics.matrix import AccuracyMatrix
 from probe.readouts.linear import UNFINISHED
-from probe.results.predictions import predictions_of
+from probe.results.predictions import Predictions
 from probe.results.scores import cl_scores, metric_rows, user_scores
 from probe.training.history import History
 from tests.probe.metrics.test_diaz_rodriguez import PUBLISHED, TABLE_1
@@ -37,7 +37,7 @@ def metrics(runs, by_first=False):
         (JOBS[run], {Key(t): measurement(tables) for t, tables in steps.items()})
         for run, steps in runs.items()
     ]
-    rows = metric_rows(predictions_of(PLAN, measurements), by_first=by_first)
+    rows = metric_rows(Predictions.of(PLAN, measurements), by_first=by_first)
     return {(row["learner"], row["metric"]): row["mean"] for row in rows}
 
 
@@ -144,5 +144,5 @@ def test_scores_converged_if_their_history_did_or_no_note_denies_it(
 ) -> None:
     measured = measurement({"single": [[1, 0], [0, 1]]}, history=history, notes=notes)
     job = JOBS["finetune", "0"]
-    predictions = predictions_of(PLAN, [(job, {Key(2): measured})])
+    predictions = Predictions.of(PLAN, [(job, {Key(2): measured})])
     assert predictions.converged[predictions.output(job)[2]] == converged

@@ -251,7 +251,7 @@ def test_nothing_is_stated_of_seeds_that_are_the_same_training(
     measurements[copied.name] = measurements[run.name]
     readouts = predictions.readouts | {copied.name: predictions.readouts[run.name]}
     twice = replace(
-        predictions, jobs=(run, copied), measurements=measurements, readouts=readouts
+        predictions, jobs=[run, copied], measurements=measurements, readouts=readouts
     )
     notes, doubts = repeated_networks(twice)
     assert [(note["seed"], note["note"]) for note in notes] == [
@@ -282,7 +282,7 @@ def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(
         }
         drawn = replace(
             predictions,
-            jobs=tuple(jobs),
+            jobs=jobs,
             pra=pra,
             accuracy=[accuracy] * len(jobs),
             outputs=outputs,
@@ -308,7 +308,7 @@ def test_guessing_a_single_class_is_no_sign_of_chance(
         others = tuple(range(2, 10))
         tasks[second] = tasks[second].model_copy(update={"classes": others})
         changed = plan.model_copy(update={"tasks": tuple(tasks)})
-        of_run = replace(predictions, plan=changed, jobs=(run,))
+        of_run = replace(predictions, plan=changed, jobs=[run])
         notes, _ = check_trainings(leveled(of_run, lambda job, step: 0.4))
         return {row["tasks_seen"] for row in notes if "near chance" in row["note"]}
 

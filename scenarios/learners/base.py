@@ -36,7 +36,11 @@ class Settings(BaseModel):
             order of learning; at 1 they keep their fresh weights.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+    )
 
     kind: str = ""
     training: RecipeChanges | None = None
@@ -184,16 +188,16 @@ class Learner(Objective):
             data = self.examples(task)
         (train or self.train)(task, data, meter)
         # Before `end`, whose random streams are those of after the task.
-        self.seen += tuple(c for c in task.classes if c not in self.seen)
+        self._see(task)
         self.learned += 1
         with meter.once():
             self.end(task)
         parameters = list(self.model.parameters())
         trained = sum(p.numel() for p in parameters if p.requires_grad)
         # Elementwise work, which no matrix product shows.
-        meter.add(
-            meter.steps * trained * (optimizer_ops(self.recipe) + self.elementwise)
-        )
+        elementwise = optimizer_ops(self.recipe) + self.elementwise
+        meter.add(meter.steps * trained * elementwise)
+        kept = [*parameters, *self.model.buffers(), *self.carried().values()]
         return Cost(
             parameter_bytes=bytes_of(parameters),
             carried_bytes=carried,
@@ -201,10 +205,7 @@ class Learner(Objective):
             train_bytes=bytes_of([*tensors(task.train.x), task.train.y]),
             ops_one_pass=one_pass_ops(self.model, task.train, self.recipe.batch_size),
             ops=meter.total,
-            kept_bytes=bytes_of(
-                [*parameters, *self.model.buffers(), *self.carried().values()]
-            )
-            + self.stored_bytes(),
+            kept_bytes=bytes_of(kept) + self.stored_bytes(),
         )
 
     def scores(self, x: Tensor) -> Tensor:
@@ -266,7 +267,13 @@ class Learner(Objective):
             past: The tasks learned so far.
         """
         self.learned = len(past)
-        self.seen = tuple(dict.fromkeys(c for task in past for c in task.classes))
+        self.seen = ()
+        for task in past:
+            self._see(task)
+
+    def _see(self, task: Task) -> None:
+        """Count a task's classes among those seen."""
+        self.seen += tuple(c for c in task.classes if c not in self.seen)
 
     def stream(self, purpose: str) -> torch.Generator:
         """Return the CPU generator for a purpose in the present task."""

@@ -20,15 +20,19 @@ from scenarios.learners.base import Learner, Settings
 from scenarios.user_code import USER_LEARNERS, unregistered
 
 _MARKED = re.compile(rb'^@learner\("([\w:-]+)"\)$', re.MULTILINE)
-# Found in the text, as most of these modules load torch.
-MODULES = MappingProxyType(
-    {
-        kind.decode(): module
-        for module in sorted(SOURCES, key=lambda name: (name.count("."), name))
-        if module.startswith("scenarios.learners.")
-        for kind in _MARKED.findall(SOURCES[module])
-    }
-)
+
+
+def _modules() -> dict[str, str]:
+    """Find the learners in the text of modules, as most of these load torch."""
+    module_of_kind: dict[str, str] = {}
+    for module in sorted(SOURCES, key=lambda name: (name.count("."), name)):
+        if module.startswith("scenarios.learners."):
+            kinds = _MARKED.findall(SOURCES[module])
+            module_of_kind |= {kind.decode(): module for kind in kinds}
+    return module_of_kind
+
+
+MODULES = MappingProxyType(_modules())
 """The module of each learner of this package."""
 
 

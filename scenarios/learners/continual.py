@@ -82,7 +82,9 @@ class ContinualLearner(base.Learner):
     def exemplars(self) -> Exemplars | None:
         """The exemplars of earlier tasks, None for a learner that stores none."""
         budget = self.settings.budget
-        return Exemplars(budget) if budget and self.replays else None
+        if budget is None or not self.replays:
+            return None
+        return Exemplars(budget)
 
     @property
     def stored(self) -> Examples | None:
@@ -91,20 +93,17 @@ class ContinualLearner(base.Learner):
 
     def begin(self, task: Task) -> None:
         self._stored = self.stored
-        self._joined = bool(
-            self.exemplars and self.exemplars.settings.replay == "joined"
-        )
+        budget = self.settings.budget
+        self._joined = budget is not None and budget.replay == "joined"
         if self._stored is not None:
             self._orders = _orders_of(self._stored, self.stream("replay"))
         self._tasks += (task.classes,)
         self._barred: Tensor | None = None
 
     def examples(self, task: Task) -> Examples:
-        return (
-            join([self._stored, task.train])
-            if self._stored and self._joined
-            else task.train
-        )
+        if self._stored is None or not self._joined:
+            return task.train
+        return join([self._stored, task.train])
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         if self._stored is None or self._joined:
@@ -133,19 +132,16 @@ class ContinualLearner(base.Learner):
             # The number of outputs is known only here; the table serves the whole task.
             if self._barred is None:
                 K = scores.shape[1]
-                seen_classes = [c for task in self._tasks for c in task]
-                by_task = self.settings.loss_classes == "task"
-                in_loss = own_task(self._tasks, K) if by_task else [seen_classes] * K
-                self._barred = barred_but(in_loss, K, scores.device)
+                seen_classes: Sequence[int] = sum(self._tasks, ())
+                classes_in_loss = [seen_classes] * K
+                if self.settings.loss_classes == "task":
+                    classes_in_loss = own_task(self._tasks, K)
+                self._barred = barred_but(classes_in_loss, K, scores.device)
             scores = scores.masked_fill(self._barred[y], -torch.inf)
         weight = None
+        budget = self.settings.budget
         # A single example, as where a Fisher is taken, weighs 1.
-        if (
-            self.exemplars
-            and self._stored
-            and self.exemplars.settings.balanced
-            and len(y) > 1
-        ):
+        if budget and budget.balanced and self._stored and len(y) > 1:
             # torch divides by the sum of the weights: so the loss is the mean of the
             # classes' means. `bincount` would wait for a GPU.
             counts = y.new_zeros(scores.shape[1]).scatter_add_(0, y, torch.ones_like(y))
@@ -165,7 +161,9 @@ class ContinualLearner(base.Learner):
         """Restore the state that `carried` returned; it is empty before the first task."""
 
     def state(self) -> dict[str, Tensor]:
-        return {**self.carried(), **(self.exemplars.state() if self.exemplars else {})}
+        if not self.exemplars:
+            return self.carried()
+        return self.carried() | self.exemplars.state()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
@@ -192,7 +190,8 @@ class ExperienceReplay(ContinualLearner):
 
 
 # Orders drawn at a time, and the most numbers in them.
-_AHEAD, _MOST = 64, 2**20
+_AHEAD = 64
+_MOST = 2**20
 
 
 def _orders_of(stored: Examples, generator: torch.Generator) -> Iterator[Tensor]:
@@ -201,7 +200,9 @@ def _orders_of(stored: Examples, generator: torch.Generator) -> Iterator[Tensor]
     device = stored.y.device
     # The CPU draws, the same for every device; a GPU gets many at a time, so that
     # neither waits.
-    ahead = 1 if device.type == "cpu" else max(1, min(_AHEAD, _MOST // n))
+    ahead = 1
+    if device.type != "cpu":
+        ahead = max(1, min(_AHEAD, _MOST // n))
     while True:
         drawn = [torch.randperm(n, generator=generator) for _ in range(ahead)]
         yield from torch.stack(drawn).to(device, non_blocking=True)

@@ -74,13 +74,14 @@ class LearningWithoutForgetting(DistillingLearner):
 
     def begin(self, task: Task) -> None:
         # The old model's classes, before the task is among them.
-        by_task = self.settings.loss_classes == "task"
-        groups = list(dict.fromkeys(self._tasks)) if by_task else [self.seen]
+        groups = [self.seen]
+        if self.settings.loss_classes == "task":
+            groups = list(dict.fromkeys(self._tasks))
         super().begin(task)
-        self._old = self._old if self.settings.strength else None
-        self._groups = [
-            torch.tensor(group, device=task.train.y.device) for group in groups
-        ]
+        if not self.settings.strength:
+            self._old = None
+        device = task.train.y.device
+        self._groups = [torch.tensor(group, device=device) for group in groups]
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
         old = self.old_scores(x)
@@ -89,10 +90,11 @@ class LearningWithoutForgetting(DistillingLearner):
         if old is None:
             return loss
         temperature = self.settings.temperature
-        terms = (
-            softened_kl(old[:, g], scores[:, g], temperature) for g in self._groups
+        distilled = sum(
+            softened_kl(old[:, group], scores[:, group], temperature)
+            for group in self._groups
         )
-        return loss + self.settings.strength * sum(terms)
+        return loss + self.settings.strength * distilled
 
 
 def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
@@ -109,10 +111,14 @@ def softened_kl(old: Tensor, new: Tensor, temperature: float) -> Tensor:
     >>> float(softened_kl(torch.tensor([[1.0, 2.0]]), torch.tensor([[4.0, 5.0]]), 2.0))
     0.0
     """
-    targets, outputs = (functional.log_softmax(z / temperature, 1) for z in (old, new))
+    targets = functional.log_softmax(old / temperature, 1)
+    outputs = functional.log_softmax(new / temperature, 1)
     # By logarithms, so that a probability of 0 gives 0, not NaN.
     divergence = functional.kl_div(
-        outputs, targets, reduction="batchmean", log_target=True
+        outputs,
+        targets,
+        reduction="batchmean",
+        log_target=True,
     )
     return temperature**2 * divergence
 
@@ -164,7 +170,11 @@ class IcarlHybrid1(DistillingLearner):
         device = task.train.y.device
         # A class met again learns from its labels, not from the old model.
         earlier = [c for c in self.seen if c not in task.classes]
-        self._earlier = torch.tensor(earlier, dtype=torch.int64, device=device)
+        self._earlier = torch.tensor(
+            earlier,
+            dtype=torch.int64,
+            device=device,
+        )
         self._present = torch.tensor(task.classes, device=device)
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
@@ -199,9 +209,8 @@ class Icarl(IcarlHybrid1):
             return super().scores(x)
         phi = functional.normalize(penultimate(self.model, x), dim=1)
         # A matrix product would round small distances away.
-        return -torch.cdist(
-            phi, self._means, compute_mode="donot_use_mm_for_euclid_dist"
-        )
+        exact = "donot_use_mm_for_euclid_dist"
+        return -torch.cdist(phi, self._means, compute_mode=exact)
 
     def end(self, task: Task) -> None:
         super().end(task)
@@ -214,7 +223,8 @@ class Icarl(IcarlHybrid1):
 
     def _update_means(self) -> None:
         """Compute the means (K, D) of the exemplars by class, infinite for classes without any."""
-        self._means, exemplars = None, self.stored
+        self._means = None
+        exemplars = self.stored
         if exemplars is None:
             return
         phi = functional.normalize(penultimate_of(self.model, exemplars), dim=1)
@@ -222,9 +232,8 @@ class Icarl(IcarlHybrid1):
         classes = in_batches(self.model, self.model, first).shape[1]
         self._means = phi.new_full((classes, phi.shape[1]), torch.inf)
         for label in exemplars.y.unique().tolist():
-            self._means[label] = functional.normalize(
-                phi[exemplars.y == label].mean(0), dim=0
-            )
+            mean = phi[exemplars.y == label].mean(0)
+            self._means[label] = functional.normalize(mean, dim=0)
 
 
 def _binary(scores: Tensor, targets: Tensor) -> Tensor:

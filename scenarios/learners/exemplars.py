@@ -68,13 +68,12 @@ def choose(
         distance = logits[:, int(pool.y[0])].abs()
         weights = 1 / distance.clamp(min=_NEAREST * float(distance.mean()))
     largest = float(weights.max())
-    drawable = 0 < largest < torch.inf
-    usable = (
-        weights.clamp(min=_LAST * largest) if drawable else torch.ones_like(weights)
-    )
-    return torch.multinomial(
-        usable.cpu(), min(count, len(weights)), generator=generator
-    )
+    if 0 < largest < torch.inf:
+        weights = weights.clamp(min=_LAST * largest)
+    else:
+        weights = torch.ones_like(weights)
+    drawn = min(count, len(weights))
+    return torch.multinomial(weights.cpu(), drawn, generator=generator)
 
 
 def mean_of_features(features: Tensor, count: int) -> Tensor:
@@ -128,7 +127,11 @@ class ExemplarSettings(BaseModel):
             class outweighs an old one.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+    )
 
     per_class: PositiveInt | None = None
     total: PositiveInt | None = None
@@ -179,7 +182,12 @@ class Exemplars:
         """All exemplars, task after task and class after class, None if there are none."""
         return join(self._groups) if self._groups else None
 
-    def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
+    def add(
+        self,
+        model: nn.Module,
+        task: Task,
+        generator: torch.Generator,
+    ) -> None:
         """Choose exemplars of a task's classes, and shrink those of earlier tasks to their quota.
 
         Args:
@@ -201,7 +209,14 @@ class Exemplars:
     def state(self) -> dict[str, Tensor]:
         """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
         stored = self.examples
-        return {"memory.x": stored.x, "memory.y": stored.y} if stored else {}
+        return (
+            {
+                "memory.x": stored.x,
+                "memory.y": stored.y,
+            }
+            if stored
+            else {}
+        )
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         """Restore the state that `state` returned.
@@ -212,12 +227,20 @@ class Exemplars:
         """
         self._groups = []
         if "memory.x" in state:
-            counts = [
-                int((t.train.y == c).sum()) for t in past for c in _trained_classes(t)
-            ]
-            sizes = [min(self.settings.quota(len(counts)), count) for count in counts]
-            parts = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
-            self._groups = list(map(Examples, *parts))
+            counts: list[int] = []
+            for task in past:
+                labels = _trained_classes(task)
+                counts += [int((task.train.y == label).sum()) for label in labels]
+            quota = self.settings.quota(len(counts))
+            sizes = [min(quota, count) for count in counts]
+            self._groups = split_memory(state, sizes)
+
+
+def split_memory(state: dict[str, Tensor], sizes: Sequence[int]) -> list[Examples]:
+    """Return the examples in a state, `memory.x` and `memory.y`, in groups of these sizes."""
+    sizes = list(sizes)
+    groups = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
+    return list(map(Examples, *groups))
 
 
 def _trained_classes(task: Task) -> list[int]:

@@ -1,7 +1,7 @@
 """Layers that stay as they are while the rest of a network learns."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 
 from torch import nn
@@ -33,7 +33,7 @@ def check_freezing(
         )
     modules = dict(model.named_modules(remove_duplicate=False))
     del modules[""]
-    trained = {parameter for parameter in model.parameters() if parameter.requires_grad}
+    trained = {p for p in model.parameters() if p.requires_grad}
     for name in names:
         if name not in modules:
             raise unknown("module", name, modules, "to freeze in the network")
@@ -71,28 +71,22 @@ def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
     >>> int(model[0].num_batches_tracked), model[0].training
     (0, True)
     """
-    layers = {name: layer(model, name) for name in names}
-    # Without repeats: a layer can be inside another one.
-    modules = {module: None for name in names for module in layers[name].modules()}
-    parameters = {
-        parameter: None for module in modules for parameter in module.parameters()
-    }
-    trained = [parameter for parameter in parameters if parameter.requires_grad]
-    with ExitStack() as modes:
-        for module in layers.values():
-            modes.enter_context(mode(module, training=False))
+    # It names each module and parameter once, though a layer can be inside another.
+    layers = nn.ModuleList(layer(model, name) for name in names)
+    trained = [p for p in layers.parameters() if p.requires_grad]
+    with mode(layers, training=False):
         for parameter in trained:
             parameter.requires_grad_(False)
             # That of the last step of the task before, which a penalty would read.
             parameter.grad = None
-        for module in modules:
+        for module in layers.modules():
             # Loops put the whole network into train mode, which calls this of every
             # module.
             vars(module)["train"] = partial(_without_change, module)
         try:
             yield
         finally:
-            for module in modules:
+            for module in layers.modules():
                 del vars(module)["train"]
             for parameter in trained:
                 parameter.requires_grad_(True)

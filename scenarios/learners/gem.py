@@ -17,7 +17,7 @@ from probe.training.evaluation import batch_size_for
 from probe.training.precision import lowered
 from probe.validation import FromZero
 from scenarios.learners.continual import ClassMemorySettings, ContinualLearner
-from scenarios.learners.exemplars import Exemplars
+from scenarios.learners.exemplars import Exemplars, split_memory
 
 Floats = NDArray[np.float64]
 
@@ -70,10 +70,8 @@ class GradientEpisodicMemory(ContinualLearner):
             torch.zeros_like(p) if p.grad is None else p.grad for p in trained
         )
         with mode(model, training=False):
-            past = torch.stack(
-                [self._gradient_of(memory, trained) for memory in self._memories]
-            )
-        projected = project(gradient, past, self.settings.margin)
+            past = [self._gradient_of(memory, trained) for memory in self._memories]
+        projected = project(gradient, torch.stack(past), self.settings.margin)
         # A gradient that violates nothing is left as it is, bit for bit.
         if projected is not gradient:
             parts = projected.split([p.numel() for p in trained])
@@ -95,15 +93,18 @@ class GradientEpisodicMemory(ContinualLearner):
             return {}
         every = join(self._memories)
         sizes = torch.tensor([len(memory) for memory in self._memories])
-        return {"memory.x": every.x, "memory.y": every.y, "memory.sizes": sizes}
+        return {
+            "memory.x": every.x,
+            "memory.y": every.y,
+            "memory.sizes": sizes,
+        }
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)
         self._memories = ()
         if "memory.x" in state:
             sizes = state["memory.sizes"].tolist()
-            parts = state["memory.x"].split(sizes), state["memory.y"].split(sizes)
-            self._memories = tuple(map(Examples, *parts))
+            self._memories = tuple(split_memory(state, sizes))
 
     def _gradient_of(self, memory: Examples, trained: Sequence[nn.Parameter]) -> Tensor:
         """Return the gradient (P,) of the mean loss on a memory."""
@@ -114,12 +115,10 @@ class GradientEpisodicMemory(ContinualLearner):
             # As in training, whose gradient it is compared with.
             with lowered(device.type, self.recipe.precision == "bf16"):
                 # A copy: a model may write into its input.
-                loss = self.classification(self.model(x.clone()), y) * (
-                    len(y) / len(memory)
-                )
-            total = total + _flat(
-                torch.autograd.grad(loss, trained, materialize_grads=True)
-            )
+                scores = self.model(x.clone())
+                loss = self.classification(scores, y) * (len(y) / len(memory))
+            gradients = torch.autograd.grad(loss, trained, materialize_grads=True)
+            total = total + _flat(gradients)
         return total
 
 
@@ -128,7 +127,11 @@ def _flat(gradients: Iterable[Tensor]) -> Tensor:
     return torch.cat([gradient.flatten() for gradient in gradients])
 
 
-def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
+def project(
+    gradient: Tensor,
+    past: Tensor,
+    margin: float = 0.0,
+) -> Tensor:
     """Return the vector g' nearest to g with <g', g_k> >= 0 for every k; it may be g itself.
 
     g' = g + sum_k v_k g_k, computed in float64, where v minimizes 1/2 |g'|^2 over v >=
@@ -159,11 +162,16 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
         )
     if (gram[-1, :-1] >= 0).all():
         return gradient
-    weights = np.append(dual(gram[:-1, :-1], gram[:-1, -1], margin), 1.0)
-    return (rows.T @ torch.from_numpy(weights).to(rows.device)).to(gradient.dtype)
+    v = dual(gram[:-1, :-1], gram[:-1, -1], margin)
+    weights = torch.from_numpy(np.append(v, 1.0)).to(rows.device)
+    return (rows.T @ weights).to(gradient.dtype)
 
 
-def dual(gram: Floats, products: Floats, margin: float) -> Floats:
+def dual(
+    gram: Floats,
+    products: Floats,
+    margin: float,
+) -> Floats:
     """Return the v (t,) >= margin that minimizes 1/2 v' G v + c' v, exactly up to rounding.
 
     With the g_k scaled to length 1, v = u + margin, and a square root A of G, this is
@@ -192,7 +200,7 @@ def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     positive = values > len(values) * np.finfo(np.float64).eps * values[-1]
     roots = np.sqrt(values[positive])
     vectors = vectors[:, positive]
-    solution: Floats = nnls(roots[:, None] * vectors.T, -(vectors.T @ linear) / roots)[
-        0
-    ]
-    return solution / lengths + margin
+    A = roots[:, None] * vectors.T
+    b = -(vectors.T @ linear) / roots
+    u: Floats = nnls(A, b)[0]
+    return u / lengths + margin

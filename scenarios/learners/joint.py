@@ -42,9 +42,7 @@ class FullRehearsalLearner(base.Learner):
         self.past += (task.train,)
 
     def stored_bytes(self) -> int:
-        return bytes_of(
-            tensor for past in self.past for tensor in (*tensors(past.x), past.y)
-        )
+        return sum(bytes_of([*tensors(past.x), past.y]) for past in self.past)
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         super().restore(state, past)

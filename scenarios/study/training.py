@@ -124,7 +124,8 @@ def train_first_task(
     if saved and saved.learner and saved.code == store.code:
         learner.model.load_state_dict(saved.model)
         total, steps = saved.learner["counts"].tolist()
-        meter.total, meter.steps = meter.total + total, meter.steps + steps
+        meter.total += total
+        meter.steps += steps
         seconds, *losses = saved.learner["seconds and losses"].tolist()
         learner.losses = tuple(losses)
         return float(seconds)
@@ -349,7 +350,9 @@ class LearnedNetworks:
 
     def _learn(self, learner: Learner, task: Task) -> TrainingCost:
         """Let a learner learn a task; another job may have done the training on the first task."""
-        now, train, spared = clock_on(task.train.y.device), None, 0.0
+        now = clock_on(task.train.y.device)
+        train = None
+        spared = 0.0
         store = first_task_store(self.source.plan, self.job, learner, self.store)
         if store and not learner.learned:
 

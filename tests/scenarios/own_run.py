@@ -10,11 +10,9 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -91,14 +89,14 @@ class Own:
     folder: Path
 
     @property
-    def code(self) -> Path:
+    def code(self):
         return self.folder / f"{MODULE}.py"
 
     @property
-    def checkpoints(self) -> Path:
+    def checkpoints(self):
         return self.folder / "ckpt"
 
-    def written(self, source: str = SOURCE) -> Own:
+    def written(self, source=SOURCE):
         """Return the same, its files written."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.code.write_text(source)
@@ -107,7 +105,7 @@ class Own:
         (self.folder / "orders.toml").write_text("".join(lines))
         return self
 
-    def run(self, out: str = "study", **flags: Any) -> Path:
+    def run(self, out="study", **flags):
         """Run the study; return its run directory."""
         from scenarios.commands.run import run_study
 
@@ -117,11 +115,11 @@ class Own:
             assert run_study(str(self.folder / "study.toml"), options)
         return self.folder / out
 
-    def model(self, out: str = "model", target: str = "", **changed: Any) -> Path:
+    def model(self, out="model", target="", **changed):
         """Do what `probe model` does; return the run directory."""
         from scenarios.commands.model import probe_model
 
-        flags: dict[str, Any] = {
+        flags = {
             "out": self.folder / out,
             "checkpoints": str(self.checkpoints / PATTERN),
             "offline": str(self.checkpoints / OFFLINE),
@@ -136,7 +134,7 @@ class Own:
             assert probe_model(target or f"{self.code}:build", ModelOptions(**flags))
         return self.folder / out
 
-    def keep(self, study: Path) -> None:
+    def keep(self, study):
         """Copy what a study has trained, as a user's program would have written it."""
         self.checkpoints.mkdir(exist_ok=True)
         for path in study.glob("jobs/*seed-*/*/after-[0-9].pt"):
@@ -155,7 +153,7 @@ class Own:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet():
     """Do without figures and what is printed, which take longer than the work."""
     with apart(), pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()):
         patch.setattr("scenarios.commands.run.build", lambda *_, **__: [])
@@ -163,7 +161,7 @@ def quiet() -> Iterator[None]:
 
 
 @contextmanager
-def apart() -> Iterator[None]:
+def apart():
     """Import a user's module anew within the block, as another process would."""
     sys.modules.pop(MODULE, None)
     try:
@@ -172,20 +170,20 @@ def apart() -> Iterator[None]:
         sys.modules.pop(MODULE, None)
 
 
-def tables(root: Path) -> dict[str, bytes]:
+def tables(root):
     """Return the tables that do not depend on whether a network was trained here."""
     return {
         name: (root / name).read_bytes() for name in SAME if (root / name).is_file()
     }
 
 
-def metrics(root: Path) -> list[dict[str, str]]:
+def metrics(root):
     """Return the rows of the metrics, but those that costs are needed for."""
     with (root / "metrics.csv").open(newline="") as file:
         return [row for row in csv.DictReader(file) if not COSTS.match(row["metric"])]
 
 
-def results(root: Path, job: str = "") -> Mapping[str, tuple[int, int, bytes]]:
+def results(root, job=""):
     """Return what is kept of jobs whose names hold a text, with what shows a change."""
     every = contents(root / "jobs")
     return {
@@ -193,9 +191,9 @@ def results(root: Path, job: str = "") -> Mapping[str, tuple[int, int, bytes]]:
     }
 
 
-def folders(root: Path) -> dict[str, set[str]]:
+def folders(root):
     """Return the folders of each job, one for each fingerprint."""
-    found: dict[str, set[str]] = {}
+    found = {}
     for path in root.glob("jobs/*/*/"):
         found.setdefault(path.parent.name, set()).add(path.name)
     return found

@@ -3,54 +3,48 @@
 import csv
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tests.scenarios.table_names import TIMES
-from tests.scenarios.tiny_run import Stored, Tiny, measured
+from tests.scenarios.tiny_run import measured
 
-FINETUNE, OFFLINE, UNTRAINED = (
-    "finetune.order-there.seed-0",
-    "offline.seed-0",
-    "untrained.seed-0",
-)
+FINETUNE = "finetune.order-there.seed-0"
+OFFLINE = "offline.seed-0"
+UNTRAINED = "untrained.seed-0"
 
 
-def names(tiny: Tiny, before: Stored | None = None) -> dict[str, set[str]]:
+def names(tiny, before=None):
     """Return the names of the finished measurements by job; those since then, if any are given."""
-    found: dict[str, set[str]] = {}
+    found = {}
     for key in measured(tiny.root).keys() - (before or {}):
         found.setdefault(key[0], set()).add(key[2])
     return found
 
 
-def checkpoints(tiny: Tiny) -> set[str]:
+def checkpoints(tiny):
     """Return which checkpoints there are, as JOB/after-T."""
     return {f"{p.parts[-3]}/{p.stem}" for p in tiny.root.glob("jobs/*/*/after-*.pt")}
 
 
-def tables(tiny: Tiny) -> dict[str, bytes]:
+def tables(tiny):
     """Return every table but that of seconds."""
     return {p.name: p.read_bytes() for p in tiny.root.glob("*.csv") if p.name != TIMES}
 
 
-def rows(tiny: Tiny, name: str, **given: object) -> list[dict[str, str]]:
+def rows(tiny, name, **given):
     """Return the rows of a table in which every given column has that value."""
     with (tiny.root / f"{name}.csv").open(newline="") as file:
         every = list(csv.DictReader(file))
-    return [
-        row
-        for row in every
-        if all(row[key] == str(value) for key, value in given.items())
-    ]
+    wanted = {key: str(value) for key, value in given.items()}
+    return [row for row in every if wanted.items() <= row.items()]
 
 
-def value(tiny: Tiny, name: str, column: str = "value", **given: object) -> float:
+def value(tiny, name, column="value", **given):
     """Return the number in the only such row."""
     [row] = rows(tiny, name, **given)
     return float(row[column] or "nan")
 
 
-def predicted(tiny: Tiny, job: str, name: str) -> NDArray[np.int64]:
+def predicted(tiny, job, name):
     """Return task, label and predicted class of each test example, (3, N), by numpy alone.
 
     name: of the measurement, as "linear of hidden1 after 2" or "output after 2".

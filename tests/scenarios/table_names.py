@@ -4,8 +4,13 @@ TABLES = ("measurements.csv", "summary.csv", "metrics.csv", "learners.csv", "cos
 """By file name; the same study gives the same bytes."""
 
 LAYERS = (
-    *("layers.csv", "statements.csv", "statement_seeds.csv", "first_layer.csv"),
-    *("retraining.csv", "diagnostics.csv", "controls.csv"),
+    "layers.csv",
+    "statements.csv",
+    "statement_seeds.csv",
+    "first_layer.csv",
+    "retraining.csv",
+    "diagnostics.csv",
+    "controls.csv",
 )
 """Tables of measurements downstream of features; each is written only if it has rows."""
 

@@ -8,7 +8,6 @@ import io
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pytest
@@ -59,7 +58,7 @@ hybrids = 0
 """The same with everything that is measured by default: floor, ceiling and a linear readout."""
 
 
-def probed(settings: str) -> str:
+def probed(settings):
     """Return that study with lines in its table `probing`."""
     return PROBED.replace("[probing]\n", f"[probing]\n{settings}\n")
 
@@ -74,10 +73,10 @@ class Tiny:
     folder: Path
 
     @property
-    def root(self) -> Path:
+    def root(self):
         return self.folder / "run"
 
-    def run(self, toml: str = TINY, **flags: object) -> str:
+    def run(self, toml=TINY, **flags):
         """Run the study, or go on with it, and return what was printed.
 
         Figures take longer than the study, and are drawn from the tables alone: they
@@ -86,7 +85,8 @@ class Tiny:
         # Only whoever runs it pays for the import of all that draws figures.
         from scenarios.commands.run import run_study
 
-        file, said = self.folder / "tiny.toml", io.StringIO()
+        file = self.folder / "tiny.toml"
+        said = io.StringIO()
         self.folder.mkdir(exist_ok=True)
         file.write_text(toml)
         options = RunOptions(
@@ -97,19 +97,19 @@ class Tiny:
             assert run_study(str(file), options)
         return said.getvalue()
 
-    def ran(self, toml: str = TINY, **flags: object) -> Self:
+    def ran(self, toml=TINY, **flags):
         """Run the study, and return it."""
         self.run(toml, **flags)
         return self
 
-    def tables(self) -> dict[str, bytes]:
+    def tables(self):
         return {name: (self.root / name).read_bytes() for name in TABLES}
 
-    def results(self) -> dict[str, tuple[int, int, bytes]]:
+    def results(self):
         return contents(self.root / "jobs")
 
 
-def contents(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+def contents(folder):
     """Return inode, time of change and bytes of every file below a folder, but locks."""
     files = {path: path.stat() for path in folder.rglob("*") if path.name != "lock"}
     return {
@@ -127,12 +127,12 @@ Stored = dict[tuple[str, str, str, str], str]
 """The content of measurements by job, fingerprint, name and digest of settings."""
 
 
-def measured(root: Path, job: str = "") -> Stored:
+def measured(root, job=""):
     """Return the measurements in a run directory, of all jobs or one, as they are stored.
 
     The seconds that each took are among its details: made again, it is another.
     """
-    stored: Stored = {}
+    stored = {}
     for path in root.glob(f"jobs/{job or '*'}/*/predictions*.npz"):
         try:
             with np.load(path) as file:
@@ -146,7 +146,7 @@ def measured(root: Path, job: str = "") -> Stored:
     return stored
 
 
-def forget(path: Path, *names: str) -> None:
+def forget(path, *names):
     """Take measurements out of a file of predictions, as if they had never been made."""
     with np.load(path) as file:
         arrays = dict(file)

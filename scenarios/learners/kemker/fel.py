@@ -14,7 +14,11 @@ from probe.training.recipe import RecipeChanges
 from probe.validation import Share
 from scenarios.learners.continual import ContinualLearner, ContinualSettings
 
-_SUPPLEMENT = RecipeChanges(batch_size=256, optimizer="adam", learning_rate=2e-2)
+_SUPPLEMENT = RecipeChanges(
+    batch_size=256,
+    optimizer="adam",
+    learning_rate=2e-2,
+)
 
 
 class FelSettings(ContinualSettings):
@@ -38,8 +42,16 @@ class FelSettings(ContinualSettings):
             size, optimizer and learning rate.
     """
 
-    hidden: int = Field(default=400, ge=2, le=10_000)
-    units: int = Field(default=2000, ge=2, le=100_000)
+    hidden: int = Field(
+        default=400,
+        ge=2,
+        le=10_000,
+    )
+    units: int = Field(
+        default=2000,
+        ge=2,
+        le=100_000,
+    )
     connected: Share = 0.1
     firing: Share = 0.01
     activation: Literal["relu", "tanh", "sigmoid"] = "relu"
@@ -68,7 +80,11 @@ class FelSettings(ContinualSettings):
         return self
 
 
-_ACTIVATIONS = {"relu": nn.ReLU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid}
+_ACTIVATIONS = {
+    "relu": nn.ReLU,
+    "tanh": nn.Tanh,
+    "sigmoid": nn.Sigmoid,
+}
 
 
 @learner("fel")
@@ -94,13 +110,23 @@ class FixedExpansion(ContinualLearner):
     def network(
         cls, settings: Any, shape: Sequence[int], classes: int, tasks: int
     ) -> nn.Module:
-        dense = nn.Linear(int(torch.Size(shape).numel()), settings.hidden)
-        hidden = nn.Sequential(nn.Flatten(), dense, _ACTIVATIONS[settings.activation]())
+        dense = nn.Linear(torch.Size(shape).numel(), settings.hidden)
+        activation = _ACTIVATIONS[settings.activation]()
+        hidden = nn.Sequential(nn.Flatten(), dense, activation)
         fel = Expansion(
-            settings.hidden, settings.units, settings.joined, settings.fired
+            inputs=settings.hidden,
+            units=settings.units,
+            connected=settings.joined,
+            firing=settings.fired,
         )
         output = nn.Linear(settings.units, classes)
-        return nn.Sequential(OrderedDict(hidden=hidden, fel=fel, output=output))
+        return nn.Sequential(
+            OrderedDict(
+                hidden=hidden,
+                fel=fel,
+                output=output,
+            )
+        )
 
 
 class Expansion(nn.Module):
@@ -143,12 +169,12 @@ class Expansion(nn.Module):
         """Redraw the connections."""
         # The first of a random order, so that none is drawn twice.
         drawn = torch.rand(self.weight.shape).argsort(1)[:, : self.connected]
-        signs = torch.where(
-            torch.arange(self.connected) < (self.connected + 1) // 2, 1.0, -1.0
-        )
+        excites = torch.arange(self.connected) < (self.connected + 1) // 2
+        signs = torch.where(excites, 1.0, -1.0)
         values = (signs * self.connected**-0.5).expand(len(drawn), -1)
+        weight = torch.zeros(self.weight.shape).scatter(1, drawn, values)
         with torch.no_grad():
-            self.weight.copy_(torch.zeros(self.weight.shape).scatter(1, drawn, values))
+            self.weight.copy_(weight)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs (B, D) to the outputs (B, U) of the units: -1, 0 or 1."""
@@ -172,4 +198,5 @@ def _first(values: Tensor, count: int) -> Tensor:
     least = values.topk(count, dim=1).values[:, -1:]
     above = values > least
     equal = values == least
-    return above | (equal & (equal.cumsum(1) <= count - above.sum(1, keepdim=True)))
+    n_equal = count - above.sum(1, keepdim=True)
+    return above | (equal & (equal.cumsum(1) <= n_equal))

@@ -5,7 +5,7 @@ GeppNet+STM adds a short-term memory of novel examples, replayed in sleep phases
 
 import math
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, cast
 
 import torch
@@ -26,6 +26,9 @@ from scenarios.learners.kemker.som import (
     decayed,
     longest_block,
 )
+
+Remembered = tuple[bytes, Tensor, int]
+"""An example in the short-term memory: a key of its input, the input and the label."""
 
 
 class MapSettings(base.Settings):
@@ -50,15 +53,43 @@ class MapSettings(base.Settings):
     """
 
     training: None = None
-    rows: int = Field(default=23, ge=1, le=1_000)
-    columns: int = Field(default=23, ge=1, le=1_000)
-    base_iterations: int = Field(default=80_000, ge=1, le=100_000_000)
-    iterations: int = Field(default=20_000, ge=1, le=100_000_000)
-    som_rate: float = Field(default=0.1, gt=0, lt=1)
+    rows: int = Field(
+        default=23,
+        ge=1,
+        le=1_000,
+    )
+    columns: int = Field(
+        default=23,
+        ge=1,
+        le=1_000,
+    )
+    base_iterations: int = Field(
+        default=80_000,
+        ge=1,
+        le=100_000_000,
+    )
+    iterations: int = Field(
+        default=20_000,
+        ge=1,
+        le=100_000_000,
+    )
+    som_rate: float = Field(
+        default=0.1,
+        gt=0,
+        lt=1,
+    )
     readout_rate: PositiveFloat = 1e-3
-    threshold: float = Field(default=0.5, ge=0, le=1)
+    threshold: float = Field(
+        default=0.5,
+        ge=0,
+        le=1,
+    )
     map_share: Share = 0.25
-    final_som_rate: float = Field(default=0.01, gt=0, lt=1)
+    final_som_rate: float = Field(
+        default=0.01,
+        gt=0,
+        lt=1,
+    )
     final_radius: PositiveFloat = 0.5
     width: PositiveFloat = 0.3
 
@@ -106,27 +137,41 @@ class Geppnet(FullRehearsalLearner):
 
     @classmethod
     def network(
-        cls, settings: Any, shape: Sequence[int], classes: int, tasks: int
+        cls,
+        settings: Any,
+        shape: Sequence[int],
+        classes: int,
+        tasks: int,
     ) -> nn.Module:
-        rows = settings.rows
-        columns = settings.columns
         som = SelfOrganizingMap(
-            torch.Size(shape).numel(), rows, columns, settings.width
+            inputs=torch.Size(shape).numel(),
+            rows=settings.rows,
+            columns=settings.columns,
+            width=settings.width,
         )
-        return nn.Sequential(
-            OrderedDict(som=som, output=nn.Linear(rows * columns, classes))
-        )
+        output = nn.Linear(len(som.prototypes), classes)
+        return nn.Sequential(OrderedDict(som=som, output=output))
 
     @property
     def som(self) -> SelfOrganizingMap:
         """The map, U units on D inputs."""
         return cast(SelfOrganizingMap, self.model.get_submodule("som"))
 
-    def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        self.meter, self.lattice, settings = meter, self.som.lattice(), self.settings
-        session = self.later_session if self.learned else self._base_session
+    def train(
+        self,
+        task: Task,
+        data: Examples,
+        meter: OpsMeter,
+    ) -> None:
+        settings = self.settings
+        self.meter = meter
+        self.lattice = self.som.lattice()
         # Rate and radius decay in the base session, and stay.
-        session(data, self.som.shares(settings.final_som_rate, settings.final_radius))
+        shares = self.som.shares(settings.final_som_rate, settings.final_radius)
+        if self.learned:
+            self.later_session(data, shares)
+        else:
+            self._base_session(data, shares)
         # Once a session, as NaN and Inf stay.
         if not all(torch.isfinite(p).all() for p in self.model.parameters()):
             raise InputError(
@@ -144,13 +189,15 @@ class Geppnet(FullRehearsalLearner):
             shares: The shares by winner, (U, U), see `SelfOrganizingMap.shares`.
         """
         settings = self.settings
-        for x, y in self.draws(
-            data, settings.iterations, longest_block(settings.final_som_rate)
-        ):
+        block = longest_block(settings.final_som_rate)
+        for x, y in self.draws(data, settings.iterations, block):
             self.learn_online(x, y, shares, settings.threshold)
 
     def draws(
-        self, data: Examples, iterations: int, block: int
+        self,
+        data: Examples,
+        iterations: int,
+        block: int,
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs (B, D) and labels (B,) drawn from the stored and the new examples.
 
@@ -160,10 +207,10 @@ class Geppnet(FullRehearsalLearner):
             block: The largest batch size B.
         """
         examples = join([*self.past, data])
-        indices = torch.randint(
-            len(examples), (iterations,), generator=self.stream("draws")
-        )
-        for drawn in map(examples.take, indices.to(data.y.device).split(block)):
+        generator = self.stream("draws")
+        indices = torch.randint(len(examples), (iterations,), generator=generator)
+        for rows in indices.to(data.y.device).split(block):
+            drawn = examples.take(rows)
             yield drawn.x.flatten(1), drawn.y
 
     def _base_session(self, data: Examples, shares: Tensor) -> None:
@@ -175,19 +222,22 @@ class Geppnet(FullRehearsalLearner):
         for x, y in self.draws(data, settings.base_iterations, block):
             # A block may begin with only the map and end with both layers.
             first = max(0, min(len(y), n_map_only - n_seen))
-            parts = [k / n_map_only for k in range(n_seen, n_seen + first)]
-            rates = [
-                decayed(settings.som_rate, settings.final_som_rate, part)
-                for part in parts
-            ]
-            radii = [decayed(radius, settings.final_radius, part) for part in parts]
+            rates = []
+            radii = []
+            for k in range(n_seen, n_seen + first):
+                part = k / n_map_only
+                rates.append(decayed(settings.som_rate, settings.final_som_rate, part))
+                radii.append(decayed(radius, settings.final_radius, part))
             self.organize(x[:first], rates, radii)
             self.learn_online(x[first:], y[first:], shares)
             n_seen += len(y)
 
     @torch.no_grad()
     def organize(
-        self, x: Tensor, rates: Sequence[float], radii: Sequence[float]
+        self,
+        x: Tensor,
+        rates: Sequence[float],
+        radii: Sequence[float],
     ) -> None:
         """Train the map only.
 
@@ -200,16 +250,20 @@ class Geppnet(FullRehearsalLearner):
         share = torch.empty_like(self.lattice[0])
         for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
             winner = int(steps.squared_distances(k).argmin())
-            torch.mul(self.lattice[winner], -0.5 / radius**2, out=share).exp_().mul_(
-                rate
-            )
+            # rate exp(-g^2 / (2 radius^2))
+            torch.mul(self.lattice[winner], -0.5 / radius**2, out=share)
+            share.exp_().mul_(rate)
             steps.move(k, share)
         steps.write()
         self.meter.add(2 * len(x) * self.som.prototypes.numel())
 
     @torch.no_grad()
     def learn_online(
-        self, x: Tensor, y: Tensor, shares: Tensor, threshold: float | None = None
+        self,
+        x: Tensor,
+        y: Tensor,
+        shares: Tensor,
+        threshold: float | None = None,
     ) -> int:
         """Train both layers on the examples that are novel when their turn comes.
 
@@ -228,7 +282,11 @@ class Geppnet(FullRehearsalLearner):
         rate = self.settings.readout_rate
         steps = MapSteps(som, x)
         n_novel = 0
-        targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
+        targets = torch.eye(
+            len(bias),
+            dtype=bias.dtype,
+            device=bias.device,
+        )
         for k, label in enumerate(y.tolist()):
             squared = steps.squared_distances(k)
             activity = som.activity(squared)
@@ -259,13 +317,13 @@ class Geppnet(FullRehearsalLearner):
         Returns:
             The margins, negative where the prediction is wrong.
         """
-        weights = self.som.prototypes, self.model.get_parameter("output.weight")
-        self.meter.add(len(x) * sum(p.numel() for p in weights))
+        weight = self.model.get_parameter("output.weight")
+        self.meter.add(len(x) * (self.som.prototypes.numel() + weight.numel()))
         scores: Tensor = self.model(x)
-        label_scores = scores.gather(1, y[:, None])
-        return (
-            label_scores - scores.scatter(1, y[:, None], -torch.inf).amax(1, True)
-        ).squeeze(1)
+        labels = y[:, None]
+        of_label = scores.gather(1, labels)
+        of_others = scores.scatter(1, labels, -torch.inf)
+        return (of_label - of_others.amax(1, True)).squeeze(1)
 
 
 class GeppnetStmSettings(MapSettings):
@@ -281,8 +339,16 @@ class GeppnetStmSettings(MapSettings):
             table 2's on held-out training data of MNIST.
     """
 
-    memory: int = Field(default=300, ge=1, le=100_000)
-    sleep_interval: int = Field(default=2000, ge=1, le=100_000_000)
+    memory: int = Field(
+        default=300,
+        ge=1,
+        le=100_000,
+    )
+    sleep_interval: int = Field(
+        default=2000,
+        ge=1,
+        le=100_000_000,
+    )
 
 
 @learner("geppnet_stm")
@@ -309,34 +375,33 @@ class GeppnetStm(Geppnet):
 
     def later_session(self, data: Examples, shares: Tensor) -> None:
         settings = self.settings
-        block = longest_block(self.settings.final_som_rate)
-        memory = deque[tuple[bytes, Tensor, int]](maxlen=settings.memory)
+        memory = deque[Remembered](maxlen=settings.memory)
         for x, y in self.draws(data, settings.iterations, settings.sleep_interval):
             # Awake nothing is learned: novelty is found for the whole block at once.
-            novel = (self.margins(x, y) < settings.threshold).nonzero().squeeze(1)
+            novel = self.margins(x, y) < settings.threshold
             for example, label in zip(x[novel], y[novel].tolist(), strict=True):
                 key = example.cpu().numpy().tobytes()
                 # Exactly this input, whose latest label is the memory's answer.
-                if label != next(
-                    (old for k, _, old in reversed(memory) if k == key), None
-                ):
+                answers = [old for known, _, old in memory if known == key]
+                if answers[-1:] != [label]:
                     memory.append((key, example.clone(), label))
             if memory:
-                _, inputs, labels = zip(*memory, strict=True)
-                stored = Examples(
-                    torch.stack(inputs), torch.tensor(labels, device=y.device)
-                )
-                for replayed in zip(
-                    stored.x.split(block), stored.y.split(block), strict=True
-                ):
-                    self.learn_online(*replayed, shares)
+                self._sleep(memory, shares)
+
+    def _sleep(self, memory: Iterable[Remembered], shares: Tensor) -> None:
+        """Learn each example in memory once, the oldest first."""
+        _, inputs, labels = zip(*memory, strict=True)
+        x = torch.stack(inputs)
+        y = torch.tensor(labels, device=x.device)
+        block = longest_block(self.settings.final_som_rate)
+        for inputs, labels in zip(x.split(block), y.split(block), strict=True):
+            self.learn_online(inputs, labels, shares)
 
     def stored_bytes(self) -> int:
-        # Full or not; the memory has no part in the first session.
-        example_bytes = (
-            self.model.get_parameter("som.prototypes")[0].nbytes + torch.int64.itemsize
-        )
-        return (
-            super().stored_bytes()
-            + bool(self.learned) * self.settings.memory * example_bytes
-        )
+        stored = super().stored_bytes()
+        if not self.learned:
+            # The memory has no part in the first session.
+            return stored
+        prototype = self.model.get_parameter("som.prototypes")[0]
+        # Full or not.
+        return stored + self.settings.memory * (prototype.nbytes + torch.int64.itemsize)

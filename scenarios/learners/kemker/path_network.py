@@ -25,14 +25,18 @@ class PathLayer(nn.Module):
     frozen: Tensor
 
     def __init__(
-        self, inputs: int, modules: int, width: int, tasks: int, active: int
+        self,
+        inputs: int,
+        modules: int,
+        width: int,
+        tasks: int,
+        active: int,
     ) -> None:
         super().__init__()
-        self.modules_width = modules, width
+        self.modules_width = (modules, width)
         self.dense = nn.Linear(inputs, modules * width)
-        self.register_buffer(
-            "gates", (torch.arange(modules) < active).float().repeat(tasks, 1)
-        )
+        is_active = torch.arange(modules) < active
+        self.register_buffer("gates", is_active.float().repeat(tasks, 1))
         self.register_buffer("frozen", torch.zeros(modules, dtype=torch.bool))
 
     def forward(self, x: Tensor, task: Tensor) -> Tensor:
@@ -47,20 +51,31 @@ class PathLayer(nn.Module):
         """
         # All modules at once (B, M, W), times the gates (B, M, 1).
         outputs = functional.relu(self.dense(x)).unflatten(1, self.modules_width)
-        return cast(Tensor, (outputs * self.gates[task].unsqueeze(2)).sum(1))
+        gates = self.gates[task].unsqueeze(2)
+        return cast(Tensor, (outputs * gates).sum(1))
 
     def rows(self, modules: Sequence[int]) -> Tensor:
         """Return the rows of `dense` that hold these n modules: (n W,) int64."""
         device = self.dense.weight.device
-        _, width = self.modules_width
-        first = torch.tensor(modules, dtype=torch.int64, device=device) * width
-        return (first[:, None] + torch.arange(width, device=device)).flatten()
+        rows = torch.arange(len(self.dense.weight), device=device)
+        chosen = torch.tensor(
+            modules,
+            dtype=torch.int64,
+            device=device,
+        )
+        of_modules: Tensor = rows.unflatten(0, self.modules_width)
+        return of_modules[chosen].flatten()
 
 
 class TaskOutputs(nn.Module):
     """An output layer with K outputs for each task t, from 0: rows t K to (t + 1) K of `dense`."""
 
-    def __init__(self, inputs: int, tasks: int, classes: int) -> None:
+    def __init__(
+        self,
+        inputs: int,
+        tasks: int,
+        classes: int,
+    ) -> None:
         super().__init__()
         self.tasks_classes = tasks, classes
         self.dense = nn.Linear(inputs, tasks * classes)
@@ -167,7 +182,11 @@ class LiftedPath(nn.Module):
     """
 
     def __init__(
-        self, network: PathNetwork, path: Tensor, task: int, classes: Sequence[int]
+        self,
+        network: PathNetwork,
+        path: Tensor,
+        task: int,
+        classes: Sequence[int],
     ) -> None:
         super().__init__()
         _, self.width = network.layer1.modules_width
@@ -176,39 +195,46 @@ class LiftedPath(nn.Module):
         self.layers = nn.ModuleList()
         for layer, modules in zip(network.layers, path.tolist(), strict=True):
             frozen = layer.frozen.tolist()
-            chosen = sorted(set(modules))
-            parts = {on: [m for m in chosen if frozen[m] != on] for on in (True, False)}
-            rows = (
-                self._copied(layer.dense, layer.rows(ms), on)
-                for on, ms in parts.items()
-                if ms
-            )
-            self.layers.append(nn.ModuleList(rows))
+            parts = nn.ModuleList()
+            for learns in (True, False):
+                chosen = [m for m in sorted(set(modules)) if frozen[m] != learns]
+                if chosen:
+                    rows = layer.rows(chosen)
+                    parts.append(self._copied(layer.dense, rows, learns))
+            self.layers.append(parts)
         dense = network.output.dense
         _, outputs = network.output.tasks_classes
-        rows_of_task = torch.tensor(
-            classes, dtype=torch.int64, device=dense.weight.device
+        rows = torch.tensor(
+            classes,
+            dtype=torch.int64,
+            device=dense.weight.device,
         )
-        self.output = self._copied(dense, task * outputs + rows_of_task, learns=True)
+        self.output = self._copied(dense, task * outputs + rows, learns=True)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs with a task's index (B, D + 1) to scores (B, C)."""
         x = x[:, :-1]
         for layer in self.layers:
-            parts = (functional.relu(rows(x)) for rows in layer.children())
-            x = reduce(
-                torch.add,
-                (units.unflatten(1, (-1, self.width)).sum(1) for units in parts),
-            )
+            sums = []
+            for part in layer.children():
+                units = functional.relu(part(x))
+                sums.append(units.unflatten(1, (-1, self.width)).sum(1))
+            x = reduce(torch.add, sums)
         return cast(Tensor, self.output(x))
 
     @torch.no_grad()
     def put_back(self) -> None:
         """Write the learned weights back into the network."""
         for dense, copied, rows in self.originals:
-            dense.weight[rows], dense.bias[rows] = copied.weight, copied.bias
+            dense.weight[rows] = copied.weight
+            dense.bias[rows] = copied.bias
 
-    def _copied(self, dense: nn.Linear, rows: Tensor, learns: bool) -> nn.Linear:
+    def _copied(
+        self,
+        dense: nn.Linear,
+        rows: Tensor,
+        learns: bool,
+    ) -> nn.Linear:
         """Return a dense layer with copies of some rows of a larger one."""
         copied = nn.Linear(dense.in_features, len(rows), device="meta")
         copied.weight = nn.Parameter(dense.weight.detach()[rows], requires_grad=learns)

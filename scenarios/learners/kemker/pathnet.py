@@ -27,7 +27,11 @@ from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
 _MOST_TASKS = 256  # the whole numbers of bf16, in which features may be cached
 _FARTHEST = 2  # a mutated gene moves by -2 to 2
-_SUPPLEMENT = RecipeChanges(batch_size=16, optimizer="adam", learning_rate=2e-3)
+_SUPPLEMENT = RecipeChanges(
+    batch_size=16,
+    optimizer="adam",
+    learning_rate=2e-3,
+)
 
 
 class PathNetSettings(base.Settings):
@@ -49,12 +53,36 @@ class PathNetSettings(base.Settings):
             size, optimizer and learning rate.
     """
 
-    modules: int = Field(default=10, ge=1, le=1_000)
-    active: int = Field(default=5, ge=1, le=1_000)
-    width: int = Field(default=80, ge=1, le=10_000)
-    population: int = Field(default=64, ge=2, le=100_000)
-    generations: int = Field(default=20, ge=0, le=1_000_000)
-    batches: int = Field(default=50, ge=1, le=1_000_000)
+    modules: int = Field(
+        default=10,
+        ge=1,
+        le=1_000,
+    )
+    active: int = Field(
+        default=5,
+        ge=1,
+        le=1_000,
+    )
+    width: int = Field(
+        default=80,
+        ge=1,
+        le=10_000,
+    )
+    population: int = Field(
+        default=64,
+        ge=2,
+        le=100_000,
+    )
+    generations: int = Field(
+        default=20,
+        ge=0,
+        le=1_000_000,
+    )
+    batches: int = Field(
+        default=50,
+        ge=1,
+        le=1_000_000,
+    )
     training: RecipeChanges | None = _SUPPLEMENT
 
 
@@ -108,12 +136,12 @@ class PathNet(base.Learner):
                 f"PathNet learns up to {_MOST_TASKS} tasks, got {tasks}: leave it out"
             )
         return PathNetwork(
-            int(torch.Size(shape).numel()) - 1,
-            classes,
-            tasks,
-            settings.modules,
-            settings.active,
-            settings.width,
+            inputs=torch.Size(shape).numel() - 1,
+            classes=classes,
+            tasks=tasks,
+            modules=settings.modules,
+            active=settings.active,
+            width=settings.width,
         )
 
     @classmethod
@@ -121,22 +149,21 @@ class PathNet(base.Learner):
         return replace(scenario, tasks=tuple(map(_with_index, scenario.tasks)))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
-        settings, draw, once = (
-            self.settings,
-            self.stream("search"),
-            self.recipe.of_epochs(1),
-        )
+        settings = self.settings
+        draw = self.stream("search")
+        once = self.recipe.of_epochs(1)
         self._meter = meter
         # Labels numbered within the task's classes.
         data = in_order(data, task.classes)
-        shape = settings.population, len(self.model.layers), settings.active
+        shape = (settings.population, len(self.model.layers), settings.active)
         paths = torch.randint(settings.modules, shape, generator=draw)
-        batches = (settings.batches * self.recipe.batch_size,)
+        examples = (settings.batches * self.recipe.batch_size,)
 
         def fitness(path: Tensor) -> float:
             # With replacement, as a task may have fewer examples.
-            drawn = torch.randint(len(data), batches, generator=draw).to(data.y.device)
-            return self._train_path(path, task, data.take(drawn), once, draw)
+            drawn = torch.randint(len(data), examples, generator=draw)
+            batches = data.take(drawn.to(data.y.device))
+            return self._train_path(path, task, batches, once, draw)
 
         best = search_path(fitness, paths, settings.modules, settings.generations, draw)
         self._train_path(best, task, data, self.recipe, self.stream("batches"))
@@ -157,26 +184,40 @@ class PathNet(base.Learner):
     ) -> float:
         """Train a path (L, N) in place; return its accuracy before each step of the last epoch."""
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
+        parameters = list(lifted.parameters())
         # Steps on paths of the same shape cost the same, and metering takes long.
-        shape = tuple((p.shape, p.requires_grad) for p in lifted.parameters())
+        shape = tuple((p.shape, p.requires_grad) for p in parameters)
         path_meter = self._meters.setdefault(shape, OpsMeter())
         total = path_meter.total
         steps = path_meter.steps
         recorder = HistoryRecorder()
-        fit(lifted, data, recipe, draw, objective=recorder, meter=path_meter)
+        fit(
+            lifted,
+            data,
+            recipe,
+            draw,
+            objective=recorder,
+            meter=path_meter,
+        )
         lifted.put_back()
-        trained = sum(p.numel() for p in lifted.parameters() if p.requires_grad)
+        trained = sum(p.numel() for p in parameters if p.requires_grad)
         update_ops = (path_meter.steps - steps) * trained * optimizer_ops(recipe)
         self._meter.add(path_meter.total - total + update_ops)
         return recorder.history.accuracies[-1]
 
 
 def _with_index(task: Task) -> Task:
-    train, test = (
-        Examples(functional.pad(split.x.flatten(1), (0, 1), value=task.index), split.y)
-        for split in (task.train, task.test)
+    """Return the task with its index appended to the inputs."""
+
+    def indexed(split: Examples) -> Examples:
+        x = functional.pad(split.x.flatten(1), (0, 1), value=task.index)
+        return Examples(x, split.y)
+
+    return replace(
+        task,
+        train=indexed(task.train),
+        test=indexed(task.test),
     )
-    return replace(task, train=train, test=test)
 
 
 def search_path(
@@ -216,7 +257,9 @@ def search_path(
         for index in pair:
             # Again for each tournament, as the weights have moved.
             fit[index] = fitness(paths[index].clone())
-        winner, loser = pair if fit[pair[0]] >= fit[pair[1]] else pair[::-1]
+        winner, loser = pair
+        if fit[winner] < fit[loser]:
+            winner, loser = loser, winner
         paths[loser] = mutated(paths[winner], modules, generator)
         # The copy cannot be the fittest before it is evaluated.
         fit[loser] = -torch.inf

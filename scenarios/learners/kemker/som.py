@@ -44,10 +44,9 @@ class SelfOrganizingMap(nn.Module):
     def squared_distances(self, x: Tensor) -> Tensor:
         """Return the squared distances (B, U) of inputs (B, D) from the prototypes."""
         # |w|^2 + |x|^2 - 2 w x: one matrix product.
-        norms = self.prototypes.square().sum(1)
-        return torch.addmm(
-            norms + x.square().sum(1, True), x, self.prototypes.T, alpha=-2
-        )
+        w = self.prototypes
+        norms = w.square().sum(1) + x.square().sum(1, True)
+        return torch.addmm(norms, x, w.T, alpha=-2)
 
     def activity(self, squared: Tensor) -> Tensor:
         """Return the activity (..., U) for squared distances (..., U) from the prototypes."""
@@ -110,25 +109,29 @@ class MapSteps:
         self._norms = prototypes.square().sum(1)
         # c, with a row for each example, and s.
         self._c = prototypes.new_zeros(len(x), len(prototypes))
-        self._c_rows, self._ct = self._c.unbind(), self._c.T
+        self._c_rows = self._c.unbind()
+        self._ct = self._c.T
         self._ones = torch.ones_like(self._norms)
         self._s = self._ones.clone()
         # Memory for the steps: allocation takes as long as their arithmetic.
-        self._product, self._squared, self._keep = (
-            torch.empty_like(self._s) for _ in range(3)
-        )
+        self._product = torch.empty_like(self._s)
+        self._squared = torch.empty_like(self._s)
+        self._keep = torch.empty_like(self._s)
         self._moved = False
 
     def squared_distances(self, k: int) -> Tensor:
         """Return the squared distances (U,) of example k, from 0; the next call overwrites them."""
         # w x = s (w^0 x + sum_j c_j x_j x), and |w - x|^2 = |w|^2 - 2 w x + |x|^2.
         product = self._product
-        torch.addmv(self._products[k], self._ct, self._gram[k], out=product).mul_(
-            self._s
+        torch.addmv(self._products[k], self._ct, self._gram[k], out=product)
+        product.mul_(self._s)
+        torch.sub(
+            self._norms,
+            product,
+            alpha=2,
+            out=self._squared,
         )
-        return torch.sub(self._norms, product, alpha=2, out=self._squared).add_(
-            self._squares[k]
-        )
+        return self._squared.add_(self._squares[k])
 
     def move(self, k: int, share: Tensor) -> None:
         """Move the prototypes toward an example, right after its distances were computed.

@@ -1,6 +1,6 @@
 """Elastic weight consolidation, and the diagonal Fisher information of a model."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Literal
@@ -31,7 +31,8 @@ Dense = dict[str, nn.Linear]  # dense layers by name
 
 _LARGEST_CHUNK = 512  # examples
 # Numbers of gradients in memory at once; on a CPU they stay near its caches.
-_NUMBERS_ON_CPU, _NUMBERS = 2**24, 2**27
+_NUMBERS_ON_CPU = 2**24
+_NUMBERS = 2**27
 
 
 class EwcSettings(ContinualSettings):
@@ -89,7 +90,10 @@ class Ewc(PenalizedLearner):
 
 
 def diagonal_fisher(
-    model: nn.Module, loss: Loss, examples: Examples, generator: torch.Generator
+    model: nn.Module,
+    loss: Loss,
+    examples: Examples,
+    generator: torch.Generator,
 ) -> Named:
     """Return F_i = mean over N examples of (d log p(y|x) / d theta_i)^2, by parameter name.
 
@@ -131,7 +135,11 @@ def diagonal_fisher(
 
 
 @torch.no_grad()
-def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> Named:
+def _by_chunks(
+    model: nn.Module,
+    loss: Loss,
+    examples: Examples,
+) -> Named:
     """Return the sum over examples of the squared gradients, many examples at a time."""
     dense = _trusted_layers(model, loss, examples)
     per_example = sum(p.numel() for p in _outside(model, dense).values())
@@ -146,7 +154,11 @@ def _by_chunks(model: nn.Module, loss: Loss, examples: Examples) -> Named:
 
 
 @torch.enable_grad()
-def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> Named:
+def _one_by_one(
+    model: nn.Module,
+    loss: Loss,
+    examples: Examples,
+) -> Named:
     """Return the sum over examples of the squared gradients, one by one."""
     trained = trained_parameters(model)
     sums = zeros_for(trained)
@@ -162,7 +174,13 @@ def _one_by_one(model: nn.Module, loss: Loss, examples: Examples) -> Named:
     return sums
 
 
-def _squares(model: nn.Module, loss: Loss, x: Tensor, y: Tensor, dense: Dense) -> Named:
+def _squares(
+    model: nn.Module,
+    loss: Loss,
+    x: Tensor,
+    y: Tensor,
+    dense: Dense,
+) -> Named:
     """Return the sum for B examples at once, for the dense layers in closed form.
 
     The outputs of dense layers are shifted by zeros, whose gradients are those of the
@@ -174,18 +192,23 @@ def _squares(model: nn.Module, loss: Loss, x: Tensor, y: Tensor, dense: Dense) -
     }
 
     def of_example(
-        parameters: Named, shifts: Named, x: Tensor, y: Tensor
+        parameters: Named,
+        shifts: Named,
+        x: Tensor,
+        y: Tensor,
     ) -> tuple[Tensor, Named]:
-        with _watched(dense, shifts) as inputs:
+        with _watched(dense, shifts) as calls_by_name:
             scores = functional_call(model, parameters, (x[None],))
-        return loss(scores, y[None]), {
-            name: calls[0][0] for name, calls in inputs.items()
-        }
+        inputs = {name: calls[0][0] for name, calls in calls_by_name.items()}
+        return loss(scores, y[None]), inputs
 
-    gradients = vmap(
-        grad(of_example, argnums=(0, 1), has_aux=True), in_dims=(None, None, 0, 0)
+    of_one = grad(
+        of_example,
+        argnums=(0, 1),
+        has_aux=True,
     )
-    (by_parameter, by_output), inputs = gradients(_outside(model, dense), shifts, x, y)
+    of_all = vmap(of_one, in_dims=(None, None, 0, 0))
+    (by_parameter, by_output), inputs = of_all(_outside(model, dense), shifts, x, y)
     sums = {name: g.square_().sum(0) for name, g in by_parameter.items()}
     for name, layer in dense.items():
         # sum_n (g_n a_n^T)^2 = (g^2)^T a^2, without any of the products.
@@ -206,7 +229,10 @@ def _watched(dense: Dense, shifts: Named) -> Iterator[dict[str, list[Tensor]]]:
     inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
 
     def watch(
-        name: str, layer: object, arguments: tuple[Tensor, ...], output: Tensor
+        name: str,
+        layer: object,
+        arguments: tuple[Tensor, ...],
+        output: Tensor,
     ) -> Tensor:
         inputs[name].append(arguments[0])
         return output + shifts[name] if name in shifts else output
@@ -217,7 +243,11 @@ def _watched(dense: Dense, shifts: Named) -> Iterator[dict[str, list[Tensor]]]:
         yield inputs
 
 
-def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> Dense:
+def _trusted_layers(
+    model: nn.Module,
+    loss: Loss,
+    examples: Examples,
+) -> Dense:
     """Return the dense layers that get exactly one vector per example, by name.
 
     Returns none if the closed form is wrong on the first example, as when a layer's
@@ -228,35 +258,47 @@ def _trusted_layers(model: nn.Module, loss: Loss, examples: Examples) -> Dense:
     layers = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}
     with _watched(layers, {}) as inputs:
         model(first.x.clone())
-    shapes = {name: [tuple(x.shape) for x in calls] for name, calls in inputs.items()}
     dense = {
-        name: m for name, m in layers.items() if shapes[name] == [(1, m.in_features)]
+        name: layer
+        for name, layer in layers.items()
+        if _shapes(inputs[name]) == [(1, layer.in_features)]
     }
     plain = _one_by_one(model, _unlike, first)
     # The closed form first, then vmap on all parameters.
     for trusted in (dense, {}):
         squares = _squares(model, _unlike, first.x.clone(), first.y, trusted)
         if squares.keys() == plain.keys() and all(
-            torch.allclose(
-                squares[n], exact, rtol=1e-3, atol=1e-3 * float(exact.abs().max())
-            )
-            for n, exact in plain.items()
+            _is_near(squares[name], exact) for name, exact in plain.items()
         ):
             return trusted
     raise RuntimeError("gradients under vmap differ from those without")
 
 
+def _shapes(tensors: Iterable[Tensor]) -> list[tuple[int, ...]]:
+    return [tuple(tensor.shape) for tensor in tensors]
+
+
+def _is_near(squares: Tensor, exact: Tensor) -> bool:
+    """Return whether squares differ from the exact ones by rounding at most."""
+    largest = float(exact.abs().max())
+    return torch.allclose(
+        squares,
+        exact,
+        rtol=1e-3,
+        atol=1e-3 * largest,
+    )
+
+
 def _unlike(scores: Tensor, y: Tensor) -> Tensor:
     """Return a scalar sum of scores (B, K) in which each class counts differently."""
     # The loss of a model that is sure of an example has no gradient to compare.
-    return (
-        scores * torch.arange(1, scores.shape[1] + 1, device=scores.device).sqrt()
-    ).sum()
+    numbers = torch.arange(1, scores.shape[1] + 1, device=scores.device)
+    return (scores * numbers.sqrt()).sum()
 
 
 def _outside(model: nn.Module, dense: Dense) -> Named:
     """Return the trained parameters outside the dense layers, detached."""
-    closed = {id(p) for layer in dense.values() for p in layer.parameters()}
+    closed = {id(p) for p in nn.ModuleList(dense.values()).parameters()}
     return {
         name: p.detach()
         for name, p in trained_parameters(model).items()

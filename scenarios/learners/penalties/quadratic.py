@@ -42,11 +42,10 @@ class PenalizedLearner(ContinualLearner):
     def carried(self) -> dict[str, Tensor]:
         if not self.penalty:
             return {}
-        kinds = by_kind(importance=self.penalty.importance, anchor=self.penalty.anchor)
-        return {
-            **kinds,
-            "constant": torch.tensor(self.penalty.constant, dtype=torch.float64),
-        }
+        penalty = self.penalty
+        tensors = by_kind(importance=penalty.importance, anchor=penalty.anchor)
+        tensors["constant"] = torch.tensor(penalty.constant, dtype=torch.float64)
+        return tensors
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         if carried:
@@ -112,10 +111,10 @@ class Quadratic:
             both = v + w
             # 0 / 0 where neither counts: any anchor will do.
             share = torch.where(both > 0, w / both, 1.0)
-            importance[name], anchor[name] = both, torch.lerp(a, b, share)
-            constant += float(
-                ((v * share).double() * (a.double() - b.double()).square()).sum()
-            )
+            importance[name] = both
+            anchor[name] = torch.lerp(a, b, share)
+            apart = (a.double() - b.double()).square()
+            constant += float(((v * share).double() * apart).sum())
         return Quadratic(importance, anchor, constant)
 
 
@@ -135,7 +134,10 @@ def by_kind(**kinds: Mapping[str, Tensor]) -> dict[str, Tensor]:
     >>> by_kind(anchor={"weight": torch.ones(1)}, score={"weight": torch.zeros(1)})
     {'anchor.weight': tensor([1.]), 'score.weight': tensor([0.])}
     """
-    return {f"{kind}.{n}": x for kind, named in kinds.items() for n, x in named.items()}
+    tensors: dict[str, Tensor] = {}
+    for kind, named in kinds.items():
+        tensors |= {f"{kind}.{name}": tensor for name, tensor in named.items()}
+    return tensors
 
 
 def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
@@ -151,6 +153,9 @@ def of_kind(tensors: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
     >>> of_kind({"anchor.weight": torch.ones(1), "score.weight": torch.zeros(1)}, "anchor")
     {'weight': tensor([1.])}
     """
+    prefix = f"{kind}."
     return {
-        n[len(kind) + 1 :]: x for n, x in tensors.items() if n.startswith(f"{kind}.")
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
     }

@@ -87,7 +87,12 @@ class EwcOnline(PenalizedLearner):
         # extremes.
         self.fisher = {n: fishers[n].clone() for n in trained}
 
-    def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    def loss(
+        self,
+        model: nn.Module,
+        x: Tensor,
+        y: Tensor,
+    ) -> Tensor:
         # Replayed examples included.
         self._batch = len(y)
         return super().loss(model, x, y)
@@ -98,26 +103,24 @@ class EwcOnline(PenalizedLearner):
         alpha = self.settings.alpha
         self._steps += 1
         is_due = self._steps % self.settings.fisher_interval == 0
-        for name, p in model.named_parameters() if is_due else ():
-            if p.grad is not None and name in self.fisher:
+        for name, p in model.named_parameters():
+            if is_due and p.grad is not None and name in self.fisher:
                 fisher = self.fisher[name].mul_(1 - alpha)
                 fisher.addcmul_(p.grad, p.grad, value=alpha * self._batch)
         super().after_backward(model)
 
     def end(self, task: Task) -> None:
         super().end(task)
-        self.penalty = Quadratic.around(
-            self.model,
-            normalized(self.fisher) if self.settings.normalized else self.fisher,
-        )
+        importance = self.fisher
+        if self.settings.normalized:
+            importance = normalized(self.fisher)
+        self.penalty = Quadratic.around(self.model, importance)
 
     def carried(self) -> dict[str, Tensor]:
-        by_name = super().carried()
-        return (
-            by_name | by_kind(fisher=self.fisher)
-            if self.settings.normalized
-            else by_name
-        )
+        tensors = super().carried()
+        if self.settings.normalized:
+            tensors |= by_kind(fisher=self.fisher)
+        return tensors
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         super().take_over(carried)
@@ -205,15 +208,19 @@ class RWalk(PathIntegralLearner, EwcOnline):
         self._close_interval()
         old = self.score
         new = {name: score.clamp(min=0) for name, score in self._new.items()}
-        self.score = (
-            {n: (old[n] + score) / 2 for n, score in new.items()} if old else new
-        )
+        if old:
+            new = {name: (old[name] + score) / 2 for name, score in new.items()}
+        self.score = new
         self._penalize({n: p.detach().clone() for n, p in self._trained.items()})
 
     def carried(self) -> dict[str, Tensor]:
         if not self.penalty:
             return {}
-        return by_kind(fisher=self.fisher, score=self.score, anchor=self.penalty.anchor)
+        return by_kind(
+            fisher=self.fisher,
+            score=self.score,
+            anchor=self.penalty.anchor,
+        )
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
         if carried:
@@ -223,9 +230,8 @@ class RWalk(PathIntegralLearner, EwcOnline):
 
     def _penalize(self, anchor: Mapping[str, Tensor]) -> None:
         score = normalized(self.score)
-        importance = {
-            name: f + score[name] for name, f in normalized(self.fisher).items()
-        }
+        fisher = normalized(self.fisher)
+        importance = {name: fisher[name] + score[name] for name in fisher}
         self.penalty = Quadratic(importance, anchor)
 
     @torch.no_grad()
@@ -236,9 +242,9 @@ class RWalk(PathIntegralLearner, EwcOnline):
                 # The KL divergence of the outputs, to second order.
                 distance *= self.fisher[name] / 2
             share = drop / (distance + self.settings.epsilon)
-            self._new[name] += (
-                share.clamp(min=0) if self.settings.clipped == "interval" else share
-            )
+            if self.settings.clipped == "interval":
+                share = share.clamp(min=0)
+            self._new[name] += share
             # The integral goes on from here, with no drop.
             self._start[name].copy_(self._before[name])
             drop.zero_()

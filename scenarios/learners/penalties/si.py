@@ -58,9 +58,10 @@ class PathIntegralLearner(PenalizedLearner):
     def after_backward(self, model: nn.Module) -> None:
         # A copy, as a penalty's gradient is added.
         for name, p in self._trained.items():
-            self._gradient[name].copy_(
-                torch.zeros_like(p) if p.grad is None else p.grad
-            )
+            if p.grad is None:
+                self._gradient[name].zero_()
+            else:
+                self._gradient[name].copy_(p.grad)
         super().after_backward(model)
 
     @torch.no_grad()
@@ -99,14 +100,11 @@ class SynapticIntelligence(PathIntegralLearner):
 
     def end(self, task: Task) -> None:
         super().end(task)
-        importance = {
-            name: drop.clamp(min=0)
-            / (self.moved(name).square() + self.settings.damping)
-            for name, drop in self.drop.items()
-        }
-        # Importance adds up over tasks; the anchor is the latest.
-        if self.penalty:
-            importance = {
-                n: w + self.penalty.importance[n] for n, w in importance.items()
-            }
+        importance = {}
+        for name, drop in self.drop.items():
+            distance = self.moved(name).square()
+            importance[name] = drop.clamp(min=0) / (distance + self.settings.damping)
+            # Importance adds up over tasks; the anchor is the latest.
+            if self.penalty:
+                importance[name] += self.penalty.importance[name]
         self.penalty = Quadratic.around(self.model, importance)

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ValidationError
 from scenarios.learners.catalog import AnySettings, settings_of
 
 
-def test_exemplars_of_icarl_are_by_default_the_papers() -> None:
+def test_exemplars_of_icarl_are_by_default_the_papers():
     for given, numbers in (
         ({}, (None, 2000)),
         ({"exemplars": {"per_class": 10}}, (10, None)),
@@ -22,7 +22,7 @@ class Holder(BaseModel):
     learners: dict[str, AnySettings]
 
 
-def test_a_mistake_in_a_table_has_its_path_and_fields_are_written_in_full() -> None:
+def test_a_mistake_in_a_table_has_its_path_and_fields_are_written_in_full():
     with pytest.raises(ValidationError) as caught:
         Holder.model_validate(
             {"learners": {"mine": {"kind": "er", "memory_per_class": 0}}}

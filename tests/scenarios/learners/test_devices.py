@@ -6,17 +6,13 @@ a GPU's kernels round otherwise does not show there.
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 import torch
-from torch import Tensor
 
 from probe.modules import mode
-from probe.tasks import Scenario
 from probe.training import loop
-from scenarios.learners.base import Learner
 from tests.laws.other_device import Held, OtherDevice
 from tests.scenarios.learners.test_learners import CASES
 from tests.scenarios.learners.tiny_learners import (
@@ -30,16 +26,14 @@ from tests.scenarios.learners.tiny_learners import (
 )
 
 # What a learner can be given that takes it another way.
-VARIANTS: list[tuple[str, dict[str, Any]]] = [
+VARIANTS = [
     *CASES,
     ("ewc", {"fisher_examples": 5, "loss_classes": "task"}),
     ("rwalk", {"distance": "euclidean", "interval": 1}),
 ]
 
 
-def learned(
-    own: Learner, scenario: Scenario, device: torch.device
-) -> dict[str, Tensor]:
+def learned(own, scenario, device):
     """Learn two tasks, and a third from a checkpoint; return all that came of it, on the CPU."""
     there = scenario.to(device)
     first, second, third = there.tasks[:3]
@@ -78,12 +72,10 @@ def learned(
         *((kind, {"model": with_norm}) for kind in ("icarl", "cumulative")),
     ],
 )
-def test_a_learner_gives_the_same_bits_on_another_device(
-    kind: str, given: dict[str, Any]
-) -> None:
+def test_a_learner_gives_the_same_bits_on_another_device(kind, given):
     """And mixes devices in no operation, from the first task to a checkpoint and an evaluation."""
 
-    def make() -> Learner:
+    def make():
         return learner(
             kind, **{n: v() if n == "model" else v for n, v in given.items()}
         )
@@ -98,18 +90,13 @@ def test_a_learner_gives_the_same_bits_on_another_device(
     assert [name for name in here if not torch.equal(here[name], there[name])] == []
 
 
-def waits(kind: str, steps: int, optimizer: Any = "adam", **given: Any) -> int:
+def waits(kind, steps, optimizer="adam", **given):
     """Return how often the third of three tasks of 20 examples makes anybody wait.
 
     steps: of an epoch. The first task of all has no past, and the second no exemplars
         of two.
     """
-    more: Any = {
-        "weight_decay": 0.1,
-        "clip_norm": 0.1,
-        "warmup": 0.5,
-        "schedule": "cosine",
-    }
+    more = {"weight_decay": 0.1, "clip_norm": 0.1, "warmup": 0.5, "schedule": "cosine"}
     recipe = replace(
         RECIPE, epochs=1, batch_size=20 // steps, optimizer=optimizer, **more
     )
@@ -137,6 +124,6 @@ LOOKING = ("gem", "geppnet", "geppnet_stm", "pathnet")
         *(("finetune", {"optimizer": each}) for each in ("adamw", "nadam", "sgd")),
     ],
 )
-def test_no_step_waits_for_the_device(kind: str, given: dict[str, Any]) -> None:
+def test_no_step_waits_for_the_device(kind, given):
     """Five steps an epoch make nobody wait more often than one does, ER's draws included."""
     assert waits(kind, 5, **given) == waits(kind, 1, **given) > 0

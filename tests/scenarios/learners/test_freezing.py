@@ -2,16 +2,14 @@
 
 import copy
 from dataclasses import replace
-from typing import Any, Literal
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.examples import Examples
 from probe.modules import mode
 from probe.training.loop import fit
-from scenarios.learners.base import Learner
 from tests.scenarios.learners.tiny_learners import (
     RECIPE,
     digits,
@@ -35,7 +33,7 @@ DECAYING = replace(
 )
 
 
-def weights(learner: Learner, name: str) -> dict[str, Tensor]:
+def weights(learner, name):
     """Return copies of a module's parameters and buffers."""
     return copy.deepcopy(learner.model.get_submodule(name).state_dict())
 
@@ -46,7 +44,13 @@ def weights(learner: Learner, name: str) -> dict[str, Tensor]:
     [
         ("finetune", {}),
         ("ewc", {"strength": 100.0}),
-        ("ewc_online", {"strength": 10.0, "normalized": True}),
+        (
+            "ewc_online",
+            {
+                "strength": 10.0,
+                "normalized": True,
+            },
+        ),
         ("si", {}),
         ("rwalk", {}),
         ("er", {}),
@@ -55,12 +59,14 @@ def weights(learner: Learner, name: str) -> dict[str, Tensor]:
         ("icarl", {}),
     ],
 )
-def test_frozen_layers_stay_bit_for_bit_and_the_others_learn(
-    kind: str, given: dict[str, Any], recipe: Any
-) -> None:
+def test_frozen_layers_stay_bit_for_bit_and_the_others_learn(kind, given, recipe):
     """With batch norm among them, whose statistics stay too; modes and flags are as before."""
     trainee = learner(
-        kind, model=with_norm(), recipe=recipe, freeze=["0", "1"], **given
+        kind,
+        model=with_norm(),
+        recipe=recipe,
+        freeze=["0", "1"],
+        **given,
     )
     learn(trainee, TASKS[:1])
     before = {name: weights(trainee, name) for name in ("0", "1", "4")}
@@ -74,11 +80,16 @@ def test_frozen_layers_stay_bit_for_bit_and_the_others_learn(
 
 @pytest.mark.parametrize("precision", ["fp32", "tf32"])
 def test_the_other_layers_learn_as_on_what_the_frozen_ones_give(
-    precision: Literal["fp32", "tf32"],
-) -> None:
+    precision,
+):
     """As a head that is trained by itself on what the frozen layers give in eval mode."""
     recipe = replace(RECIPE, precision=precision)
-    trainee = learner("finetune", model=with_norm(), recipe=recipe, freeze=["0", "1"])
+    trainee = learner(
+        "finetune",
+        model=with_norm(),
+        recipe=recipe,
+        freeze=["0", "1"],
+    )
     learn(trainee, TASKS[:1])
     stages = list(trainee.model.children())
     head = copy.deepcopy(stages[4])
@@ -90,10 +101,19 @@ def test_the_other_layers_learn_as_on_what_the_frozen_ones_give(
     torch.testing.assert_close(weights(trainee, "4"), head.state_dict())
 
 
-def test_no_layer_is_frozen_before_its_task_or_by_an_empty_list() -> None:
+def test_no_layer_is_frozen_before_its_task_or_by_an_empty_list():
     plain = learner("ewc_online", model=with_norm())
-    empty = learner("ewc_online", model=with_norm(), freeze=[])
-    later = learner("ewc_online", model=with_norm(), freeze=["0"], freeze_from=3)
+    empty = learner(
+        "ewc_online",
+        model=with_norm(),
+        freeze=[],
+    )
+    later = learner(
+        "ewc_online",
+        model=with_norm(),
+        freeze=["0"],
+        freeze_from=3,
+    )
     for trainee in (plain, empty, later):
         learn(trainee, TASKS[:2])
     assert same(later, plain)
@@ -105,7 +125,14 @@ def test_no_layer_is_frozen_before_its_task_or_by_an_empty_list() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ewc", "si", "ewc_online", "rwalk"])
-def test_no_penalty_is_on_what_is_frozen(kind: str) -> None:
-    trainee = learn(learner(kind, model=with_norm(), freeze=["0"]), TASKS[:2])
+def test_no_penalty_is_on_what_is_frozen(kind):
+    trainee = learn(
+        learner(
+            kind,
+            model=with_norm(),
+            freeze=["0"],
+        ),
+        TASKS[:2],
+    )
     names = {name.partition(".")[2] for name in trainee.state()} - {""}
     assert names == {"1.weight", "1.bias", "4.weight", "4.bias"}

@@ -1,13 +1,12 @@
 """GEM: no step raises what is stored; its projection by laws and by brute force."""
 
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from probe.training.loop import Recipe
 from scenarios.learners.gem import project
@@ -17,9 +16,14 @@ TASKS = digits(20).tasks
 Floats = NDArray[np.float64]
 
 
-def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
+def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit():
     """The same task again, by whole-batch descent: its gradient is that of its memory."""
-    recipe = Recipe(epochs=5, batch_size=1000, optimizer="sgd", learning_rate=0.05)
+    recipe = Recipe(
+        epochs=5,
+        batch_size=1000,
+        optimizer="sgd",
+        learning_rate=0.05,
+    )
     own = learner("gem", "cnn3", recipe, memory_per_class=1000)
     plain = learner("finetune", "cnn3", recipe)
     for one in (TASKS[0], replace(TASKS[0], index=2)):
@@ -27,22 +31,23 @@ def test_where_no_constraint_is_violated_it_is_finetuning_bit_for_bit() -> None:
     assert not same(learn(own, TASKS[1:2]), learn(plain, TASKS[1:2]))
 
 
-def vectors(seed: int, *shape: int) -> Tensor:
+def vectors(seed, *shape):
     return torch.randn(
-        *shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+        *shape,
+        generator=torch.Generator().manual_seed(seed),
+        dtype=torch.float64,
     )
 
 
-def problems() -> dict[str, tuple[Tensor, Tensor]]:
+def problems():
     """Problems drawn at random, and some whose Gram matrix is singular, or nearly so."""
     g, a, b = vectors(1, 3, 8)
     g, zeros = g - 3 * (a + b), torch.zeros(3, 8, dtype=torch.float64)
+    at_random = {}
+    for t, s in product((1, 3, 5), range(3)):
+        at_random[f"{t} at random, {s}"] = (vectors(s, 12), vectors(500 + s, t, 12))
     return {
-        **{
-            f"{t} at random, {s}": (vectors(s, 12), vectors(500 + s, t, 12))
-            for t in (1, 3, 5)
-            for s in range(3)
-        },
+        **at_random,
         "duplicates": (g, torch.stack([a, b, a, a])),
         "collinear": (g, torch.stack([a, 2 * a, 1e-3 * a])),
         "nearly collinear": (g, torch.stack([a, a + 1e-9 * b])),
@@ -57,18 +62,23 @@ def problems() -> dict[str, tuple[Tensor, Tensor]]:
     }
 
 
-def by_active_sets(g: Floats, past: Floats) -> Floats:
+def by_active_sets(g, past):
     """Return the nearest feasible point among the projections on every set of active constraints.
 
     The answer is the projection of g on the face of the cone that it lies on.
     """
     scale = np.linalg.norm(past, axis=1) * np.linalg.norm(g)
-    best: Floats = np.zeros_like(g)
+    best = np.zeros_like(g)
     for size in range(len(past) + 1):
         for active in combinations(range(len(past)), size):
             rows = past[list(active)]
             rows = rows / np.maximum(
-                np.linalg.norm(rows, axis=1, keepdims=True), 1e-300
+                np.linalg.norm(
+                    rows,
+                    axis=1,
+                    keepdims=True,
+                ),
+                1e-300,
             )
             point = g - np.linalg.pinv(rows, rcond=1e-12) @ (rows @ g) if active else g
             feasible = (past @ point >= -1e-9 * scale).all()
@@ -78,10 +88,11 @@ def by_active_sets(g: Floats, past: Floats) -> Floats:
 
 
 @pytest.mark.parametrize("name", problems())
-def test_it_is_the_nearest_gradient_that_opposes_none(name: str) -> None:
+def test_it_is_the_nearest_gradient_that_opposes_none(name):
     """And with a margin it opposes none either, in both precisions."""
     g, past = problems()[name]
-    found, scale = project(g, past).numpy(), float(g.norm())
+    found = project(g, past).numpy()
+    scale = float(g.norm())
     np.testing.assert_allclose(
         found, by_active_sets(g.numpy(), past.numpy()), atol=1e-6 * scale
     )

@@ -10,7 +10,6 @@ from probe.metrics.counts import Counts
 from probe.modules import mode
 from probe.seeding import stream
 from probe.training.evaluation import barred_but, predict_each
-from scenarios.learners.base import Learner
 from tests.laws.counting import evaluate
 from tests.scenarios.learners.tiny_learners import (
     by_head,
@@ -20,10 +19,11 @@ from tests.scenarios.learners.tiny_learners import (
     logits,
 )
 
-K, WHOLE = 10, digits(10)
+K = 10
+WHOLE = digits(10)
 
 
-def heads_of(own: Learner) -> dict[str, Counts]:
+def heads_of(own):
     seen = own.view(WHOLE)
     return {
         head: Counts.of(seen.test.y, each, K)
@@ -32,21 +32,22 @@ def heads_of(own: Learner) -> dict[str, Counts]:
 
 
 @pytest.mark.parametrize("tasks", [0, 2])
-def test_a_learner_that_needs_the_task_is_measured_with_it_alone(tasks: int) -> None:
+def test_a_learner_that_needs_the_task_is_measured_with_it_alone(tasks):
     """Before and after it has learned; the outputs of the example's task compete."""
-    own, seen = learner("pathnet"), learner("pathnet").view(WHOLE)
+    own = learner("pathnet")
+    seen = learner("pathnet").view(WHOLE)
     [(head, counts)] = heads_of(learn(own, seen.tasks[:tasks])).items()
     with mode(own.model, training=False), torch.no_grad():
-        predicted = [
-            task.classes[int(score)]
-            for task in seen.tasks
-            for score in own.model(task.test.x)[:, list(task.classes)].argmax(1)
-        ]
+        predicted = []
+        for task in seen.tasks:
+            classes = torch.tensor(task.classes)
+            best = own.model(task.test.x)[:, classes].argmax(1)
+            predicted += classes[best].tolist()
     assert (head, counts) == ("multi", Counts.of(seen.test.y, predicted, K))
 
 
 @pytest.mark.parametrize("tasks", [0, 3])
-def test_heads_are_those_of_the_logits_of_the_learner(tasks: int) -> None:
+def test_heads_are_those_of_the_logits_of_the_learner(tasks):
     own = learn(learner("finetune"), WHOLE.tasks[:tasks])
     counts = heads_of(own)
     with mode(own.model, training=False):
@@ -59,28 +60,24 @@ def test_heads_are_those_of_the_logits_of_the_learner(tasks: int) -> None:
     assert counts["multi"] == Counts(sum(counts.table for counts in each))
 
 
-def test_each_table_has_predictions_of_its_own() -> None:
+def test_each_table_has_predictions_of_its_own():
     """Against a plain loop over examples, for tables drawn at random, in batches of 7."""
     draw = stream(0, "tables")
-    scores, y = (
-        torch.randn(53, K, generator=draw),
-        torch.randint(K, (53,), generator=draw),
-    )
+    scores = torch.randn(53, K, generator=draw)
+    y = torch.randint(K, (53,), generator=draw)
     examples = Examples(torch.arange(53).float()[:, None], y)
-    competing = [
-        [
-            sorted({*torch.randint(K, (n,), generator=draw).tolist(), y})
-            for y in range(K)
-        ]
-        for n in (1, 3, 9)
-    ]
-    tables = {
-        str(n): barred_but(each, K, torch.device("cpu"))
-        for n, each in enumerate(competing)
-    }
-    got = predict_each(
-        lambda x: scores[x[:, 0].long()], examples, K, {**tables, "": None}, 7
-    )[0]
+    competing = []
+    tables = {}
+    for n in (1, 3, 9):
+        drawn = [torch.randint(K, (n,), generator=draw).tolist() for _ in range(K)]
+        competing.append([sorted({*own, k}) for k, own in enumerate(drawn)])
+        tables[str(len(tables))] = barred_but(competing[-1], K, torch.device("cpu"))
+    everything = {**tables, "": None}
+
+    def of_rows(x):
+        return scores[x[:, 0].long()]
+
+    got = predict_each(of_rows, examples, K, everything, 7)[0]
     for name, each in zip(
         ("0", "1", "2", ""), [*competing, [[*range(K)]] * K], strict=True
     ):

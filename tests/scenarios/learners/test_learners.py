@@ -1,6 +1,6 @@
 """Laws of every learner, and a learner continued from its state is the learner."""
 
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 import torch
@@ -10,7 +10,6 @@ from probe.examples import join
 from probe.modules import mode
 from probe.seeding import stream
 from probe.training.loop import fit
-from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
 from scenarios.learners.exemplars import Strategy
 from tests.scenarios.learners.tiny_learners import (
@@ -26,12 +25,12 @@ from tests.scenarios.learners.tiny_learners import (
 )
 
 
-def stored(**exemplars: object) -> dict[str, object]:
+def stored(**exemplars):
     return {"exemplars": exemplars}
 
 
 # Every learner; every strategy of storing, loss and way to replay.
-CASES: list[tuple[str, dict[str, Any]]] = [
+CASES = [
     *((kind, {}) for kind in LEARNERS),
     *(
         ("finetune", stored(total=30, sampling=strategy))
@@ -47,19 +46,17 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-FREEZING: list[tuple[str, dict[str, Any]]] = [
+FREEZING = [
     ("rwalk", {"freeze": ["0", "1"]}),
     ("si", {"freeze": ["0"], "freeze_from": 3}),
 ]
 
 
 @pytest.mark.parametrize(("kind", "given"), CASES + FREEZING)
-def test_a_learner_continued_from_its_state_is_the_learner(
-    kind: str, given: dict[str, Any]
-) -> None:
+def test_a_learner_continued_from_its_state_is_the_learner(kind, given):
     """In its model, in what it carries and stores, and in how it classifies; with batch norm."""
 
-    def make() -> Learner:
+    def make():
         return learner(
             kind, model=None if LEARNERS[kind].own_features else with_norm(), **given
         )
@@ -79,7 +76,7 @@ def test_a_learner_continued_from_its_state_is_the_learner(
     assert all(torch.isfinite(each).all() for each in whole.model.state_dict().values())
 
 
-def test_lwf_with_nothing_to_remember_is_finetuning_bit_for_bit() -> None:
+def test_lwf_with_nothing_to_remember_is_finetuning_bit_for_bit():
     """In the first task, and with strength 0 in all, also where networks draw at random."""
     kinds = ("finetune", {}), ("lwf", {"strength": 0.0}), ("lwf", {})
     plain, none, own = (
@@ -92,24 +89,26 @@ def test_lwf_with_nothing_to_remember_is_finetuning_bit_for_bit() -> None:
         assert same(own, plain) == (done == 0)
 
 
-def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far() -> None:
+def test_cumulative_and_offline_train_from_scratch_on_all_tasks_so_far():
     """With the streams of the task at hand."""
     scenario = digits(10)
     for kind, tasks in (
         ("cumulative", scenario.tasks[:2]),
         ("offline", (scenario.merged,)),
     ):
-        own, scratch = learn(learner(kind, "cnn3"), tasks), learner("er", "cnn3").model
+        own = learn(learner(kind, "cnn3"), tasks)
+        scratch = learner("er", "cnn3").model
         batches = stream(0, "batches", len(tasks) - 1)
         fit(scratch, join([t.train for t in tasks]), RECIPE, batches)
         assert all(map(torch.equal, own.model.parameters(), scratch.parameters()))
 
 
-def test_a_class_met_again_learns_from_its_labels_only() -> None:
+def test_a_class_met_again_learns_from_its_labels_only():
     task = digits(12).tasks[0]
     own = learn(learner("icarl", exemplars={"total": 12}), [task])
     own.begin(task)
-    x, y = task.train.x, task.train.y
+    x = task.train.x
+    y = task.train.y
     scores = own.model(x)[:, list(task.classes)]
     targets = (y[:, None] == torch.tensor(task.classes)).float()
     expected = binary_cross_entropy_with_logits(scores, targets, reduction="sum") / len(

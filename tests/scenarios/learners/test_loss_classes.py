@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
-from torch import Tensor
 from torch.nn import functional
 
 from probe.training.loop import Recipe
-from scenarios.learners.continual import ContinualLearner
 from tests.scenarios.learners.tiny_learners import digits, learn, learner
 
 K = 10
@@ -16,17 +14,15 @@ RECIPE = Recipe(epochs=1, batch_size=16)
 TASKS = digits(10).tasks
 
 
-def after(tasks: int, loss_classes: str, **given: object) -> ContinualLearner:
+def after(tasks, loss_classes, **given):
     """Return a learner in the midst of a task, that many learned before it."""
-    own = learn(
-        learner("finetune", recipe=RECIPE, loss_classes=loss_classes, **given),
-        TASKS[:tasks],
-    )
+    own = learner("finetune", recipe=RECIPE, loss_classes=loss_classes, **given)
+    learn(own, TASKS[:tasks])
     own.begin(TASKS[tasks])
     return own
 
 
-def by_hand(scores: Tensor, y: Tensor, loss_classes: list[list[int]]) -> float:
+def by_hand(scores, y, loss_classes):
     """Return the mean of -log of the softmax over each example's classes, in float64."""
     losses = []
     for row, label in zip(scores.double().numpy(), y.tolist(), strict=True):
@@ -38,7 +34,7 @@ def by_hand(scores: Tensor, y: Tensor, loss_classes: list[list[int]]) -> float:
 # Two tasks were learned, 0-1 and 2-3; the third, 4-5, is at hand, with replayed
 # examples of both.
 SEEN = [[0, 1, 2, 3, 4, 5]] * 6
-OWN = [[0, 1], [0, 1], [2, 3], [2, 3], [4, 5], [4, 5]]
+OWN = [[0, 1]] * 2 + [[2, 3]] * 2 + [[4, 5]] * 2
 AMONG = {"seen": SEEN, "task": OWN, "all": [list(range(K))] * 6}
 
 
@@ -46,11 +42,19 @@ UNEVEN = torch.tensor([5, 5, 5, 5, 4, 4, 4, 1, 2, 2])
 
 
 @pytest.mark.parametrize("loss_classes", AMONG)
-def test_the_loss_is_the_cross_entropy_over_the_loss_classes(loss_classes: str) -> None:
+def test_the_loss_is_the_cross_entropy_over_the_loss_classes(loss_classes):
     """Balanced, it is the mean over classes of the mean of each; else the mean over examples."""
-    among, kept = AMONG[loss_classes], {"per_class": 3}
+    among = AMONG[loss_classes]
+    kept = {"per_class": 3}
     scores = torch.randn(len(UNEVEN), K, generator=torch.Generator().manual_seed(0))
-    balanced = after(2, loss_classes, exemplars={**kept, "balanced": True})
+    balanced = after(
+        2,
+        loss_classes,
+        exemplars={
+            **kept,
+            "balanced": True,
+        },
+    )
     each = [
         by_hand(scores[c == UNEVEN], UNEVEN[c == UNEVEN], among) for c in (1, 2, 4, 5)
     ]
@@ -68,7 +72,11 @@ def test_the_loss_is_the_cross_entropy_over_the_loss_classes(loss_classes: str) 
     )
 
 
-GROUPS = {"all": [range(4)], "seen": [range(4)], "task": [range(2), range(2, 4)]}
+GROUPS = {
+    "all": [range(4)],
+    "seen": [range(4)],
+    "task": [range(2), range(2, 4)],
+}
 
 
 @pytest.mark.parametrize(
@@ -76,17 +84,25 @@ GROUPS = {"all": [range(4)], "seen": [range(4)], "task": [range(2), range(2, 4)]
     [("all", 2.0, 1.0), ("seen", 1.0, 0.3), ("task", 5.0, 4.0)],
 )
 def test_the_loss_of_lwf_is_the_one_computed_by_hand(
-    loss_classes: str, temperature: float, strength: float
-) -> None:
+    loss_classes, temperature, strength
+):
     """The classes 0 to 3 of the first two tasks are distilled, those of heads one by one."""
     given = {
         "loss_classes": loss_classes,
         "temperature": temperature,
         "strength": strength,
     }
-    own = learn(learner("lwf", recipe=RECIPE, **given), TASKS[:2])
+    own = learn(
+        learner(
+            "lwf",
+            recipe=RECIPE,
+            **given,
+        ),
+        TASKS[:2],
+    )
     own.begin(TASKS[2])
-    x, y = TASKS[2].train.x, TASKS[2].train.y
+    x = TASKS[2].train.x
+    y = TASKS[2].train.y
     with torch.no_grad():
         old = own.model(x)
         for p in own.model.parameters():

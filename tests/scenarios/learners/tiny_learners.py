@@ -1,89 +1,120 @@
 """Learners of every kind on a few digits, small enough to be learned at every test."""
 
 import copy
-from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.by_layer.head_predictions import predictions_by_head
 from probe.examples import Examples
 from probe.modules import mode
 from probe.seeding import stream
-from probe.tasks import Scenario, Task
+from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.data.datasets import limited, load
-from scenarios.learners.base import Learner, Settings
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.networks import build_network
 from scenarios.streams import split_by_class
 
-RECIPE = Recipe(epochs=2, batch_size=16, init="murata")
-_MAP: dict[str, object] = {
+RECIPE = Recipe(
+    epochs=2,
+    batch_size=16,
+    init="murata",
+)
+_MAP = {
     "rows": 4,
     "columns": 4,
     "base_iterations": 40,
     "iterations": 20,
 }
-SMALL: dict[str, dict[str, object]] = {
+SMALL = {
     "er": {"memory_per_class": 3},
     "gem": {"memory_per_class": 3},
     "icarl": {"exemplars": {"per_class": 3}},
     "icarl_hybrid1": {"exemplars": {"per_class": 3}},
     "pathnet": {
-        **{"modules": 4, "active": 2, "width": 8},
-        **{"population": 4, "generations": 3, "batches": 2},
+        **{
+            "modules": 4,
+            "active": 2,
+            "width": 8,
+        },
+        **{
+            "population": 4,
+            "generations": 3,
+            "batches": 2,
+        },
     },
     "geppnet": _MAP,
-    "geppnet_stm": {**_MAP, "memory": 5, "sleep_interval": 10},
-    "fel": {"hidden": 30, "units": 200},
+    "geppnet_stm": {
+        **_MAP,
+        "memory": 5,
+        "sleep_interval": 10,
+    },
+    "fel": {
+        "hidden": 30,
+        "units": 200,
+    },
 }
 
 
-def digits(train_limit: int, classes_per_task: int = 2) -> Scenario:
+def digits(train_limit, classes_per_task=2):
     """Return tasks of equally many training examples."""
     return split_by_class(limited(load("digits"), train_limit), classes_per_task)
 
 
 def points(
-    index: int,
-    n: int = 24,
-    dims: int = 6,
-    apart: float = 0.5,
-    dtype: torch.dtype = torch.float64,
-) -> Task:
+    index,
+    n=24,
+    dims=6,
+    apart=0.5,
+    dtype=torch.float64,
+):
     """Return the task number `index`, from 0, of two classes of points in a few dimensions."""
     classes = (2 * index, 2 * index + 1)
     y = torch.tensor(classes).repeat(n // 2)
     x = torch.randn(
-        n, dims, generator=torch.Generator().manual_seed(index), dtype=dtype
+        n,
+        dims,
+        generator=torch.Generator().manual_seed(index),
+        dtype=dtype,
     )
     data = Examples(x + apart * y[:, None].to(dtype), y)
     return Task(
-        index=index + 1, name=str(classes), classes=classes, train=data, test=data
+        index=index + 1,
+        name=str(classes),
+        classes=classes,
+        train=data,
+        test=data,
     )
 
 
-def settings(kind: str, **given: object) -> Settings:
+def settings(kind, **given):
     """Return a kind's settings: those given, small memories, and its defaults for the rest."""
-    return settings_of({"kind": kind, **SMALL.get(kind, {}), **given})
+    return settings_of(
+        {
+            "kind": kind,
+            **SMALL.get(kind, {}),
+            **given,
+        }
+    )
 
 
 def learner(
-    kind: str,
-    name: str = "mlp",
-    recipe: Recipe = RECIPE,
-    of: type[Learner] | None = None,
-    model: nn.Module | None = None,
-    **given: object,
-) -> Learner:
+    kind,
+    name="mlp",
+    recipe=RECIPE,
+    of=None,
+    model=None,
+    **given,
+):
     """Return a learner with a fresh network, always the same: its own where it brings one.
 
     Such a learner sees `own.view(digits(...))`; its network is for ten tasks, or fewer.
     of: a class in place of the kind's; model: another network; given: settings.
     """
-    chosen, own = settings(kind, **given), of or LEARNERS[kind]
+    chosen = settings(kind, **given)
+    own = of or LEARNERS[kind]
     if model is None:
         shape = own.view(digits(1)).tasks[0].train.x.shape[1:]
         brought = bool(own.own_features)
@@ -97,30 +128,35 @@ def learner(
     return own(model, recipe, chosen, 0)
 
 
-def seeded(build: Callable[[], nn.Module], seed: int = 0) -> nn.Module:
+def seeded(build, seed=0):
     """Return a model whose first weights torch draws from that seed."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return build()
 
 
-def with_norm() -> nn.Module:
+def with_norm():
     """Return a convolution with batch norm, for the digits."""
     first = (lambda: nn.Conv2d(1, 4, 3), lambda: nn.BatchNorm2d(4))
     return chain(*first, nn.ReLU, nn.Flatten, lambda: nn.Linear(144, 10))
 
 
-def noisy_network() -> nn.Module:
+def noisy_network():
     """Return a network with dropout and batch norm, for the digits."""
-    first = (nn.Flatten, lambda: nn.Linear(64, 20), lambda: nn.BatchNorm1d(20), nn.ReLU)
+    first = (
+        nn.Flatten,
+        lambda: nn.Linear(64, 20),
+        lambda: nn.BatchNorm1d(20),
+        nn.ReLU,
+    )
     return chain(*first, lambda: nn.Dropout(0.3), lambda: nn.Linear(20, 10))
 
 
-def chain(*layers: Callable[[], nn.Module]) -> nn.Module:
+def chain(*layers):
     return seeded(lambda: nn.Sequential(*(make() for make in layers)))
 
 
-def logits(own: Learner, x: Tensor, task: Task | None = None) -> Tensor:
+def logits(own, x, task=None):
     """Return scores, -inf for the classes that do not compete: among the seen, or the task's."""
     scores = own.scores(x)
     competing = list(own.seen if task is None else task.classes) or [
@@ -131,7 +167,7 @@ def logits(own: Learner, x: Tensor, task: Task | None = None) -> Tensor:
     return scores.masked_fill(barred.to(scores.device), -torch.inf)
 
 
-def by_head(own: Learner, scenario: Scenario) -> dict[str, Tensor]:
+def by_head(own, scenario):
     """Return the predictions of all test data under every head."""
     with mode(own.model, training=False):
         return predictions_by_head(
@@ -139,17 +175,16 @@ def by_head(own: Learner, scenario: Scenario) -> dict[str, Tensor]:
         )[0]
 
 
-def learn(own: Learner, tasks: Sequence[Task]) -> Learner:
+def learn(own, tasks):
     for task in tasks:
         own.learn(task)
     return own
 
 
-def resumed(
-    make: Callable[[], Learner], tasks: Sequence[Task], stops: Sequence[int] = (1, 3)
-) -> tuple[Learner, list[Learner]]:
+def resumed(make, tasks, stops=(1, 3)):
     """Learn all tasks in one go, and go on from what there was after some of them."""
-    whole, kept = make(), {}
+    whole = make()
+    kept = {}
     for done, task in enumerate(tasks, 1):
         whole.learn(task)
         kept[done] = copy.deepcopy((whole.model.state_dict(), whole.state()))
@@ -162,18 +197,18 @@ def resumed(
     return whole, others
 
 
-def equal(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+def equal(one, other):
     """Whether both have the same tensors by the same names, bit for bit."""
     return one.keys() == other.keys() and all(
         torch.equal(one[n], t) for n, t in other.items()
     )
 
 
-def same(a: Learner, b: Learner) -> bool:
+def same(a, b):
     """Whether both have the same model, buffers included, bit for bit."""
     return equal(a.model.state_dict(), b.model.state_dict())
 
 
-def rows(x: Tensor) -> list[tuple[float, ...]]:
+def rows(x):
     """Return the examples as things that can be compared and put into sets."""
     return [tuple(one.flatten().tolist()) for one in x]

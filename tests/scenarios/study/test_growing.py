@@ -32,14 +32,11 @@ LINEAR = {
     UNTRAINED: {"linear of hidden1 after 0"},
 }
 WITH_TASKS = "readouts = { retrain = {}, linear = {}, linear-task = {} }"
-OF_EACH_TASK = {
-    job: {
-        name.replace("linear", "linear-task").replace("hidden1", at)
-        for name in own
-        for at in ("hidden1", "output")
-    }
-    for job, own in LINEAR.items()
-}
+OF_EACH_TASK = {}
+for job, linear in LINEAR.items():
+    of_hidden1 = {name.replace("linear", "linear-task") for name in linear}
+    of_output = {name.replace("hidden1", "output") for name in of_hidden1}
+    OF_EACH_TASK[job] = of_hidden1 | of_output
 DEFAULT = {
     FINETUNE: {
         *STEPS,
@@ -50,17 +47,15 @@ DEFAULT = {
     },
     OFFLINE: STEPS - {"output after 1"} | LINEAR[OFFLINE] | {SIMILAR},
     UNTRAINED: {
-        *(
-            "output after 0",
-            "retrain of hidden1 after 0",
-            "diagnostics of hidden1 after 0",
-        ),
+        "output after 0",
+        "retrain of hidden1 after 0",
+        "diagnostics of hidden1 after 0",
         *LINEAR[UNTRAINED],
     },
 }
 
 
-def status(tiny) -> str:
+def status(tiny):
     with redirect_stdout(said := io.StringIO()):
         show_status(tiny.root)
     return said.getvalue()
@@ -70,7 +65,9 @@ def status(tiny) -> str:
 # job.
 GROWTH = {
     "a seed": (
-        *("tiny", TINY, {"seeds": 2}),
+        "tiny",
+        TINY,
+        {"seeds": 2},
         {
             FINETUNE.replace("0", "1"): STEPS,
             "offline.seed-1": {"output after 0", "output after 2"},
@@ -84,28 +81,28 @@ GROWTH = {
         {"finetune.order-back.seed-0": STEPS},
     ),
     "a feature": (
-        *("tiny", TINY.replace(*FEATURES), {}),
+        "tiny",
+        TINY.replace(*FEATURES),
+        {},
         {FINETUNE: {"retrain of hidden2 after 2"}},
     ),
     "steps": (
-        *("tiny", TINY.replace('retrain = "last"', "retrain = [1, 2]"), {}),
+        "tiny",
+        TINY.replace('retrain = "last"', "retrain = [1, 2]"),
+        {},
         {FINETUNE: {"retrain of hidden1 after 1"}},
     ),
     "settings of a readout": (
-        *(
-            "default",
-            probed("readouts = { retrain = {}, linear = { C = 3.0 } }"),
-            {},
-            LINEAR,
-        ),
+        "default",
+        probed("readouts = { retrain = {}, linear = { C = 3.0 } }"),
+        {},
+        LINEAR,
     ),
     "a readout of each task": ("default", probed(WITH_TASKS), {}, OF_EACH_TASK),
     "another ceiling": (
-        *(
-            "default",
-            PROBED.replace("offline]\n", "offline]\ntraining.epochs = 2\n"),
-            {},
-        ),
+        "default",
+        PROBED.replace("offline]\n", "offline]\ntraining.epochs = 2\n"),
+        {},
         {FINETUNE: {SIMILAR}, OFFLINE: DEFAULT[OFFLINE]},
     ),
 }
@@ -162,7 +159,9 @@ def test_all_checkpoints_or_the_needed_ones_give_the_same_tables(
 def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
     fresh, probed_study, monkeypatch, first
 ):
-    execute, learn, trained = module.execute, LearnedNetworks._learn, []
+    execute = module.execute
+    learn = LearnedNetworks._learn
+    trained = []
 
     def noting(networks, learner, task):
         trained.append(len(task.train))
@@ -183,8 +182,10 @@ def test_the_offline_network_is_trained_once_whichever_job_needs_it_first(
 def test_other_settings_show_nothing_old_say_what_differs_and_lead_back(
     tiny, fresh, finished_study
 ):
-    changed, old = TINY.replace("epochs = 1", "epochs = 2"), tiny.results()
-    said, of_fresh = tiny.run(changed), fresh.run(changed)
+    changed = TINY.replace("epochs = 1", "epochs = 2")
+    old = tiny.results()
+    said = tiny.run(changed)
+    of_fresh = fresh.run(changed)
     both = tiny.results()
     assert tables(tiny) == tables(fresh)
     for shown in (said, status(tiny)):

@@ -1,11 +1,8 @@
 """Kemker's scenarios through a study: its tables against a plain re-evaluation of what it saved."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
 from sklearn.metrics import balanced_accuracy_score
 from torch import nn
 
@@ -42,10 +39,11 @@ INCREMENTAL = STUDY.format(
     rest='[learners.er]\nmemory_per_class = 4\n[report]\nmean = "classes"',
 )
 TEST = load("digits").test
-Y, EVERY = TEST.y.numpy(), list(range(10))
+Y = TEST.y.numpy()
+EVERY = list(range(10))
 
 
-def matrix(tiny: Tiny, learner: str, order: str = "0") -> dict[tuple[int, int], float]:
+def matrix(tiny, learner, order="0"):
     """Return R by step and position, from the table."""
     own = {"learner": learner, "order": order, "metric": "accuracy", "feature": ""}
     found = rows(tiny, "measurements", head="single", **own)
@@ -55,12 +53,10 @@ def matrix(tiny: Tiny, learner: str, order: str = "0") -> dict[tuple[int, int], 
     }
 
 
-def predicted(
-    tiny: Tiny, job: str, tasks_seen: int, x: torch.Tensor, seen: list[int]
-) -> NDArray[np.int64]:
+def predicted(tiny, job, tasks_seen, x, seen):
     """Return what a saved model predicts among the classes seen, by a plain network."""
     [file] = tiny.root.glob(f"jobs/{job}/*/after-{tasks_seen}.pt")
-    layers: list[nn.Module] = []
+    layers = []
     state = torch.load(file, weights_only=True)["state_dict"]
     for weight, bias in zip(*[iter(state.values())] * 2, strict=True):
         layer = nn.Linear(weight.shape[1], weight.shape[0])
@@ -68,16 +64,16 @@ def predicted(
         layers += [layer, nn.ReLU()]
     with torch.no_grad():
         scores = nn.Sequential(*layers[:-1])(x.flatten(1)).numpy()
-    labels: NDArray[np.int64] = np.array(seen)[scores[:, seen].argmax(1)]
-    return labels
+    return np.array(seen)[scores[:, seen].argmax(1)]
 
 
 def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(
-    tmp_path: Path,
-) -> None:
-    tiny, x = Tiny(tmp_path / "tiny").ran(PERMUTED), TEST.x.flatten(1)
+    tmp_path,
+):
+    tiny = Tiny(tmp_path / "tiny").ran(PERMUTED)
+    x = TEST.x.flatten(1)
 
-    def accuracies(job: str, tasks_seen: int, sessions: tuple[int, ...]) -> list[float]:
+    def accuracies(job, tasks_seen, sessions):
         each = [x if k == 1 else x[:, permutation(64, k, 0)] for k in sessions]
         return [
             float(np.mean(predicted(tiny, job, tasks_seen, own, EVERY) == Y))
@@ -85,15 +81,13 @@ def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(
         ]
 
     for order, sessions in (("there", (1, 2, 3)), ("back", (3, 1, 2))):
-        R, job = matrix(tiny, "finetune", order), f"finetune.order-{order}.seed-0"
+        R = matrix(tiny, "finetune", order)
+        job = f"finetune.order-{order}.seed-0"
         for tasks_seen in (1, 2, 3):
             expected = accuracies(job, tasks_seen, sessions)
-            assert [
-                R[tasks_seen, task_position] for task_position in (1, 2, 3)
-            ] == expected
-            assert (
-                expected[tasks_seen - 1] > 0.6
-            )  # the session was learned, in its own permutation
+            assert [R[tasks_seen, position] for position in (1, 2, 3)] == expected
+            # The session was learned, in its own permutation.
+            assert expected[tasks_seen - 1] > 0.6
             assert accuracies(job, tasks_seen, (*sessions[1:], sessions[0])) != expected
     R = matrix(tiny, "offline", "")
     assert [R[3, task_position] for task_position in (1, 2, 3)] == accuracies(
@@ -102,20 +96,20 @@ def test_r_is_the_accuracy_on_each_sessions_own_permuted_test_data(
 
 
 def test_mean_per_class_is_balanced_accuracy_and_over_examples_it_is_accuracy(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     """Of the base session, whose classes have 35 to 37 test digits each."""
     tiny = Tiny(tmp_path / "tiny").ran(INCREMENTAL)
     groups = [tuple(range(7)), (7,), (8,), (9,)]
-    R, alpha_all = matrix(tiny, "er"), []
+    R = matrix(tiny, "er")
+    alpha_all = []
     for tasks_seen in (1, 2, 3, 4):
-        seen = [c for group in groups[:tasks_seen] for c in group]
+        seen = list(sum(groups[:tasks_seen], ()))
         labels = predicted(tiny, "er.order-0.seed-0", tasks_seen, TEST.x, seen)
-        own = [np.mean(labels[c == Y] == c) for c in EVERY]
-        expected = [np.mean([own[c] for c in group]) for group in groups]
-        assert [
-            R[tasks_seen, task_position] for task_position in (1, 2, 3, 4)
-        ] == pytest.approx(expected, abs=1e-12)
+        own = np.array([np.mean(labels[c == Y] == c) for c in EVERY])
+        expected = [own[list(group)].mean() for group in groups]
+        found = [R[tasks_seen, position] for position in (1, 2, 3, 4)]
+        assert found == pytest.approx(expected, abs=1e-12)
         among = np.isin(Y, seen)
         alpha_all.append(balanced_accuracy_score(Y[among], labels[among]))
     offline = predicted(tiny, "offline.seed-0", 4, TEST.x, EVERY)

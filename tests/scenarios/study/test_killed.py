@@ -2,7 +2,6 @@
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -15,13 +14,14 @@ from tests.slow.helpers import killed_at
 FEATURES = TINY.replace('"hidden1"', '"hidden1", "hidden2"')
 
 
-def killed_in_write(number: int, tiny: Tiny) -> None:
+def killed_in_write(number, tiny):
     """Run the study in a child that is killed -9 in so manyth a replacement of a file."""
 
-    def act() -> None:
-        replace, left = os.replace, iter(range(number - 1))
+    def act():
+        replace = os.replace
+        left = iter(range(number - 1))
 
-        def deadly(source: Path, target: Path) -> None:
+        def deadly(source, target):
             if next(left, None) is None:
                 os.kill(os.getpid(), signal.SIGKILL)
             replace(source, target)
@@ -33,7 +33,7 @@ def killed_in_write(number: int, tiny: Tiny) -> None:
 
 
 @pytest.mark.slow
-def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
+def test_killed_at_every_write(fresh, finished_study):
     """The starts die in turn in their 1st, 2nd ... 8th write.
 
     Every start writes study.json first; a step of training takes two writes, the tables
@@ -54,7 +54,7 @@ def test_killed_at_every_write(fresh: Tiny, finished_study: Tiny) -> None:
     assert not (fresh.root / "quarantine").exists()
 
 
-def test_killed_with_values_on_the_disk(fresh: Tiny) -> None:
+def test_killed_with_values_on_the_disk(fresh):
     """Killed while the values of two features are memory-mapped, and those of one."""
     fresh.run(FEATURES)
     kept = Tiny(fresh.folder.with_name("kept"))

@@ -1,7 +1,9 @@
 """Notes in a study, from a measurement to what the commands print; and several budgets."""
 
+from itertools import product
+from operator import itemgetter
+
 import numpy as np
-import pytest
 
 from probe.tables.folder import read_tables
 from scenarios.commands.screen.results import note_lines
@@ -17,13 +19,13 @@ DECAYED = TINY.replace(
 )
 
 
-def printed(text: str) -> list[str]:
+def printed(text):
     return [line for line in text.splitlines() if line.startswith("note: ")]
 
 
 def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
-    fresh: Tiny, probe, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    fresh, probe, monkeypatch
+):
     """Of a study whose retrained models predict one class each, which the seed alone decides."""
     fresh.run(DECAYED, seeds=2)
     table = (fresh.root / "notes.csv").read_bytes()
@@ -31,18 +33,13 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     for seed, row in enumerate(downstream):
         job = FINETUNE.replace("seed-0", f"seed-{seed}")
         [label] = np.unique(predicted(fresh, job, RETRAINED)[2])
-        assert (row["learner"], row["feature"], row["seed"]) == (
-            "finetune",
-            "hidden1",
-            str(seed),
-        )
+        assert (row["learner"], row["feature"]) == ("finetune", "hidden1")
+        assert row["seed"] == str(seed)
         assert row["note"] == f"it predicts class {label} for every test example"
     assert len(downstream) == 2
     # The learners' own outputs are as constant, and are noted of no feature.
-    own = {(r["learner"], r["seed"]) for r in rows(fresh, "notes") if not r["feature"]}
-    assert own == {
-        (learner, seed) for learner in ("finetune", "offline") for seed in "01"
-    }
+    own = {(r["learner"], r["seed"]) for r in rows(fresh, "notes", feature="")}
+    assert own == set(product(("finetune", "offline"), "01"))
     for path in fresh.root.glob("jobs/finetune*/*/predictions.npz"):
         forget(path, RETRAINED)
     said = fresh.run(DECAYED, seeds=2)
@@ -53,11 +50,9 @@ def test_a_note_is_in_the_table_and_in_what_is_printed_and_resumed_the_same(
     assert (fresh.root / "notes.csv").read_bytes() == table
     # `probe figures` says them of the tables alone.
     monkeypatch.setattr("scenarios.commands.figures.build", lambda root: [])
-    assert probe(f"figures {fresh.root}") == (
-        0,
-        "\n".join([*note_lines(read_tables(fresh.root)["notes"]), ""]),
-        "",
-    )
+    code, out, err = probe(f"figures {fresh.root}")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == note_lines(read_tables(fresh.root)["notes"])
     # The table is there as long as there are notes.
     assert printed(fresh.run(TINY.replace("epochs = 1", "epochs = 30"))) == []
     assert not (fresh.root / "notes.csv").exists()
@@ -73,15 +68,15 @@ JOBS = {
 }
 
 
-def histories(tiny: Tiny) -> dict[tuple[str, ...], str]:
+def histories(tiny):
     """Return the loss of each retraining after each epoch."""
-    key = ("learner", "order", "seed", "tasks_seen", "feature", "epoch")
-    return {tuple(row[k] for k in key): row["loss"] for row in rows(tiny, "retraining")}
+    key = itemgetter("learner", "order", "seed", "tasks_seen", "feature", "epoch")
+    return {key(row): row["loss"] for row in rows(tiny, "retraining")}
 
 
 def test_a_budget_is_a_readout_that_reads_the_one_training_at_another_length(
-    tmp_path, fresh: Tiny
-) -> None:
+    tmp_path, fresh
+):
     """Bit for bit what so many epochs alone give, histories too; the first is what it is without.
 
     The study by three epochs, by three and six, and by six alone.

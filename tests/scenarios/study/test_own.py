@@ -46,12 +46,10 @@ def of(table):
 
 
 def keys(plan):
-    return {
-        k
-        for job in jobs_of(plan)
-        for k in keys_of(plan, job)
-        if str(k.readout) == "constant"
-    }
+    found = set()
+    for job in jobs_of(plan):
+        found |= {key for key in keys_of(plan, job) if str(key.readout) == "constant"}
+    return found
 
 
 def test_a_readout_is_known_while_its_file_is_loaded_and_its_results_by_settings_and_source(

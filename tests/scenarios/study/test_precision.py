@@ -17,9 +17,10 @@ AUTO = TINY.replace("epochs = 1", 'epochs = 1\nprecision = "auto"')
 @pytest.fixture
 def timed(monkeypatch):
     """The seconds of each precision, as a measurement would return them, and what was measured."""
-    taken, asked = {"fp32": 1.0, "bf16": 0.5}, []
+    taken = {"fp32": 1.0, "bf16": 0.5}
+    asked = []
 
-    def seconds(model: nn.Module, batch: Examples, recipe: Recipe) -> float:
+    def seconds(model, batch, recipe):
         asked.append((len(batch), recipe.precision))
         return taken[recipe.precision]
 
@@ -27,7 +28,7 @@ def timed(monkeypatch):
     return taken, asked
 
 
-def planned(root) -> set[str]:
+def planned(root):
     plan = json.loads((root / "study.json").read_text())["plan"]
     return {each["training"]["precision"] for each in plan["learners"].values()} | {
         plan["retraining"]["precision"]

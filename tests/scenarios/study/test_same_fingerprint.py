@@ -1,8 +1,6 @@
 """The dangerous direction, by really running jobs: one fingerprint, one result, bit for bit."""
 
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -23,7 +21,7 @@ from scenarios.study.training import StudyNetworks
 from tests.scenarios.learners.tiny_learners import SMALL
 from tests.scenarios.study.toy import do, made_plan, outcome, record_of
 
-RAW: dict[str, Any] = {
+RAW = {
     "name": "plain",
     "scenario": {
         "data": "digits",
@@ -39,7 +37,7 @@ RAW: dict[str, Any] = {
 }
 
 
-def results(raw, learner, root: Path, *, called="", cache=None):
+def results(raw, learner, root, *, called="", cache=None):
     """Run a learner's job with seed 0, its tasks in reversed order.
 
     Returns the job's fingerprint, predictions and costs by key, and checkpoints by
@@ -75,9 +73,7 @@ def results(raw, learner, root: Path, *, called="", cache=None):
 
 
 @pytest.mark.parametrize("kind", sorted(LEARNERS))
-def test_what_is_not_in_the_fingerprint_changes_no_bit(
-    kind: str, tmp_path: Path
-) -> None:
+def test_what_is_not_in_the_fingerprint_changes_no_bit(kind, tmp_path):
     """Every learner once as it is, and once with all that is free changed at a time."""
     own = {"kind": kind, **SMALL.get(kind, {})}
     features = LEARNERS[kind].own_features or ("hidden1", "hidden2", "output")
@@ -108,7 +104,8 @@ def test_what_is_not_in_the_fingerprint_changes_no_bit(
         changed["learners"][free] = {**own, "training": said}
         check_study(changed, "plain")
     except InputError:  # one that has no choice of its recipe
-        changed["learners"][free], changed["training"] = own, RAW["training"]
+        changed["learners"][free] = own
+        changed["training"] = RAW["training"]
     if LEARNERS[kind].offline:
         changed |= {"storage": "bf16", "retraining": {"epochs": 3}}
     cache = CacheSettings(budget=0, scratch=tmp_path / "scratch")

@@ -1,8 +1,5 @@
 """A small study over made data, changes of all its fields, and a job's folder filled by hand."""
 
-from pathlib import Path
-from typing import Never
-
 import numpy as np
 import torch
 
@@ -33,44 +30,33 @@ RAW = {
     "report": {"heads": ["multi"]},
 }
 RECIPE = {
-    **{"iterations": 5, "patience": 3, "validation": 0.2},
-    **{"epochs": 6, "batch_size": 63, "optimizer": "sgd", "learning_rate": 0.0011},
-    **{
-        "weight_decay": 0.1,
-        "momentum": 0.9,
-        "schedule": "cosine",
-        "warmup": 0.1,
-        "clip_norm": 1.0,
-    },
+    "iterations": 5,
+    "patience": 3,
+    "validation": 0.2,
+    "epochs": 6,
+    "batch_size": 63,
+    "optimizer": "sgd",
+    "learning_rate": 0.0011,
+    "weight_decay": 0.1,
+    "momentum": 0.9,
+    "schedule": "cosine",
+    "warmup": 0.1,
+    "clip_norm": 1.0,
 }
 WITH = {  # required with it
     "momentum": {"optimizer": "sgd"},
-    **{"patience": {"validation": 0.1}, "validation": {"patience": 2}},
+    "patience": {"validation": 0.1},
+    "validation": {"patience": 2},
 }
 EXEMPLARS = [
     {"per_class": 5},
     {"total": 5},
-    *({"per_class": 5, **own} for own in ({"sampling": "fifo"}, {"replay": "joined"})),
+    {"per_class": 5, "sampling": "fifo"},
+    {"per_class": 5, "replay": "joined"},
     {"per_class": 5, "balanced": True},
 ]
 # A table of the study (None: the study itself), a key in it, and its value there.
 CHANGES = [
-    *(
-        (recipe, name, value)
-        for recipe in ("training", "retraining")
-        for name, value in {**RECIPE, "init": "murata", "precision": "bf16"}.items()
-    ),
-    *(
-        ("learners", kind, {"training": {**WITH.get(n, {}), n: v}})
-        for kind in ("er", "finetune")
-        for n, v in RECIPE.items()
-    ),
-    *(("learners", "finetune", {"exemplars": exemplars}) for exemplars in EXEMPLARS),
-    *(("learners", kind, {"freeze": ["conv1"]}) for kind in ("er", "finetune")),
-    *(
-        ("learners", kind, {"freeze": ["conv1"], "freeze_from": 1})
-        for kind in ("er", "finetune")
-    ),
     ("learners", "finetune", {"loss_classes": "task"}),
     ("learners", "er", {"memory_per_class": 127}),
     ("learners", "er", {"loss_classes": "seen"}),
@@ -98,6 +84,16 @@ CHANGES = [
     (None, "report", {"heads": ["multi"], "weights": {"a": [1, 0, 0, 0, 0, 0, 0]}}),
     (None, "report", {"heads": ["multi", "all"], "mean": "classes"}),
 ]
+for key, changed_value in {**RECIPE, "init": "murata", "precision": "bf16"}.items():
+    CHANGES += [(recipe, key, changed_value) for recipe in ("training", "retraining")]
+for kind in ("er", "finetune"):
+    CHANGES.append(("learners", kind, {"freeze": ["conv1"]}))
+    CHANGES.append(("learners", kind, {"freeze": ["conv1"], "freeze_from": 1}))
+    for key, changed_value in RECIPE.items():
+        training = {**WITH.get(key, {}), key: changed_value}
+        CHANGES.append(("learners", kind, {"training": training}))
+for exemplars in EXEMPLARS:
+    CHANGES.append(("learners", "finetune", {"exemplars": exemplars}))
 
 
 def changed(table, name, value, raw=RAW):
@@ -113,26 +109,28 @@ def study(*change):
     return check_study(changed(*change) if change else RAW, "tiny")
 
 
-def scenario(seed=0, labels=(0, 1, 2, 3), tasks=((0, 1), (2, 3))) -> Scenario:
+def scenario(seed=0, labels=(0, 1, 2, 3), tasks=((0, 1), (2, 3))):
     """Return four examples of 2 x 2 pixels, their own test data."""
     x = torch.rand(4, 1, 2, 2, generator=torch.Generator().manual_seed(seed))
-    train, test = (Examples(x.clone(), torch.tensor(labels)) for _ in range(2))
-    return in_tasks("toy", train, test, tasks)
+    y = torch.tensor(labels)
+    return in_tasks("toy", Examples(x, y), Examples(x.clone(), y.clone()), tasks)
 
 
-def in_tasks(name, train, test, tasks) -> Scenario:
+def in_tasks(name, train, test, tasks):
     """Return a scenario in which tasks may share classes, and examples."""
-    halves = ("train", train), ("test", test)
-    each = {n: [half.of_classes(own) for own in tasks] for n, half in halves}
-    return Scenario.of_examples(name, assign_tasks(each, None))
+    of_tasks = {
+        "train": [train.of_classes(classes) for classes in tasks],
+        "test": [test.of_classes(classes) for classes in tasks],
+    }
+    return Scenario.of_examples(name, assign_tasks(of_tasks, None))
 
 
-def made_plan(of=None, stream=None, device=CPU) -> Plan:
+def made_plan(of=None, stream=None, device=CPU):
     """Return the plan of a study, the one above by default, over a scenario."""
     return plan_of(of or study(), stream or scenario(), device)
 
 
-def named_plan(raw, tasks) -> Plan:
+def named_plan(raw, tasks):
     """Return the plan of a study over tasks that have names and classes, and next to no data."""
     classes = max(max(own) for _, own in tasks) + 1
     data = Examples(torch.zeros(classes, 1), torch.arange(classes))
@@ -156,17 +154,17 @@ def fingerprints(of=None, stream=None, device=CPU):
     }
 
 
-def no_offline() -> Never:
+def no_offline():
     raise AssertionError("no offline network is needed")
 
 
-def do(study, plan, job, stream, store, cache=None, offline=no_offline) -> list[Key]:
+def do(study, plan, job, stream, store, cache=None, offline=no_offline):
     """Make the measurements of a job that are missing and return their keys."""
     source = StudyNetworks(plan=plan, study=study, scenario=stream)
     return list(measure(source, job, store, cache or CacheSettings(), offline))
 
 
-def measurement(tables, tasks=((0,), (1,)), **details) -> Measurement:
+def measurement(tables, tasks=((0,), (1,)), **details):
     """Return predictions with these confusion counts by head, true classes in rows.
 
     tasks: the classes of each, disjoint.
@@ -174,24 +172,26 @@ def measurement(tables, tasks=((0,), (1,)), **details) -> Measurement:
     tables = {head: np.array(table) for head, table in tables.items()}
     sizes = next(iter(tables.values())).sum(axis=1)
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    predicted = {
-        head: np.concatenate([np.repeat(np.arange(len(row)), row) for row in table])
-        for head, table in tables.items()
-    }
-    task_of = np.array(
-        [next(t for t, own in enumerate(tasks) if c in own) for c in labels]
-    )
-    test = TestExamples(labels=labels, tasks=task_of)
+    predicted = {}
+    for head, table in tables.items():
+        columns = np.tile(np.arange(table.shape[1]), len(table))
+        predicted[head] = np.repeat(columns, table.ravel())
+    task_of = {}
+    for task, classes in enumerate(tasks):
+        task_of |= dict.fromkeys(classes, task)
+    test = TestExamples(labels=labels, tasks=np.array([task_of[c] for c in labels]))
     return Measurement(test=test, predicted=predicted, **details)
 
 
 # A job's folder, and damage to its files
 
-JOB, OTHER_JOB = "er.order-0.seed-0", "er.order-1.seed-0"
+JOB = "er.order-0.seed-0"
+OTHER_JOB = "er.order-1.seed-0"
 RECORD = {"version": 1, "training": {"epochs": 1}}
 COST = Cost(1, 2, 0, 4, 2**60, 2**60 + 1, 5)
 TEST = TestExamples(labels=np.array([3, 0, 300, 1, 2]), tasks=np.array([1, 0, 1, 0, 0]))
-FIRST, LAST = Key(1), Key.parse(2, "conv1", "linear", "0123abcd")
+FIRST = Key(1)
+LAST = Key.parse(2, "conv1", "linear", "0123abcd")
 MEASURED = Measurement(
     test=TEST,
     predicted={
@@ -212,23 +212,22 @@ MODEL = {
 LEARNER = {"memory.y": torch.tensor([1, 2], dtype=torch.int64)}
 
 
-def outcome(m: Measurement) -> tuple[object, ...]:
+def outcome(m):
     """Return what no two runs differ in: predictions, losses and cost."""
     predicted = {head: classes.tolist() for head, classes in m.predicted.items()}
     losses = {head: loss.tobytes() for head, loss in m.loss.items()}  # of NaN too
     return predicted, losses, m.cost and m.cost.cost
 
 
-def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:
+def same(given, stored, code="code"):
     """Whether a measurement is what was given to be stored, by this code."""
 
-    def arrays(m: Measurement) -> list[np.ndarray]:
-        by_head = (
-            each[head] for each in (m.predicted, m.loss) for head in sorted(each)
-        )
-        return [m.test.labels, m.test.tasks, *by_head]
+    def arrays(m):
+        predicted = [m.predicted[head] for head in sorted(m.predicted)]
+        losses = [m.loss[head] for head in sorted(m.loss)]
+        return [m.test.labels, m.test.tasks, *predicted, *losses]
 
-    def details(m: Measurement) -> tuple[object, ...]:
+    def details(m):
         heads = sorted(m.predicted), sorted(m.loss)
         return *heads, m.cost, m.history, repr(m.values), m.notes, m.seconds
 
@@ -236,7 +235,7 @@ def same(given: Measurement, stored: Measurement, code: str = "code") -> bool:
     return equal and all(map(np.array_equal, arrays(given), arrays(stored)))
 
 
-def filled(root: Path, job: str = JOB, record=RECORD) -> Store:
+def filled(root, job=JOB, record=RECORD):
     """Return a job's store with two measurements in a file, and a checkpoint after 1 and 2 tasks.
 
     The model in a checkpoint tells whose it is.
@@ -253,13 +252,12 @@ def filled(root: Path, job: str = JOB, record=RECORD) -> Store:
     return store
 
 
-def assert_set_aside(store: Store, *names: str) -> None:
+def assert_set_aside(store, *names):
     """Check that these files and no others are in quarantine, each with its note."""
     aside = {path.name for path in (store.root / "quarantine").iterdir()}
     folder = store.folder.relative_to(store.root / "jobs")
-    assert aside == {
-        f"{'.'.join(folder.parts)}.{n}{end}" for n in names for end in ("", ".txt")
-    }
+    expected = {f"{'.'.join(folder.parts)}.{name}" for name in names}
+    assert aside == expected | {f"{name}.txt" for name in expected}
     notes = quarantine_notes(store.root)
     assert len(notes) == len(names)
     for name in names:
@@ -267,5 +265,5 @@ def assert_set_aside(store: Store, *names: str) -> None:
         assert any(note.startswith(f"jobs/{folder}/{name}: ") for note in notes)
 
 
-def truncated(path: Path) -> None:
+def truncated(path):
     path.write_bytes(path.read_bytes()[:-1])

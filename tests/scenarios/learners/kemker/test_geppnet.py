@@ -1,8 +1,6 @@
 """GeppNet and GeppNet+STM: sessions against a plain loop, published sizes."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -23,7 +21,7 @@ from scenarios.learners.kemker.geppnet import (
 from tests.laws.plain_map import sessions
 from tests.scenarios.learners.tiny_learners import learn
 
-TINY: dict[str, Any] = {
+TINY = {
     "rows": 4,
     "columns": 6,
     "base_iterations": 400,
@@ -31,42 +29,58 @@ TINY: dict[str, Any] = {
     "readout_rate": 0.03,
     "final_som_rate": 0.02,
 }
-KINDS: dict[str, tuple[type[Geppnet], MapSettings]] = {
+KINDS = {
     "geppnet": (Geppnet, MapSettings(**TINY)),
     "geppnet_stm": (
         GeppnetStm,
-        GeppnetStmSettings(**TINY, memory=30, sleep_interval=40),
+        GeppnetStmSettings(
+            **TINY,
+            memory=30,
+            sleep_interval=40,
+        ),
     ),
 }
 
 
-def make(kind: str, dtype: torch.dtype = torch.float32, **changes: Any) -> Any:
+def make(kind, dtype=torch.float32, **changes):
     """Return a learner of 8 x 8 images with a fresh network, always the same."""
     of, tiny = KINDS[kind]
-    settings = type(tiny).model_validate({**tiny.model_dump(), **changes})
+    settings = type(tiny).model_validate(
+        {
+            **tiny.model_dump(),
+            **changes,
+        }
+    )
     model = of.network(settings, (1, 8, 8), 10, 6)
     initialize(model, "murata", stream(0, "init"))
     return of(model.to(dtype), Recipe(epochs=2, batch_size=16), settings, 0)
 
 
-def incremental(
-    limit: int | None = None, dtype: torch.dtype = torch.float32
-) -> Sequence[Task]:
+def incremental(limit=None, dtype=torch.float32):
     """Return the digits: five classes first, then one by one."""
-    data, tasks = load("digits"), []
+    data = load("digits")
+    tasks = []
     for k, classes in enumerate([(0, 1, 2, 3, 4), *((c,) for c in range(5, 10))]):
-        own, test = data.train.of_classes(classes), data.test.of_classes(classes)
+        own = data.train.of_classes(classes)
+        test = data.test.of_classes(classes)
         train = Examples(own.x[:limit].to(dtype), own.y[:limit])
         tasks.append(
-            Task(index=k + 1, name=str(k), classes=classes, train=train, test=test)
+            Task(
+                index=k + 1,
+                name=str(k),
+                classes=classes,
+                train=train,
+                test=test,
+            )
         )
     return tasks
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sessions_and_scores_equal_a_plain_loop(kind: str) -> None:
+def test_sessions_and_scores_equal_a_plain_loop(kind):
     """Over the units; with the base session's steps in blocks, and novelty told one by one."""
-    tasks, own = incremental(60, torch.float64)[:3], make(kind, torch.float64)
+    tasks = incremental(60, torch.float64)[:3]
+    own = make(kind, torch.float64)
     plain = sessions(own.model, own.settings, tasks)
     state = learn(own, tasks).model.state_dict()
     assert state["som.prototypes"].numpy() == pytest.approx(plain.prototypes, abs=1e-9)
@@ -80,7 +94,7 @@ def test_sessions_and_scores_equal_a_plain_loop(kind: str) -> None:
         assert got == pytest.approx(scores, abs=1e-9)
 
 
-def test_the_sizes_are_table_2_s() -> None:
+def test_the_sizes_are_table_2_s():
     """Of 60,000 and 28,779 training examples; labels of 4 bytes give the printed sizes."""
     for dims, classes, examples, printed, more in (
         (784, 10, 60_000, 190.08, 0.94),
@@ -100,14 +114,19 @@ def test_the_sizes_are_table_2_s() -> None:
 @pytest.mark.parametrize(
     ("change", "scale", "said"),
     [
-        ({"readout_rate": 50.0, "base_iterations": 3000}, 1, r"readout_rate \(50\)"),
+        (
+            {
+                "readout_rate": 50.0,
+                "base_iterations": 3000,
+            },
+            1,
+            r"readout_rate \(50\)",
+        ),
         ({"final_radius": 1e-30}, 1, r"final_radius \(1e-30\)"),
         ({}, 1e30, "scale the inputs down"),
     ],
 )
-def test_diverged_training_is_refused_with_what_can_be_changed(
-    change: dict[str, float], scale: float, said: str
-) -> None:
+def test_diverged_training_is_refused_with_what_can_be_changed(change, scale, said):
     first = incremental(60)[0]
     task = replace(first, train=Examples(first.train.x * scale, first.train.y))
     with pytest.raises(InputError, match=said):

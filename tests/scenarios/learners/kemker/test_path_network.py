@@ -4,7 +4,6 @@ import copy
 
 import pytest
 import torch
-from torch import Tensor
 
 from probe.examples import Examples
 from probe.seeding import stream
@@ -12,22 +11,31 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe, fit
 from scenarios.learners.kemker.path_network import LiftedPath, PathNetwork
 
-D, K, T, M, N, W = 6, 4, 3, 5, 3, 2
-PATHS = {0: [[0, 2, 2], [1, 3, 4]], 2: [[2, 3, 4], [0, 0, 0]]}
+D = 6
+K = 4
+T = 3
+M = 5
+N = 3
+W = 2
+PATHS = {
+    0: [[0, 2, 2], [1, 3, 4]],
+    2: [[2, 3, 4], [0, 0, 0]],
+}
 
 
 X = torch.randn(40, D, generator=stream(0, "x"))
 
 
-def network(width: int = W) -> PathNetwork:
+def network(width=W):
     made = PathNetwork(D, K, T, M, N, width)
     initialize(made, "torch", stream(0, "init"))
     return made
 
 
-def plainly(net: PathNetwork, one: Tensor, path: list[list[int]]) -> Tensor:
+def plainly(net, one, path):
     """Return the scores of a single example, computed module after module."""
-    value, task = one[:-1], int(one[-1]) - 1
+    value = one[:-1]
+    task = int(one[-1]) - 1
     for layer, modules in zip(net.layers, path, strict=True):
         total = torch.zeros(W)
         for m in set(modules):
@@ -39,12 +47,10 @@ def plainly(net: PathNetwork, one: Tensor, path: list[list[int]]) -> Tensor:
 
 
 @torch.no_grad()
-def test_a_mixed_batch_is_what_each_examples_own_path_computes() -> None:
+def test_a_mixed_batch_is_what_each_examples_own_path_computes():
     """A task not learned is seen through the path learned last, before any the first modules."""
-    x, first = (
-        torch.cat([X, 1.0 + torch.arange(40)[:, None] % T], 1),
-        [list(range(N))] * 2,
-    )
+    x = torch.cat([X, 1.0 + torch.arange(40)[:, None] % T], 1)
+    first = [list(range(N))] * 2
     learned = network()
     for task, path in PATHS.items():
         learned.keep(task, torch.tensor(path))
@@ -58,13 +64,14 @@ def test_a_mixed_batch_is_what_each_examples_own_path_computes() -> None:
         torch.testing.assert_close(net(x), expected)
 
 
-def test_the_size_is_that_in_the_papers_table() -> None:
+def test_the_size_is_that_in_the_papers_table():
     net = PathNetwork(784, 10, 10, 10, 5, 80)
     assert round(4 * sum(p.numel() for p in net.parameters()) / 1e6, 2) == 2.80
 
 
 PATH = torch.tensor([[4, 0, 4], [1, 2, 3]])
-TASK, CLASSES = 1, (3, 1)
+TASK = 1
+CLASSES = (3, 1)
 WIDE = 8  # modules of two units may be dead, and learn nothing
 FROZEN = {
     "none on it": [[1], [0]],
@@ -75,14 +82,15 @@ FROZEN = {
 
 @pytest.mark.parametrize("frozen", FROZEN.values(), ids=FROZEN)
 def test_a_lifted_path_computes_the_same_and_moves_only_what_is_free(
-    frozen: list[list[int]],
-) -> None:
+    frozen,
+):
     net = network(width=WIDE)
     net.keep(0, torch.tensor(frozen))
     data = Examples(
         torch.cat([X, torch.full((40, 1), TASK + 1.0)], 1), (X[:, 0] > 0).long()
     )
-    before, shown = copy.deepcopy(net), copy.deepcopy(net)
+    before = copy.deepcopy(net)
+    shown = copy.deepcopy(net)
     shown.keep(TASK, PATH)
     lifted = LiftedPath(net, PATH, TASK, CLASSES)
     with torch.no_grad():
@@ -90,7 +98,11 @@ def test_a_lifted_path_computes_the_same_and_moves_only_what_is_free(
     fit(
         lifted,
         data,
-        Recipe(epochs=3, batch_size=8, learning_rate=0.01),
+        Recipe(
+            epochs=3,
+            batch_size=8,
+            learning_rate=0.01,
+        ),
         stream(0, "fit"),
     )
     assert all(map(torch.equal, net.parameters(), before.parameters()))

@@ -4,11 +4,8 @@ import math
 
 import torch
 from scipy import stats
-from torch import Tensor
 
-from probe.examples import Examples
 from probe.seeding import stream
-from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.kemker.pathnet import (
@@ -20,9 +17,20 @@ from scenarios.learners.kemker.pathnet import (
 from tests.scenarios.learners.tiny_learners import digits, logits
 
 SMALL = PathNetSettings(
-    modules=6, active=3, width=8, population=6, generations=3, batches=4, training=None
+    modules=6,
+    active=3,
+    width=8,
+    population=6,
+    generations=3,
+    batches=4,
+    training=None,
 )
-RECIPE = Recipe(epochs=20, batch_size=16, learning_rate=5e-3, init="torch")
+RECIPE = Recipe(
+    epochs=20,
+    batch_size=16,
+    learning_rate=5e-3,
+    init="torch",
+)
 SCENARIO = PathNet.view(digits(30))
 TASKS = SCENARIO.tasks
 
@@ -30,29 +38,29 @@ TASKS = SCENARIO.tasks
 class Noting(PathNet):
     """Notes every path that is trained, and on how much."""
 
-    def begin(self, task: Task) -> None:
+    def begin(self, task):
         super().begin(task)
-        self.paths: list[tuple[Tensor, int]] = []
+        self.paths = []
 
-    def _train_path(
-        self, path: Tensor, task: Task, data: Examples, recipe: Recipe, *rest: object
-    ) -> float:
+    def _train_path(self, path, task, data, recipe, *rest):
         self.paths.append((path, len(data) * recipe.epochs))
         return super()._train_path(path, task, data, recipe, *rest)
 
 
-def accuracy(own: PathNet, task: Task) -> float:
+def accuracy(own, task):
     with torch.no_grad():
         return float(
             (logits(own, task.test.x, task).argmax(1) == task.test.y).float().mean()
         )
 
 
-def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
+def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order():
     """Gates, the learned flag and scores go by the task's index, not by when it was learned."""
     model = PathNet.network(SMALL, (65,), 10, 5)
     initialize(model, RECIPE.init, stream(0, "init"))
-    own, best, scores = Noting(model, RECIPE, SMALL, 0), {}, dict[int, Tensor]()
+    own = Noting(model, RECIPE, SMALL, 0)
+    best = {}
+    scores = {}
     untrained = sum(accuracy(own, task) for task in TASKS) / 5
     for task in SCENARIO.reordered([2, 3, 4, 0, 1]).tasks:
         outputs = own.model.output.dense.weight.detach().clone()
@@ -85,15 +93,18 @@ def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order() -> None:
 
 # The search
 
-L, N, M = 2, 5, 10
+L = 2
+N = 5
+M = 10
 
 
-def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result() -> None:
+def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result():
     """Two in each tournament; where fitness does not change, the best never loses one."""
     for seed in range(5):
-        draw, seen = stream(seed, "search"), list[Tensor]()
+        draw = stream(seed, "search")
+        seen = []
 
-        def fitness(path: Tensor, seen: list[Tensor] = seen) -> float:
+        def fitness(path, seen=seen):
             seen.append(path)
             return float(path.sum())
 
@@ -107,7 +118,7 @@ def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result() -> N
         assert torch.equal(search_path(lambda p: 0.0, paths, M, 0, draw), paths[0])
 
 
-def test_the_law_of_mutation() -> None:
+def test_the_law_of_mutation():
     """Each gene with probability 1 / (L N), by -2 to 2 alike, of which one in five moves by 0."""
     draw = stream(0, "mutation")
     path = torch.randint(M, (L, N), generator=draw)

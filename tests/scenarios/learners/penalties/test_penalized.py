@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor
 
 from probe.seeding import stream
 from scenarios.learners.penalties.quadratic import Quadratic, of_kind
@@ -20,13 +19,18 @@ TASKS = digits(10).tasks[:3]
 
 
 @pytest.mark.parametrize("kind", ["ewc", "ewc_online", "rwalk", "si"])
-def test_carries_copies_of_trained_parameters_in_float32(kind: str) -> None:
+def test_carries_copies_of_trained_parameters_in_float32(kind):
     """With bf16 and frozen parameters, which stay and have no importance."""
     model = with_norm()
     model[0].requires_grad_(False)
     before = model[0].weight.clone()
     own = learn(
-        learner(kind, recipe=replace(RECIPE, precision="bf16"), model=model), TASKS[:2]
+        learner(
+            kind,
+            recipe=replace(RECIPE, precision="bf16"),
+            model=model,
+        ),
+        TASKS[:2],
     )
     assert torch.equal(model[0].weight, before)
     carried = {n: t for n, t in own.carried().items() if n != "constant"}
@@ -37,11 +41,15 @@ def test_carries_copies_of_trained_parameters_in_float32(kind: str) -> None:
     assert all(torch.isfinite(t).all() for t in carried.values())
 
 
-def numbers(seed: int) -> Tensor:
-    return torch.randn(50, generator=stream(seed, "numbers"), dtype=torch.float64)
+def numbers(seed):
+    return torch.randn(
+        50,
+        generator=stream(seed, "numbers"),
+        dtype=torch.float64,
+    )
 
 
-def test_a_sum_of_penalties_is_one_penalty_everywhere() -> None:
+def test_a_sum_of_penalties_is_one_penalty_everywhere():
     """Also where an importance is 0 in some of them, or in all."""
     parts = [Quadratic({"p": numbers(k).relu()}, {"p": numbers(-k)}) for k in (1, 2, 3)]
     merged = parts[0].plus(parts[1]).plus(parts[2])
@@ -55,12 +63,26 @@ def test_a_sum_of_penalties_is_one_penalty_everywhere() -> None:
 
 
 @pytest.mark.parametrize("kind", ["ewc_online", "rwalk", "si"])
-def test_steps_that_early_stopping_discards_count_in_no_importance(kind: str) -> None:
-    early = replace(RECIPE, learning_rate=0.1, epochs=40, validation=0.3, patience=4)
+def test_steps_that_early_stopping_discards_count_in_no_importance(kind):
+    early = replace(
+        RECIPE,
+        learning_rate=0.1,
+        epochs=40,
+        validation=0.3,
+        patience=4,
+    )
     longer = learn(learner(kind, recipe=early), TASKS[:1])
     best = len(longer.losses) - 1 - 4
     shorter = learn(
-        learner(kind, recipe=replace(early, epochs=best, patience=40)), TASKS[:1]
+        learner(
+            kind,
+            recipe=replace(
+                early,
+                epochs=best,
+                patience=40,
+            ),
+        ),
+        TASKS[:1],
     )
     assert 0 < best < 36
     for name, expected in shorter.carried().items():

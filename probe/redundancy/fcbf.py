@@ -56,7 +56,8 @@ def symmetric_uncertainty(codes: Codes) -> Floats:
     upper = np.triu(joint)
     joint = upper + np.triu(joint, 1).T
     H = joint.diagonal()
-    return _uncertainty(H[:, None], H, joint)
+    H_of_row = H[:, None]
+    return _uncertainty(H_of_row, H, joint)
 
 
 def relevance(
@@ -75,7 +76,8 @@ def relevance(
     >>> relevance(np.array([[0, 1], [0, 0], [1, 1], [1, 0]]), np.array([2, 2, 0, 0])).tolist()
     [1.0, 0.0]
     """
-    return _with_each(labels, np.asfortranarray(codes), range(codes.shape[1]))
+    features = range(codes.shape[1])
+    return _with_each(labels, np.asfortranarray(codes), features)
 
 
 def non_redundant(
@@ -209,7 +211,8 @@ def _entropy(counts: NDArray[np.intp]) -> float:
     # equal.
     occupied = counts[counts > 0]
     p = np.sort(occupied) / counts.sum()
-    return float(-(p * np.log2(p)).sum())
+    bits = p * np.log2(p)
+    return float(-bits.sum())
 
 
 def _uncertainty(

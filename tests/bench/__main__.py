@@ -7,7 +7,16 @@ os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is loaded
 
 import torch
 
-from tests.bench import cutting, executors, frameworks, growth, scale, som, speed
+from tests.bench import (
+    cutting,
+    executors,
+    frameworks,
+    growth,
+    logistic,
+    scale,
+    som,
+    speed,
+)
 from tests.bench.timing import machine
 
 SECTIONS = {
@@ -20,6 +29,7 @@ SECTIONS = {
     "growth": growth.growth,
     "avalanche": frameworks.avalanche,
     "executors": executors.executors,
+    "logistic": logistic.fits,
 }
 
 
@@ -35,8 +45,8 @@ def main() -> None:
     print(machine())
     for name in [asked.only] if asked.only else SECTIONS:
         print(f"\n{SECTIONS[name].__doc__}", flush=True)
-        if name == "avalanche" and "PROBE_DATA" not in os.environ:
-            print("skipped: PROBE_DATA names no folder with MNIST")
+        if name in ("avalanche", "logistic") and "PROBE_DATA" not in os.environ:
+            print("skipped: PROBE_DATA names no folder with MNIST and CIFAR-10")
             continue
         for title, *cells in SECTIONS[name](asked.repeats):
             print(f"{title:<40}{''.join(f'{cell:<16}' for cell in cells)}", flush=True)

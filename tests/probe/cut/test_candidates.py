@@ -42,7 +42,10 @@ def feeding(model: nn.Module, value: Tensor) -> set[str]:
     """The parameters that a value's gradient reaches."""
     names, parameters = zip(*model.named_parameters(), strict=True)
     grads = torch.autograd.grad(
-        value.sum(), parameters, allow_unused=True, retain_graph=True
+        value.sum(),
+        parameters,
+        allow_unused=True,
+        retain_graph=True,
     )
     return {name for name, grad in zip(names, grads, strict=True) if grad is not None}
 
@@ -100,7 +103,16 @@ def vgg() -> nn.Module:
 _BLOCKS = {
     "vgg": (vgg, "features.3 features.6 features.10 classifier"),
     "vit": (
-        partial(VisionTransformer, 32, 16, 3, 2, 8, 16, num_classes=5),
+        partial(
+            VisionTransformer,
+            32,
+            16,
+            3,
+            2,
+            8,
+            16,
+            num_classes=5,
+        ),
         "conv_proj encoder.layers.encoder_layer_0 encoder.layers.encoder_layer_1 "
         "encoder.layers.encoder_layer_2 heads",
     ),
@@ -116,7 +128,15 @@ def test_block_ends_and_our_networks_features_are_suggested(name: str) -> None:
     build, features = _BLOCKS[name]
     with global_stream(stream(0)):
         model = build()
-    assert chosen(model, 3, 32, 32) == features.split()
+    assert (
+        chosen(
+            model,
+            3,
+            32,
+            32,
+        )
+        == features.split()
+    )
 
 
 def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() -> None:
@@ -125,8 +145,19 @@ def test_no_feature_is_suggested_inside_a_block_or_after_dropout_or_a_reshape() 
             lambda m, x: x + m.b(torch.relu(m.a(x))), {"a": (8, 8), "b": (8, 8)}
         )
 
-    stem = [nn.Linear(6, 8), nn.ReLU(), nn.Dropout(), nn.Flatten()]
-    model = nn.Sequential(*stem, block(), block(), nn.Linear(8, 3), nn.Softmax(1))
+    stem = [
+        nn.Linear(6, 8),
+        nn.ReLU(),
+        nn.Dropout(),
+        nn.Flatten(),
+    ]
+    model = nn.Sequential(
+        *stem,
+        block(),
+        block(),
+        nn.Linear(8, 3),
+        nn.Softmax(1),
+    )
     assert chosen(model, 6) == ["1", "4", "5", "7"]
     # One level deeper there are no more.
     assert chosen(nn.Sequential(*stem[:2], block(), nn.Linear(8, 3)), 6) == [
@@ -158,8 +189,10 @@ class Aside(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.first, self.aside = Numbered(), nn.Linear(5, 6)
-        self.second, self.head = nn.Linear(5, 7), nn.Linear(7, 3)
+        self.first = Numbered()
+        self.aside = nn.Linear(5, 6)
+        self.second = nn.Linear(5, 7)
+        self.head = nn.Linear(7, 3)
 
     def forward(self, x: Tensor) -> Tensor:
         values, _ = self.first(x)

@@ -16,7 +16,14 @@ class Sum(nn.ModuleList):
         return self[0](x) + self[1](x)
 
 
-LINE, SQUARE, MAP = torch.randn(5, 8, 12), torch.randn(5, 8, 8), torch.randn(5, 8, 6, 6)
+LINE = torch.randn(5, 8, 12)
+SQUARE = torch.randn(5, 8, 8)
+MAP = torch.randn(
+    5,
+    8,
+    6,
+    6,
+)
 FIRST = [
     *(
         (LINE, m)
@@ -55,7 +62,12 @@ NONE = [
 
 
 @pytest.mark.parametrize(
-    ("axis", "cases"), [("first", FIRST), ("last", LAST), (None, NONE)]
+    ("axis", "cases"),
+    [
+        ("first", FIRST),
+        ("last", LAST),
+        (None, NONE),
+    ],
 )
 def test_the_module_tells(axis, cases):
     def forward(m: Any, x: Tensor) -> Tensor:
@@ -70,5 +82,11 @@ def test_the_module_tells(axis, cases):
         model = Written(
             forward, {"inner": lambda module=module: module, "head": (8, 2)}
         )
-        [found] = find_each(model, ["inner"], x, ModelCall(), "tail")
+        [found] = find_each(
+            model,
+            ["inner"],
+            x,
+            ModelCall(),
+            "tail",
+        )
         assert found.facts.value[0].axis == axis, module

@@ -21,7 +21,13 @@ from probe.training.recipe import Recipe
 from scenarios.networks import reduced_resnet18
 from tests.laws.zoo.written import Layer, Written
 
-FEATURES = ["stem", "layer1", "layer2.0.conv1", "layer3", "output"]
+FEATURES = [
+    "stem",
+    "layer1",
+    "layer2.0.conv1",
+    "layer3",
+    "output",
+]
 TASKS = [[0, 1], [2]]
 
 
@@ -30,22 +36,53 @@ def network(seed: int) -> nn.Module:
         torch.manual_seed(seed)
         model = reduced_resnet18((3, 25, 25), 3, base=4)
         with torch.no_grad():
-            model(torch.randn(32, 3, 25, 25))  # statistics of its own
+            model(
+                torch.randn(
+                    32,
+                    3,
+                    25,
+                    25,
+                )
+            )  # statistics of its own
     return model
 
 
 @pytest.mark.slow
 def test_cuts_used_again_are_those_made_anew() -> None:
-    y, recipe = torch.arange(48) % 3, Recipe(epochs=2, batch_size=8)
+    y = torch.arange(48) % 3
+    recipe = Recipe(epochs=2, batch_size=8)
     data = Examples(
-        torch.randn(48, 3, 25, 25, generator=stream(0, "x")) + y[:, None, None, None], y
+        torch.randn(
+            48,
+            3,
+            25,
+            25,
+            generator=stream(0, "x"),
+        )
+        + y[:, None, None, None],
+        y,
     )
-    cuts, others = cut_each(network(0), FEATURES, data.x[:8]), []
+    cuts = cut_each(network(0), FEATURES, data.x[:8])
+    others = []
     for seed in (0, 1):
         model = network(seed)
         before = copy.deepcopy(model.state_dict())
-        again = partial_retrain(model, cuts, data, data, TASKS, recipe)
-        anew = partial_retrain(model, FEATURES, data, data, TASKS, recipe)
+        again = partial_retrain(
+            model,
+            cuts,
+            data,
+            data,
+            TASKS,
+            recipe,
+        )
+        anew = partial_retrain(
+            model,
+            FEATURES,
+            data,
+            data,
+            TASKS,
+            recipe,
+        )
         assert [c.table.tolist() for c in again.counts.values()] == [
             c.table.tolist() for c in anew.counts.values()
         ]
@@ -86,10 +123,8 @@ def test_they_are_planned_again_only_where_the_parts_do_not_give_the_output(
 
 
 def test_current_cuts_are_not_made_again() -> None:
-    model, x = (
-        nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)),
-        torch.randn(8, 4),
-    )
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2))
+    x = torch.randn(8, 4)
     cuts = cut_each(copy.deepcopy(model), ["0", "1"], x).of(model)
     assert cuts.of(model) is not cuts
     current = replace(cuts, current=True).at(["1"])
@@ -103,7 +138,8 @@ def test_a_chain_with_a_forward_of_its_own_is_not_run_link_by_link() -> None:
 
     inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     vars(inner)["forward"] = MethodType(shifted, inner)
-    model, x = nn.Sequential(inner, nn.Linear(4, 2)), torch.randn(8, 4)
+    model = nn.Sequential(inner, nn.Linear(4, 2))
+    x = torch.randn(8, 4)
     [(_, _, value)] = cut_each(model, ["0"], x).values([x])
     assert torch.equal(value, inner(x))
 
@@ -113,16 +149,30 @@ def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(
     inference: bool,
 ) -> None:
     """Also where a link writes into its input, and the values can be trained on afterwards."""
-    stages = [nn.Conv2d(1, 3, 3), nn.ReLU(inplace=True), nn.BatchNorm2d(3)]
+    stages = [
+        nn.Conv2d(1, 3, 3),
+        nn.ReLU(inplace=True),
+        nn.BatchNorm2d(3),
+    ]
     model = nn.Sequential(nn.Sequential(*stages), nn.Flatten(), nn.Linear(12, 2)).eval()
-    cuts, x = (
-        cut_each(model, ["0.0", "0", "1"], torch.randn(4, 1, 4, 4)),
-        torch.randn(9, 1, 4, 4),
+    cuts = cut_each(
+        model,
+        ["0.0", "0", "1"],
+        torch.randn(
+            4,
+            1,
+            4,
+            4,
+        ),
     )
-    kept, whole = (
-        x.clone(),
-        Cuts(tuple(replace(cut, chain=None) for cut in cuts._planned)),
+    x = torch.randn(
+        9,
+        1,
+        4,
+        4,
     )
+    kept = x.clone()
+    whole = Cuts(tuple(replace(cut, chain=None) for cut in cuts._planned))
     with torch.inference_mode(inference):
         along, followed = (
             {name: v for _, name, v in c.values([x])} for c in (cuts, whole)
@@ -134,7 +184,13 @@ def test_the_values_of_a_chain_are_those_of_the_whole_model_bit_for_bit(
 
 
 def test_the_facts_of_a_cut_pickle() -> None:
-    x = torch.randn(4, 3, 32, 32, generator=stream(0, "x"))
+    x = torch.randn(
+        4,
+        3,
+        32,
+        32,
+        generator=stream(0, "x"),
+    )
     for cut in cut_each(
         reduced_resnet18((3, 32, 32), 10).eval(), ["layer1", "layer4"], x
     ).each:
@@ -167,7 +223,8 @@ class SizedByInputs(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.body, self.head = nn.Linear(4, 3), nn.Linear(3, 2)
+        self.body = nn.Linear(4, 3)
+        self.head = nn.Linear(3, 2)
         self.register_buffer("where", torch.zeros(1), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -177,7 +234,8 @@ class SizedByInputs(nn.Module):
 
 
 def test_a_network_that_never_ran_is_cut_as_one_that_has():
-    ran, x = SizedByInputs(), torch.randn(8, 4)
+    ran = SizedByInputs()
+    x = torch.randn(8, 4)
     ran(x)
     value = dict(cut_each(ran, ["body"], x).of(SizedByInputs()).named_values(x))
     assert architecture(ran) == architecture(SizedByInputs())

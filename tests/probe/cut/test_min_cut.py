@@ -18,7 +18,13 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
     frozen = draw(st.integers(1, 7))
     for number in range(frozen):
         known = [INPUT, *((earlier, 0) for earlier in range(number))]
-        parents = draw(st.lists(st.sampled_from(known), min_size=1, max_size=2))
+        parents = draw(
+            st.lists(
+                st.sampled_from(known),
+                min_size=1,
+                max_size=2,
+            )
+        )
         if draw(st.booleans()):
             parents.append((STATE, 0))
         steps[number] = Step("call", tuple(parents), ((number, 0),))
@@ -27,7 +33,16 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
         read = (draw(st.sampled_from(readable)), (STATE + 1, 0))
         steps[number] = Step("trained", read, ((number, 0),))
     costs = {name: draw(st.integers(1, 9)) for name in readable}
-    return Pass(steps, [], (number, 0), {}), frozenset({STATE, *range(frozen)}), costs
+    return (
+        Pass(
+            steps,
+            [],
+            (number, 0),
+            {},
+        ),
+        frozenset({STATE, *range(frozen)}),
+        costs,
+    )
 
 
 @settings(max_examples=300)
@@ -35,7 +50,13 @@ def passes(draw: st.DrawFn) -> tuple[Pass, frozenset[int], dict[Name, int]]:
 def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ignore[no-untyped-def]
     """Brute force over all sets of values; and what is run again has what it needs."""
     seen, upstream, costs = case
-    found, again = minimum_cut(seen, upstream, {STATE, STATE + 1}, costs, set()) or (
+    found, again = minimum_cut(
+        seen,
+        upstream,
+        {STATE, STATE + 1},
+        costs,
+        set(),
+    ) or (
         (),
         {},
     )
@@ -56,7 +77,11 @@ def test_the_cut_is_the_cheapest_of_all_that_would_do(case) -> None:  # type: ig
             assert step.parents[0] in there
 
 
-def _suffices(seen: Pass, kept: set[Name], upstream: frozenset[int]) -> bool:
+def _suffices(
+    seen: Pass,
+    kept: set[Name],
+    upstream: frozenset[int],
+) -> bool:
     """Whether all that is read can be computed from what is kept, without parameters."""
     there = set(kept)
     for number, step in seen.steps.items():

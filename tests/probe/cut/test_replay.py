@@ -38,7 +38,11 @@ def test_the_tail_computes_what_is_behind_and_no_more(
     assert behind + before == flops(model, x)
 
 
-def flops_of_module(model: nn.Module, name: str, x: Tensor) -> int:
+def flops_of_module(
+    model: nn.Module,
+    name: str,
+    x: Tensor,
+) -> int:
     inputs: list[Tensor] = []
     module = model.get_submodule(name)
     hook = module.register_forward_pre_hook(lambda m, args: inputs.append(args[0]))
@@ -49,7 +53,13 @@ def flops_of_module(model: nn.Module, name: str, x: Tensor) -> int:
 
 def test_one_pass_gives_what_each_prefix_gives() -> None:
     model, x, _ = specimen("reduced_resnet18", 5)
-    features = ["stem", "layer1.0.bn1", "layer2", "layer3.1.conv2", "output"]
+    features = [
+        "stem",
+        "layer1.0.bn1",
+        "layer2",
+        "layer3.1.conv2",
+        "output",
+    ]
     cuts = cut_each(model.eval(), features, x)
     prefixes = {cut.facts.name: cut.split().prefix for cut in cuts.each}
     runs: list[int] = []
@@ -59,7 +69,8 @@ def test_one_pass_gives_what_each_prefix_gives() -> None:
         together = {name: value for _, name, value in cuts.values([x])}
     assert len(runs) == 1
     for name, prefix in prefixes.items():
-        alone, same = prefix(x), together[name]
+        alone = prefix(x)
+        same = together[name]
         pairs = (
             [(alone, same)]
             if isinstance(alone, Tensor)

@@ -46,10 +46,16 @@ UNUSUAL = {
 def test_unusual_state_is_frozen_and_cut(kind: str) -> None:
     run, w = UNUSUAL[kind]
     torch.manual_seed(0)
-    model, x = (
-        Written(run, {"a": (6, 6), "w": w, "b": (6, 6), "c": (6, 3)}),
-        torch.randn(8, 6),
+    model = Written(
+        run,
+        {
+            "a": (6, 6),
+            "w": w,
+            "b": (6, 6),
+            "c": (6, 3),
+        },
     )
+    x = torch.randn(8, 6)
     cuts = {feature: split(model, feature, x) for feature in "ab"}
     for cut in cuts.values():
         assert cut.cached
@@ -63,18 +69,48 @@ def test_complex_weights_are_trained_as_by_torchs_own_optimizer(
 ) -> None:
     torch.manual_seed(0)
     run, w = UNUSUAL["complex"]
-    ours = Written(run, {"a": (6, 6), "w": w, "b": (6, 6), "c": (6, 3)})
-    theirs, x, y = copy.deepcopy(ours), torch.randn(8, 6), torch.arange(8) % 3
-    recipe = Recipe(epochs=3, batch_size=8, optimizer=optimizer)
-    fit(ours, Examples(x, y), recipe, torch.Generator())
-    train(theirs, x, y, recipe, torch.Generator())
+    ours = Written(
+        run,
+        {
+            "a": (6, 6),
+            "w": w,
+            "b": (6, 6),
+            "c": (6, 3),
+        },
+    )
+    theirs = copy.deepcopy(ours)
+    x = torch.randn(8, 6)
+    y = torch.arange(8) % 3
+    recipe = Recipe(
+        epochs=3,
+        batch_size=8,
+        optimizer=optimizer,
+    )
+    fit(
+        ours,
+        Examples(x, y),
+        recipe,
+        torch.Generator(),
+    )
+    train(
+        theirs,
+        x,
+        y,
+        recipe,
+        torch.Generator(),
+    )
     for one, other in zip(ours.parameters(), theirs.parameters(), strict=True):
         torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_sparse_gradients_train_as_dense_ones_do(optimizer: Optimizer) -> None:
-    recipe = Recipe(epochs=2, batch_size=4, optimizer=optimizer, clip_norm=1.0)
+    recipe = Recipe(
+        epochs=2,
+        batch_size=4,
+        optimizer=optimizer,
+        clip_norm=1.0,
+    )
     data = Examples(torch.arange(24).view(8, 3) % 10, torch.arange(8) % 3)
     trained = []
     for sparse in (False, True):
@@ -83,7 +119,12 @@ def test_sparse_gradients_train_as_dense_ones_do(optimizer: Optimizer) -> None:
             nn.Embedding(10, 6, sparse=sparse), nn.Flatten(), nn.Linear(18, 3)
         )
         assert split(bag, "2", data.x).cached
-        fit(bag, data, recipe, torch.Generator().manual_seed(0))
+        fit(
+            bag,
+            data,
+            recipe,
+            torch.Generator().manual_seed(0),
+        )
         trained.append(bag[0].weight)
     assert torch.equal(*trained)
 
@@ -93,10 +134,15 @@ def test_a_sparse_gradient_is_compared_with_the_whole_models() -> None:
         return m.c(torch.tanh(m.a(x)) + m.words((x[:, :2] * 3).long() % 10).mean(1))
 
     words = lambda: nn.Embedding(10, 6, sparse=True)  # noqa: E731
-    model, x = (
-        Written(run, {"a": (6, 6), "words": words, "c": (6, 3)}),
-        torch.randn(8, 6),
+    model = Written(
+        run,
+        {
+            "a": (6, 6),
+            "words": words,
+            "c": (6, 3),
+        },
     )
+    x = torch.randn(8, 6)
     assert split(model, "a", x).slow == ""
 
 
@@ -104,11 +150,24 @@ def test_flex_attention_is_followed() -> None:
     """On a CPU it has no backward pass: what is upstream of it cannot be trained there."""
 
     def run(m: Written, x: Tensor) -> Tensor:
-        h = m.a(x)[:, None, :, None].expand(-1, -1, -1, 4)
+        h = m.a(x)[:, None, :, None].expand(
+            -1,
+            -1,
+            -1,
+            4,
+        )
         return m.c(torch.tanh(m.b(flex_attention(h, h, h)[:, 0, :, 0])))
 
     torch.manual_seed(0)
-    model, x = Written(run, {"a": (6, 6), "b": (6, 6), "c": (6, 3)}), torch.randn(8, 6)
+    model = Written(
+        run,
+        {
+            "a": (6, 6),
+            "b": (6, 6),
+            "c": (6, 3),
+        },
+    )
+    x = torch.randn(8, 6)
     cut = split(model, "b", x)
     assert cut.frozen == ("a.bias", "a.weight", "b.bias", "b.weight")
     assert "transform of torch.func" in cut.slow
@@ -134,10 +193,8 @@ class Codebook(nn.Module):
 def test_a_codebook_of_the_first_batch_is_cut_rightly_once_it_is_there() -> None:
     """As of k-means in vector quantization: before, two batches give two models."""
     torch.manual_seed(0)
-    model, x = (
-        nn.Sequential(nn.Linear(6, 6), Codebook(), nn.Linear(6, 3)),
-        torch.randn(16, 6),
-    )
+    model = nn.Sequential(nn.Linear(6, 6), Codebook(), nn.Linear(6, 3))
+    x = torch.randn(16, 6)
     with pytest.raises(InputError, match="drawn at random in eval mode too"):
         split(model.eval(), "1", x)
     model(x)

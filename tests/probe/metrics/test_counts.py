@@ -14,7 +14,11 @@ from sklearn.metrics import (
 from probe.metrics.counts import Counts
 from probe.metrics.murata import pra, task_f1
 
-TASKS = [[4, 5], [0, 1, 2], [3]]
+TASKS = [
+    [4, 5],
+    [0, 1, 2],
+    [3],
+]
 CLASSES = 6
 
 pairs = st.lists(
@@ -61,7 +65,13 @@ def predictions(draw):
 def test_task_f1_and_pra_equal_scikit_learns_micro_f1_and_accuracy(pair):
     true, predicted = pair
     expected = [
-        f1_score(true, predicted, labels=classes, average="micro", zero_division=0.0)
+        f1_score(
+            true,
+            predicted,
+            labels=classes,
+            average="micro",
+            zero_division=0.0,
+        )
         for classes in TASKS
     ]
     counts = Counts.of(true, predicted, CLASSES)
@@ -73,6 +83,12 @@ def test_task_f1_and_pra_equal_scikit_learns_micro_f1_and_accuracy(pair):
     ):
         options = {"average": "micro", "zero_division": np.nan}
         values = [
-            score(true, predicted, labels=classes, **options) for classes in TASKS
+            score(
+                true,
+                predicted,
+                labels=classes,
+                **options,
+            )
+            for classes in TASKS
         ]
         assert list(map(ours, TASKS)) == pytest.approx(values, nan_ok=True)

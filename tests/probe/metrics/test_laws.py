@@ -78,16 +78,28 @@ BY_NAME = {f"{metric.paper}.{metric.name}": metric for metric in METRICS}
 each_metric = pytest.mark.parametrize("name", BY_NAME)
 
 
-def value(name, table, k):
+def value(
+    name,
+    table,
+    k,
+):
     """Return a metric of the table as the scorecard computes it, after k tasks or all."""
     R = AccuracyMatrix(table)
     sizes = list(upto(R.tasks))
     reference = AccuracyMatrix.square(np.full((R.tasks, R.tasks), IDEAL))
-    inputs = {"reference": reference, "ideal": IDEAL, "test_sizes": sizes}
+    inputs = {
+        "reference": reference,
+        "ideal": IDEAL,
+        "test_sizes": sizes,
+    }
     return value_of(BY_NAME[name], R, inputs, k)
 
 
-def outcome(name, table, k):
+def outcome(
+    name,
+    table,
+    k,
+):
     """Return a metric, or the reason why it is not measured."""
     try:
         return value(name, table, k)
@@ -95,7 +107,11 @@ def outcome(name, table, k):
         return str(reason)
 
 
-def drawn(data, name, T):
+def drawn(
+    data,
+    name,
+    T,
+):
     """Return T, but any k >= 2 for a metric that is defined after each task."""
     return data.draw(st.integers(2, T)) if BY_NAME[name].after else T
 
@@ -134,7 +150,11 @@ def bounds(name):
 
 @each_metric
 @given(table=tables(), data=st.data())
-def test_metric_keeps_its_bounds_and_agrees_with_plain_loops(name, table, data):
+def test_metric_keeps_its_bounds_and_agrees_with_plain_loops(
+    name,
+    table,
+    data,
+):
     low, high = bounds(name)
     k = drawn(data, name, table.shape[1])
     table[0] /= 2  # below the reference
@@ -150,7 +170,8 @@ def test_metric_keeps_its_bounds_and_agrees_with_plain_loops(name, table, data):
 def test_a_missing_cell_is_named_where_it_is_used_and_ignored_where_not(name, k):
     T = 4 if BY_NAME[name].after else k
     table = np.random.default_rng(0).random((T + 1, T)) * 0.7
-    whole, used = value(name, table, k), set()
+    whole = value(name, table, k)
+    used = set()
     for (i, column), _ in np.ndenumerate(table):
         holed = table.copy()
         holed[i, column] = np.nan

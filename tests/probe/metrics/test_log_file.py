@@ -14,16 +14,45 @@ RUNS = Path(__file__).parents[2] / "record_fixtures"
 MAMMOTH = RUNS / "mammoth/results"
 ER = MAMMOTH / "class-il/seq-mnist/er/logs.pyd"
 FACIL = RUNS / "facil/mnist_finetuning/results"
-TAG, TAW = next(FACIL.glob("acc_tag-*.txt")), next(FACIL.glob("acc_taw-*.txt"))
+TAG = next(FACIL.glob("acc_tag-*.txt"))
+TAW = next(FACIL.glob("acc_taw-*.txt"))
 PYCIL = RUNS / "pycil/tiny_1993_tiny.log"
 PILOT = RUNS / "pilot/logs/finetune/cifar100/6/4/tiny_1993_tiny.log"
 
 # As their code has printed them.
 PRINTED = {
-    "mammoth": (ER, [[55, None, None], [15, 70, None], [25, 15, 100]]),
-    "facil": (TAG, [[60, None, None], [60, 100, None], [45, 100, 100]]),
-    "pycil": (PYCIL, [[89, None, None], [62, 73, None], [58, 64, 86]]),
-    "pilot": (PILOT, [[96.67, None, None], [83.33, 50, None], [60, 50, 15]]),
+    "mammoth": (
+        ER,
+        [
+            [55, None, None],
+            [15, 70, None],
+            [25, 15, 100],
+        ],
+    ),
+    "facil": (
+        TAG,
+        [
+            [60, None, None],
+            [60, 100, None],
+            [45, 100, 100],
+        ],
+    ),
+    "pycil": (
+        PYCIL,
+        [
+            [89, None, None],
+            [62, 73, None],
+            [58, 64, 86],
+        ],
+    ),
+    "pilot": (
+        PILOT,
+        [
+            [96.67, None, None],
+            [83.33, 50, None],
+            [60, 50, 15],
+        ],
+    ),
 }
 
 
@@ -59,7 +88,9 @@ def test_forgetting_is_what_the_framework_has_computed(path, source):
     ],
 )
 def test_a_lower_triangle_has_the_forgetting_since_each_task_was_learned(
-    path, source, by_hand
+    path,
+    source,
+    by_hand,
 ):
     R = read_log(path, source)
     assert forgetting_since_learned(R) == pytest.approx(by_hand)
@@ -89,7 +120,13 @@ def test_tasks_that_facil_has_not_reached_are_not_measured(tmp_path):
 
 @pytest.mark.parametrize("source", LOGS)
 def test_text_of_others_is_refused_in_one_sentence(tmp_path, source):
-    others = ["", "0.5\t0.1\n0.5\n", "7.000000\n", "9" * 5000, "=> CNN: {'00-09': nan}"]
+    others = [
+        "",
+        "0.5\t0.1\n0.5\n",
+        "7.000000\n",
+        "9" * 5000,
+        "=> CNN: {'00-09': nan}",
+    ]
     others += [f"'accuracy_1_task{'9' * 5000}': 1.0", f"=> Learning on {'9' * 5000}-9"]
     path = tmp_path / "log"
     for text in others:

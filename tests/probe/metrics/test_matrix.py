@@ -9,7 +9,13 @@ from probe.errors import InputError, NotMeasured
 from probe.metrics.counts import Counts
 from probe.metrics.matrix import AccuracyMatrix
 
-VALUES = np.array([[0.1, 0.2], [0.3, np.nan], [0.5, 0.6]])
+VALUES = np.array(
+    [
+        [0.1, 0.2],
+        [0.3, np.nan],
+        [0.5, 0.6],
+    ]
+)
 R = AccuracyMatrix(VALUES)
 
 

@@ -30,11 +30,19 @@ def write(directory, text):
     return path
 
 
-def read_text(directory, text, percent=False):
+def read_text(
+    directory,
+    text,
+    percent=False,
+):
     return read_matrix(write(directory, text), percent)
 
 
-def read_saved(directory, array, percent=False):
+def read_saved(
+    directory,
+    array,
+    percent=False,
+):
     path = directory / "R.npy"
     np.save(path, array)
     return read_matrix(path, percent)
@@ -64,7 +72,11 @@ def test_every_matrix_reads_back_bit_for_bit(tmp_path_factory, table):
 
 @pytest.mark.parametrize(
     "text",
-    ["\ufeff.9,.1\r\n.5,.8\r\n", ".9,.1\n.5,.8\n\n  \n\n", "  9e-1 ,\t.1\n.5 , +0.8"],
+    [
+        "\ufeff.9,.1\r\n.5,.8\r\n",
+        ".9,.1\n.5,.8\n\n  \n\n",
+        "  9e-1 ,\t.1\n.5 , +0.8",
+    ],
 )
 def test_harmless_differences_in_the_text_are_allowed(tmp_path, text):
     values = read_text(tmp_path, text).values
@@ -80,23 +92,51 @@ def test_percent_is_turned_into_fractions(tmp_path):
     assert read_saved(tmp_path, whole, percent=True).values[1:] == pytest.approx(SQUARE)
 
 
-ROWS = np.array([[90, 10, 20], [60, 70, 5], [35, 50, 86.4]])
+ROWS = np.array(
+    [
+        [90, 10, 20],
+        [60, 70, 5],
+        [35, 50, 86.4],
+    ]
+)
 ROW_0 = np.vstack([[8.5, 12, 11], ROWS])
 
 
-@pytest.mark.parametrize("table", [ROWS, ROW_0, ROWS.round()[:2, :2].astype(int)])
 @pytest.mark.parametrize(
-    "names", [range, lambda n: range(1, n + 1), lambda n: ["0-1"] * n]
+    "table",
+    [
+        ROWS,
+        ROW_0,
+        ROWS.round()[:2, :2].astype(int),
+    ],
+)
+@pytest.mark.parametrize(
+    "names",
+    [
+        range,
+        lambda n: range(1, n + 1),
+        lambda n: ["0-1"] * n,
+    ],
 )
 @pytest.mark.parametrize("header", [True, False])
 @pytest.mark.parametrize("labels", [True, False])
 @pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC])
 def test_names_of_columns_and_rows_are_no_accuracies(
-    tmp_path, table, names, header, labels, quoting
+    tmp_path,
+    table,
+    names,
+    header,
+    labels,
+    quoting,
 ):
     rows, columns = table.shape
     frame = pd.DataFrame(table, index=names(rows), columns=names(columns))
-    frame.to_csv(tmp_path / "R.csv", header=header, index=labels, quoting=quoting)
+    frame.to_csv(
+        tmp_path / "R.csv",
+        header=header,
+        index=labels,
+        quoting=quoting,
+    )
     R, reading = read_matrix_file(tmp_path / "R.csv", percent=True)
     assert R.values[-rows:] == pytest.approx(table / 100)
     how = (reading.unit, reading.header, reading.labels, reading.row_0, reading.notes)
@@ -105,7 +145,15 @@ def test_names_of_columns_and_rows_are_no_accuracies(
 
 def test_small_whole_numbers_may_be_accuracies(tmp_path):
     gap = read_text(tmp_path, ",1,2\n90,10,20\n60,70,5\n35,50,86", percent=True)
-    assert np.array_equal(gap.values[0], [np.nan, 0.01, 0.02], equal_nan=True)
+    assert np.array_equal(
+        gap.values[0],
+        [
+            np.nan,
+            0.01,
+            0.02,
+        ],
+        equal_nan=True,
+    )
     assert np.array_equal(read_text(tmp_path, "0,1\n1,0").values[1:], [[0, 1], [1, 0]])
     assert (
         read_text(tmp_path, ".99,.97,.98\n.98,.99,.98\n.99,.98,.98").values[3][0]
@@ -126,7 +174,12 @@ SUMMARIES = {
 @pytest.mark.parametrize("decimals", [9, 2, 0])
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("name", SUMMARIES)
-def test_a_row_of_means_is_no_row_of_r(tmp_path, decimals, lower, name):
+def test_a_row_of_means_is_no_row_of_r(
+    tmp_path,
+    decimals,
+    lower,
+    name,
+):
     frame = pd.DataFrame(np.where(lower & ~np.tri(3, dtype=bool), np.nan, ROWS))
     frame.loc["mean"] = SUMMARIES[name](frame)
     with pytest.raises(InputError, match="means"):
@@ -143,7 +196,15 @@ def test_a_row_of_means_is_no_row_of_r(tmp_path, decimals, lower, name):
             read_text(tmp_path, frame.to_csv(header=names, index=names), percent=True)
 
 
-@pytest.mark.parametrize("numbers", [(2, 3, 4), (10, 20, 30), (2, 0, 1), (5, 3, 4)])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (2, 3, 4),
+        (10, 20, 30),
+        (2, 0, 1),
+        (5, 3, 4),
+    ],
+)
 def test_numbers_in_steps_above_fractions_are_names(tmp_path, numbers):
     frame = pd.DataFrame(ROWS, columns=numbers)
     R, reading = read_matrix_file(
@@ -172,7 +233,11 @@ def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above)
         card["chaudhry"]["forgetting"] == card["chaudhry"]["forgetting_since_learned"]
     )
     fixed = card["diaz_rodriguez"]["fixed_accuracy"]
-    assert [value is None for value in fixed] == [above, above, False]
+    assert [value is None for value in fixed] == [
+        above,
+        above,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -187,7 +252,9 @@ def test_a_triangle_of_zeros_is_told_and_is_no_forward_transfer(tmp_path, above)
     ],
 )
 def test_sizes_are_compared_with_a_limit_before_anything_is_read(
-    tmp_path, name, content
+    tmp_path,
+    name,
+    content,
 ):
     path = tmp_path / name
     if content is None:

@@ -7,7 +7,13 @@ from probe.errors import InputError, NotMeasured
 from probe.metrics import chaudhry, deep_shallow, kemker
 from probe.metrics.matrix import AccuracyMatrix
 
-R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
+R = AccuracyMatrix.square(
+    [
+        [0.8, 0.1, 0.2],
+        [0.6, 0.4, 0.1],
+        [0.2, 0.3, 0.5],
+    ]
+)
 ONE = AccuracyMatrix.square([[0.75]])
 CHAUDHRY = AccuracyMatrix.square(
     [
@@ -18,8 +24,26 @@ CHAUDHRY = AccuracyMatrix.square(
     ]
 )
 # In tenths; what neither reads is above the diagonal, and row 2 below it.
-A = AccuracyMatrix.square(np.array([[10, 3, 1], [4, 9, 2], [2, 5, 10]]) / 10)
-A_STAR = AccuracyMatrix.square(np.array([[9, 7, 6], [9, 10, 7], [8, 7, 9]]) / 10)
+A = AccuracyMatrix.square(
+    np.array(
+        [
+            [10, 3, 1],
+            [4, 9, 2],
+            [2, 5, 10],
+        ]
+    )
+    / 10
+)
+A_STAR = AccuracyMatrix.square(
+    np.array(
+        [
+            [9, 7, 6],
+            [9, 10, 7],
+            [8, 7, 9],
+        ]
+    )
+    / 10
+)
 
 
 def test_intransigence_is_against_the_diagonal_of_the_reference():
@@ -43,7 +67,12 @@ def test_deep_and_shallow_forgetting_and_the_gap_have_the_values_worked_out_by_h
 
 
 @pytest.mark.parametrize(
-    "alpha", [kemker.alpha_base, kemker.alpha_new, kemker.alpha_all]
+    "alpha",
+    [
+        kemker.alpha_base,
+        kemker.alpha_new,
+        kemker.alpha_all,
+    ],
 )
 def test_an_alpha_exists_after_each_session_and_no_other(alpha):
     assert alpha(ONE, 1) == 0.75

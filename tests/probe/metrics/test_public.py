@@ -22,8 +22,17 @@ def test_each_metric_is_there_by_one_name():
         _ = metrics.fwt
 
 
-ROWS = [[0.25, 0.5], [0.75, 0.25], [0.5, 1.0]]
-INPUTS = {"ideal": 0.9, "test_sizes": [10, 30], "reference": ROWS, "i": 2}
+ROWS = [
+    [0.25, 0.5],
+    [0.75, 0.25],
+    [0.5, 1.0],
+]
+INPUTS = {
+    "ideal": 0.9,
+    "test_sizes": [10, 30],
+    "reference": ROWS,
+    "i": 2,
+}
 OF_R = [
     own
     for own in registered()
@@ -33,7 +42,13 @@ OF_R = [
 
 @pytest.mark.parametrize("metric", OF_R, ids=lambda metric: metric.public)
 @pytest.mark.parametrize(
-    "given", [ROWS, np.array(ROWS), torch.tensor(ROWS), pd.DataFrame(ROWS)]
+    "given",
+    [
+        ROWS,
+        np.array(ROWS),
+        torch.tensor(ROWS),
+        pd.DataFrame(ROWS),
+    ],
 )
 def test_an_array_or_rows_give_what_a_matrix_gives(metric, given):
     named = inspect.signature(metric.function).parameters
@@ -46,7 +61,8 @@ def test_an_array_or_rows_give_what_a_matrix_gives(metric, given):
 
 
 def test_a_square_array_has_no_row_before_training_and_counts_may_be_an_array():
-    R, table = metrics.AccuracyMatrix.square(ROWS[1:]), [[3, 1], [0, 2]]
+    R = metrics.AccuracyMatrix.square(ROWS[1:])
+    table = [[3, 1], [0, 2]]
     assert (
         metrics.gem_bwt(ROWS[1:])
         == metrics.gem_bwt(np.array(ROWS[1:]))

@@ -17,9 +17,23 @@ from tests.probe.metrics.test_diaz_rodriguez import PUBLISHED, TABLE_1
 from tests.probe.metrics.test_log_file import ER, MAMMOTH, PYCIL, RUNS, TAG
 
 NAIVE = dict(zip(TABLE_1, PUBLISHED["naive"][0], strict=True))
-R = AccuracyMatrix.square([[0.8, 0.1, 0.2], [0.6, 0.4, 0.1], [0.2, 0.3, 0.5]])
+R = AccuracyMatrix.square(
+    [
+        [0.8, 0.1, 0.2],
+        [0.6, 0.4, 0.1],
+        [0.2, 0.3, 0.5],
+    ]
+)
 ONE = AccuracyMatrix.square([[0.75]])
-GAP = AccuracyMatrix.square(np.diag([0.9, np.nan, 0.9]))
+GAP = AccuracyMatrix.square(
+    np.diag(
+        [
+            0.9,
+            np.nan,
+            0.9,
+        ]
+    )
+)
 EMPTY = Counts(np.zeros((2, 2), dtype=int))
 PAIR = [[0, 1], [0, 1]]
 
@@ -52,7 +66,18 @@ INPUTS = [
     (lambda: ce([1], [2], form="papr"), "'papr': did you mean 'paper'"),
     (lambda: kemker.omega_base(R, 0), "got 0"),
     (lambda: kemker.omega_all(R, float("nan")), "nan"),
-    (lambda: kemker.omega_all(R, 0.8, [10, np.nan, 10]), "nan"),
+    (
+        lambda: kemker.omega_all(
+            R,
+            0.8,
+            [
+                10,
+                np.nan,
+                10,
+            ],
+        ),
+        "nan",
+    ),
     (lambda: AccuracyMatrix(np.eye(2)), "(2, 2)"),
     (lambda: AccuracyMatrix.square([0.5, 0.5]), "(2,)"),
     (lambda: AccuracyMatrix.square([[0.5, 0], [0, 97.5]]), "R[2,2] = 97.5"),
@@ -122,7 +147,12 @@ LOGS = [
 
 
 @pytest.mark.parametrize(("text", "source", "value"), LOGS)
-def test_logs_without_one_matrix(tmp_path, text, source, value):
+def test_logs_without_one_matrix(
+    tmp_path,
+    text,
+    source,
+    value,
+):
     (tmp_path / "log").write_text(text)
     with pytest.raises(InputError, match=value):
         read_log(tmp_path / "log", source)

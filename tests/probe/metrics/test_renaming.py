@@ -39,7 +39,8 @@ def test_without_examples_there_is_none():
 
 
 def test_a_renaming_is_noted_where_it_undoes_most_errors_and_nowhere_else():
-    draw, labels = np.random.default_rng(0), np.arange(400) % 10
+    draw = np.random.default_rng(0)
+    labels = np.arange(400) % 10
     some = draw.random(400) < 0.2
     noisy = np.where(some, draw.integers(10, size=400), (labels + 3) % 10)
     [note] = renaming_notes(noisy, labels)

@@ -24,7 +24,11 @@ def test_a_square_matrix_alone_lacks_what_needs_more():
         "kemker.omega_base",
         "kemker.omega_all",
     }
-    assert not reasons.keys() & {"gem.acc", "gem.bwt", "chaudhry.forgetting[2]"}
+    assert not reasons.keys() & {
+        "gem.acc",
+        "gem.bwt",
+        "chaudhry.forgetting[2]",
+    }
     assert "R[0,2]" in reasons["gem.fwt"]
     assert "--ideal" in reasons["kemker.omega_base"]
     assert "--reference" in reasons["chaudhry.intransigence[2]"]

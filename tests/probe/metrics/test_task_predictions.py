@@ -39,7 +39,15 @@ def test_accuracies_are_those_of_a_plain_loop_over_each_tasks_own_data(tasks, se
     plain = [sum(map(int.__eq__, y.tolist(), p.tolist())) / len(y) for y, p, _ in each]
     assert run.accuracies().tolist() == plain
     assert run.test_sizes().tolist() == list(map(len, true))
-    recalls = [recall_score(y, p, labels=task, average="macro") for y, p, task in each]
+    recalls = [
+        recall_score(
+            y,
+            p,
+            labels=task,
+            average="macro",
+        )
+        for y, p, task in each
+    ]
     assert run.accuracies("classes") == pytest.approx(recalls, abs=1e-12)
     assert run.counts == Counts.of(np.concatenate(true), np.concatenate(predicted), K)
 
@@ -57,7 +65,8 @@ def test_f1_is_to_the_bit_that_of_the_papers_formula(seed):
 
 def test_a_prediction_for_another_tasks_example_counts_only_where_classes_are_disjoint():
     """The example of task 2 is taken for task 1's class: disjoint, that costs task 1 precision."""
-    true, predicted = [0, 0, 1], [0, 0, 0]
+    true = [0, 0, 1]
+    predicted = [0, 0, 0]
     apart = TaskPredictions.of(true, predicted, [0, 0, 1], [[0], [1]])
     assert apart.f1() == pytest.approx([2 * 2 / (2 + 3), 0])
     alike = TaskPredictions.of(true, predicted, [0, 0, 1], [[0, 1], [0, 1]])
@@ -66,7 +75,8 @@ def test_a_prediction_for_another_tasks_example_counts_only_where_classes_are_di
 
 def test_the_matrix_is_over_examples_or_over_classes():
     """Of task 1, 3 of 4 are right, of its classes 1/1 and 2/3; of task 2, 1 of 3: 0/1 and 1/2."""
-    true, predicted = [0, 1, 1, 1, 0, 1, 1], [0, 1, 1, 0, 1, 1, 0]
+    true = [0, 1, 1, 1, 0, 1, 1]
+    predicted = [0, 1, 1, 0, 1, 1, 0]
     run = TaskPredictions.of(true, predicted, [0] * 4 + [1] * 3, [[0, 1], [0, 1]])
     assert (
         AccuracyMatrix.of_predictions([run] * 3).values.tolist() == [[3 / 4, 1 / 3]] * 3

@@ -21,10 +21,8 @@ from torch.utils.data import (
 from probe.errors import InputError
 from probe.examples import Examples
 
-X, Y = (
-    torch.randn(41, 3, generator=torch.Generator().manual_seed(0)),
-    torch.arange(41) % 4,
-)
+X = torch.randn(41, 3, generator=torch.Generator().manual_seed(0))
+Y = torch.arange(41) % 4
 
 
 class Drawing(Dataset[tuple[Tensor, int]]):
@@ -51,9 +49,25 @@ class Stream(IterableDataset[tuple[Tensor, int]]):
 
 def test_shuffled_incomplete_or_shared_loaders_give_each_example_once() -> None:
     data = TensorDataset(X, Y)
-    shuffled = DataLoader(data, 8, shuffle=True, generator=torch.Generator())
-    incomplete = DataLoader(data, 8, shuffle=True, drop_last=True, num_workers=2)
-    shared = DataLoader(Stream(), 8, num_workers=2, drop_last=True)
+    shuffled = DataLoader(
+        data,
+        8,
+        shuffle=True,
+        generator=torch.Generator(),
+    )
+    incomplete = DataLoader(
+        data,
+        8,
+        shuffle=True,
+        drop_last=True,
+        num_workers=2,
+    )
+    shared = DataLoader(
+        Stream(),
+        8,
+        num_workers=2,
+        drop_last=True,
+    )
     for loader in (shuffled, incomplete, shared, shuffled):
         examples = Examples.of(loader)
         assert torch.equal(examples.x, X)
@@ -112,7 +126,13 @@ def test_a_loader_that_leaves_out_examples_says_so(
 def test_a_limit_takes_a_sample_of_what_is_shuffled_and_else_the_first() -> None:
     data = TensorDataset(X, Y)
     shuffled = [
-        DataLoader(data, 8, shuffle=True, generator=torch.Generator()) for _ in range(2)
+        DataLoader(
+            data,
+            8,
+            shuffle=True,
+            generator=torch.Generator(),
+        )
+        for _ in range(2)
     ]
     one, other = (Examples.of(loader, limit=20).x for loader in shuffled)
     assert torch.equal(one, other)

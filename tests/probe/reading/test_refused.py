@@ -11,9 +11,14 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from probe.errors import InputError
 from probe.examples import Examples
 
-X, Y = torch.zeros(6, 3), torch.arange(6)
+X = torch.zeros(6, 3)
+Y = torch.arange(6)
 PICTURE = Image.new("RGB", (4, 4))
-MIXED = {"a": X[0], "label": 1, "labels": 1}
+MIXED = {
+    "a": X[0],
+    "label": 1,
+    "labels": 1,
+}
 NAMED = {"ab": X[0], "label": 1}
 
 
@@ -93,7 +98,11 @@ CASES = [
 @pytest.mark.parametrize(
     ("data", "settings", "value"), CASES, ids=[case[2] for case in CASES]
 )
-def test_data_that_cannot_be_read(data, settings, value):
+def test_data_that_cannot_be_read(
+    data,
+    settings,
+    value,
+):
     with pytest.raises(InputError, match=re.escape(value)):
         Examples.of(data, **settings)
 

@@ -18,7 +18,12 @@ from tests.probe.resident import resident
 N = 600
 X = {
     "image": torch.randn(N, 2, 3, generator=stream(0, "x")),
-    "byte": torch.randint(256, (N, 5), generator=stream(0, "b"), dtype=torch.uint8),
+    "byte": torch.randint(
+        256,
+        (N, 5),
+        generator=stream(0, "b"),
+        dtype=torch.uint8,
+    ),
     "one": torch.randint(9, (N,), generator=stream(0, "o")),
 }
 Y = torch.randint(4, (N,), generator=stream(0, "y"))
@@ -45,9 +50,19 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
-@pytest.mark.parametrize("budget", [0, 300 * EACH, N * EACH - 1])
+@pytest.mark.parametrize(
+    "budget",
+    [
+        0,
+        300 * EACH,
+        N * EACH - 1,
+    ],
+)
 def test_what_does_not_fit_goes_to_files_with_the_same_values(
-    source, budget, tmp_path, monkeypatch
+    source,
+    budget,
+    tmp_path,
+    monkeypatch,
 ):
     monkeypatch.setattr(
         probe.batch, "_PIECE", 64
@@ -62,7 +77,9 @@ def test_what_does_not_fit_goes_to_files_with_the_same_values(
 
 
 def test_without_a_folder_the_file_is_in_the_temporary_one_and_a_line_says_so(
-    tmp_path, monkeypatch, capsys
+    tmp_path,
+    monkeypatch,
+    capsys,
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "made"))
     monkeypatch.setattr(probe.reading.read, "free_memory", lambda device: 0)
@@ -93,7 +110,11 @@ class Large(Dataset):
     not Path("/proc/self/status").exists(), reason="only Linux says what is resident"
 )
 @pytest.mark.parametrize("length", ["known", "unknown"])
-def test_what_goes_to_files_is_never_in_memory(length, tmp_path, monkeypatch):
+def test_what_goes_to_files_is_never_in_memory(
+    length,
+    tmp_path,
+    monkeypatch,
+):
     n, size = 2000, 2000 * 2**16
     monkeypatch.setattr(probe.batch, "_PIECE", 2**22)
     Examples.of(

@@ -53,7 +53,11 @@ ITEMS = {
     "a list": (lambda i: ([IDS[i], X[i]], int(Y[i])), (IDS, X)),
     "a mapping": (lambda i: ({"a": X[i], "b": IDS[i]}, int(Y[i])), {"a": X, "b": IDS}),
     "a label among columns": (
-        lambda i: {"b": IDS[i], "label": Y[i], "a": X[i]},
+        lambda i: {
+            "b": IDS[i],
+            "label": Y[i],
+            "a": X[i],
+        },
         {"b": IDS, "a": X},
     ),
     "labels among columns": (
@@ -63,7 +67,11 @@ ITEMS = {
 }
 
 
-def assert_same(got, x, y):
+def assert_same(
+    got,
+    x,
+    y,
+):
     assert (
         type(got.x) is type(x)
         if not isinstance(x, Tensor)
@@ -101,8 +109,14 @@ def test_any_source_gives_what_plain_stacking_gives(item, x):
 @given(
     st.integers(1, 30), st.integers(1, 9), st.booleans(), st.none() | st.integers(1, 40)
 )
-def test_every_batch_size_and_limit(n, size, drop, limit):
-    x, y = torch.randn(n, 2), torch.arange(n)
+def test_every_batch_size_and_limit(
+    n,
+    size,
+    drop,
+    limit,
+):
+    x = torch.randn(n, 2)
+    y = torch.arange(n)
     loader = DataLoader(TensorDataset(x, y), batch_size=size, drop_last=drop)
     expected = min(n, limit or n)
     got = Examples.of(loader, limit)
@@ -112,7 +126,15 @@ def test_every_batch_size_and_limit(n, size, drop, limit):
 
 
 def test_columns_are_chosen_by_name():
-    items = [{"a": X[i], "b": IDS[i], "text": "words", "kind": Y[i]} for i in range(N)]
+    items = [
+        {
+            "a": X[i],
+            "b": IDS[i],
+            "text": "words",
+            "kind": Y[i],
+        }
+        for i in range(N)
+    ]
     chosen = Examples.of(items, label="kind", columns=["b", "a"])
     assert_same(chosen, {"b": IDS, "a": X}, Y)
     assert_same(Examples.of(items, label="kind", columns="a"), X, Y)

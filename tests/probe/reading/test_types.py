@@ -19,7 +19,10 @@ from tests.laws.zoo.written import Written
 N = 20
 Y = torch.arange(N) % 2
 IMAGES = torch.randint(
-    256, (N, 3, 6, 6), generator=stream(0, "images"), dtype=torch.uint8
+    256,
+    (N, 3, 6, 6),
+    generator=stream(0, "images"),
+    dtype=torch.uint8,
 )
 TOKENS = torch.randint(7, (N, 5), generator=stream(0, "tokens"))
 
@@ -37,10 +40,20 @@ def words() -> nn.Module:
     return Written(run, {"first": (7, 6), "last": (6, 2)})
 
 
-def retrained(model, feature, data, call=None):
+def retrained(
+    model,
+    feature,
+    data,
+    call=None,
+):
     recipe = Recipe(epochs=1)
     result = partial_retrain(
-        Model(model, call=call), [feature], data, data, [[0], [1]], recipe
+        Model(model, call=call),
+        [feature],
+        data,
+        data,
+        [[0], [1]],
+        recipe,
     )
     assert result.counts[feature].table.sum() == N
 

@@ -23,35 +23,56 @@ def sounds():
     if SPEECH.is_file():
         train, test = spoken_digits(SPEECH)
         return train.take(torch.randperm(2700)[:600]), test
-    x, y = torch.randn(1200, 1, 24, 24), torch.arange(1200) % 10
+    x = torch.randn(
+        1200,
+        1,
+        24,
+        24,
+    )
+    y = torch.arange(1200) % 10
     x[torch.arange(1200), 0, 2 * y] += torch.rand(1200, 24)
     return Examples(x[:600], y[:600]), Examples(x[600:], y[600:])
 
 
 def net():
     convs = nn.Conv1d(24, 64, 3), nn.ReLU(), nn.Conv1d(64, 32, 3), nn.ReLU()
-    return nn.Sequential(nn.Flatten(1, 2), *convs, nn.Flatten(), nn.Linear(640, 10))
+    return nn.Sequential(
+        nn.Flatten(1, 2),
+        *convs,
+        nn.Flatten(),
+        nn.Linear(640, 10),
+    )
 
 
 def test_floor_ceiling_and_learner_are_those_of_the_average_over_time():
     """The control: the average over channels is another."""
     torch.manual_seed(0)
-    (train, test), nets = (
-        sounds(),
-        {name: net() for name in ("floor", "accuracy", "ceiling")},
+    (train, test) = sounds()
+    nets = {name: net() for name in ("floor", "accuracy", "ceiling")}
+    given = (
+        {2: nets["accuracy"]},
+        train,
+        test,
+        [
+            range(5),
+            range(5, 10),
+        ],
+        ["1", "3"],
     )
-    given = {2: nets["accuracy"]}, train, test, [range(5), range(5, 10)], ["1", "3"]
-    found = probe.analyze(*given, nets["floor"], nets["ceiling"], [Linear(pool="mean")])
+    found = probe.analyze(
+        *given,
+        nets["floor"],
+        nets["ceiling"],
+        [Linear(pool="mean")],
+    )
     table = found.to_pandas("layers").query(
         "task_position.isna() and feature != 'output'"
     )
     rows = [row for row in table.itertuples() if row.quantity in nets]
     assert len(rows) == 6
     for row in rows:
-        inner, score = (
-            nets[row.quantity][: int(row.feature) + 1].requires_grad_(False),
-            {},
-        )
+        inner = nets[row.quantity][: int(row.feature) + 1].requires_grad_(False)
+        score = {}
         for dim in (1, 2):
             fit = make_pipeline(StandardScaler(), LogisticRegression(max_iter=10_000))
             fit.fit(inner(train.x).mean(dim), train.y)

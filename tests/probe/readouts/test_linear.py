@@ -21,7 +21,12 @@ def digits() -> tuple[Tensor, Tensor]:
     return torch.from_numpy(x).float(), torch.from_numpy(y)
 
 
-def drawn(n: int, width: int, classes: int, seed: int = 0) -> tuple[Tensor, Tensor]:
+def drawn(
+    n: int,
+    width: int,
+    classes: int,
+    seed: int = 0,
+) -> tuple[Tensor, Tensor]:
     """Return correlated features on scales from 1e-4 to 1e4, one constant, with noisy labels."""
     draw = torch.Generator().manual_seed(seed)
     hidden = torch.randn(n, width, generator=draw)
@@ -38,7 +43,11 @@ def drawn(n: int, width: int, classes: int, seed: int = 0) -> tuple[Tensor, Tens
 
 
 def objective(
-    x: np.ndarray, y: Tensor, weight: np.ndarray, bias: np.ndarray, C: float
+    x: np.ndarray,
+    y: Tensor,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    C: float,
 ) -> float:
     """Return the objective in float64, from its definition."""
     logits = x @ weight.T + bias
@@ -47,12 +56,28 @@ def objective(
 
 
 def of_sklearn(
-    x: Tensor, y: Tensor, C: float = 1.0
+    x: Tensor,
+    y: Tensor,
+    C: float = 1.0,
 ) -> tuple[float, np.ndarray, LogisticRegression]:
     """Return scikit-learn's objective, its standardised data, and its model."""
     scaled = StandardScaler().fit_transform(x.double().numpy())
-    model = LogisticRegression(C=C, tol=1e-10, max_iter=100_000).fit(scaled, y.numpy())
-    return objective(scaled, y, model.coef_, model.intercept_, C), scaled, model
+    model = LogisticRegression(
+        C=C,
+        tol=1e-10,
+        max_iter=100_000,
+    ).fit(scaled, y.numpy())
+    return (
+        objective(
+            scaled,
+            y,
+            model.coef_,
+            model.intercept_,
+            C,
+        ),
+        scaled,
+        model,
+    )
 
 
 CASES = {
@@ -69,15 +94,34 @@ def test_the_objective_is_scikit_learns(case, C):
     x, y = CASES[case]
     classes = int(y.max()) + 1
     expected, scaled, _ = of_sklearn(x, y, C)
-    model = fit_linear(x, y, classes, C, tolerance=1e-9)
+    model = fit_linear(
+        x,
+        y,
+        classes,
+        C,
+        tolerance=1e-9,
+    )
     assert model.converged
     assert model.notes == ()
-    own = objective(scaled, y, model.weight.numpy(), model.bias.numpy(), C)
+    own = objective(
+        scaled,
+        y,
+        model.weight.numpy(),
+        model.bias.numpy(),
+        C,
+    )
     assert own == pytest.approx(expected, rel=1e-6)
     assert model.value == pytest.approx(expected, rel=1e-6)
 
 
-@pytest.mark.parametrize(("C", "more"), [(0.01, 2e-3), (1.0, 2e-3), (100.0, 5e-3)])
+@pytest.mark.parametrize(
+    ("C", "more"),
+    [
+        (0.01, 2e-3),
+        (1.0, 2e-3),
+        (100.0, 5e-3),
+    ],
+)
 def test_at_the_default_tolerance_predictions_have_settled(C, more):
     """The objective is near its minimum, from above, and the classes are scikit-learn's."""
     x, y = digits()
@@ -89,7 +133,12 @@ def test_at_the_default_tolerance_predictions_have_settled(C, more):
     expected = torch.from_numpy(
         theirs.predict(scaler.transform(x[test].double().numpy()))
     )
-    model = fit_linear(x[train], y[train], 10, C)
+    model = fit_linear(
+        x[train],
+        y[train],
+        10,
+        C,
+    )
     assert model.converged
     assert model.remaining <= linear.TOLERANCE
     assert least * (1 - 1e-6) <= model.value <= least * (1 + more)
@@ -99,7 +148,8 @@ def test_at_the_default_tolerance_predictions_have_settled(C, more):
 def test_classes_without_examples_are_left_out():
     x, y = CASES["badly scaled"]
     spread = torch.tensor([1, 3, 4, 7, 8])[y]
-    few, many = fit_linear(x, y, 5), fit_linear(x, spread, 10)
+    few = fit_linear(x, y, 5)
+    many = fit_linear(x, spread, 10)
     assert many.value == few.value
     assert torch.equal(many.weight[[1, 3, 4, 7, 8]], few.weight)
     assert many.bias[[0, 2, 5, 6, 9]].tolist() == [-torch.inf] * 5
@@ -117,10 +167,17 @@ def test_two_classes_are_scikit_learns_with_twice_c():
     x, y = CASES["as many"]
     y = (y > 0).long()
     scaled = StandardScaler().fit_transform(x.double().numpy())
-    theirs = LogisticRegression(C=2.0, tol=1e-10, max_iter=100_000).fit(
-        scaled, y.numpy()
+    theirs = LogisticRegression(
+        C=2.0,
+        tol=1e-10,
+        max_iter=100_000,
+    ).fit(scaled, y.numpy())
+    ours = fit_linear(
+        x,
+        y,
+        2,
+        tolerance=1e-9,
     )
-    ours = fit_linear(x, y, 2, tolerance=1e-9)
     both = (ours.weight[1] - ours.weight[0]).numpy()
     np.testing.assert_allclose(both, theirs.coef_[0], atol=2e-3 * np.abs(both).max())
 
@@ -131,14 +188,39 @@ def test_dead_and_repeated_units_change_nothing():
     spread = torch.relu(
         x @ torch.randn(64, 256, generator=torch.Generator().manual_seed(0)) / 8
     )
-    dead = torch.cat([spread, torch.zeros(len(x), 400)], 1)
-    alive, with_dead = fit_linear(spread, y, 10), fit_linear(dead, y, 10)
+    dead = torch.cat(
+        [
+            spread,
+            torch.zeros(len(x), 400),
+        ],
+        1,
+    )
+    alive = fit_linear(spread, y, 10)
+    with_dead = fit_linear(dead, y, 10)
     assert with_dead.converged
     assert with_dead.weight[:, 256:].abs().max() < 1e-5
     assert with_dead.value == pytest.approx(alive.value, rel=1e-3)
-    twice = fit_linear(torch.cat([x, x], 1), y, 10, 0.5, tolerance=1e-9)
+    twice = fit_linear(
+        torch.cat(
+            [
+                x,
+                x,
+            ],
+            1,
+        ),
+        y,
+        10,
+        0.5,
+        tolerance=1e-9,
+    )
     # Half the weight on each of two copies costs half the penalty.
-    once = fit_linear(x, y, 10, 1.0, tolerance=1e-9)
+    once = fit_linear(
+        x,
+        y,
+        10,
+        1.0,
+        tolerance=1e-9,
+    )
     assert twice.value == pytest.approx(once.value / 2, rel=1e-6)
 
 
@@ -146,7 +228,12 @@ def test_a_weak_penalty_converges_to_scikit_learns_predictions():
     """Parameters are float64: float32 would stall long before."""
     x, y = CASES["fewer examples than features"]
     _, scaled, theirs = of_sklearn(x, y, 1e4)
-    ours = fit_linear(x, y, 4, 1e4)
+    ours = fit_linear(
+        x,
+        y,
+        4,
+        1e4,
+    )
     assert ours.converged
     assert (ours.predict(x).numpy() == theirs.predict(scaled)).mean() >= 0.99
 
@@ -170,5 +257,9 @@ def test_standardised_as_scikit_learn_does():
 
 
 def test_its_settings_of_wide_features_are_those_of_the_pooling():
-    settings = {"pool": "mean", "width": 7, "channels": "last"}
+    settings = {
+        "pool": "mean",
+        "width": 7,
+        "channels": "last",
+    }
     assert Linear(**settings).pooling == Pooling(**settings)

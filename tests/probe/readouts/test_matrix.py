@@ -24,7 +24,11 @@ from tests.laws.zoo.written import Written
 MEAN = Pooling(pool="mean")
 
 
-def outputs(model: nn.Module, names: list[str], x: Any) -> dict[str, Tensor]:
+def outputs(
+    model: nn.Module,
+    names: list[str],
+    x: Any,
+) -> dict[str, Tensor]:
     """Return what forward hooks see in eval mode."""
     seen: dict[str, Tensor] = {}
 
@@ -49,7 +53,13 @@ def chain() -> nn.Sequential:
 
 
 def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
-    model, x = chain(), torch.randn(11, 1, 8, 8)
+    model = chain()
+    x = torch.randn(
+        11,
+        1,
+        8,
+        8,
+    )
     names = ["0", "1", "3", "6"]
     cuts = cut_each(model, names, x).each
     kept = [cut.facts.kept != cut.facts.value for cut in cuts]
@@ -63,11 +73,22 @@ def test_values_are_those_of_the_module_also_where_the_cut_keeps_others():
 
 
 def test_groups_by_budget_change_no_bit():
-    model, x = chain(), torch.randn(11, 1, 8, 8)
+    model = chain()
+    x = torch.randn(
+        11,
+        1,
+        8,
+        8,
+    )
     cuts = cut_each(model, ["0", "1", "3", "6"], x).each
     whole = feature_matrices(cuts, x, batch_size=4)
     for budget in (0, 11 * 4 * 150, 10**9):
-        parts = feature_matrices(cuts, x, batch_size=4, budget=budget)
+        parts = feature_matrices(
+            cuts,
+            x,
+            batch_size=4,
+            budget=budget,
+        )
         assert parts.keys() == whole.keys()
         assert all(torch.equal(parts[name][0], whole[name][0]) for name in whole)
 
@@ -80,8 +101,13 @@ def sequence_first(m: Any, x: Tensor) -> Tensor:
 
 
 def test_rows_are_examples_wherever_these_lie():
-    layers = {"a": (3, 4), "b": (4, 2), "c": (4, 2)}
-    model, x = Written(sequence_first, layers), torch.randn(7, 2, 3)
+    layers = {
+        "a": (3, 4),
+        "b": (4, 2),
+        "c": (4, 2),
+    }
+    model = Written(sequence_first, layers)
+    x = torch.randn(7, 2, 3)
     cuts = cut_each(model, ["a", "b"], x).each
     found = feature_matrices(cuts, x, batch_size=3)
     with torch.no_grad():
@@ -96,7 +122,11 @@ class Two(nn.Module):
 
 
 def test_values_of_several_tensors_are_side_by_side():
-    layers = {"first": (5, 5), "two": Two, "last": (2, 3)}
+    layers = {
+        "first": (5, 5),
+        "two": Two,
+        "last": (2, 3),
+    }
     model = Written(
         lambda m, x: m.last((pair := m.two(m.first(x)))[0]) + pair[1], layers
     )
@@ -113,7 +143,11 @@ def test_values_of_several_tensors_are_side_by_side():
 
 def test_a_value_without_a_row_for_each_example_is_refused():
     """The value of `inner` is of the whole batch."""
-    layers = {"first": (3, 3), "inner": (3, 3), "last": (3, 2)}
+    layers = {
+        "first": (3, 3),
+        "inner": (3, 3),
+        "last": (3, 2),
+    }
     model = Written(lambda m, x: m.last(m.first(x) + m.inner(torch.ones(1, 3))), layers)
     x = torch.randn(6, 3)
     with pytest.raises(InputError, match=r"'inner'.*has no row for each example"):
@@ -125,36 +159,66 @@ class Packed(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed, self.pack = nn.Embedding(9, 4, padding_idx=0), nn.Identity()
-        self.lstm, self.head = nn.LSTM(4, 3, batch_first=True), nn.Linear(3, 4)
+        self.embed = nn.Embedding(9, 4, padding_idx=0)
+        self.pack = nn.Identity()
+        self.lstm = nn.LSTM(4, 3, batch_first=True)
+        self.head = nn.Linear(3, 4)
 
     def forward(self, x: Tensor) -> Tensor:
         lengths = (x > 0).sum(1)
         packed = pack_padded_sequence(
-            self.embed(x), lengths, True, enforce_sorted=False
+            self.embed(x),
+            lengths,
+            True,
+            enforce_sorted=False,
         )
         return self.head(self.lstm(self.pack(packed))[1][0][-1])
 
 
-@pytest.mark.parametrize("act", [nn.ReLU, nn.GELU])
+@pytest.mark.parametrize(
+    "act",
+    [
+        nn.ReLU,
+        nn.GELU,
+    ],
+)
 def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module]):
     torch.manual_seed(0)
     model = nn.Sequential(
-        nn.Conv2d(1, 16, 3), act(), nn.Flatten(), nn.Linear(3136, 9), act()
+        nn.Conv2d(1, 16, 3),
+        act(),
+        nn.Flatten(),
+        nn.Linear(3136, 9),
+        act(),
     )
     with torch.no_grad():
         model[0].bias[:3] = -4.0
         model[3].bias[:2] = -9.0
-    x = torch.randn(300, 1, 16, 16)
+    x = torch.randn(
+        300,
+        1,
+        16,
+        16,
+    )
     activities = dict[str, Activity]()
     feature_matrices(cut_each(model, ["1", "4"], x).each, x, activities=activities)
     shares = {name: activity.shares() for name, activity in activities.items()}
     values = outputs(model, ["1", "4"], x)
-    for name, a in (("1", values["1"].flatten(2)), ("4", values["4"][..., None])):
+    of_unit = {"1": values["1"].flatten(2), "4": values["4"][..., None]}
+    for name, a in of_unit.items():
         scores = a.abs().mean((0, 2)) / a.abs().mean()
         dead = (a == a[:1]).all(0).all(1)
         few = [float(unit.double().mean()) for unit in (dead, scores <= 0.025)]
-        assert shares[name] == dict(zip(shares[name], [a.shape[1], *few], strict=True))
+        assert shares[name] == dict(
+            zip(
+                shares[name],
+                [
+                    a.shape[1],
+                    *few,
+                ],
+                strict=True,
+            )
+        )
     assert shares["1"] == {
         "units": 16,
         "dead": 3 / 16 * (act is nn.ReLU),
@@ -166,17 +230,40 @@ def test_dead_and_dormant_units_are_counted_before_pooling(act: type[nn.Module])
 def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(
     shortest: int,
 ):
-    model, x = Packed(), torch.randint(1, 9, (40, 6))
+    model = Packed()
+    x = torch.randint(1, 9, (40, 6))
     x[torch.arange(6) >= torch.randint(shortest, 7, (40, 1))] = 0
     cuts = cut_each(model, ["lstm"], x)
     _, (h, c) = model.lstm(
-        pack_padded_sequence(model.embed(x), (x > 0).sum(1), True, False)
+        pack_padded_sequence(
+            model.embed(x),
+            (x > 0).sum(1),
+            True,
+            False,
+        )
     )
     found = feature_matrices(cuts.each, x)["lstm"][0]
-    torch.testing.assert_close(found, torch.cat([h[0], c[0]], 1))
+    torch.testing.assert_close(
+        found,
+        torch.cat(
+            [
+                h[0],
+                c[0],
+            ],
+            1,
+        ),
+    )
     data = x, torch.arange(40) % 4
     run = partial(
-        analyze, {2: model}, data, data, [[0, 1], [2, 3]], recipe=Recipe(epochs=1)
+        analyze,
+        {2: model},
+        data,
+        data,
+        [
+            [0, 1],
+            [2, 3],
+        ],
+        recipe=Recipe(epochs=1),
     )
     assert run().features == ("embed", "lstm", "head")
     result = run(features=["pack", "lstm"], readouts=["linear"])
@@ -190,7 +277,12 @@ def test_auto_offers_what_can_be_read_and_an_unreadable_layer_ends_no_run(
 
 class Masking(nn.Sequential):
     def __init__(self) -> None:
-        super().__init__(nn.Linear(3, 4), nn.Identity(), nn.Identity(), nn.Linear(4, 4))
+        super().__init__(
+            nn.Linear(3, 4),
+            nn.Identity(),
+            nn.Identity(),
+            nn.Linear(4, 4),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         masked = self[1](self[0](x).masked_fill(x[:, :1] < 0, -torch.inf))
@@ -203,7 +295,15 @@ def test_infinite_and_complex_layers_are_named_and_end_no_run():
     model[3].register_forward_pre_hook(lambda _, inputs: inputs[0].nan_to_num())
     layers = ["0", "1", "2"]
     result = analyze(
-        {2: model}, data, data, [[0, 1], [2, 3]], layers, readouts=["linear"]
+        {2: model},
+        data,
+        data,
+        [
+            [0, 1],
+            [2, 3],
+        ],
+        layers,
+        readouts=["linear"],
     )
     assert set(
         result.tables()["measurements"].query("readout == 'linear'")["feature"]
@@ -219,7 +319,14 @@ def test_the_slow_way_gives_the_value_too():
         y = torch.relu(x)
         return m.b(m.a(x) + y[y > 0.5].sum() * 0)
 
-    model, x = Written(masked, {"a": (3, 4), "b": (4, 2)}), torch.randn(7, 3)
+    model = Written(
+        masked,
+        {
+            "a": (3, 4),
+            "b": (4, 2),
+        },
+    )
+    x = torch.randn(7, 3)
     cuts = cut_each(model, ["b"], x).each
     assert cuts[0].slow
     found = feature_matrices(cuts, x, batch_size=7)["b"][0]
@@ -231,17 +338,20 @@ class Turned(nn.Module):
         return x.mT.contiguous()
 
 
-LINE = {"conv": lambda: nn.Conv1d(6, 8, 1), "turn": Turned, "head": (8, 2)}
+LINE = {
+    "conv": lambda: nn.Conv1d(6, 8, 1),
+    "turn": Turned,
+    "head": (8, 2),
+}
 
 
 def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_set():
-    x, last = torch.randn(9, 6, 130), Pooling(pool="mean", channels="last")
+    x = torch.randn(9, 6, 130)
+    last = Pooling(pool="mean", channels="last")
     for _ in range(2):
         model = Written(lambda m, x: m.head(m.turn(m.conv(x)).mean(1)), LINE)
-        cuts, value = (
-            cut_each(model, ["turn"], x).each,
-            outputs(model, ["turn"], x)["turn"],
-        )
+        cuts = cut_each(model, ["turn"], x).each
+        value = outputs(model, ["turn"], x)["turn"]
         found = feature_matrices(cuts, x, pooling=MEAN)["turn"]
         projected = Layout(shape=(130, 8), projected=512).rows(value)
         torch.testing.assert_close(found[0], projected)
@@ -254,9 +364,12 @@ def test_a_wide_value_of_unknown_origin_is_projected_alike_unless_its_axis_is_se
 
 
 def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
-    model, x = (
-        Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE),
-        torch.randn(9, 8, 12, 12),
+    model = Written(lambda m, x: m.head(m.turn(x).mean((2, 3))), LINE)
+    x = torch.randn(
+        9,
+        8,
+        12,
+        12,
     )
     found = feature_matrices(cut_each(model, ["turn"], x).each, x, pooling=MEAN)["turn"]
     torch.testing.assert_close(found[0], x.mean((2, 3)))
@@ -265,7 +378,12 @@ def test_a_wide_map_of_unknown_origin_has_its_channels_first_by_convention():
 
 def test_several_lines_of_an_example_are_averaged_together():
     """The convolution sees (3 B, 6, 50)."""
-    x = torch.randn(7, 3, 6, 50)
+    x = torch.randn(
+        7,
+        3,
+        6,
+        50,
+    )
     model = Written(lambda m, x: m.head(m.conv(x.flatten(0, 1)).mean(2))[::3], LINE)
     found = feature_matrices(cut_each(model, ["conv"], x).each, x, pooling=MEAN)["conv"]
     value = outputs(model, ["conv"], x)["conv"].unflatten(0, (7, 3))
@@ -275,11 +393,24 @@ def test_several_lines_of_an_example_are_averaged_together():
 class OfWords(nn.Module):
     def __init__(self, prompts: int) -> None:
         super().__init__()
-        self.embed, self.head = nn.Embedding(9, 5), nn.Linear(5, 2)
-        self.prompts, self.all = nn.Parameter(torch.randn(prompts, 5)), nn.Linear(5, 5)
+        self.embed = nn.Embedding(9, 5)
+        self.head = nn.Linear(5, 2)
+        self.prompts = nn.Parameter(torch.randn(prompts, 5))
+        self.all = nn.Linear(5, 5)
 
-    def forward(self, ids: Tensor, *by_position: Tensor, **by_name: Tensor) -> Tensor:
-        words = torch.cat([self.prompts.expand(len(ids), -1, -1), self.embed(ids)], 1)
+    def forward(
+        self,
+        ids: Tensor,
+        *by_position: Tensor,
+        **by_name: Tensor,
+    ) -> Tensor:
+        words = torch.cat(
+            [
+                self.prompts.expand(len(ids), -1, -1),
+                self.embed(ids),
+            ],
+            1,
+        )
         return self.head(self.all(words).mean(1))
 
 
@@ -295,15 +426,31 @@ MASKS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 @pytest.mark.parametrize("name", MASKS)
-@pytest.mark.parametrize(("length", "prompts"), [(7, 0), (300, 0), (300, 5)])
+@pytest.mark.parametrize(
+    ("length", "prompts"),
+    [
+        (7, 0),
+        (300, 0),
+        (300, 5),
+    ],
+)
 def test_padding_and_prompts_are_no_part_of_a_text(
-    name: str, length: int, prompts: int
+    name: str,
+    length: int,
+    prompts: int,
 ) -> None:
     lengths = torch.tensor([1, 3, 7, 2])
     keep = torch.arange(length) < lengths[:, None]
     ids = torch.randint(1, 9, (4, length)) * keep
     mask = MASKS[name](keep)
-    x = (ids, mask) if name.startswith("1") else {"ids": ids, name: mask}
+    x = (
+        (ids, mask)
+        if name.startswith("1")
+        else {
+            "ids": ids,
+            name: mask,
+        }
+    )
     model = OfWords(prompts)
     [(values, how)] = feature_matrices(cut_each(model, ["all"], x).each, x).values()
     with torch.no_grad():
@@ -316,7 +463,13 @@ def test_padding_and_prompts_are_no_part_of_a_text(
 class Strided(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.conv, self.head = nn.Conv1d(1, channels, 2, 2), nn.Linear(channels, 2)
+        self.conv = nn.Conv1d(
+            1,
+            channels,
+            2,
+            2,
+        )
+        self.head = nn.Linear(channels, 2)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
         return self.head(self.conv(values[:, None]).mean(2))
@@ -324,9 +477,13 @@ class Strided(nn.Module):
 
 @pytest.mark.parametrize("channels", [8, 24])
 def test_padding_is_no_part_of_what_a_stride_leaves_of_a_text(channels: int) -> None:
-    model, lengths = Strided(channels), torch.tensor([4, 24, 12])
+    model = Strided(channels)
+    lengths = torch.tensor([4, 24, 12])
     keep = torch.arange(24) < lengths[:, None]
-    x = {"values": torch.randn(3, 24), "mask": keep}
+    x = {
+        "values": torch.randn(3, 24),
+        "mask": keep,
+    }
     [(found, _)] = feature_matrices(cut_each(model, ["conv"], x).each, x).values()
     with torch.no_grad():
         words = model.conv(x["values"][:, None])
@@ -334,15 +491,30 @@ def test_padding_is_no_part_of_what_a_stride_leaves_of_a_text(channels: int) -> 
     torch.testing.assert_close(found, torch.stack(means))
 
 
-def sequence(read: Callable[[Tensor, Tensor], Tensor]) -> type[nn.Module]:
+def sequence(
+    read: Callable[
+        [
+            Tensor,
+            Tensor,
+        ],
+        Tensor,
+    ],
+) -> type[nn.Module]:
     class Sequence(nn.Module):
         """Three blocks over tokens, of which the head reads some."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.embed, self.head = nn.Embedding(9, 8), nn.Linear(8, 4)
+            self.embed = nn.Embedding(9, 8)
+            self.head = nn.Linear(8, 4)
             self.blocks = nn.ModuleList(
-                nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+                nn.TransformerEncoderLayer(
+                    8,
+                    2,
+                    16,
+                    0.0,
+                    batch_first=True,
+                )
                 for _ in range(3)
             )
 
@@ -360,7 +532,19 @@ def at_last(x: Tensor, mask: Tensor) -> Tensor:
 
 
 # What the head reads of (B, L, C), and the same for the readouts of every block.
-HEADS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], str]] = {
+HEADS: dict[
+    str,
+    tuple[
+        Callable[
+            [
+                Tensor,
+                Tensor,
+            ],
+            Tensor,
+        ],
+        str,
+    ],
+] = {
     "a class token": (lambda x, mask: x[:, 0], "at 1 of 12 positions"),
     "two class tokens": (lambda x, mask: x[:, :2].mean(1), "at 2 of 12 positions"),
     "the end": (lambda x, mask: x[:, -1], "at 1 of 12 positions"),
@@ -376,11 +560,15 @@ HEADS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], str]] = {
 def test_of_a_sequence_is_read_what_the_head_reads(name: str):
     read, expected = HEADS[name]
     torch.manual_seed(0)
-    model, ids = sequence(read)().eval(), torch.randint(1, 9, (9, 12))
+    model = sequence(read)().eval()
+    ids = torch.randint(1, 9, (9, 12))
     mask = (
         torch.arange(12) < torch.tensor([3, 12, 7, 5, 9, 4, 12, 6, 8])[:, None]
     ).long()
-    x = {"ids": ids, "mask": mask if "word" in name else torch.ones_like(mask)}
+    x = {
+        "ids": ids,
+        "mask": mask if "word" in name else torch.ones_like(mask),
+    }
     names = ["blocks.0", "blocks.1"]
     for block, (values, how) in feature_matrices(
         cut_each(model, names, x).each, x
@@ -390,7 +578,12 @@ def test_of_a_sequence_is_read_what_the_head_reads(name: str):
         assert values.shape[1] == (16 if "two" in name else 8)
         values = values.unflatten(1, (8, -1)).mean(2)
         value = outputs(model, [block], x)[block]
-        torch.testing.assert_close(values, read(value, x["mask"]), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            values,
+            read(value, x["mask"]),
+            rtol=1e-4,
+            atol=1e-5,
+        )
     averaged = feature_matrices(
         cut_each(model, names, x).each, x, pooling=Pooling(pool="mean")
     )
@@ -403,7 +596,10 @@ def test_so_it_is_with_a_head_of_zeros_and_with_ids_that_end_in_zeros(name: str)
     nn.init.zeros_(model.head.weight)
     ids = torch.arange(12) < torch.tensor([3, 12, 7, 5, 9, 4, 12, 6, 8])[:, None]
     ids = ids.long() * torch.randint(1, 9, (9, 12))
-    x = {"ids": ids, "mask": ids}
+    x = {
+        "ids": ids,
+        "mask": ids,
+    }
     for _, how in feature_matrices(cut_each(model, ["blocks.0"], x).each, x).values():
         assert HEADS[name][1] in how
 
@@ -413,9 +609,13 @@ def test_the_position_is_looked_for_in_examples_of_many_lengths():
     lengths = torch.arange(3, 12).repeat_interleave(9)
     assert (
         len(
-            varied({"x": torch.randn(81, 12, 4), "lengths": lengths}, 8)[
-                "lengths"
-            ].unique()
+            varied(
+                {
+                    "x": torch.randn(81, 12, 4),
+                    "lengths": lengths,
+                },
+                8,
+            )["lengths"].unique()
         )
         > 4
     )
@@ -428,19 +628,28 @@ class Prepending(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.token, self.block, self.head = (
-            nn.Linear(3, 5),
-            nn.Identity(),
-            nn.Linear(5, 2),
-        )
+        self.token = nn.Linear(3, 5)
+        self.block = nn.Identity()
+        self.head = nn.Linear(5, 2)
 
     def forward(self, x: Tensor) -> Tensor:
         token = self.token(x[:, :1, :3])
-        return self.head(self.block(torch.cat([token, x], 1))[:, 0])
+        return self.head(
+            self.block(
+                torch.cat(
+                    [
+                        token,
+                        x,
+                    ],
+                    1,
+                )
+            )[:, 0]
+        )
 
 
 def test_a_class_token_is_read_also_where_no_layer_tells_the_channels():
-    model, x = Prepending().eval(), torch.randn(9, 64, 5)
+    model = Prepending().eval()
+    x = torch.randn(9, 64, 5)
     [(values, how)] = feature_matrices(cut_each(model, ["block"], x).each, x).values()
     torch.testing.assert_close(values, model.token(x[:, 0, :3]))
     assert "at 1 of 65 positions" in how
@@ -451,7 +660,8 @@ class EncoderDecoder(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.encoder, self.decoder = nn.Embedding(9, 8), nn.Linear(8, 8)
+        self.encoder = nn.Embedding(9, 8)
+        self.decoder = nn.Linear(8, 8)
         self.head = nn.Linear(8, 4)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -464,20 +674,32 @@ def test_positions_of_an_encoder_are_not_those_that_a_decoder_reads():
     cuts = cut_each(
         EncoderDecoder().eval(), ["encoder", "decoder"], torch.randint(1, 9, (9, 12))
     )
-    assert [cut.facts.value[0].read for cut in cuts.each] == [(), (11,)]
+    assert [cut.facts.value[0].read for cut in cuts.each] == [
+        (),
+        (11,),
+    ]
 
 
 def test_examples_of_many_lengths_show_what_the_head_reads():
     """Of equal lengths alone, the last word seems to be a fixed position."""
     torch.manual_seed(0)
-    ids, lengths = (
-        torch.randint(1, 9, (40, 12)),
-        torch.tensor([4] * 8 + [7, 12, 3, 9] * 8),
-    )
-    x = {"ids": ids, "mask": (torch.arange(12) < lengths[:, None]).long()}
+    ids = torch.randint(1, 9, (40, 12))
+    lengths = torch.tensor([4] * 8 + [7, 12, 3, 9] * 8)
+    x = {
+        "ids": ids,
+        "mask": (torch.arange(12) < lengths[:, None]).long(),
+    }
     model = sequence(at_last)
     data = Examples(x, torch.arange(40) % 4)
     found = analyze(
-        {2: model()}, data, data, [[0, 1], [2, 3]], ["blocks.1"], readouts=["linear"]
+        {2: model()},
+        data,
+        data,
+        [
+            [0, 1],
+            [2, 3],
+        ],
+        ["blocks.1"],
+        readouts=["linear"],
     )
     assert any("at the last of 12 positions" in note for note in found.notes)

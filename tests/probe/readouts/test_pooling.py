@@ -27,7 +27,11 @@ CASES = {
 
 
 @pytest.mark.parametrize(("shape", "channels", "pooling"), CASES)
-def test_the_axis_and_the_pooling_decide(shape, channels, pooling):
+def test_the_axis_and_the_pooling_decide(
+    shape,
+    channels,
+    pooling,
+):
     layout = layout_of(shape, channels, pooling)
     assert (layout.bins, layout.width) == CASES[shape, channels, pooling]
     assert f"{layout.width} values" in layout.how
@@ -35,19 +39,30 @@ def test_the_axis_and_the_pooling_decide(shape, channels, pooling):
 
 
 def test_values_are_averaged_as_torch_does_in_either_layout():
-    value = torch.randn(3, 32, 14, 14)
+    value = torch.randn(
+        3,
+        32,
+        14,
+        14,
+    )
     expected = adaptive_avg_pool2d(value, 4).flatten(1)
     torch.testing.assert_close(
         layout_of((32, 14, 14), 0, Pooling()).rows(value), expected
     )
-    last = value.permute(0, 2, 3, 1).contiguous()
+    last = value.permute(
+        0,
+        2,
+        3,
+        1,
+    ).contiguous()
     torch.testing.assert_close(
         layout_of((14, 14, 32), 2, Pooling()).rows(last), expected
     )
 
 
 def test_a_projection_is_fixed_and_adds_every_number_to_one_with_a_sign():
-    layout, value = Layout(shape=(40, 30), projected=512), torch.randn(5, 40, 30)
+    layout = Layout(shape=(40, 30), projected=512)
+    value = torch.randn(5, 40, 30)
     matrix = layout.rows(torch.eye(1200).reshape(1200, 40, 30))
     assert set(matrix.abs().sum(0).tolist()) == {2.0, 3.0}
     assert abs(float(matrix.sum())) < 150

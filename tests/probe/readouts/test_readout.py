@@ -22,7 +22,13 @@ def test_what_is_not_finite_is_refused(name, half):
     x, y, test, _ = clouds()
     (x if half == "training" else test)[3, 2] = torch.nan
     with pytest.raises(InputError, match=half):
-        read(READOUTS[name].readout(), x, y, test, 4)
+        read(
+            READOUTS[name].readout(),
+            x,
+            y,
+            test,
+            4,
+        )
 
 
 @pytest.mark.parametrize(
@@ -38,12 +44,24 @@ def test_what_is_not_finite_is_refused(name, half):
 def test_predictions_that_are_no_classes_are_refused(predicted):
     @readout("mine")
     class Mine:
-        def predict(self, x, y, test, classes):
+        def predict(
+            self,
+            x,
+            y,
+            test,
+            classes,
+        ):
             return predicted
 
     x, y, test, _ = clouds()
     with pytest.raises(InputError, match=r"'mine' predicts .*\(200,\)"):
-        read(Mine(), x, y, test, 4)
+        read(
+            Mine(),
+            x,
+            y,
+            test,
+            4,
+        )
 
 
 @pytest.mark.parametrize(
@@ -81,45 +99,127 @@ def test_nearest_class_mean_is_scikit_learns(classes):
     x, y, test, truth = clouds()
     train, later = scaled(x, test)
     expected = NearestCentroid().fit(train, y.numpy()).predict(later)
-    ours = Ncm().predict(x, y, test, classes)
+    ours = Ncm().predict(
+        x,
+        y,
+        test,
+        classes,
+    )
     assert ours.tolist() == expected.tolist()
     assert (ours == truth).double().mean() > 0.5
 
 
 @pytest.mark.parametrize("k", [1, 10, 500])
 @pytest.mark.parametrize("block", [64, 8192])
-def test_k_nearest_is_scikit_learns_whatever_fits_in_memory(k, block, monkeypatch):
+def test_k_nearest_is_scikit_learns_whatever_fits_in_memory(
+    k,
+    block,
+    monkeypatch,
+):
     monkeypatch.setattr(readouts, "_COLUMNS", block)
     x, y, test, _ = clouds()
     train, later = scaled(x, test)
     expected = KNeighborsClassifier(n_neighbors=k).fit(train, y.numpy()).predict(later)
-    assert Knn(k=k).predict(x, y, test, 4).tolist() == expected.tolist()
+    assert (
+        Knn(k=k)
+        .predict(
+            x,
+            y,
+            test,
+            4,
+        )
+        .tolist()
+        == expected.tolist()
+    )
 
 
 def test_all_examples_as_neighbours_give_the_largest_class_and_ties_the_lowest():
-    x = torch.tensor([[0.0], [1.0], [2.0], [3.0]])
-    test = torch.tensor([[-1.0], [4.0]])
-    assert Knn(k=4).predict(x, torch.tensor([2, 1, 1, 2]), test, 3).tolist() == [1, 1]
-    assert Knn(k=4).predict(x, torch.tensor([2, 2, 1, 2]), test, 3).tolist() == [2, 2]
+    x = torch.tensor(
+        [
+            [0.0],
+            [1.0],
+            [2.0],
+            [3.0],
+        ]
+    )
+    test = torch.tensor(
+        [
+            [-1.0],
+            [4.0],
+        ]
+    )
+    assert Knn(k=4).predict(
+        x,
+        torch.tensor([2, 1, 1, 2]),
+        test,
+        3,
+    ).tolist() == [1, 1]
+    assert Knn(k=4).predict(
+        x,
+        torch.tensor([2, 2, 1, 2]),
+        test,
+        3,
+    ).tolist() == [2, 2]
 
 
 def test_k_examples_of_each_class_are_what_it_is_fitted_to():
     x, y, test, test_y = clouds()
-    fitted, kept = [], {}
+    fitted = []
+    kept = {}
 
     class Seen(Linear):
-        def predict(self, x, y, test, classes):
-            fitted[:] = [x, y]
-            return super().predict(x, y, test, classes)
+        def predict(
+            self,
+            x,
+            y,
+            test,
+            classes,
+        ):
+            fitted[:] = [
+                x,
+                y,
+            ]
+            return super().predict(
+                x,
+                y,
+                test,
+                classes,
+            )
 
     def rows(x, y):
-        return {tuple(row) for row in torch.column_stack([x, y]).tolist()}
+        return {
+            tuple(row)
+            for row in torch.column_stack(
+                [
+                    x,
+                    y,
+                ]
+            ).tolist()
+        }
 
-    def read_with(k, seed, order):
+    def read_with(
+        k,
+        seed,
+        order,
+    ):
         train = Examples(x[order], y[order])
-        named = {"index": 1, "name": "t", "classes": (0, 1, 2, 3)}
-        task = Task(**named, train=train, test=Examples(test, test_y))
-        return read_each(Seen(per_class=k), x[order], test, [task], seed).predicted
+        named = {
+            "index": 1,
+            "name": "t",
+            "classes": (0, 1, 2, 3),
+        }
+        task = Task(
+            **named,
+            train=train,
+            test=Examples(test, test_y),
+        )
+        return read_each(
+            Seen(per_class=k),
+            x[order],
+            test,
+            [task],
+            seed,
+        ).predicted
 
     for seed, k in ((0, 3), (0, 20), (0, 999), (1, 20)):
         predicted = read_with(k, seed, torch.arange(len(x)))
@@ -136,7 +236,12 @@ def test_k_examples_of_each_class_are_what_it_is_fitted_to():
 
 
 @pytest.mark.parametrize(
-    "table", [{"ncm:5": {}}, {"linear:0": {}}, {"linear": {"per_class": 5}}]
+    "table",
+    [
+        {"ncm:5": {}},
+        {"linear:0": {}},
+        {"linear": {"per_class": 5}},
+    ],
 )
 def test_only_a_name_says_how_many_examples(table):
     with pytest.raises(ValidationError):
@@ -149,7 +254,14 @@ def test_only_a_name_says_how_many_examples(table):
     )
     with pytest.raises(InputError, match="ncm:5"):
         Measure(readouts=["ncm:5"]).probing  # noqa: B018
-    assert set(Measure(readouts=["linear", Linear(per_class=5)]).probing.readouts) == {
+    assert set(
+        Measure(
+            readouts=[
+                "linear",
+                Linear(per_class=5),
+            ]
+        ).probing.readouts
+    ) == {
         "linear",
         "linear:5",
     }

@@ -10,50 +10,68 @@ from tests.probe.redundancy.test_bins import entropy
 
 def uncertainty(x, y) -> float:
     """SU by Kemker 2018's eq. 5 to 8, with H(X|Y) as the mean over the values of Y."""
-    given = sum(
-        np.mean(y == value) * entropy(x[y == value]) for value in set(y.tolist())
-    )
+    given = 0.0
+    for value in set(y.tolist()):
+        same = y == value
+        given += np.mean(same) * entropy(x[same])
     both = entropy(x) + entropy(y)
-    return 2 * (entropy(x) - given) / both if both else 0.0
+    if not both:
+        return 0.0
+    return 2 * (entropy(x) - given) / both
 
 
-def plain_fcbf(codes, labels, threshold=0.0) -> list[int]:
+def plain_fcbf(
+    codes,
+    labels,
+    threshold=0.0,
+) -> list[int]:
     """FCBF as a list from which elements are struck, after Yu & Liu 2003."""
-    with_class = {f: round(uncertainty(x, labels), 12) for f, x in enumerate(codes.T)}
+    with_class = {}
+    for f, x in enumerate(codes.T):
+        with_class[f] = round(uncertainty(x, labels), 12)
     relevant = [f for f in with_class if with_class[f] > threshold]
     listed = sorted(relevant, key=lambda f: (-with_class[f], f))
     for p in list(listed):
         if p in listed:
             for f in listed[listed.index(p) + 1 :]:
-                if round(uncertainty(codes[:, p], codes[:, f]), 12) >= with_class[f]:
+                shared = uncertainty(codes[:, p], codes[:, f])
+                if round(shared, 12) >= with_class[f]:
                     listed.remove(f)
     return listed
 
 
-def some_codes(bins, examples, seed=0):
+def some_codes(
+    bins,
+    examples,
+    seed=0,
+):
     """Features of those numbers of bins, and labels; each feature tells one of their two digits."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 12, examples)
-    digits = np.stack([labels // 4, labels % 4], axis=1)[:, np.arange(len(bins)) % 2]
+    digits = np.stack([labels // 4, labels % 4], axis=1)
+    digits = digits[:, np.arange(len(bins)) % 2]
     tells = rng.random(digits.shape) < rng.random(len(bins))
-    return np.where(tells, digits, rng.integers(0, 1000, digits.shape)) % np.array(
-        bins
-    ), labels
+    noise = rng.integers(0, 1000, digits.shape)
+    codes = np.where(tells, digits, noise)
+    return codes % np.array(bins), labels
 
 
 @pytest.mark.parametrize("bins", [[2, 5, 1, 3, 8, 2], [40, 2, 256, 1, 30, 7]])
 def test_the_matrix_is_that_of_the_definition(bins):
     codes, labels = some_codes(bins, examples=300)
-    plain = [[uncertainty(x, y) for x in codes.T] for y in codes.T]
-    assert symmetric_uncertainty(codes) == pytest.approx(np.array(plain), abs=1e-11)
-    with_class = [uncertainty(x, labels) for x in codes.T]
-    assert relevance(codes, labels) == pytest.approx(np.array(with_class), abs=1e-11)
+    plain = np.zeros((len(bins), len(bins)))
+    for i, j in np.ndindex(*plain.shape):
+        plain[i, j] = uncertainty(codes[:, i], codes[:, j])
+    assert symmetric_uncertainty(codes) == pytest.approx(plain, abs=1e-11)
+    with_class = np.array([uncertainty(x, labels) for x in codes.T])
+    assert relevance(codes, labels) == pytest.approx(with_class, abs=1e-11)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.02])
 @pytest.mark.parametrize("seed", range(6))
 def test_fcbf_is_the_plain_loop(seed, threshold):
-    bins = np.random.default_rng(seed).integers(1, 12, 14)
+    rng = np.random.default_rng(seed)
+    bins = rng.integers(1, 12, 14)
     codes, labels = some_codes(bins, examples=120, seed=seed)
     selected = non_redundant(codes, labels, threshold)
     assert selected == plain_fcbf(codes, labels, threshold)
@@ -62,7 +80,8 @@ def test_fcbf_is_the_plain_loop(seed, threshold):
 
 def test_of_two_features_that_are_the_class_one_is_redundant():
     labels = np.arange(30) % 3
-    assert non_redundant(np.stack([labels, labels], axis=1), labels) == [0]
+    codes = np.stack([labels, labels], axis=1)
+    assert non_redundant(codes, labels) == [0]
 
 
 TEXT = """\
@@ -79,8 +98,15 @@ def test_a_table_has_a_row_for_each_feature_and_the_lower_half_of_the_matrix(tmp
         discretization="2 bins, or so",
         bins=np.array([2, 1, 3]),
         with_class=np.array([0.12346, 0, 1]),
-        between=np.array([[1, 0, 0.25], [0, 0, 0], [0.25, 0, 1]]),
+        between=np.array(
+            [
+                [1, 0, 0.25],
+                [0, 0, 0],
+                [0.25, 0, 1],
+            ]
+        ),
         selected=[2, 0],
     )
     path = write_redundancy(tmp_path, found)
-    assert (path.name, path.read_text()) == ("toy.csv", TEXT)
+    assert path.name == "toy.csv"
+    assert path.read_text() == TEXT

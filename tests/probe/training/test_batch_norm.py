@@ -28,14 +28,21 @@ def network() -> nn.Sequential:
 
 
 def inputs(n: int) -> Tensor:
-    return torch.rand(n, 3, 6, 6, generator=stream(0, "x"))
+    return torch.rand(
+        n,
+        3,
+        6,
+        6,
+        generator=stream(0, "x"),
+    )
 
 
 @pytest.mark.parametrize("mode", [True, False])
 def test_all_but_the_statistics_is_as_before(mode):
     model = network().train(mode)
     model[5].eval()
-    before, x = deepcopy(model.state_dict()), inputs(300)
+    before = deepcopy(model.state_dict())
+    x = inputs(300)
     draws = torch.get_rng_state()
     reestimate(model, x)
     assert torch.equal(torch.get_rng_state(), draws)

@@ -21,16 +21,34 @@ from probe.training.evaluation import SelectedOutputs
 from probe.training.loop import Objective, fit
 from probe.training.recipe import Recipe
 
-RECIPE = Recipe(epochs=4, batch_size=7, learning_rate=1e-2, clip_norm=5.0)
+RECIPE = Recipe(
+    epochs=4,
+    batch_size=7,
+    learning_rate=1e-2,
+    clip_norm=5.0,
+)
 
 
 @st.composite
 def networks(draw: st.DrawFn) -> nn.Sequential:
     """Draw a chain in float64 for images of 2 channels and 6 x 5 pixels."""
-    layers, x, ints = list[nn.Module](), torch.zeros(1, 2, 6, 5), st.integers
+    layers = list[nn.Module]()
+    x = torch.zeros(1, 2, 6, 5)
+    ints = st.integers
     torch.manual_seed(draw(ints(0, 99)))
     for kind in draw(
-        st.lists(st.sampled_from(["conv", "relu", "tanh", "pool", "norm"]), max_size=5)
+        st.lists(
+            st.sampled_from(
+                [
+                    "conv",
+                    "relu",
+                    "tanh",
+                    "pool",
+                    "norm",
+                ]
+            ),
+            max_size=5,
+        )
     ):
         width, sides = x.shape[1], x.shape[2:]
         after = isinstance(layers[-1], nn.Conv2d) if layers else False
@@ -42,7 +60,15 @@ def networks(draw: st.DrawFn) -> nn.Sequential:
                 tuple(draw(ints(1, min(3, side))) for side in sides),
                 stride=(draw(ints(1, 3)), draw(ints(1, 3))),
                 padding=(draw(ints(0, 2)), draw(ints(0, 2))),
-                groups=draw(st.sampled_from([1, 1, gcd(width, out)])),
+                groups=draw(
+                    st.sampled_from(
+                        [
+                            1,
+                            1,
+                            gcd(width, out),
+                        ]
+                    )
+                ),
                 bias=draw(st.booleans()),
             )
         elif kind != "relu":
@@ -50,7 +76,12 @@ def networks(draw: st.DrawFn) -> nn.Sequential:
             layer = others.get(kind) or nn.MaxPool2d(min(2, *sides))
         layers.append(layer)
         x = layer.eval()(x)
-    last = [nn.Flatten(), nn.Linear(x.numel(), 5), nn.Dropout(0.3), nn.Linear(5, 3)]
+    last = [
+        nn.Flatten(),
+        nn.Linear(x.numel(), 5),
+        nn.Dropout(0.3),
+        nn.Linear(5, 3),
+    ]
     model = nn.Sequential(nn.Sequential(*layers), *last).double().train()
     for p in model.parameters():
         p.requires_grad_(draw(ints(0, 4)) > 0)
@@ -78,7 +109,12 @@ class Odd(Kept):
 
     by_scores = True
 
-    def loss(self, model, x, y):
+    def loss(
+        self,
+        model,
+        x,
+        y,
+    ):
         few = functional.cross_entropy(model(x[:3].clone()), y[:3])
         twice = few + model(x).square().mean()
         return twice + 0.1 * sum(p.square().sum() for p in model.parameters())
@@ -86,34 +122,70 @@ class Odd(Kept):
 
 def data(kind: torch.dtype = torch.float64) -> Examples:
     draw = torch.Generator().manual_seed(0)
-    x = torch.randn(33, 2, 6, 5, generator=draw, dtype=kind)
+    x = torch.randn(
+        33,
+        2,
+        6,
+        5,
+        generator=draw,
+        dtype=kind,
+    )
     return Examples(x, torch.randint(3, (33,), generator=draw))
 
 
-def trained(model, objective, examples=None, *, written=True, meter=None):
+def trained(
+    model,
+    objective,
+    examples=None,
+    *,
+    written=True,
+    meter=None,
+):
     """Train a copy and return it; written: not by autograd alone."""
-    own, none = (
-        copy.deepcopy(model),
-        mock.patch.object(loop, "chained", return_value=nullcontext()),
-    )
+    own = copy.deepcopy(model)
+    none = mock.patch.object(loop, "chained", return_value=nullcontext())
     with nullcontext() if written else none:
-        fit(own, examples or data(), RECIPE, stream(0), objective, meter)
+        fit(
+            own,
+            examples or data(),
+            RECIPE,
+            stream(0),
+            objective,
+            meter,
+        )
     return own
 
 
-def assert_close(a, b, within):
+def assert_close(
+    a,
+    b,
+    within,
+):
     for one, other in zip(a, b, strict=True):
-        torch.testing.assert_close(one, other, rtol=within, atol=within)
+        torch.testing.assert_close(
+            one,
+            other,
+            rtol=within,
+            atol=within,
+        )
 
 
 @given(networks(), st.sampled_from([Kept, Odd]), st.sampled_from([0, 2**17]))
-def test_training_is_that_of_autograd(model, kind, most):
+def test_training_is_that_of_autograd(
+    model,
+    kind,
+    most,
+):
     """Gradients of the first step to 1e-10, and all that 20 steps leave; most: 0 = no windows."""
-    own, plain = kind(), kind()
+    own = kind()
+    plain = kind()
     with (
         mock.patch.object(chain_layers, "_MOST", most),
         mock.patch.object(
-            chain.Chain, "_pass", autospec=True, side_effect=chain.Chain._pass
+            chain.Chain,
+            "_pass",
+            autospec=True,
+            side_effect=chain.Chain._pass,
         ) as passes,
     ):
         written = trained(model, own)
@@ -127,15 +199,37 @@ def test_training_is_that_of_autograd(model, kind, most):
 def cnn() -> nn.Sequential:
     """A chain with taps that see padding alone: images of 2 x 2 after the first layer."""
     torch.manual_seed(0)
-    first = nn.Sequential(nn.Conv2d(2, 3, 3, stride=3, padding=1), nn.ReLU())
+    first = nn.Sequential(
+        nn.Conv2d(
+            2,
+            3,
+            3,
+            stride=3,
+            padding=1,
+        ),
+        nn.ReLU(),
+    )
     second = nn.Sequential(
-        nn.Conv2d(3, 4, 3, stride=2, padding=1), nn.ReLU(), nn.Flatten()
+        nn.Conv2d(
+            3,
+            4,
+            3,
+            stride=2,
+            padding=1,
+        ),
+        nn.ReLU(),
+        nn.Flatten(),
     )
     return nn.Sequential(first, second, nn.Linear(4, 3)).double()
 
 
 class GradientPenalty(Objective):
-    def loss(self, model, x, y):
+    def loss(
+        self,
+        model,
+        x,
+        y,
+    ):
         loss = functional.cross_entropy(model(x), y)
         grads = torch.autograd.grad(loss, list(model.parameters()), create_graph=True)
         return loss + sum(grad.square().sum() for grad in grads)
@@ -144,7 +238,12 @@ class GradientPenalty(Objective):
 class Masked(Kept):
     """A learner of a user's that is derived from one that trains without autograd."""
 
-    def loss(self, model, x, y):
+    def loss(
+        self,
+        model,
+        x,
+        y,
+    ):
         scores = model(x)
         scores[:, 2] = -1e4
         return functional.cross_entropy(scores, y % 2)
@@ -196,7 +295,12 @@ def test_costs_are_those_of_autograd(name):
     """A convolution's is that of all its windows, by whatever way it is computed."""
     both = (OpsMeter(), OpsMeter())
     for meter, written in zip(both, (True, False), strict=True):
-        trained(COUNTED[name](), Objective(), written=written, meter=meter)
+        trained(
+            COUNTED[name](),
+            Objective(),
+            written=written,
+            meter=meter,
+        )
     assert both[0].total == both[1].total > 0
 
 
@@ -285,7 +389,8 @@ def test_no_chain_below_full_precision():
 
 
 def test_a_network_is_as_before_after_a_failure():
-    model, plain = cnn(), cnn()
+    model = cnn()
+    plain = cnn()
     places = [(p.data_ptr(), p.stride()) for p in model.parameters()]
     x = torch.cat([data().x] * 2, 3)
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):

@@ -35,7 +35,15 @@ def test_murata_is_he_for_convolutions_and_a_hundredth_for_dense_layers() -> Non
     """Moments within four standard errors; fan-in 72 gives He's sqrt(2 / 72)."""
     model = nines()
     with torch.no_grad():
-        model(torch.randn(4, 8, 5, 5, generator=stream(0)))
+        model(
+            torch.randn(
+                4,
+                8,
+                5,
+                5,
+                generator=stream(0),
+            )
+        )
     initialize(model, "murata", stream(0))
     for layer, std in ((model[0], math.sqrt(2 / 72)), (model[4], 0.01)):
         weight = layer.weight.detach()
@@ -51,7 +59,9 @@ def test_murata_is_he_for_convolutions_and_a_hundredth_for_dense_layers() -> Non
 
 def test_torch_is_each_module_s_own_rule() -> None:
     """And torch's global generator is left alone."""
-    model, expected, before = network(), network(), torch.get_rng_state()
+    model = network()
+    expected = network()
+    before = torch.get_rng_state()
     initialize(model, "torch", stream(0))
     assert torch.equal(torch.get_rng_state(), before)
     draw = stream(0)

@@ -46,14 +46,26 @@ def model() -> nn.Module:
 
 
 def recipe(epochs: int = EPOCHS) -> Recipe:
-    return Recipe(epochs=epochs, batch_size=SIZE, optimizer="sgd", learning_rate=0.3)
+    return Recipe(
+        epochs=epochs,
+        batch_size=SIZE,
+        optimizer="sgd",
+        learning_rate=0.3,
+    )
 
 
 def trained(
     epochs: int = EPOCHS, kept: tuple[int, ...] = ()
 ) -> tuple[nn.Module, HistoryRecorder]:
-    own, watched = model(), HistoryRecorder(kept)
-    fit(own, data(), recipe(epochs), stream(0, "fit"), watched)
+    own = model()
+    watched = HistoryRecorder(kept)
+    fit(
+        own,
+        data(),
+        recipe(epochs),
+        stream(0, "fit"),
+        watched,
+    )
     return own, watched
 
 
@@ -63,7 +75,12 @@ class Steps(Objective):
     def __init__(self) -> None:
         self.seen: list[tuple[float, int, int]] = []
 
-    def loss(self, model: nn.Module, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def loss(
+        self,
+        model: nn.Module,
+        x: torch.Tensor,
+        y: torch.Tensor,
+    ) -> torch.Tensor:
         logits = model(x)
         loss = functional.cross_entropy(logits, y)
         self.seen.append((loss.item(), int((logits.argmax(1) == y).sum()), len(y)))
@@ -71,8 +88,15 @@ class Steps(Objective):
 
 
 def test_a_history_is_what_each_step_sees() -> None:
-    history, steps = trained()[1].history, Steps()
-    fit(model(), data(), recipe(), stream(0, "fit"), steps)
+    history = trained()[1].history
+    steps = Steps()
+    fit(
+        model(),
+        data(),
+        recipe(),
+        stream(0, "fit"),
+        steps,
+    )
     each = torch.tensor(steps.seen, dtype=torch.float64).view(EPOCHS, -1, 3)
     means = each[:, :, 0].mean(1).tolist()
     assert history.losses == pytest.approx((steps.seen[0][0], *means), rel=1e-5)
@@ -90,13 +114,30 @@ def test_what_was_kept_is_what_a_shorter_training_gives(epoch: int) -> None:
     short, alone = trained(epoch)
     assert watched.states.keys() == {epoch}
     restore(long, watched.states[epoch])
-    found, expected = named_state(long), named_state(short)
-    assert found.keys() == expected.keys() == {"layer.weight", "layer.bias", "centre"}
+    found = named_state(long)
+    expected = named_state(short)
+    assert (
+        found.keys()
+        == expected.keys()
+        == {
+            "layer.weight",
+            "layer.bias",
+            "centre",
+        }
+    )
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     assert watched.history.until(epoch) == alone.history
 
 
-@pytest.mark.parametrize("accuracies", [(), (0.5, 0.6), (1.01,), (math.nan,)])
+@pytest.mark.parametrize(
+    "accuracies",
+    [
+        (),
+        (0.5, 0.6),
+        (1.01,),
+        (math.nan,),
+    ],
+)
 def test_what_no_training_gives_is_refused(accuracies: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match=r"no training gives|empty"):
         History(losses=(2.3, 1.0), accuracies=accuracies)
@@ -131,7 +172,9 @@ COURSES: list[tuple[list[float], list[float], bool]] = [
 
 @pytest.mark.parametrize(("losses", "accuracies", "converged"), COURSES)
 def test_a_training_converged_where_an_epoch_changes_little_in_absolute_terms(
-    losses: list[float], accuracies: list[float], converged: bool
+    losses: list[float],
+    accuracies: list[float],
+    converged: bool,
 ) -> None:
     history = History(losses=tuple(losses), accuracies=tuple(accuracies))
     assert history.converged == converged

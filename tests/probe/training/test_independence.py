@@ -36,7 +36,8 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def data(shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    draw, y = torch.Generator().manual_seed(0), torch.arange(60) % 3
+    draw = torch.Generator().manual_seed(0)
+    y = torch.arange(60) % 3
     centers = 3 * torch.randn(3, *[1] * (len(shape) - 1), shape[-1], generator=draw)
     return centers[y] + torch.randn(60, *shape, generator=draw), y
 

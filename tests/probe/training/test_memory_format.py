@@ -28,10 +28,8 @@ class Sees(nn.Module):
         noise: int = 0,
     ) -> None:
         super().__init__()
-        self.conv, self.head = (
-            nn.Conv2d(3, 4, 3).requires_grad_(trained),
-            nn.Linear(4, 3),
-        )
+        self.conv = nn.Conv2d(3, 4, 3).requires_grad_(trained)
+        self.head = nn.Linear(4, 3)
         self.turn, self.noise = turn, noise
         self.layouts: set[str] = set()
 
@@ -53,7 +51,16 @@ Shifting = partial(Sees, noise=1)
 
 def images(n: int = 24) -> Examples:
     draw = stream(0, "images")
-    return Examples(torch.randn(n, 3, 6, 6, generator=draw), torch.arange(n) % 3)
+    return Examples(
+        torch.randn(
+            n,
+            3,
+            6,
+            6,
+            generator=draw,
+        ),
+        torch.arange(n) % 3,
+    )
 
 
 def built(build: Callable[[], nn.Module]) -> nn.Module:
@@ -71,8 +78,15 @@ def built(build: Callable[[], nn.Module]) -> nn.Module:
 def test_training_takes_the_layout_that_is_fast_and_right(
     build: Callable[[], Sees], layout: str
 ) -> None:
-    model, plain = built(build), built(build)
-    fit(model, images(), Recipe(epochs=2, batch_size=8), stream(0), Spy(model))
+    model = built(build)
+    plain = built(build)
+    fit(
+        model,
+        images(),
+        Recipe(epochs=2, batch_size=8),
+        stream(0),
+        Spy(model),
+    )
     assert model.layouts == {f"channels {layout}"}
     for key, value in plain.state_dict().items():
         assert model.state_dict()[key].stride() == value.stride()
@@ -91,14 +105,34 @@ class Spy(Objective):
         return x, y
 
 
-@pytest.mark.parametrize("build", [Sees, Views, Strides])
+@pytest.mark.parametrize(
+    "build",
+    [
+        Sees,
+        Views,
+        Strides,
+    ],
+)
 def test_the_layout_moves_no_weight_beyond_rounding(
     build: Callable[[], nn.Module],
 ) -> None:
     """Against the plain loop: the same batches, none of them rearranged."""
-    model, plain, data = built(build), built(build), images()
+    model = built(build)
+    plain = built(build)
+    data = images()
     recipe = Recipe(epochs=3, batch_size=8)
     fit(model, data, recipe, stream(0))
-    reference.train(plain, data.x, data.y, recipe, stream(0))
+    reference.train(
+        plain,
+        data.x,
+        data.y,
+        recipe,
+        stream(0),
+    )
     for ours, theirs in zip(model.parameters(), plain.parameters(), strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            ours,
+            theirs,
+            rtol=1e-4,
+            atol=1e-5,
+        )

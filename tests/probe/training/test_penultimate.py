@@ -45,7 +45,9 @@ class Odd(nn.Module):
 
     def __init__(self, way: Callable[[Odd, Tensor], Tensor]) -> None:
         super().__init__()
-        self.one, self.two, self.way = nn.Linear(4, 3), nn.Linear(4, 3), way
+        self.one = nn.Linear(4, 3)
+        self.two = nn.Linear(4, 3)
+        self.way = way
 
     def forward(self, x: Tensor) -> Tensor:
         return self.way(self, x)

@@ -43,10 +43,8 @@ ROUNDED: Setting = (*("tf32",) * 3, *("ieee",) * 3) if PER_KIND else ("high", Tr
 @pytest.fixture(autouse=True)
 def outside() -> Iterator[None]:
     """Rounding as the user may have set it; it must be so again afterwards."""
-    before, convolutions = (
-        torch.get_float32_matmul_precision(),
-        torch.backends.cudnn.allow_tf32,
-    )
+    before = torch.get_float32_matmul_precision()
+    convolutions = torch.backends.cudnn.allow_tf32
     torch.set_float32_matmul_precision("medium")
     torch.backends.cudnn.allow_tf32 = True
     there = setting()
@@ -62,7 +60,8 @@ class Sees(nn.Module):
 
     def __init__(self, width: int = 4) -> None:
         super().__init__()
-        self.first, self.last = nn.Linear(width, 5), nn.Linear(5, 3)
+        self.first = nn.Linear(width, 5)
+        self.last = nn.Linear(5, 3)
         self.seen: set[Setting] = set()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -74,7 +73,12 @@ class Sees(nn.Module):
 
 
 @pytest.mark.parametrize(
-    ("of", "expected"), [("fp32", EXACT), ("bf16", EXACT), ("tf32", ROUNDED)]
+    ("of", "expected"),
+    [
+        ("fp32", EXACT),
+        ("bf16", EXACT),
+        ("tf32", ROUNDED),
+    ],
 )
 def test_a_training_rounds_where_its_recipe_says_so(
     of: Precision, expected: Setting
@@ -97,7 +101,8 @@ def test_an_evaluation_is_in_fp32_also_under_autocast() -> None:
 def test_products_are_in_the_precision_and_weights_in_fp32(
     precision: Precision, dtype: str
 ):
-    model, seen = nn.Linear(4, 3), set[torch.dtype]()
+    model = nn.Linear(4, 3)
+    seen = set[torch.dtype]()
     model.register_forward_hook(lambda *given: seen.add(given[-1].dtype))
     fit(model, DATA, Recipe(epochs=1, precision=precision), stream(0))
     assert seen == {getattr(torch, dtype)}
@@ -120,7 +125,10 @@ def test_each_step_in_bf16_sees_the_weights_of_the_step_before() -> None:
                 optimizer.step()
         else:
             recipe = Recipe(
-                epochs=20, batch_size=len(DATA), optimizer="sgd", learning_rate=0.5
+                epochs=20,
+                batch_size=len(DATA),
+                optimizer="sgd",
+                learning_rate=0.5,
             )
             with torch.autocast("cpu", enabled=caller != "ours"):
                 fit(model, DATA, replace(recipe, precision="bf16"), stream(0))

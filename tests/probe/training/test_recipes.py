@@ -27,7 +27,12 @@ STEPS = EPOCHS * 4
 
 def data() -> Examples:
     draw = stream(0, "data")
-    x = torch.randn(N, 4, generator=draw, dtype=torch.float64)
+    x = torch.randn(
+        N,
+        4,
+        generator=draw,
+        dtype=torch.float64,
+    )
     return Examples(x, torch.randint(3, (N,), generator=draw))
 
 
@@ -39,7 +44,12 @@ def network() -> nn.Module:
 
 def recipe(**given: Any) -> Recipe:
     return Recipe(
-        **{"epochs": EPOCHS, "batch_size": SIZE, "learning_rate": 0.05, **given}
+        **{
+            "epochs": EPOCHS,
+            "batch_size": SIZE,
+            "learning_rate": 0.05,
+            **given,
+        }
     )
 
 
@@ -49,11 +59,21 @@ def weights(model: nn.Module) -> Tensor:
 
 def fitted(of: Recipe, objective: Objective | None = None) -> Tensor:
     model = network()
-    fit(model, data(), of, stream(0), objective)
+    fit(
+        model,
+        data(),
+        of,
+        stream(0),
+        objective,
+    )
     return weights(model)
 
 
-def scheduler(of: Recipe, optimizer: torch.optim.Optimizer, steps: int) -> LRScheduler:
+def scheduler(
+    of: Recipe,
+    optimizer: torch.optim.Optimizer,
+    steps: int,
+) -> LRScheduler:
     """The same schedule by torch's own classes."""
     warm = round(of.warmup * steps)
     after: LRScheduler = LambdaLR(optimizer, lambda step: 1.0)
@@ -65,10 +85,21 @@ def scheduler(of: Recipe, optimizer: torch.optim.Optimizer, steps: int) -> LRSch
     return SequentialLR(optimizer, [first, after], milestones=[warm])
 
 
-def plainly(of: Recipe, made: type[torch.optim.Optimizer], **settings: Any) -> Tensor:
+def plainly(
+    of: Recipe,
+    made: type[torch.optim.Optimizer],
+    **settings: Any,
+) -> Tensor:
     """The same training as written by hand, with torch's unfused optimizer."""
-    model, examples, generator = network(), data(), stream(0)
-    optimizer = made(model.parameters(), lr=of.learning_rate, foreach=False, **settings)
+    model = network()
+    examples = data()
+    generator = stream(0)
+    optimizer = made(
+        model.parameters(),
+        lr=of.learning_rate,
+        foreach=False,
+        **settings,
+    )
     schedule = scheduler(of, optimizer, STEPS)
     torch.randint(2**62, (), generator=generator)  # what seeds dropout
     for _ in range(EPOCHS):
@@ -92,7 +123,12 @@ OPTIMIZERS: dict[str, tuple[type[torch.optim.Optimizer], dict[str, Any]]] = {
     "nadam": (torch.optim.NAdam, {}),
     "sgd": (torch.optim.SGD, {}),
 }
-ALL = {"weight_decay": 0.1, "schedule": "cosine", "warmup": 0.25, "clip_norm": 0.05}
+ALL = {
+    "weight_decay": 0.1,
+    "schedule": "cosine",
+    "warmup": 0.25,
+    "clip_norm": 0.05,
+}
 CASES: list[tuple[str, dict[str, Any]]] = [
     *((name, given) for name in OPTIMIZERS for given in ({}, ALL)),
     *(("sgd", {name: value}) for name, value in {**ALL, "momentum": 0.9}.items()),
@@ -113,7 +149,10 @@ def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
     }
     got = fitted(of)
     torch.testing.assert_close(
-        got, plainly(of, made, **settings), rtol=1e-9, atol=1e-11
+        got,
+        plainly(of, made, **settings),
+        rtol=1e-9,
+        atol=1e-11,
     )
     if given:
         assert (got - fitted(recipe(optimizer=name))).abs().max() > 1e-4
@@ -122,7 +161,12 @@ def test_a_training_is_that_of_torchs_own_optimizer_and_scheduler(
 def test_what_the_settings_cost_by_hand() -> None:
     """The decay's and momentum's product, the norm's square and clipping's factor."""
     ops = {name: optimizer_ops(Recipe(optimizer=name)) for name in OPTIMIZERS}  # type: ignore[arg-type]
-    assert ops == {"adam": 8, "adamw": 8, "nadam": 10, "sgd": 1}
+    assert ops == {
+        "adam": 8,
+        "adamw": 8,
+        "nadam": 10,
+        "sgd": 1,
+    }
     for name, alone in ops.items():
         all_of_them = recipe(optimizer=name, **ALL)
         assert optimizer_ops(all_of_them) == alone + 1 + 2
@@ -134,7 +178,12 @@ def test_what_the_settings_cost_by_hand() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("weight_decay", -0.1), ("momentum", 1.0), ("warmup", 1.0), ("clip_norm", 0.0)],
+    [
+        ("weight_decay", -0.1),
+        ("momentum", 1.0),
+        ("warmup", 1.0),
+        ("clip_norm", 0.0),
+    ],
 )
 def test_settings_that_cannot_be_are_refused_by_name(name: str, value: Any) -> None:
     with pytest.raises(InputError, match=f"^{name}: "):
@@ -166,13 +215,21 @@ class Visits(Objective):
     ],
 )
 def test_every_epoch_visits_each_example_once(
-    n: int, size: int, expected: list[int]
+    n: int,
+    size: int,
+    expected: list[int],
 ) -> None:
     """In a new order each time; a last batch of one joins the one before it."""
     x = torch.arange(n).float()[:, None].repeat(1, 4)
     spy = Visits()
     recipe = Recipe(epochs=2, batch_size=size)
-    fit(nn.Linear(4, 3), Examples(x, torch.zeros(n).long()), recipe, stream(0), spy)
+    fit(
+        nn.Linear(4, 3),
+        Examples(x, torch.zeros(n).long()),
+        recipe,
+        stream(0),
+        spy,
+    )
     half = len(expected)
     assert [len(batch) for batch in spy.batches] == expected * 2
     first, second = (
@@ -188,17 +245,24 @@ def test_a_learner_can_change_a_setting_to_zero() -> None:
     assert own == Recipe(**zero)
 
 
-def stopped_plainly(patience: int, share: float, most: int) -> tuple[Tensor, int]:
+def stopped_plainly(
+    patience: int,
+    share: float,
+    most: int,
+) -> tuple[Tensor, int]:
     """Early stopping as written by hand: the best weights, and the number of epochs."""
-    model, examples, generator = network(), data(), stream(0)
+    model = network()
+    examples = data()
+    generator = stream(0)
     order = torch.randperm(N, generator=generator)
-    held_out, training = (
-        order[: round(share * N)],
-        order[round(share * N) :].sort().values,
-    )
+    held_out = order[: round(share * N)]
+    training = order[round(share * N) :].sort().values
     torch.randint(2**62, (), generator=generator)  # what seeds dropout
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05, foreach=False)
-    best, lowest, waited, epochs = weights(model), torch.inf, 0, 0
+    best = weights(model)
+    lowest = torch.inf
+    waited = 0
+    epochs = 0
     while epochs < most and waited < patience:
         for batch in training[torch.randperm(len(training), generator=generator)].split(
             SIZE
@@ -214,23 +278,44 @@ def stopped_plainly(patience: int, share: float, most: int) -> tuple[Tensor, int
             )
         epochs, waited = epochs + 1, waited + 1
         if loss < lowest:
-            best, lowest, waited = weights(model), loss, 0
+            best = weights(model)
+            lowest = loss
+            waited = 0
     return best, epochs
 
 
-@pytest.mark.parametrize(("patience", "most"), [(1, 40), (3, 40), (40, 12)])
+@pytest.mark.parametrize(
+    ("patience", "most"),
+    [
+        (1, 40),
+        (3, 40),
+        (40, 12),
+    ],
+)
 def test_early_stopping_is_the_plain_loop(patience: int, most: int) -> None:
     """The same epoch and the same weights, of the epoch with the lowest loss held out."""
-    model, steps = network(), Objective()
+    model = network()
+    steps = Objective()
     given = {
         "learning_rate": 0.05,
         "batch_size": SIZE,
         "patience": patience,
         "validation": 0.3,
     }
-    fit(model, data(), Recipe(epochs=most, **given), stream(0), steps)
+    fit(
+        model,
+        data(),
+        Recipe(epochs=most, **given),
+        stream(0),
+        steps,
+    )
     expected, epochs = stopped_plainly(patience, 0.3, most)
-    torch.testing.assert_close(weights(model), expected, rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(
+        weights(model),
+        expected,
+        rtol=1e-9,
+        atol=1e-11,
+    )
     assert len(steps.losses) - 1 == epochs
     assert (epochs < most) == (patience < 40)
 
@@ -238,20 +323,37 @@ def test_early_stopping_is_the_plain_loop(patience: int, most: int) -> None:
 @pytest.mark.parametrize("iterations", [3, 4, 10])
 def test_iterations_are_steps(iterations: int) -> None:
     """Of four an epoch; the last epoch may be a part."""
-    spy, plain = Visits(), Visits()
-    fit(network(), data(), recipe(iterations=iterations), stream(0), spy)
-    fit(network(), data(), recipe(), stream(0), plain)
+    spy = Visits()
+    plain = Visits()
+    fit(
+        network(),
+        data(),
+        recipe(iterations=iterations),
+        stream(0),
+        spy,
+    )
+    fit(
+        network(),
+        data(),
+        recipe(),
+        stream(0),
+        plain,
+    )
     assert spy.batches == plain.batches[:iterations]
     assert len(spy.losses) == 1 + -(-iterations // 4)
     assert RecipeChanges(epochs=2).instead_of(recipe(iterations=3)) == recipe(epochs=2)
 
 
 def test_a_single_example_is_not_held_out() -> None:
-    early, few = (
-        Recipe(epochs=2, patience=1, validation=0.5),
-        data().take(torch.zeros(1).long()),
+    early = Recipe(epochs=2, patience=1, validation=0.5)
+    few = data().take(torch.zeros(1).long())
+    fit(
+        network(),
+        few,
+        early,
+        stream(0),
+        steps := Objective(),
     )
-    fit(network(), few, early, stream(0), steps := Objective())
     assert len(steps.losses) == 3
 
 

@@ -17,7 +17,13 @@ K = 3
 
 def conv() -> nn.Sequential:
     return nn.Sequential(
-        nn.Conv2d(2, 4, 3, stride=2, padding=1),  # 9 x 9 -> 5 x 5
+        nn.Conv2d(
+            2,
+            4,
+            3,
+            stride=2,
+            padding=1,
+        ),  # 9 x 9 -> 5 x 5
         nn.BatchNorm2d(4),
         nn.ReLU(),
         nn.Conv2d(4, 6, (3, 1), bias=False),  # -> 3 x 5
@@ -35,7 +41,14 @@ PER_EXAMPLE = 2 * (5 * 5 * 4 * 2 * 9) + 3 * (3 * 5 * 6 * 4 * 3) + 3 * (6 * 3 * 5
 
 def data(n: int) -> Examples:
     return Examples(
-        torch.randn(n, 2, 9, 9, generator=stream(0, "data")), torch.arange(n) % K
+        torch.randn(
+            n,
+            2,
+            9,
+            9,
+            generator=stream(0, "data"),
+        ),
+        torch.arange(n) % K,
     )
 
 
@@ -60,7 +73,13 @@ def test_one_pass_is_forward_and_backward_over_all_examples(n: int) -> None:
 def test_a_training_is_its_passes(n: int, batches: int) -> None:
     """Full, last and joined batches (17 = 8 + 9): each example costs the same in any of them."""
     meter = OpsMeter()
-    fit(made(), data(n), Recipe(epochs=3, batch_size=8), stream(0), meter=meter)
+    fit(
+        made(),
+        data(n),
+        Recipe(epochs=3, batch_size=8),
+        stream(0),
+        meter=meter,
+    )
     assert meter.total == 3 * n * PER_EXAMPLE
     assert meter.steps == 3 * batches
 
@@ -72,7 +91,13 @@ def test_a_meter_changes_no_bit(precision: Precision) -> None:
 
     def trained(meter: OpsMeter | None) -> list[Tensor]:
         model = made()
-        fit(model, data(20), recipe, stream(0), meter=meter)
+        fit(
+            model,
+            data(20),
+            recipe,
+            stream(0),
+            meter=meter,
+        )
         return list(model.state_dict().values())
 
     assert all(map(torch.equal, trained(OpsMeter()), trained(None)))

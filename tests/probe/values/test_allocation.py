@@ -15,7 +15,9 @@ needs = st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1)
 
 @given(needs, numbers, numbers)
 def test_no_plan_takes_more_than_it_may_and_memory_goes_to_what_saves_most_work_per_byte(
-    needs: list[tuple[int, int]], budget: int, room: int
+    needs: list[tuple[int, int]],
+    budget: int,
+    room: int,
 ) -> None:
     sizes = {str(k): size for k, (size, _) in enumerate(needs)}
     work = {str(k): float(own) for k, (_, own) in enumerate(needs)}

@@ -25,7 +25,9 @@ CUTS = [
 
 
 def layout_of(
-    prefix: PrefixCall, inputs: Inputs, storage: Storage = "fp32"
+    prefix: PrefixCall,
+    inputs: Inputs,
+    storage: Storage = "fp32",
 ) -> ValueLayout:
     """The layout of a prefix's values; what is the batch itself is read from the inputs."""
     batch = inputs[torch.arange(SIZE)]
@@ -42,7 +44,10 @@ def layout_of(
 
 
 def everywhere(
-    prefix: PrefixCall, x: Tensor, folder: Path, storage: Storage = "fp32"
+    prefix: PrefixCall,
+    x: Tensor,
+    folder: Path,
+    storage: Storage = "fp32",
 ) -> dict[str, Rows]:
     """The values of a prefix for all inputs, in every place that there is."""
     inputs = Inputs(x)
@@ -65,7 +70,17 @@ def draws(n: int) -> list[Tensor]:
     """One, a few, repeated ones, more than a batch, and all of n examples."""
     chance = torch.Generator().manual_seed(0)
     some = [torch.randint(n, (count,), generator=chance) for count in (1, 2, 7, 17, 50)]
-    return [*some, torch.tensor([n - 1, 0, 0]), torch.arange(n)]
+    return [
+        *some,
+        torch.tensor(
+            [
+                n - 1,
+                0,
+                0,
+            ]
+        ),
+        torch.arange(n),
+    ]
 
 
 class Pair(nn.Module):
@@ -96,7 +111,10 @@ def pair() -> tuple[nn.Module, Tensor]:
 @pytest.mark.parametrize("storage", get_args(Storage))
 @pytest.mark.parametrize(("name", "feature"), [("pair", ""), *CUTS])
 def test_values_are_the_same_wherever_they_live(
-    name: str, feature: str, storage: Storage, tmp_path: Path
+    name: str,
+    feature: str,
+    storage: Storage,
+    tmp_path: Path,
 ) -> None:
     if name == "pair":
         prefix, x = pair()
@@ -126,7 +144,8 @@ def test_values_are_the_same_wherever_they_live(
 
 def test_what_is_handed_out_may_be_written_into(tmp_path: Path) -> None:
     prefix, x = pair()
-    before, indices = x.clone(), torch.arange(20)
+    before = x.clone()
+    indices = torch.arange(20)
     for rows in everywhere(prefix, x, tmp_path).values():
         kept = [part.clone() for part in tensors(rows[indices])]
         for part in tensors(rows[indices]):

@@ -27,22 +27,38 @@ SIZE = 16
     ],
 )
 def test_no_result_depends_on_where_values_live_or_on_the_device(
-    name: str, features: list[str], storage: Storage, tmp_path: Path
+    name: str,
+    features: list[str],
+    storage: Storage,
+    tmp_path: Path,
 ) -> None:
     model, x, y = specimen(name, 24)
     sizes = {p.size for p in cache_plan(model, features, x, (24, 20))}
     settings = [
         CacheSettings(budget=10**9, storage=storage),
-        CacheSettings(budget=0, storage=storage, scratch=tmp_path, room=10**9),
+        CacheSettings(
+            budget=0,
+            storage=storage,
+            scratch=tmp_path,
+            room=10**9,
+        ),
         CacheSettings(budget=0, storage=storage),
         CacheSettings(
-            budget=max(sizes), storage=storage, scratch=tmp_path, room=max(sizes)
+            budget=max(sizes),
+            storage=storage,
+            scratch=tmp_path,
+            room=max(sizes),
         ),
     ]
     recipe = Recipe(epochs=2, batch_size=SIZE, learning_rate=0.01)
 
-    def counts(cache: CacheSettings, to: Any = lambda held: held, seed: int = 0) -> Any:
-        train, test = Examples(to(x), to(y)), Examples(to(x[:20]), to(y[:20]))
+    def counts(
+        cache: CacheSettings,
+        to: Any = lambda held: held,
+        seed: int = 0,
+    ) -> Any:
+        train = Examples(to(x), to(y))
+        test = Examples(to(x[:20]), to(y[:20]))
         own = Model(to(copy.deepcopy(model)), fresh="murata", classes=[2, 0, 1])
         asked = own, features, train, test, [[0, 1], [2]], recipe
         return partial_retrain(*asked, seed=seed, cache=cache).counts
@@ -69,9 +85,15 @@ def test_values_are_dropped_once_they_have_served(
 
     monkeypatch.setattr("probe.values.cache.CachedRows", Watched)
     model, x, y = specimen("mlp")
-    data, features = Examples(x, y), ["hidden1", "hidden2", "output"]
+    data = Examples(x, y)
+    features = ["hidden1", "hidden2", "output"]
     each = retrain_each(
-        model, features, data, data, 3, RetrainSettings(recipe=Recipe(epochs=1))
+        model,
+        features,
+        data,
+        data,
+        3,
+        RetrainSettings(recipe=Recipe(epochs=1)),
     )
     left = [len(alive) for _ in each]
     # Of three features for the test and two for training, those that are still to come.

@@ -168,9 +168,14 @@ def _ends(tensor: Tensor) -> Tensor:
     ):
         return torch.zeros((), device="cpu")
     tensor = tensor[:_SEARCHED]
-    sides = (tensor == tensor[:, :1], (tensor == tensor[:, -1:]).flip(1))
-    left, right = (side.long().cumprod(1).sum(1).cpu() for side in sides)
-    return (left * (tensor.shape[1] + 1) + right).float()
+    at_start = _n_leading(tensor == tensor[:, :1])
+    at_end = _n_leading((tensor == tensor[:, -1:]).flip(1))
+    return (at_start * (tensor.shape[1] + 1) + at_end).float()
+
+
+def _n_leading(is_equal: Tensor) -> Tensor:
+    """Return how many entries of each row are true before the first that is not, (N,)."""
+    return is_equal.long().cumprod(1).sum(1).cpu()
 
 
 def flipped(value: AnyValue) -> AnyValue:

@@ -101,9 +101,13 @@ def of_recorded(recorded: TaskPredictions, again: TaskPredictions) -> Iterator[s
 @torch.no_grad()
 def sums_of(parameters: Iterable[Tensor]) -> Tensor:
     """Return two sums over each of P parameters, (P, 2), with which `of_unchanged` compares."""
-    wide = [reals_in(value.detach()).double() for value in parameters]
-    sums = [torch.stack([v.sum(), v.square().sum()]) for v in wide]
-    return torch.stack(sums) if sums else torch.zeros(0, 2, device="cpu")
+    sums = []
+    for value in parameters:
+        wide = reals_in(value.detach()).double()
+        sums.append(torch.stack([wide.sum(), wide.square().sum()]))
+    if not sums:
+        return torch.zeros(0, 2, device="cpu")
+    return torch.stack(sums)
 
 
 def of_unchanged(parameters: Mapping[str, Tensor], before: Tensor) -> list[str]:
@@ -164,7 +168,10 @@ def of_classes(tasks: Iterable[tuple[Tensor, Tensor]], classes: int) -> list[str
         The notes.
     """
     notes = []
-    present = [tuple(set(half.unique().tolist()) for half in task) for task in tasks]
+    present = []
+    for train_labels, test_labels in tasks:
+        train = set(train_labels.unique().tolist())
+        present.append((train, set(test_labels.unique().tolist())))
     trained, tested = (set.union(*half) for half in zip(*present, strict=True))
     if lacking := sorted(set(range(classes)) - trained):
         without = "training examples, and cannot be learned downstream of any feature"

@@ -332,14 +332,7 @@ class Protocol:
         before = notes.sums_of(parameters.values())
         *earlier, last = self._tested_epochs
         recorder = HistoryRecorder(earlier)
-        with located(f"retraining from {facts.name!r}"), explained(self.train.x):
-            fit(
-                tail,
-                Labeled(values[0].pop(facts.name), self.train.y),
-                self.how.recipe.times(max(self.how.multiples)),
-                stream(self.how.seed, "retrain", facts.name),
-                recorder,
-            )
+        self._fit(tail, values[0].pop(facts.name), facts.name, recorder)
         unchanged = notes.of_unchanged(parameters, before)
         predictions = {last: predict()}
         for epochs in reversed(earlier):
@@ -356,6 +349,15 @@ class Protocol:
             )
             for multiple, epochs in self._budgets.items()
         ]
+
+    def _fit(
+        self, tail: nn.Module, x: Rows, feature: str, recorder: HistoryRecorder
+    ) -> None:
+        """Train a tail for the largest multiple of the recipe."""
+        recipe = self.how.recipe.times(max(self.how.multiples))
+        chance = stream(self.how.seed, "retrain", feature)
+        with located(f"retraining from {feature!r}"), explained(self.train.x):
+            fit(tail, Labeled(x, self.train.y), recipe, chance, recorder)
 
     @property
     def _budgets(self) -> dict[int, int]:

@@ -142,17 +142,15 @@ class PartialRetraining(ResultBase):
     def sheets(self) -> list[Sheet]:
         """Return the result as one table of text."""
         tasks = (f"task {place}" for place in range(1, len(self.tasks) + 1))
-        scores = zip(
-            self.features, self.pra.values(), self.task_f1.tolist(), strict=True
-        )
+        lines = []
+        for name, predictions in self.measured.items():
+            scores = (pra(predictions.counts), *predictions.f1())
+            lines.append((name, *(f"{score:.4f}" for score in scores)))
         return [
             Sheet(
                 title="Partial Retrain Accuracy, and F1 of each task",
                 columns=("feature", "PRA", *tasks),
-                lines=[
-                    (name, *(f"{x:.4f}" for x in (score, *f1)))
-                    for name, score, f1 in scores
-                ],
+                lines=lines,
             )
         ]
 

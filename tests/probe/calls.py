@@ -1,17 +1,15 @@
 """Calls from Python on small models, for what goes through and for what is refused."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import probe.retrain
 from probe import Examples, Model, Recipe, partial_retrain
 from probe.cut.cuts import cut_each
 from probe.errors import InputError
-from probe.retraining import PartialRetraining
 from probe.seeding import stream
 
 Case = tuple[Callable[[], object], str]
@@ -22,44 +20,52 @@ DATA = Examples(X, Y)
 TASKS = [[0], [1]]
 
 
-def net(width: int = 8, outputs: int = 2) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(4, width), nn.ReLU(), nn.Linear(width, outputs))
+def net(width=8, outputs=2):
+    return nn.Sequential(
+        nn.Linear(4, width),
+        nn.ReLU(),
+        nn.Linear(width, outputs),
+    )
 
 
 class Two(nn.Module):
     """A model of two inputs."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.a, self.b, self.out = nn.Linear(4, 8), nn.Linear(4, 8), nn.Linear(8, 2)
 
-    def forward(self, left: Tensor, right: Tensor) -> Tensor:
+    def forward(self, left, right):
         return self.out((self.a(left) + self.b(right)).relu())
 
 
 class Scaled(nn.Module):
     """A factor that no `reset_parameters` writes."""
 
-    def __init__(self, width: int = 4) -> None:
+    def __init__(self, width=4):
         super().__init__()
         self.scale = nn.Parameter(torch.ones(width))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return x * self.scale
 
 
-def normed() -> nn.Sequential:
-    return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+def normed():
+    return nn.Sequential(
+        nn.Linear(4, 8),
+        nn.BatchNorm1d(8),
+        nn.Linear(8, 2),
+    )
 
 
 def retrained(
-    model: Any = None,
-    features: Any = ("1",),
-    train: Any = DATA,
-    test: Any = None,
-    tasks: Any = TASKS,
-    **given: Any,
-) -> PartialRetraining:
+    model=None,
+    features=("1",),
+    train=DATA,
+    test=None,
+    tasks=TASKS,
+    **given,
+):
     """Retrain a model; given: of `Model`, or of the recipe."""
     recipe = given.pop("recipe", Recipe(epochs=1))
     model = Model(net() if model is None else model, **given)
@@ -68,15 +74,15 @@ def retrained(
     )
 
 
-def of_cuts(model: nn.Module, train: Any = DATA, **given: Any) -> PartialRetraining:
+def of_cuts(model, train=DATA, **given):
     return retrained(model, cut_each(net(), ["1"], X), train, **given)
 
 
-def unreadable() -> nn.Module:
+def unreadable():
     raise OSError("no weights\nhere")
 
 
-def check_told(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def check_told(case, monkeypatch):
     """Check that a mistake is told in one sentence before any training."""
     # Not an Exception: it may not become one of the sentences.
     monkeypatch.setattr(

@@ -18,7 +18,11 @@ def data(classes, seed):
 
 def network():
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    return nn.Sequential(
+        nn.Linear(8, 16),
+        nn.ReLU(),
+        nn.Linear(16, 4),
+    )
 
 
 def fitted(model, x, y):

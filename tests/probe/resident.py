@@ -3,7 +3,7 @@
 from pathlib import Path
 
 
-def resident(kind: str) -> int:
+def resident(kind):
     """Return the bytes of a kind: `RssAnon` is its own memory, `RssFile` are pages of files."""
     lines = Path("/proc/self/status").read_text().splitlines()
     (line,) = (line for line in lines if line.startswith(f"{kind}:"))

@@ -1,14 +1,11 @@
 """Calls that cannot be answered: one sentence each, before any training."""
 
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe import Examples, Recipe, candidates, split
 from probe.errors import InputError
-from probe.retraining import PartialRetraining
 from tests.laws.zoo.written import Written
 from tests.probe.calls import (
     Case,
@@ -23,16 +20,23 @@ from tests.probe.calls import (
     unreadable,
 )
 
-WORDS = nn.Sequential(nn.Embedding(5, 4), nn.Flatten(), nn.Linear(8, 2))
+WORDS = nn.Sequential(
+    nn.Embedding(5, 4),
+    nn.Flatten(),
+    nn.Linear(8, 2),
+)
 BOTH = {"left": X, "right": X}
 NAN = X.index_fill(0, torch.tensor([5]), torch.nan)
 
 
-def named() -> nn.Module:
-    return Written(lambda m, x: {"scores": m.net(x), "x": x}, {"net": net})
+def named():
+    return Written(
+        lambda m, x: {"scores": m.net(x), "x": x},
+        {"net": net},
+    )
 
 
-def whole_number() -> nn.Module:
+def whole_number():
     model = net()
     model.register_parameter(
         "steps", nn.Parameter(torch.tensor([1]), requires_grad=False)
@@ -40,16 +44,16 @@ def whole_number() -> nn.Module:
     return model
 
 
-def twice() -> nn.Module:
+def twice():
     layer = nn.Linear(4, 4)
     return nn.Sequential(layer, layer, nn.Linear(4, 2))
 
 
-def two(train: Examples, test: Examples | None = None) -> PartialRetraining:
+def two(train, test=None):
     return retrained(Two(), ["a"], train, test)
 
 
-def words(x: Tensor) -> PartialRetraining:
+def words(x):
     return retrained(WORDS, train=Examples(x.view(24, 2), Y))
 
 
@@ -109,27 +113,31 @@ CASES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_mistake_is_told_in_one_sentence_before_any_training(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mistake_is_told_in_one_sentence_before_any_training(case, monkeypatch):
     check_told(case, monkeypatch)
 
 
-def fussy(m: Any, x: Tensor) -> Tensor:
+def fussy(m, x):
     """Overwrite what a training step needs: it can be followed, not trained."""
     return m.b(m.a(x)).sigmoid().mul_(2)
 
 
-def test_what_stops_the_training_itself_is_told_in_one_sentence() -> None:
+def test_what_stops_the_training_itself_is_told_in_one_sentence():
     with pytest.raises(
         InputError, match=r"^[^\n]*'a'[^\n]*modified by an inplace operation"
     ) as it:
-        retrained(Written(fussy, {"a": (4, 8), "b": (8, 2)}), ["a"])
+        retrained(
+            Written(fussy, {"a": (4, 8), "b": (8, 2)}),
+            ["a"],
+        )
     assert isinstance(it.value.__cause__, RuntimeError)
 
 
-def test_data_that_ask_for_gradients_get_none() -> None:
+def test_data_that_ask_for_gradients_get_none():
     x = X.clone().requires_grad_()
-    retrained(train=Examples(x, Y), call=lambda model, x: model(x) + x[:, :2])
+    retrained(
+        train=Examples(x, Y),
+        call=lambda model, x: model(x) + x[:, :2],
+    )
     assert x.requires_grad
     assert x.grad is None

@@ -39,13 +39,17 @@ FORMS = {
 }
 
 
-def net() -> nn.Module:
+def net():
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    return nn.Sequential(
+        nn.Linear(4, 8),
+        nn.ReLU(),
+        nn.Linear(8, 3),
+    )
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_one_data_set_in_any_form(form, tmp_path) -> None:
+def test_one_data_set_in_any_form(form, tmp_path):
     data, plain, model = form(X, Y), Examples(X, Y), net()
     one, other = (
         probe.partial_retrain(model, ["1", "2"], own, own, TASKS, ONCE)
@@ -67,7 +71,7 @@ def test_one_data_set_in_any_form(form, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("form", [own for own in FORMS.values() if own is not ITEMS])
-def test_a_list_with_the_data_of_each_task(form) -> None:
+def test_a_list_with_the_data_of_each_task(form):
     halves = [(X[:10], Y[:10]), (X[10:], Y[10:])]
     for given in (
         [form(*halves[0]), Examples(*halves[1])],
@@ -80,9 +84,7 @@ def test_a_list_with_the_data_of_each_task(form) -> None:
 
 
 @pytest.mark.parametrize("writeable", [True, False])
-def test_arrays_are_not_copied(
-    writeable: bool, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_arrays_are_not_copied(writeable, recwarn):
     x = X.numpy().copy()
     x.flags.writeable = writeable
     assert as_examples((x, Y), "train").x.data_ptr() == x.ctypes.data
@@ -98,6 +100,6 @@ def test_arrays_are_not_copied(
         ((Examples(X, Y), Examples(X, Y)), "train is a tuple of Examples"),
     ],
 )
-def test_data_in_no_form_are_refused(given, told) -> None:
+def test_data_in_no_form_are_refused(given, told):
     with pytest.raises(InputError, match=told):
         as_examples(given, "train")

@@ -21,7 +21,13 @@ HALF = RNG.standard_normal((4, 2, 3)).astype(">f2")
 PLAIN = torch.arange(12.0).view(2, 2, 3)
 
 EACH, MIXED = (WIDE, ODD, WIDE, HALF), torch.tensor([3, 28, 3, 20, 11, 24, 0, 27, 9, 8])
-ROWS = torch.cat([*(FileRows([each]) for each in EACH), PLAIN, PLAIN]).at(MIXED)
+ROWS = torch.cat(
+    [
+        *(FileRows([each]) for each in EACH),
+        PLAIN,
+        PLAIN,
+    ]
+).at(MIXED)
 SAME = torch.cat([*(torch.tensor(each.astype("f4")) for each in EACH), PLAIN, PLAIN])[
     MIXED
 ]
@@ -90,7 +96,10 @@ def test_inputs_and_hashes_are_those_of_the_tensor():
 
 def test_tasks_share_the_memory_of_large_data():
     x, y = torch.arange(40.0)[:, None].repeat(1, 2**19), torch.arange(40) % 4
-    examples = assign_tasks(dict.fromkeys(("train", "test"), (x, y)), [[0, 1], [2, 3]])
+    examples = assign_tasks(
+        dict.fromkeys(("train", "test"), (x, y)),
+        [[0, 1], [2, 3]],
+    )
     merged = Scenario.of_examples("large", examples).reordered([1, 0]).merged
     for part in (merged.train.x, merged.test.x):
         assert {source.ctypes.data for source in part.sources} == {x.data_ptr()}
@@ -115,9 +124,24 @@ def test_so_do_large_parts_that_are_joined():
 
 def test_what_was_looked_at_is_not_read_again(monkeypatch):
     monkeypatch.setattr(FileRows, "read", None)
-    known = join([Examples(FileRows([ODD], finite=True), torch.arange(5))] * 2)
+    known = join(
+        [
+            Examples(
+                FileRows([ODD], finite=True),
+                torch.arange(5),
+            )
+        ]
+        * 2
+    )
     check_examples(known.of_classes([0, 1]), range(2), "x")
     with pytest.raises(TypeError):
         check_examples(
-            join([known, Examples(FileRows([ODD]), torch.arange(5))]), range(5), "x"
+            join(
+                [
+                    known,
+                    Examples(FileRows([ODD]), torch.arange(5)),
+                ]
+            ),
+            range(5),
+            "x",
         )

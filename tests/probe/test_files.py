@@ -2,8 +2,6 @@
 
 import errno
 import os
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,17 +14,15 @@ from scenarios.data.npz import read_arrays
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])
 @pytest.mark.parametrize("before", [None, b"old"])
-def test_a_write_that_fails_leaves_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, before: bytes | None
-) -> None:
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch, step, before):
     path = tmp_path / "part.json"
     if before is not None:
         path.write_bytes(before)
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    def write(content: bytes) -> None:
+    def write(content):
         with replacing(path) as partial:
             partial.write_bytes(content)
 
@@ -43,7 +39,7 @@ def test_a_write_that_fails_leaves_what_was_there(
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"new"]
 
 
-def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_is_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(
         InputError, match=r"cannot write .*below \(Not a directory\): .*folder"
@@ -52,9 +48,7 @@ def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("read", [load_state, lambda path: read_arrays(path, ["x"])])
-def test_a_file_that_unpacks_a_thousandfold_is_not_read(
-    tmp_path: Path, read: Any
-) -> None:
+def test_a_file_that_unpacks_a_thousandfold_is_not_read(tmp_path, read):
     with (tmp_path / "x.npz").open("wb") as file:
         np.savez_compressed(file, x=np.zeros(2**23 + 1))
     with pytest.raises(InputError, match=f"{2**26 + 8 + 128} bytes"):

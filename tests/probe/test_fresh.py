@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe import Examples, Model, Recipe, analyze, partial_retrain, predictions
 from probe.cut.cuts import cut_each, split
@@ -19,9 +19,7 @@ from tests.probe.calls import Scaled
     ("name", "feature"),
     [("reduced_resnet18", "layer3"), ("tied_weights", "encode"), ("mlp", "output")],
 )
-def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(
-    name: str, feature: str
-) -> None:
+def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(name, feature):
     """Buffers too; a layer that the prefix needs stays as it is under its other name as well."""
     model, x, _ = specimen(name)
     before = {name: tensor.clone() for name, tensor in named_state(model).items()}
@@ -45,7 +43,7 @@ def test_a_tail_takes_a_new_models_values_and_keeps_what_is_frozen(
 @pytest.mark.parametrize(
     "form", [lambda model: model, nn.Module.state_dict], ids=["model", "state"]
 )
-def test_a_checkpoint_is_rewound_to_bit_for_bit(form) -> None:
+def test_a_checkpoint_is_rewound_to_bit_for_bit(form):
     model, x, _ = specimen("reduced_resnet18")
     checkpoint = SPECIMENS["reduced_resnet18"].build()
     cut = split(model, "layer3", x)
@@ -59,13 +57,16 @@ def test_a_checkpoint_is_rewound_to_bit_for_bit(form) -> None:
 
 def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
     monkeypatch,
-) -> None:
+):
     """Not what every feature needs, nor what nothing reads, nor what stays frozen as given."""
     model = nn.Sequential(
         Scaled(), nn.Linear(4, 4), Scaled(), nn.Linear(4, 4), Scaled()
     )
     model.register_parameter("unread", nn.Parameter(torch.ones(3)))
-    data = Examples(torch.randn(40, 4, generator=stream(0, "x")), torch.arange(40) % 4)
+    data = Examples(
+        torch.randn(40, 4, generator=stream(0, "x")),
+        torch.arange(40) % 4,
+    )
     asked = (["0", "1"], data, data, [[0, 1], [2, 3]], Recipe(epochs=1))
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -80,13 +81,16 @@ def test_what_no_rule_writes_is_refused_before_any_cut_and_all_of_it_named(
 
 TASKS = [[0, 1], [2, 3]]
 RECIPE = Recipe(epochs=2, batch_size=8, learning_rate=0.05)
-DATA = Examples(torch.randn(40, 8, generator=stream(0, "x")), torch.arange(40) % 4)
+DATA = Examples(
+    torch.randn(40, 8, generator=stream(0, "x")),
+    torch.arange(40) % 4,
+)
 
 
 class Adapted(nn.Module):
     """A dense layer with a low-rank adapter: what LoRA makes of it."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width):
         super().__init__()
         self.base = nn.Linear(8, width)
         self.down, self.up = (
@@ -94,27 +98,37 @@ class Adapted(nn.Module):
             nn.Linear(2, width, bias=False),
         )
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.base(x) + self.up(self.down(x))
 
 
-def lora() -> nn.Sequential:
+def lora():
     """Two adapted layers with a norm in between; their bases and the norm are frozen."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = nn.Sequential(Adapted(8), nn.ReLU(), nn.BatchNorm1d(8), Adapted(4))
+        model = nn.Sequential(
+            Adapted(8),
+            nn.ReLU(),
+            nn.BatchNorm1d(8),
+            Adapted(4),
+        )
         model(DATA.x)
     for part in (model[0].base, model[2], model[3].base):
         part.requires_grad_(False)
     return model
 
 
-def test_what_was_frozen_stays_as_it_is() -> None:
+def test_what_was_frozen_stays_as_it_is():
     """In its values and without gradients; the adapters are trained anew."""
     model = lora()
     cut = cut_each(model, ["0"], DATA.x, trainable="as given").each[0].split()
     cut.reinitialize("torch", stream(0))
-    fit(cut.tail, Examples(cut.prefix(DATA.x), DATA.y), RECIPE, stream(0))
+    fit(
+        cut.tail,
+        Examples(cut.prefix(DATA.x), DATA.y),
+        RECIPE,
+        stream(0),
+    )
     own, adapters = model.state_dict(), {"3.up.weight", "3.down.weight"}
     assert {
         name for name, value in cut.fresh_values.items() if value.grad is not None
@@ -127,14 +141,18 @@ def test_what_was_frozen_stays_as_it_is() -> None:
     assert base.grad is None
 
 
-def large_head(outputs: int) -> nn.Sequential:
+def large_head(outputs):
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, outputs))
+        return nn.Sequential(
+            nn.Linear(8, 16),
+            nn.ReLU(),
+            nn.Linear(16, outputs),
+        )
 
 
 @pytest.mark.parametrize("chosen", [range(4), [90, 17, 40, 99]])
-def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen) -> None:
+def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen):
     """Rewound to the same values, so that both train the same weights."""
     large, small = large_head(100), large_head(4)
     with torch.no_grad():
@@ -151,10 +169,10 @@ def test_a_large_head_read_at_some_outputs_is_the_head_of_these_alone(chosen) ->
 
 
 @pytest.mark.parametrize("init", ["torch", "murata"])
-def test_analyze_and_partial_retrain_start_from_the_same_values(init: str) -> None:
+def test_analyze_and_partial_retrain_start_from_the_same_values(init):
     """A function gives way to the recipe's rule, if that is not torch's."""
 
-    def build() -> nn.Module:
+    def build():
         net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
         nn.init.constant_(net[1].bias, 9.0)
         return net

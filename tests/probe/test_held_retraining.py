@@ -1,24 +1,21 @@
 """Partial retraining as a result to hold."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from probe import Recipe, load, partial_retrain
-from probe.retraining import PartialRetraining
 from probe.tables.summary import summarize
 from tests.probe.calls import DATA, TASKS, net
 
 
 @pytest.fixture(scope="module")
-def found() -> PartialRetraining:
+def found():
     return partial_retrain(
         net(), ["1", "2"], DATA, DATA, TASKS, Recipe(epochs=1), seed=4
     )
 
 
-def test_its_rows_say_what_it_measured(found: PartialRetraining) -> None:
+def test_its_rows_say_what_it_measured(found):
     table = found.measurements()
     rows = list(table.itertuples())
     assert {(r.learner, r.order, r.seed, r.tasks_seen) for r in rows} == {
@@ -42,7 +39,7 @@ def test_its_rows_say_what_it_measured(found: PartialRetraining) -> None:
     )
 
 
-def test_it_comes_back_exactly(found: PartialRetraining, tmp_path: Path) -> None:
+def test_it_comes_back_exactly(found, tmp_path):
     found.save(tmp_path / "kept")
     assert load(tmp_path / "kept") == found
     assert (found.seed, found.outputs) == (4, ("2",))
@@ -51,7 +48,7 @@ def test_it_comes_back_exactly(found: PartialRetraining, tmp_path: Path) -> None
     assert load(str(tmp_path / "kept")) == other != found
 
 
-def test_it_shows_the_same_in_every_way(found: PartialRetraining) -> None:
+def test_it_shows_the_same_in_every_way(found):
     assert repr(found) == (
         f"PartialRetraining of 2 tasks, seed 4: PRA 1 {found.pra['1']:.4f}, 2 "
         f"{found.pra['2']:.4f}"

@@ -1,7 +1,6 @@
 """Several inputs, by position or by name, and models that are called in a way of their own."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from probe.errors import InputError
 from probe.examples import Examples, match_inputs
 from probe.model import Model
 from probe.retrain import partial_retrain, retrain_each
-from probe.retraining import PartialRetraining, RetrainSettings
+from probe.retraining import RetrainSettings
 from probe.seeding import global_stream, stream
 from probe.training.recipe import Recipe
 from probe.values.allocation import CacheSettings
@@ -28,14 +27,14 @@ RECIPE = Recipe(epochs=3, batch_size=16)
 class Reader(nn.Module):
     """Reads words and a mask of them; its masks are left out where they mask nothing."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.words = nn.Embedding(20, 8)
         self.mix = nn.Linear(8, 8)
         self.norm = nn.BatchNorm1d(8)
         self.head = nn.Linear(8, 3)
 
-    def forward(self, ids: Tensor, mask: Tensor, skip: bool = False) -> Tensor:
+    def forward(self, ids, mask, skip=False):
         h = torch.tanh(self.mix(self.words(ids)))
         if not (skip and bool(mask.all())):
             h = h * mask[..., None]
@@ -43,13 +42,13 @@ class Reader(nn.Module):
         return self.head(self.norm(h.sum(1)))
 
 
-def built() -> Reader:
+def built():
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return Reader()
 
 
-def words() -> tuple[Tensor, Tensor, Tensor]:
+def words():
     draw = stream(0, "words")
     y = torch.arange(N) % 3
     ids = torch.randint(3, 20, (N, WORDS), generator=draw)
@@ -58,13 +57,13 @@ def words() -> tuple[Tensor, Tensor, Tensor]:
     return ids, (torch.arange(WORDS) < length).expand(N, WORDS).long().clone(), y
 
 
-def retrained(x: Value, y: Tensor, call: Any = None, **given: Any) -> Any:
+def retrained(x, y, call=None, **given):
     data: Examples[Any] = Examples(x, y)
     model = Model(built(), call=call)
     return partial_retrain(model, ["mix", "head"], data, data, TASKS, RECIPE, **given)
 
 
-def tables(result: PartialRetraining) -> list[Any]:
+def tables(result):
     return [counts.table.tolist() for counts in result.counts.values()]
 
 
@@ -86,9 +85,7 @@ WAYS: dict[str, Callable[[Tensor, Tensor], tuple[Value, Any]]] = {
     ("way", "cache"),
     [*zip(WAYS, ("memory", "file", "recomputed", "memory"), strict=True)],
 )
-def test_the_same_however_the_inputs_are_held(
-    way: str, cache: str, tmp_path: Path
-) -> None:
+def test_the_same_however_the_inputs_are_held(way, cache, tmp_path):
     ids, mask, y = words()
     x, call = WAYS[way](ids, mask)
     folder = tmp_path if cache == "file" else None
@@ -98,7 +95,7 @@ def test_the_same_however_the_inputs_are_held(
     assert tables(got) != tables(retrained((ids, torch.ones_like(mask)), y))
 
 
-def test_batches_that_take_another_path_run_the_model_whole() -> None:
+def test_batches_that_take_another_path_run_the_model_whole():
     """A mask that masks nothing is left out: cut on padded words, trained on others."""
     ids, mask, y = words()
     whole = torch.ones_like(mask)
@@ -126,26 +123,31 @@ HOW = RetrainSettings(recipe=Recipe(epochs=4, batch_size=16, learning_rate=0.01)
 class Twice(nn.Module):
     """One layer for both inputs, so that either's value could serve for the other's."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.a, self.out = nn.Linear(6, 16), nn.Linear(32, 4)
 
-    def forward(self, left: Tensor, right: Tensor) -> Tensor:
-        return self.out(torch.cat([self.a(left).relu(), self.a(right).relu() / 10], 1))
+    def forward(self, left, right):
+        return self.out(
+            torch.cat(
+                [self.a(left).relu(), self.a(right).relu() / 10],
+                1,
+            )
+        )
 
 
 @pytest.fixture(name="model")
-def made() -> nn.Module:
+def made():
     with global_stream(stream(0)):
         return Twice()
 
 
-def predicted(model: nn.Module, features: Any, data: Examples[Any]) -> Tensor:
+def predicted(model, features, data):
     [one] = retrain_each(model, features, data, data, 4, HOW)
     return one.predicted
 
 
-def test_cuts_serve_data_with_their_names_in_another_order(model: nn.Module) -> None:
+def test_cuts_serve_data_with_their_names_in_another_order(model):
     expected = predicted(model, ["a#1"], ONE)
     for cut_of in (ONE, OTHER):
         cuts = cut_each(model, ["a#1"], cut_of.x)
@@ -153,17 +155,25 @@ def test_cuts_serve_data_with_their_names_in_another_order(model: nn.Module) -> 
             assert torch.equal(predicted(model, cuts, data), expected)
 
 
-@pytest.mark.parametrize("x", [(LEFT, RIGHT), {"left": LEFT}], ids=["tuple", "fewer"])
-def test_cuts_refuse_data_that_are_put_together_otherwise(
-    model: nn.Module, x: Any
-) -> None:
+@pytest.mark.parametrize(
+    "x",
+    [(LEFT, RIGHT), {"left": LEFT}],
+    ids=["tuple", "fewer"],
+)
+def test_cuts_refuse_data_that_are_put_together_otherwise(model, x):
     cuts = cut_each(model, ["a#1"], ONE.x)
     with pytest.raises(InputError, match=r"^the model was cut with x of \{left: "):
         predicted(model, cuts, Examples(x, Y))
 
 
-def test_inputs_of_one_half_may_be_named_in_another_order() -> None:
-    named, y = {"a": torch.randn(6, 2), "b": torch.randn(6, 3)}, torch.arange(6) % 2
+def test_inputs_of_one_half_may_be_named_in_another_order():
+    named, y = (
+        {
+            "a": torch.randn(6, 2),
+            "b": torch.randn(6, 3),
+        },
+        torch.arange(6) % 2,
+    )
     halves = (Examples(x, y) for x in (named, dict(reversed(named.items()))))
     train, test = match_inputs(*halves)
     assert [*train.x] == [*test.x] == ["b", "a"]

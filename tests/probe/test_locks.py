@@ -5,7 +5,6 @@ import os
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -14,13 +13,13 @@ from probe.locks import Locked, is_locked, lock
 from tests.scenarios.execution.helpers import alive, child, exit_code, fork, until
 
 
-def hold(folder: Path) -> None:
+def hold(folder):
     with lock(folder):
         until((folder / "end").exists)
 
 
-def test_a_lock_is_held_by_one_and_then_free(tmp_path: Path) -> None:
-    def is_refused() -> bool:
+def test_a_lock_is_held_by_one_and_then_free(tmp_path):
+    def is_refused():
         with (
             pytest.raises(Locked, match="is locked by another process"),
             lock(tmp_path),
@@ -36,8 +35,8 @@ def test_a_lock_is_held_by_one_and_then_free(tmp_path: Path) -> None:
     assert not is_locked(tmp_path)
 
 
-def test_a_lock_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
-    def wait(holder: int) -> bool:
+def test_a_lock_is_free_once_its_holder_is_killed(tmp_path):
+    def wait(holder):
         with lock(tmp_path, wait=True):
             return not alive(holder)
 
@@ -50,9 +49,7 @@ def test_a_lock_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
     assert not is_locked(tmp_path)
 
 
-def test_a_lock_held_for_a_moment_is_only_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_held_for_a_moment_is_only_looked_at(tmp_path, monkeypatch):
     """Else of two shards that look at the same time neither might write the tables."""
     monkeypatch.setattr("probe.locks._MOMENT", 600.0)
     sleep = time.sleep
@@ -65,16 +62,14 @@ def test_a_lock_held_for_a_moment_is_only_looked_at(
         assert not is_locked(tmp_path)
 
 
-def test_a_look_changes_nothing_and_needs_no_right_to_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_look_changes_nothing_and_needs_no_right_to_write(tmp_path, monkeypatch):
     assert not is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with lock(tmp_path):
         pass
     opened = os.open
 
-    def read_only(path: str, flags: int, *arguments: int) -> int:
+    def read_only(path, flags, *arguments):
         if flags & (os.O_RDWR | os.O_WRONLY):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         return opened(path, flags, *arguments)

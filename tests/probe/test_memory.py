@@ -14,7 +14,7 @@ from scenarios.options import parse_size
 from tests.probe.resident import resident
 
 
-def test_sizes_are_read() -> None:
+def test_sizes_are_read():
     sizes = {
         "4096": 4096,
         "500 mb": 500 * 10**6,
@@ -24,8 +24,11 @@ def test_sizes_are_read() -> None:
     assert {text: parse_size(text, "a size") for text in sizes} == sizes
 
 
-@pytest.mark.parametrize("text", ["", "GB", "-1GB", "1e9", "٣", "9" * 400 + "GB"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["", "GB", "-1GB", "1e9", "٣", "9" * 400 + "GB"],
+)
+def test_what_is_no_size_is_refused(text):
     with pytest.raises(
         InputError, match="--cache-budget expects a size such as 500MB, 2GiB"
     ):
@@ -40,9 +43,7 @@ V1 = {
 V2 = {"limit": "memory.max", "usage": "memory.current", "reclaimable": "inactive_file"}
 
 
-def group(
-    folder: Path, names: dict[str, str], limit: str, usage: int, reclaimable: int
-) -> None:
+def group(folder, names, limit, usage, reclaimable):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / names["limit"]).write_text(f"{limit}\n")
     (folder / names["usage"]).write_text(f"{usage}\n")
@@ -56,9 +57,7 @@ def group(
     [("3:cpu,memory:/a/b\n0::/\n", "memory", V1), ("0::/a/b\n", "", V2)],
     ids=["version 1", "version 2"],
 )
-def test_every_group_around_the_process_limits(
-    tmp_path: Path, own: str, mount: str, names: dict[str, str]
-) -> None:
+def test_every_group_around_the_process_limits(tmp_path, own, mount, names):
     file = tmp_path / "own"
     file.write_text(own)
     group(tmp_path / mount / "a" / "b", names, "1000", 700, 50)
@@ -70,7 +69,7 @@ def test_every_group_around_the_process_limits(
 @pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="only Linux says what is resident"
 )
-def test_pages_are_let_go_and_keep_what_was_written(tmp_path: Path) -> None:
+def test_pages_are_let_go_and_keep_what_was_written(tmp_path):
     n, width = 6000, 8192
     file = MappedRows(tmp_path, n, width, torch.float32)
     assert (
@@ -91,10 +90,8 @@ def test_pages_are_let_go_and_keep_what_was_written(tmp_path: Path) -> None:
     assert resident("RssFile") - before[0] > 0.9 * size
 
 
-def test_a_full_disk_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
+def test_a_full_disk_is_one_sentence(tmp_path, monkeypatch):
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "posix_fallocate", full)

@@ -47,7 +47,10 @@ def test_a_call_with_a_pair_names_diff_which_takes_it(name):
     assert_remedied(str(error.value))
 
 
-ROWS = pytest.mark.parametrize(("last", "tasks"), [(1, [[0, 1, 2, 3]]), (2, TASKS)])
+ROWS = pytest.mark.parametrize(
+    ("last", "tasks"),
+    [(1, [[0, 1, 2, 3]]), (2, TASKS)],
+)
 
 
 @ROWS
@@ -69,7 +72,10 @@ def test_an_untrained_network_is_one(last, tasks):
 
 def test_a_mistake_with_tasks_does_not_name_diff():
     with pytest.raises(InputError, match="classes") as error:
-        analyzed({1: BEFORE, 2: AFTER}, [[0, 1], [1, 2, 3]])
+        analyzed(
+            {1: BEFORE, 2: AFTER},
+            [[0, 1], [1, 2, 3]],
+        )
     assert "diff" not in str(error.value)
 
 

@@ -1,17 +1,12 @@
 """What would be misleading in silence is noted, case by case; of a sound model nothing is."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
-
 import pytest
 import torch
-from torch import Tensor, nn
 from torch.nn import functional
 
 from probe import Examples, Recipe, partial_retrain
 from probe.errors import InputError
 from probe.notes import of_classes
-from probe.retraining import PartialRetraining
 from probe.seeding import global_stream, stream
 from tests.laws.zoo.written import ABC, Layer, Written
 
@@ -26,31 +21,29 @@ DATA = Examples(
 """Three clouds that any network tells apart."""
 
 
-def made(
-    run: Callable[[Any, Tensor], Any], layers: Mapping[str, Layer] = ABC
-) -> nn.Module:
+def made(run, layers=ABC):
     """Make a network of that forward pass, the same at every call."""
     with global_stream(stream(0)):
         return Written(run, layers)
 
 
-def retrained(model: nn.Module, *features: str, **given: Any) -> PartialRetraining:
+def retrained(model, *features, **given):
     asked = {"train": DATA, "test": DATA, "tasks": TASKS, "recipe": RECIPE, **given}
     return partial_retrain(model, features, **asked)
 
 
-def plain(m: Any, x: Tensor) -> Tensor:
+def plain(m, x):
     return m.c(m.b(m.a(x).relu()).relu())
 
 
-def partly_without_grad(m: Any, x: Tensor) -> Tensor:
+def partly_without_grad(m, x):
     h = m.a(x).relu()
     with torch.no_grad():
         h = m.b(h).relu()
     return m.c(h)
 
 
-def test_parameters_that_got_no_gradient_are_named_and_no_others() -> None:
+def test_parameters_that_got_no_gradient_are_named_and_no_others():
     result = retrained(made(partly_without_grad), "a", "b")
     [note] = result.notes
     assert note.startswith(
@@ -59,11 +52,19 @@ def test_parameters_that_got_no_gradient_are_named_and_no_others() -> None:
     assert str(result).splitlines()[-1] == f"note: {note}"
 
 
-def test_a_model_that_draws_at_random_behind_the_feature() -> None:
+def test_a_model_that_draws_at_random_behind_the_feature():
     """In eval mode too; before the feature, nothing could be held fixed: it is refused."""
 
-    def noisy(m: Any, x: Tensor) -> Tensor:
-        return m.c(m.b(functional.dropout(m.a(x).relu(), 0.1, training=True)).relu())
+    def noisy(m, x):
+        return m.c(
+            m.b(
+                functional.dropout(
+                    m.a(x).relu(),
+                    0.1,
+                    training=True,
+                )
+            ).relu()
+        )
 
     [note] = retrained(made(noisy), "a").notes
     assert note.startswith("a: the model downstream of it is random in eval mode too")
@@ -73,14 +74,12 @@ def test_a_model_that_draws_at_random_behind_the_feature() -> None:
         retrained(made(noisy), "b")
 
 
-def prototypes(m: Any, x: Tensor) -> Tensor:
+def prototypes(m, x):
     """Nearest class mean: the means are a buffer, which no training moves."""
     return -torch.cdist(m.b(m.a(x).relu()), m.means)
 
 
-def test_a_head_that_nothing_trains_is_noted_downstream_of_the_last_feature_alone() -> (
-    None
-):
+def test_a_head_that_nothing_trains_is_noted_downstream_of_the_last_feature_alone():
     layers: dict[str, Layer] = {
         "a": (6, 6),
         "b": (6, 6),
@@ -94,7 +93,7 @@ def test_a_head_that_nothing_trains_is_noted_downstream_of_the_last_feature_alon
     assert "its score is that of the model as it is" in note
 
 
-def test_a_constant_prediction() -> None:
+def test_a_constant_prediction():
     """Nobody learns anything else from examples of one class."""
     result = retrained(made(plain), "a", "b", train=DATA.of_classes([1]))
     lacking, constant = result.notes
@@ -102,7 +101,7 @@ def test_a_constant_prediction() -> None:
     assert lacking.startswith("classes 0, 2 have no training examples")
 
 
-def test_a_class_that_a_task_tests_but_does_not_train() -> None:
+def test_a_class_that_a_task_tests_but_does_not_train():
     """Classes that are missing in both are no fault of the data."""
     one, other = (torch.tensor(labels) for labels in ([0, 1], [1, 2]))
     assert of_classes([(one, one), (other, other)], 3) == []
@@ -110,8 +109,8 @@ def test_a_class_that_a_task_tests_but_does_not_train() -> None:
     assert note == "class 0 has test examples in task 2, but none to train on"
 
 
-def test_a_path_that_few_batches_take_leaves_what_comes_before_it_cached() -> None:
-    def forked(m: Any, x: Tensor) -> Tensor:
+def test_a_path_that_few_batches_take_leaves_what_comes_before_it_cached():
+    def forked(m, x):
         h = m.a(x)
         if (rare := x[:, 0] > 9).any():
             h = torch.where(rare[:, None], h.sin(), h)
@@ -124,9 +123,13 @@ def test_a_path_that_few_batches_take_leaves_what_comes_before_it_cached() -> No
     assert "takes a different path" in note
 
 
-def test_a_model_that_is_run_whole_says_why() -> None:
-    def repeating(m: Any, x: Tensor) -> Tensor:
-        h = torch.repeat_interleave(m.a(x), (x[0] * 0 + 1).long(), 1)
+def test_a_model_that_is_run_whole_says_why():
+    def repeating(m, x):
+        h = torch.repeat_interleave(
+            m.a(x),
+            (x[0] * 0 + 1).long(),
+            1,
+        )
         return m.c(m.b(h).relu())
 
     [note] = retrained(made(repeating), "b").notes
@@ -136,10 +139,10 @@ def test_a_model_that_is_run_whole_says_why() -> None:
     assert len(note.rpartition(": ")[2]) > 10
 
 
-def test_code_around_a_feature_is_noted_by_what_it_does_in_training_mode() -> None:
+def test_code_around_a_feature_is_noted_by_what_it_does_in_training_mode():
     """A copy for the gradients' strides, as in diffusers' blocks, does not change the feature."""
 
-    def block(m: Any, x: Tensor) -> Tensor:
+    def block(m, x):
         h = m.a(x).relu()
         return m.c((m.shortcut(h.contiguous() if m.training else h) + m.b(h)).relu())
 
@@ -149,8 +152,8 @@ def test_code_around_a_feature_is_noted_by_what_it_does_in_training_mode() -> No
     )
 
 
-def test_a_model_that_draws_from_a_generator_of_its_own_is_noted() -> None:
-    def noisy(m: Any, x: Tensor) -> Tensor:
+def test_a_model_that_draws_from_a_generator_of_its_own_is_noted():
+    def noisy(m, x):
         h = m.a(x).relu()
         return m.c(m.b(h + torch.randn(h.shape, generator=m.own)).relu())
 

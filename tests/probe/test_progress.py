@@ -14,13 +14,13 @@ print(len(Examples.of(data, progress=False)))
 """
 
 
-def test_it_yields_the_items_and_prints_nothing_where_nobody_looks(capfd) -> None:
+def test_it_yields_the_items_and_prints_nothing_where_nobody_looks(capfd):
     assert list(tracked(iter("abc"), "letters")) == ["a", "b", "c"]
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.slow
-def test_a_bar_below_the_cell_of_a_notebook() -> None:
+def test_a_bar_below_the_cell_of_a_notebook():
     """One output for each bar, at its end the whole; none where it is not wanted."""
     pytest.importorskip("ipykernel", reason="a notebook needs ipykernel")
     nbclient = pytest.importorskip("nbclient", reason="a notebook is run by nbclient")

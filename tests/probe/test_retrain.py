@@ -24,21 +24,26 @@ RECIPE = Recipe(epochs=2, batch_size=16, init="murata")
 
 
 @cache
-def digits(limit: int) -> tuple[Examples, Examples]:
+def digits(limit):
     data = load("digits")
     return data.train.take(torch.arange(limit)), data.test
 
 
-def biased(name: str) -> nn.Module:
+def biased(name):
     """A network trained on two classes of the digits alone, as a continual learner ends up."""
     model = ARCHITECTURES[name].build((1, 8, 8), 10)
     initialize(model, "murata", stream(0, "init"))
-    fit(model, digits(300)[0].of_classes([8, 9]), RECIPE, stream(0))
+    fit(
+        model,
+        digits(300)[0].of_classes([8, 9]),
+        RECIPE,
+        stream(0),
+    )
     return model
 
 
 @pytest.mark.parametrize("name", ["cnn3", "mlp"])
-def test_agrees_with_the_plain_implementation(name: str) -> None:
+def test_agrees_with_the_plain_implementation(name):
     model, (train, test) = biased(name), digits(300)
     features = ARCHITECTURES[name].features
     # A caller may have disabled gradients.
@@ -57,7 +62,7 @@ def test_agrees_with_the_plain_implementation(name: str) -> None:
     assert result.counts[features[-1]] == own
 
 
-def test_without_a_recipe_it_takes_a_thousand_steps_or_five_epochs() -> None:
+def test_without_a_recipe_it_takes_a_thousand_steps_or_five_epochs():
     """Of 130 examples two batches and a half: an epoch has three steps."""
     train, test = digits(130)
     results = [
@@ -68,7 +73,7 @@ def test_without_a_recipe_it_takes_a_thousand_steps_or_five_epochs() -> None:
     assert Recipe().long_enough(64_000).epochs == 5
 
 
-def test_the_tail_is_the_plain_implementation_s_tail() -> None:
+def test_the_tail_is_the_plain_implementation_s_tail():
     """Weights and batch statistics, not only predictions, on a network with batch norm."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -88,13 +93,16 @@ def test_the_tail_is_the_plain_implementation_s_tail() -> None:
         torch.testing.assert_close(own, value, rtol=2e-3, atol=2e-4, msg=key)
 
 
-def test_divergence_says_when() -> None:
+def test_divergence_says_when():
     train, test = digits(50)
     model = ARCHITECTURES["mlp"].build((1, 8, 8), 10)
     wild = Recipe(epochs=3, optimizer="sgd", learning_rate=1e30)
     with pytest.raises(InputError, match=r"diverged.*epoch [1-3] of 3.*learning_rate"):
         partial_retrain(model, ["hidden1"], train, test, TASKS, wild)
     unseen = torch.arange(10).gt(5)
-    masked = Model(model, call=lambda net, x: net(x).masked_fill(unseen, -torch.inf))
+    masked = Model(
+        model,
+        call=lambda net, x: net(x).masked_fill(unseen, -torch.inf),
+    )
     with pytest.raises(InputError, match="classes whose output is -inf"):
         partial_retrain(masked, ["hidden1"], train, test, TASKS, Recipe(epochs=1))

@@ -2,15 +2,13 @@
 
 import os
 import random
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 from probe.errors import InputError
@@ -36,35 +34,44 @@ WIDE: dict[str, Layer] = {"a": (6, 16), "b": (16, 16), "c": (16, 4)}
 Y = torch.arange(96) % 4
 RAISES = pytest.raises(InputError, match="another thread")
 WARNS = pytest.warns(UserWarning, match="another thread")
-DATA = Examples(functional.one_hot(Y, 6) + torch.randn(96, 6, generator=stream(0)), Y)
+DATA = Examples(
+    functional.one_hot(Y, 6) + torch.randn(96, 6, generator=stream(0)),
+    Y,
+)
 
 
-def by_python(m: Any, x: Tensor) -> Tensor:
+def by_python(m, x):
     h = m.a(x).relu()
     if not (m.training and random.random() < 0.5):  # layer drop, as some write it
         h = h + m.b(h).relu()
     return m.c(h)
 
 
-def by_numpy(m: Any, x: Tensor) -> Tensor:
+def by_numpy(m, x):
     h = m.b(m.a(x).relu()).relu()
     if m.training:
         h = h * torch.tensor(np.random.rand(16)).float()  # noqa: NPY002
     return m.c(h)
 
 
-def in_eval_mode(m: Any, x: Tensor) -> Tensor:
-    return m.c(functional.dropout(m.b(m.a(x).relu()).relu(), 0.5, training=True))
+def in_eval_mode(m, x):
+    return m.c(
+        functional.dropout(
+            m.b(m.a(x).relu()).relu(),
+            0.5,
+            training=True,
+        )
+    )
 
 
-def seeded(seed: int) -> list[object]:
+def seeded(seed):
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002
     torch.manual_seed(seed)
     return states()
 
 
-def states() -> list[object]:
+def states():
     numpys = np.random.get_state()  # noqa: NPY002
     return [
         torch.get_rng_state().tolist(),
@@ -76,8 +83,8 @@ def states() -> list[object]:
 
 @pytest.mark.parametrize("run", [by_python, by_numpy, in_eval_mode])
 def test_the_same_call_twice_predicts_the_same_and_draws_nothing(
-    run: Callable[[Any, Tensor], Tensor],
-) -> None:
+    run,
+):
     with global_stream(stream(0)):
         model = Written(run, WIDE)
     how = RetrainSettings(recipe=Recipe(epochs=2, batch_size=16))
@@ -93,7 +100,7 @@ def test_the_same_call_twice_predicts_the_same_and_draws_nothing(
 class TwoWays(nn.Module):
     """Skips one of its two ways at random in training; pool: what each way begins with."""
 
-    def __init__(self, pool: Callable[[Tensor, int], Tensor]) -> None:
+    def __init__(self, pool):
         super().__init__()
         self.pool = pool
         self.stem, self.left, self.right = (
@@ -102,19 +109,19 @@ class TwoWays(nn.Module):
             nn.Linear(32, 4),
         )
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         h = self.stem(x)
         skipped = self.training and random.random() > 0.8
         left = 0 if skipped else self.left(self.pool(h, 2).flatten(1))
         return left + self.right(self.pool(h, 3).flatten(1))
 
 
-def pooled(h: Tensor, dim: int) -> Tensor:
+def pooled(h, dim):
     return functional.max_pool2d(h, (4, 1) if dim == 2 else (1, 4))
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
+def test_a_way_that_python_chooses_takes_its_own_values(seed):
     """Of two calls of a function, the second is not served the first's value where that is skipped.
 
     `amax` gives the same, and is never kept.
@@ -130,13 +137,13 @@ def test_a_way_that_python_chooses_takes_its_own_values(seed: int) -> None:
     assert torch.equal(found[0].predicted, found[1].predicted)
 
 
-def test_the_global_generator_draws_what_the_stream_says_and_comes_back() -> None:
+def test_the_global_generator_draws_what_the_stream_says_and_comes_back():
     before = global_states()
     seed = int(torch.randint(2**62, (), generator=stream(3, "dropout")))
     expected = torch.rand(5, generator=torch.Generator().manual_seed(seed))
     drawn = []
 
-    def fail() -> None:
+    def fail():
         with global_stream(stream(3, "dropout")):
             drawn.append(torch.rand(5))
             raise ValueError
@@ -149,8 +156,8 @@ def test_the_global_generator_draws_what_the_stream_says_and_comes_back() -> Non
 
 @pytest.mark.skipif(torch.cuda.is_initialized(), reason="a GPU is in use already")
 def test_a_gpu_that_is_used_later_is_not_seeded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """torch keeps a seed for it until then: it would stay when the block has long ended."""
     seeds: list[int] = []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
@@ -162,11 +169,11 @@ def test_a_gpu_that_is_used_later_is_not_seeded(
     assert seeds  # which is why torch.manual_seed is not used
 
 
-def test_threads_give_the_results_of_one_after_the_other() -> None:
+def test_threads_give_the_results_of_one_after_the_other():
     with global_stream(stream(0)):
         models = [Written(in_eval_mode, WIDE) for _ in range(3)]
 
-    def retrained(model: nn.Module) -> list[list[int]]:
+    def retrained(model):
         recipe = Recipe(epochs=8, batch_size=16)
         result = partial_retrain(
             model, ["a", "b"], DATA, DATA, [[0, 1], [2, 3]], recipe
@@ -181,7 +188,7 @@ def test_threads_give_the_results_of_one_after_the_other() -> None:
     assert (states(), torch.get_num_threads()) == before
 
 
-def test_a_forked_process_is_not_locked_by_a_thread_of_its_parent() -> None:
+def test_a_forked_process_is_not_locked_by_a_thread_of_its_parent():
     with ThreadPoolExecutor(1) as pool:
         pool.submit(PROCESS.acquire).result()
         if not (child := os.fork()):
@@ -190,7 +197,7 @@ def test_a_forked_process_is_not_locked_by_a_thread_of_its_parent() -> None:
         pool.submit(PROCESS.release).result()
 
 
-def test_another_thread_that_draws_is_noticed() -> None:
+def test_another_thread_that_draws_is_noticed():
     draws = (int, nullcontext(), nullcontext()), (lambda: torch.rand(1), RAISES, WARNS)
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()
@@ -201,10 +208,10 @@ def test_another_thread_that_draws_is_noticed() -> None:
                 one_at_a_time(lambda draw=draw: pool.submit(draw).result())()
 
 
-def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay() -> None:
+def test_what_a_users_readout_and_metric_draw_and_set_does_not_stay():
     @readout("drawing")
     class Drawing:
-        def predict(self, x: Tensor, y: Tensor, test: Tensor, classes: int) -> Tensor:
+        def predict(self, x, y, test, classes):
             torch.set_default_dtype(torch.float64)
             python, numpys = random.randrange(classes), np.random.randint(classes)  # noqa: NPY002
             return (torch.randint(classes, (len(test),)) + python + numpys) % classes

@@ -3,7 +3,7 @@
 import importlib
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -70,8 +70,16 @@ FILES = {
 } | {
     f"{name}.py": FUNCTION
     for name in (
-        *("mine/helper", "mine/late", "mine/pack/b", "mine/space/part", "mine/ran"),
-        *("lib/mylib", "lib/dynamic", "lib/quiet", "src/editable", "mine/unused"),
+        "mine/helper",
+        "mine/late",
+        "mine/pack/b",
+        "mine/space/part",
+        "mine/ran",
+        "lib/mylib",
+        "lib/dynamic",
+        "lib/quiet",
+        "src/editable",
+        "mine/unused",
     )
 }
 # A metric of another file with the name of the network's factory.
@@ -115,7 +123,7 @@ EDITS: dict[str, tuple[str, str, str, bool]] = {
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def project(tmp_path, monkeypatch):
     for name, text in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +136,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     _forget(tmp_path)
 
 
-def _forget(folder: Path) -> None:
+def _forget(folder):
     """Import a project anew, as another process does."""
     for name, module in list(sys.modules.items()):
         if str(folder) in str(
@@ -138,14 +146,18 @@ def _forget(folder: Path) -> None:
     importlib.invalidate_caches()
 
 
-def _hash(project: Path) -> str:
+def _hash(project):
     _forget(project)
     with loaded([str(project / "mine/nets.py")], {}):
         return SOURCE_HASHES["network tiny"]
 
 
-@pytest.mark.parametrize(("file", "old", "new", "counts"), EDITS.values(), ids=EDITS)
-def test_an_edit(project: Path, file: str, old: str, new: str, counts: bool) -> None:
+@pytest.mark.parametrize(
+    ("file", "old", "new", "counts"),
+    EDITS.values(),
+    ids=EDITS,
+)
+def test_an_edit(project, file, old, new, counts):
     before, text = _hash(project), (project / file).read_text()
     assert old in text
     (project / file).write_text(text.replace(old, new))
@@ -153,8 +165,8 @@ def test_an_edit(project: Path, file: str, old: str, new: str, counts: bool) -> 
 
 
 def test_another_process_comes_to_the_same_hash_whatever_it_imported_before(
-    project: Path,
-) -> None:
+    project,
+):
     before = _hash(project)
     program = (
         f"import sys; sys.path[:0] = {sys.path[:3]!r} + [{str(project / 'mine')!r}]\n"
@@ -168,7 +180,7 @@ def test_another_process_comes_to_the_same_hash_whatever_it_imported_before(
     assert done.stdout.strip() == before
 
 
-def test_a_distribution_of_another_name_counts_by_its_version(project: Path) -> None:
+def test_a_distribution_of_another_name_counts_by_its_version(project):
     before = _hash(project)
     folder = project / "site-packages/The_Dist-1.dist-info"
     folder.rename(folder.with_name("The_Dist-2.dist-info"))
@@ -189,10 +201,10 @@ build = functools.cache(Maker().build)
 
 
 @pytest.fixture
-def script(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+def script(project, monkeypatch):
     """Return what runs a script that has these lines, and hashes its factory."""
 
-    def hashed(text: str) -> str:
+    def hashed(text):
         _forget(project)
         main = ModuleType("__main__")
         main.__file__ = str(project / "script.py")
@@ -217,9 +229,7 @@ def script(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], st
         ("WIDTH = 1", "print(1)", False),
     ],
 )
-def test_of_a_script_what_the_factory_needs_counts(
-    script: Callable[[str], str], old: str, new: str, counts: bool
-) -> None:
+def test_of_a_script_what_the_factory_needs_counts(script, old, new, counts):
     before = script(SCRIPT)
     assert (script(SCRIPT.replace(old, new)) != before) is counts
 
@@ -237,19 +247,19 @@ class Loop:
 """
 
 
-def test_the_hash_is_the_same_in_every_version_of_python() -> None:
+def test_the_hash_is_the_same_in_every_version_of_python():
     assert syntax_hash(LOOP)[:16] == "3ef4f039060616ac"
 
 
-def test_a_network_that_is_called_otherwise_is_another() -> None:
+def test_a_network_that_is_called_otherwise_is_another():
     calls: list[Callable[..., object] | None] = [None, _plain, _doubled]
     entries = [NetworkEntry(name="n", build=dict, call=call) for call in calls]  # type: ignore[arg-type]
     assert len(set(map(hash_of, entries))) == len(calls)
 
 
-def _plain(model: Callable[[float], object], x: float) -> object:
+def _plain(model, x):
     return model(x)
 
 
-def _doubled(model: Callable[[float], object], x: float) -> object:
+def _doubled(model, x):
     return model(2 * x)

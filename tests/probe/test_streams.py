@@ -3,7 +3,6 @@
 import copy
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ CLASSES, PLACES = 3, 3
 FEATURES = ["1", "3", "4"]
 
 
-def rotated(n: int, seed: int) -> list[Examples]:
+def rotated(n, seed):
     """Return three tasks of the same three classes, each at another place."""
     draw = torch.Generator().manual_seed(seed)
     corners = torch.randn(CLASSES, 6, generator=torch.Generator().manual_seed(5))
@@ -44,7 +43,7 @@ def rotated(n: int, seed: int) -> list[Examples]:
 TRAIN, TEST = rotated(60, 0), rotated(40, 1)
 
 
-def tagged(each: list[Examples], numbers: list[int] | None = None) -> Examples:
+def tagged(each, numbers=None):
     """Return the same examples as one, with the number of the task of each."""
     task = torch.tensor(numbers or range(len(each))).repeat_interleave(len(each[0]))
     return Examples(
@@ -53,18 +52,16 @@ def tagged(each: list[Examples], numbers: list[int] | None = None) -> Examples:
 
 
 @cache
-def networks() -> dict[int, nn.Module]:
+def networks():
     """Return a network after each task, fine-tuned; not to be changed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         net = nn.Sequential(
-            *(
-                nn.Linear(6, 12),
-                nn.ReLU(),
-                nn.Linear(12, 8),
-                nn.ReLU(),
-                nn.Linear(8, CLASSES),
-            )
+            nn.Linear(6, 12),
+            nn.ReLU(),
+            nn.Linear(12, 8),
+            nn.ReLU(),
+            nn.Linear(8, CLASSES),
         )
         found = {0: copy.deepcopy(net)}
         for step, own in enumerate(TRAIN, 1):
@@ -77,7 +74,7 @@ def networks() -> dict[int, nn.Module]:
     return found
 
 
-def right(predicted: Any, tests: list[Examples] = TEST) -> list[float]:
+def right(predicted, tests=TEST):
     """Return the accuracy on each task of predictions for all test examples."""
     parts = torch.as_tensor(predicted).split([len(own) for own in tests])
     return [
@@ -85,7 +82,7 @@ def right(predicted: Any, tests: list[Examples] = TEST) -> list[float]:
     ]
 
 
-def test_a_plain_protocol_agrees() -> None:
+def test_a_plain_protocol_agrees():
     """Freeze, re-initialize, retrain on all tasks, test by task; and scikit-learn as readout."""
     model, every = networks()[3], tagged(TRAIN)
     found = partial_retrain(model, FEATURES, TRAIN, TEST, recipe=RECIPE, seed=2)
@@ -117,7 +114,7 @@ def test_a_plain_protocol_agrees() -> None:
         np.testing.assert_allclose(got, expected, atol=1.01 / len(TEST[0]))
 
 
-def test_one_stream_however_it_is_given() -> None:
+def test_one_stream_however_it_is_given():
     forms = [(TRAIN, TEST, None), (tagged(TRAIN), tagged(TEST), None)]
     # Another order of numbers, told by tasks=.
     shuffled = [2, 0, 1]
@@ -136,7 +133,7 @@ def test_one_stream_however_it_is_given() -> None:
     assert rows[0].equals(rows[2])
 
 
-def test_classes_of_tasks_are_a_shorthand() -> None:
+def test_classes_of_tasks_are_a_shorthand():
     """Bit for bit the same as examples with their tasks, where no class recurs."""
     classes = [[2], [0, 1]]
     train, test = TRAIN[0], TEST[0]
@@ -155,7 +152,7 @@ def test_classes_of_tasks_are_a_shorthand() -> None:
     assert one.measurements().equals(again.measurements())
 
 
-def test_f1_where_classes_recur_is_of_the_task_s_own_examples() -> None:
+def test_f1_where_classes_recur_is_of_the_task_s_own_examples():
     """Two of three classes in each task: the third, where predicted, is no false positive."""
     parts = [
         own.of_classes(classes)
@@ -169,7 +166,7 @@ def test_f1_where_classes_recur_is_of_the_task_s_own_examples() -> None:
         assert f1 == 2 * int((predicted == own.y).sum()) / (len(own) + counted)
 
 
-def test_told_the_task_the_outputs_of_its_classes_compete() -> None:
+def test_told_the_task_the_outputs_of_its_classes_compete():
     """As by a call that bars the others by hand; overlapping classes, too."""
     classes = torch.tensor(
         [[True, True, False], [False, True, True], [True, False, True]]
@@ -182,7 +179,7 @@ def test_told_the_task_the_outputs_of_its_classes_compete() -> None:
         for half in (TRAIN, TEST)
     )
 
-    def barred(model: nn.Module, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
+    def barred(model, x, task):
         return model(x).masked_fill(~classes[task], -1e30)
 
     model = networks()[3]
@@ -208,7 +205,7 @@ def test_told_the_task_the_outputs_of_its_classes_compete() -> None:
     assert heads["single"].max() == 1
 
 
-def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
+def test_a_recorder_of_numbered_tasks(tmp_path):
     """R is that of a plain evaluation, in executed order; other orders share the folder."""
     model = copy.deepcopy(networks()[0])
     for name, order in (("a", [0, 1, 2]), ("b", [2, 0, 1])):
@@ -239,13 +236,13 @@ def test_a_recorder_of_numbered_tasks(tmp_path) -> None:
         ([], TEST, None, "train: the data hold no examples"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(train, test, tasks, message) -> None:
+def test_what_does_not_fit_is_refused(train, test, tasks, message):
     with pytest.raises(InputError, match=message):
         partial_retrain(networks()[3], ["3"], train, test, tasks, RECIPE)
 
 
-def test_a_default_for_the_task_leaves_the_choice_of_the_head() -> None:
-    def call(model: Any, x: Any, task: Any = None) -> Any:
+def test_a_default_for_the_task_leaves_the_choice_of_the_head():
+    def call(model, x, task=None):
         return model(x)
 
     assert Model(networks()[0], call=call).task_aware
@@ -256,9 +253,7 @@ def test_a_default_for_the_task_leaves_the_choice_of_the_head() -> None:
         Model(networks()[0], call=lambda model, x, *, task: model(x)).task_aware  # noqa: B018
 
 
-def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes() -> (
-    None
-):
+def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes():
     """Tasks that classes name have none: a recording and its analysis would count otherwise."""
     model = Model(networks()[0], call=lambda model, x, task: model(x))
     whole = {"test": Examples(TEST[0].x, TEST[0].y)}
@@ -281,12 +276,16 @@ def test_a_call_needs_numbers_that_no_order_changes_and_tasks_of_several_classes
 class OfTasks(nn.Module):
     """A shared layer, and one of each task, run for its own examples alone or for all."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.shared = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6))
+        self.shared = nn.Sequential(
+            nn.Linear(6, 6),
+            nn.ReLU(),
+            nn.Linear(6, 6),
+        )
         self.own = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
 
-    def each(self, x: torch.Tensor, task: torch.Tensor, joined: bool) -> torch.Tensor:
+    def each(self, x, task, joined):
         if joined:
             return torch.stack([layer(x) for layer in self.own])[
                 task, torch.arange(len(x))
@@ -298,12 +297,12 @@ class OfTasks(nn.Module):
 
 
 @pytest.mark.parametrize("upstream", [False, True])
-def test_layers_may_run_for_the_examples_of_their_task_alone(upstream: bool) -> None:
+def test_layers_may_run_for_the_examples_of_their_task_alone(upstream):
     """As if all were computed and one chosen by its index: a few examples do not show them all."""
     torch.manual_seed(0)
     net, found = OfTasks(), []
 
-    def call(joined: bool) -> Any:
+    def call(joined):
         if upstream:
             return lambda net, x, task: net.shared(net.each(x, task, joined))
         return lambda net, x, task: net.each(net.shared(x), task, joined)
@@ -316,20 +315,27 @@ def test_layers_may_run_for_the_examples_of_their_task_alone(upstream: bool) -> 
     )
 
 
-def test_a_call_that_takes_one_task_for_a_batch_is_refused() -> None:
+def test_a_call_that_takes_one_task_for_a_batch_is_refused():
     heads = nn.ModuleList(nn.Linear(6, CLASSES) for _ in range(PLACES))
-    called = Model(heads, call=lambda net, x, task: net[int(task[0])](x))
+    called = Model(
+        heads,
+        call=lambda net, x, task: net[int(task[0])](x),
+    )
     with pytest.raises(InputError, match="task of one example for the whole batch"):
         partial_retrain(called, ["0"], TRAIN, TEST, recipe=RECIPE)
 
 
-def test_the_head_of_a_recording_is_that_of_its_analysis(tmp_path) -> None:
+def test_the_head_of_a_recording_is_that_of_its_analysis(tmp_path):
     """With classes of its own in each task, so that heads differ."""
     parts = [
         [Examples(own.x, own.y + CLASSES * (k % 2)) for k, own in enumerate(half[:2])]
         for half in (TRAIN, TEST)
     ]
-    model = nn.Sequential(nn.Linear(6, 12), nn.ReLU(), nn.Linear(12, 2 * CLASSES))
+    model = nn.Sequential(
+        nn.Linear(6, 12),
+        nn.ReLU(),
+        nn.Linear(12, 2 * CLASSES),
+    )
     rec = Recorder(tmp_path, model, parts[1], train=parts[0], head="multi")
     rec.after_task(2)
     read = analyze(
@@ -338,16 +344,16 @@ def test_the_head_of_a_recording_is_that_of_its_analysis(tmp_path) -> None:
     np.testing.assert_array_equal(read.R.values[2], rec.R.values[2])
 
 
-def test_trying_a_call_leaves_model_and_generators_as_they_were() -> None:
+def test_trying_a_call_leaves_model_and_generators_as_they_were():
     """And a lazy model without shapes, as the first batch draws its weights."""
 
     class Drawing(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__()
             self.layer = nn.LazyLinear(CLASSES)
             self.register_buffer("calls", torch.zeros(1))
 
-        def forward(self, x: torch.Tensor, task: torch.Tensor) -> torch.Tensor:
+        def forward(self, x, task):
             self.calls += 1
             return self.layer(x) + 0 * torch.rand(1)
 
@@ -363,8 +369,11 @@ def test_trying_a_call_leaves_model_and_generators_as_they_were() -> None:
     assert model.training
 
 
-@pytest.mark.parametrize("outputs", [[7, 5], [5, 7], [1, 2]])
-def test_labels_may_be_the_numbers_of_the_outputs(outputs: list[int]) -> None:
+@pytest.mark.parametrize(
+    "outputs",
+    [[7, 5], [5, 7], [1, 2]],
+)
+def test_labels_may_be_the_numbers_of_the_outputs(outputs):
     own = replace(DATA, y=torch.tensor(outputs)[DATA.y])
     given = {"model": net(outputs=9), "features": ["1", "2"], "classes": outputs}
     by_place, by_name = (
@@ -380,7 +389,7 @@ def test_labels_may_be_the_numbers_of_the_outputs(outputs: list[int]) -> None:
     assert by_name.measurements().equals(by_place.measurements())
 
 
-def test_labels_from_zero_are_positions_whatever_the_outputs() -> None:
+def test_labels_from_zero_are_positions_whatever_the_outputs():
     model = net()
     straight, crossed = (
         retrained(model, ["2"], classes=own) for own in ([0, 1], [1, 0])
@@ -388,7 +397,7 @@ def test_labels_from_zero_are_positions_whatever_the_outputs() -> None:
     assert straight.pra["2"] == pytest.approx(1 - crossed.pra["2"])
 
 
-def test_classes_may_be_an_array_and_tasks_name_them_as_labels_do() -> None:
+def test_classes_may_be_an_array_and_tasks_name_them_as_labels_do():
     model, array = net(outputs=9), torch.tensor([7, 5])
     listed = retrained(model, ["2"], classes=[7, 5])
     by_array = retrained(model, ["2"], classes=array)
@@ -398,9 +407,16 @@ def test_classes_may_be_an_array_and_tasks_name_them_as_labels_do() -> None:
         retrained(model, ["2"], classes=[7, 5], train=own, tasks=PARTS)
 
 
-def test_an_analysis_takes_the_numbers_of_the_outputs() -> None:
+def test_an_analysis_takes_the_numbers_of_the_outputs():
     own = replace(DATA, y=DATA.y + 7)
     model = Model({2: net(outputs=9)}, classes=[7, 8])
-    by_name = analyze(model, own, own, [[7], [8]], ["1"], readouts=["linear"])
+    by_name = analyze(
+        model,
+        own,
+        own,
+        [[7], [8]],
+        ["1"],
+        readouts=["linear"],
+    )
     by_place = analyze(model, DATA, DATA, PARTS, ["1"], readouts=["linear"])
     assert by_name.measurements().equals(by_place.measurements())

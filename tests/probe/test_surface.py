@@ -58,7 +58,7 @@ probe.metrics.forgetting(object())
 
 
 @pytest.mark.parametrize("name", probe.__all__)
-def test_help_begins_with_a_sentence_and_has_an_example(name) -> None:
+def test_help_begins_with_a_sentence_and_has_an_example(name):
     sentence, *paragraphs = (inspect.getdoc(getattr(probe, name)) or "").split("\n\n")
     assert sentence.endswith(".")
     assert "\n" not in sentence
@@ -68,14 +68,14 @@ def test_help_begins_with_a_sentence_and_has_an_example(name) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in probe.__all__ if name != "metrics"])
-def test_a_signature_names_every_parameter_and_no_more(name) -> None:
+def test_a_signature_names_every_parameter_and_no_more(name):
     signature = inspect.signature(getattr(probe, name))
     assert not any(own.kind is own.VAR_KEYWORD for own in signature.parameters.values())
     assert len(str(signature)) < 700, "types by their names"
 
 
 @pytest.mark.slow
-def test_mypy_knows_the_surface(tmp_path) -> None:
+def test_mypy_knows_the_surface(tmp_path):
     assert all(f"probe.{name}" in PROGRAM for name in probe.__all__)
     (tmp_path / "user.py").write_text(PROGRAM + WRONG)
     flags = ["--strict", "--follow-imports", "silent", "--cache-dir", "cache"]

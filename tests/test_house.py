@@ -28,8 +28,12 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 REGISTRIES = [
     host.replace("@", ".").encode()
     for host in (
-        *("pypi@org", "pythonhosted@org", "download@pytorch@org", "anaconda@org"),
-        *("npmjs@org", "crates@io"),
+        "pypi@org",
+        "pythonhosted@org",
+        "download@pytorch@org",
+        "anaconda@org",
+        "npmjs@org",
+        "crates@io",
     )
 ]
 
@@ -47,7 +51,8 @@ def tokens(path: Path) -> int:
 
 def closure(start: str, files: dict[str, Path]) -> set[str]:
     """Return a module and those of ours that it imports, directly or not, in functions too."""
-    seen, left = set[str](), [start]
+    seen = set[str]()
+    left = [start]
     while left:
         if (name := left.pop()) not in seen:
             seen.add(name)

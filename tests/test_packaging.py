@@ -42,7 +42,8 @@ def tracked():
 def wheel(tracked, tmp_path_factory):
     """Return the wheel built of a copy of the tree, with the sdist beside it."""
     pytest.importorskip("setuptools", "77", reason="it builds both")
-    copy, dist = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("dist")
+    copy = tmp_path_factory.mktemp("copy")
+    dist = tmp_path_factory.mktemp("dist")
     for name in tracked:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, copy / name)

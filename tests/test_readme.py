@@ -42,7 +42,8 @@ def test_the_python_example_prints_what_stands_below_it(
 ) -> None:
     """The same table, in which numbers depend on the machine; and a report."""
     monkeypatch.chdir(tmp_path)
-    (example,), (shown,) = blocks("python"), blocks("text")
+    (example,) = blocks("python")
+    (shown,) = blocks("text")
     exec(compile(example, str(README), "exec"), {})
     shown, printed = (text.splitlines() for text in (shown, capsys.readouterr().out))
     assert printed[:2] == shown[:2]

@@ -15,22 +15,18 @@ ROOT = Path(__file__).parents[1]
 ROOMS = ("probe", "scenarios", "figures")
 # Other decorators, such as `app.command`, hand what they decorate to somebody.
 CHANGING = (
-    *(
-        "cache",
-        "lru_cache",
-        "contextmanager",
-        "dataclass",
-        "overload",
-        "total_ordering",
-    ),
-    *(
-        "property",
-        "cached_property",
-        "classmethod",
-        "staticmethod",
-        "abstractmethod",
-        "override",
-    ),
+    "cache",
+    "lru_cache",
+    "contextmanager",
+    "dataclass",
+    "overload",
+    "total_ordering",
+    "property",
+    "cached_property",
+    "classmethod",
+    "staticmethod",
+    "abstractmethod",
+    "override",
 )
 
 

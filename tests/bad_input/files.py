@@ -16,7 +16,8 @@ from tests.bad_input.making import (
     saved,
 )
 
-X, Y = FEATURES["x_train"], FEATURES["y_train"]
+X = FEATURES["x_train"]
+Y = FEATURES["y_train"]
 CODE = "__import__('os').open('sprung', 64)"
 ROWS = (
     "scenario,network,learner,order,seed,tasks_seen,head,feature,depth,metric,task_position,task,"

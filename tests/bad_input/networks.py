@@ -60,10 +60,16 @@ BAD: dict[str, Any] = {
     ),
 }
 THERE = (
-    *("ck/offline-0", "ck/seed0-task1", "ck/seed0-task2"),
+    "ck/offline-0",
+    "ck/seed0-task1",
+    "ck/seed0-task2",
     *(f"ck-{name}/task1" for name in BAD),
-    *("ck-orders/a-task2", "ck-ragged/seed0-task1", "ck-ragged/seed0-task2"),
-    *("ck-ragged/seed1-task2", "ck-twice/task2", "ck-twice/task02"),
+    "ck-orders/a-task2",
+    "ck-ragged/seed0-task1",
+    "ck-ragged/seed0-task2",
+    "ck-ragged/seed1-task2",
+    "ck-twice/task2",
+    "ck-twice/task02",
 )
 FILES: dict[str, str | bytes] = {
     "ownnets.py": CODE,
@@ -123,8 +129,11 @@ MISTAKES: dict[str, tuple[str, ...]] = {
     **{
         f"run own.toml --out new-run --load {x}.py": (said,)
         for x, said in (
-            *(("ownnone", "ownnone"), ("ownours", "'mlp'"), ("ownname", "'my net'")),
-            *(("ownnets", "mat1 and mat2"), ("ownnets.py --load ownnets", "ownnets")),
+            ("ownnone", "ownnone"),
+            ("ownours", "'mlp'"),
+            ("ownname", "'my net'"),
+            ("ownnets", "mat1 and mat2"),
+            ("ownnets.py --load ownnets", "ownnets"),
         )
     },
     "run own.toml --out new-run": ("'own'", "--load"),

@@ -38,7 +38,8 @@ def cuts(repeats: int) -> Rows:
         "passes, other",
     )
     for build, pixels, features in CUTTINGS:
-        model, x = build().eval(), torch.randn(PASS, 3, pixels, pixels)
+        model = build().eval()
+        x = torch.randn(PASS, 3, pixels, pixels)
         first = cut_each(model, features, x[:SAMPLE])
         actions: dict[str, Callable[[], object]] = {
             "pass": partial(forward, model, x),

@@ -21,7 +21,10 @@ from scenarios.networks import build_network
 from tests.bench.timing import Rows, interleaved
 
 NETWORKS = ("mlp", "cnn3")
-TASKS, EACH, BATCH, RATE = 5, 5000, 32, 0.001
+TASKS = 5
+EACH = 5000
+BATCH = 32
+RATE = 0.001
 
 
 def avalanche(repeats: int) -> Rows:
@@ -115,7 +118,8 @@ def _ours(name: str, x: torch.Tensor, y: torch.Tensor) -> None:
         _network(name), recipe, settings_of({"kind": "finetune"}), seed=0
     )
     for k, part in enumerate(zip(x.split(EACH), y.split(EACH), strict=True)):
-        data, classes = Examples(*part), (2 * k, 2 * k + 1)
+        data = Examples(*part)
+        classes = (2 * k, 2 * k + 1)
         learner.learn(
             Task(index=k + 1, name=str(k), classes=classes, train=data, test=data)
         )

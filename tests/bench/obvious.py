@@ -37,7 +37,8 @@ def _retrained(
     names = [name for name, _ in own.named_children()]
     cut = names.index(feature) + 1
     fresh(own, stream(0, "tail", feature), names[:cut])
-    prefix, tail = own[:cut].eval(), own[cut:].train()
+    prefix = own[:cut].eval()
+    tail = own[cut:].train()
     optimizer = torch.optim.Adam(tail.parameters(), lr=recipe.learning_rate)
     draw = stream(0, "retrain", feature)
     torch.randint(2**62, (), generator=draw)  # the product seeds dropout with it

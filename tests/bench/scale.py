@@ -36,7 +36,9 @@ LEARNERS = (
     "cumulative",
     "offline",
 )
-TASKS, PER_TASK, SEEDS = 20, 5, 5
+TASKS = 20
+PER_TASK = 5
+SEEDS = 5
 HEADS = ("single", "multi", "all")
 STEPS = ("reading", "summary.csv", "metrics.csv", "measurements.csv")
 _POOL = 40  # predictions that measurements take turns with: to draw them takes longest
@@ -56,7 +58,8 @@ def tables(repeats: int) -> Rows:
 
 def _written_tables(root: Path) -> list[float]:
     """Read the measurements of a study and write its tables; return the seconds of each step."""
-    plan, seconds = read_plan(root), list[float]()
+    plan = read_plan(root)
+    seconds = list[float]()
 
     def step(action: Callable[[], Any]) -> Any:
         start = time.perf_counter()
@@ -91,7 +94,8 @@ def _write_study(root: Path) -> None:
     )
     describe(root, plan)
     # 100 test examples a class, most of them predicted as one of a few.
-    draw, classes = np.random.default_rng(0), np.arange(TASKS * PER_TASK)
+    draw = np.random.default_rng(0)
+    classes = np.arange(TASKS * PER_TASK)
     labels = classes.repeat(100)
     shares = [
         draw.dirichlet(np.full(len(classes), 0.1), len(classes)) for _ in range(_POOL)

@@ -60,7 +60,8 @@ def phases(repeats: int) -> Rows:
 def _ours(phase: str, model: nn.Module, data: Examples) -> int:
     """Run a phase on a copy of the model and return how many examples were learned."""
     network = _learner(copied(model), READOUT)
-    shares, learned = network.som.shares(RATE, RADIUS), 0
+    shares = network.som.shares(RATE, RADIUS)
+    learned = 0
     block = longest_block(RATE)
     for x, y in zip(data.x.split(block), data.y.split(block), strict=True):
         if phase == "base, map alone":

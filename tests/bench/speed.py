@@ -123,7 +123,9 @@ def _rate() -> float:
 
 def _work(subject: Subject, features: Sequence[str]) -> float:
     """Return the multiply-adds of training all tails on one example."""
-    model, data, total = subject.model(), subject.images(BATCH), 0
+    model = subject.model()
+    data = subject.images(BATCH)
+    total = 0
     for feature in features:
         cut = obvious.stages(model).index(feature) + 1
         with torch.no_grad():
@@ -142,7 +144,8 @@ def _sweep_costs(
     subject: Subject, features: Sequence[str], repeats: int
 ) -> dict[str, Cost]:
     """Return the costs of a sweep over `features`, of others and of the product, by way."""
-    model, data = subject.model(), subject.images(2 * subject.n)
+    model = subject.model()
+    data = subject.images(2 * subject.n)
 
     def run(way: str, n: int, epochs: int) -> None:
         precision = "bf16" if "bf16" in way else "fp32"
@@ -212,7 +215,8 @@ def _filling(
     subject: Subject, features: Sequence[str], repeats: int
 ) -> tuple[float, float]:
     """Return seconds for one example, from runs of n and of 3n: steps done once drop out."""
-    n, model = subject.n, subject.model().eval()
+    n = subject.n
+    model = subject.model().eval()
     x = subject.images(3 * n).x
     last = x.contiguous(memory_format=torch.channels_last)
     cuts = cut_each(model, features, x[:SAMPLE]).each

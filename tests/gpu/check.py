@@ -79,9 +79,15 @@ def images(examples: int, size: int, seed: int = 0) -> Data:
 def cnn() -> nn.Module:
     """Return a small network with batch norm and dropout."""
     return nn.Sequential(
-        *(nn.Conv2d(3, 16, 3, 2, 1), nn.BatchNorm2d(16), nn.ReLU()),
-        *(nn.Conv2d(16, 32, 3, 2, 1), nn.ReLU(), nn.Dropout(0.1)),
-        *(nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(128, 6)),
+        nn.Conv2d(3, 16, 3, 2, 1),
+        nn.BatchNorm2d(16),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, 2, 1),
+        nn.ReLU(),
+        nn.Dropout(0.1),
+        nn.AdaptiveAvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(128, 6),
     )
 
 
@@ -93,7 +99,8 @@ def trained(
     device: torch.device,
 ) -> nn.Module:
     """Return a copy of a network, trained on the examples of some classes."""
-    network, (x, labels) = deepcopy(network).to(device).train(), data
+    network = deepcopy(network).to(device).train()
+    (x, labels) = data
     examples = torch.isin(labels, torch.tensor(classes)).nonzero()[:, 0]
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-3)
     draw = torch.Generator().manual_seed(1)
@@ -143,7 +150,8 @@ def compare_with_cpu(settings: Settings) -> str:
 
     Retraining starts from the same weights; its dropout draws on the device.
     """
-    here, cpu = analysis(settings.device), analysis(torch.device("cpu"))
+    here = analysis(settings.device)
+    cpu = analysis(torch.device("cpu"))
     largest = dict.fromkeys(READOUTS, 0.0)
     for readout in READOUTS:
         for feature in here.features:
@@ -180,10 +188,8 @@ def repeat(settings: Settings) -> str:
 def mix_devices(settings: Settings) -> str:
     """Data on the device are taken; networks on two devices are refused."""
     network, (x, y), test = setting(120)
-    untrained, data = (
-        settings.to_device(network),
-        (x.to(settings.device), y.to(settings.device)),
-    )
+    untrained = settings.to_device(network)
+    data = (x.to(settings.device), y.to(settings.device))
     models = {3: settings.to_device(network)}
     probe.analyze(
         models, data, test, TASKS, ["2"], untrained=untrained, readouts=["linear"]
@@ -268,8 +274,10 @@ def count_waits(settings: Settings) -> str:
 
 def measure_memory(settings: Settings) -> str:
     """Measure how many copies of the data are on the device."""
-    (x, y), test = images(60 if settings.small else 6000, 224), images(60, 224, seed=1)
-    x, test = (x * 255).to(torch.uint8), ((test[0] * 255).to(torch.uint8), test[1])
+    (x, y) = images(60 if settings.small else 6000, 224)
+    test = images(60, 224, seed=1)
+    x = (x * 255).to(torch.uint8)
+    test = ((test[0] * 255).to(torch.uint8), test[1])
     torch.manual_seed(0)
     network = cnn()
     model = probe.Model(
@@ -294,7 +302,8 @@ def fit_and_compare(settings: Settings) -> str:
     labels = torch.arange(n) % classes
     centers = 0.4 * torch.randn(classes, width, generator=draw)
     x = (torch.randn(n, width, generator=draw) + centers[labels]).to(settings.device)
-    few, labels = x[:10_000], labels.to(settings.device)
+    few = x[:10_000]
+    labels = labels.to(settings.device)
     assert fit_linear(x, labels, classes).weight.device.type == settings.device.type
     seconds = {
         "fit": settings.seconds(lambda: fit_linear(x, labels, classes)),
@@ -310,7 +319,8 @@ def probe_network(
     """Measure a network of torchvision by the linear readout and by retraining."""
     torch.manual_seed(0)
     examples = 12 if settings.small else 1000
-    network, train = build().eval(), images(examples, size)
+    network = build().eval()
+    train = images(examples, size)
     test = images(max(12, examples // 5), size, seed=1)
     steps = 2 if settings.small else 40
     networks = {
@@ -334,7 +344,8 @@ def probe_resnet(settings: Settings) -> str:
     """Measure layers of resnet18."""
     import torchvision.models as networks
 
-    features, size = ["layer1", "layer3", "layer4"], 64 if settings.small else 224
+    features = ["layer1", "layer3", "layer4"]
+    size = 64 if settings.small else 224
     return probe_network(
         settings, lambda: networks.resnet18(num_classes=6), features, size
     )
@@ -414,24 +425,22 @@ def read_checkpoints(settings: Settings) -> str:
 
 
 CHECKS: Sequence[Callable[[Settings], str]] = (
-    *(
-        name_device,
-        draw_weights,
-        compare_with_cpu,
-        repeat,
-        mix_devices,
-        use_precisions,
-        use_caches,
-    ),
-    *(
-        copy_batches,
-        count_waits,
-        measure_memory,
-        fit_and_compare,
-        probe_resnet,
-        probe_transformer,
-    ),
-    *(run_two_workers, read_checkpoints, run_ray),
+    name_device,
+    draw_weights,
+    compare_with_cpu,
+    repeat,
+    mix_devices,
+    use_precisions,
+    use_caches,
+    copy_batches,
+    count_waits,
+    measure_memory,
+    fit_and_compare,
+    probe_resnet,
+    probe_transformer,
+    run_two_workers,
+    read_checkpoints,
+    run_ray,
 )
 
 
@@ -440,12 +449,14 @@ def run(check: Callable[[Settings], str], settings: Settings) -> bool:
     if settings.on_gpu:
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
-    begin, result = time.perf_counter(), "PASS"
+    begin = time.perf_counter()
+    result = "PASS"
     try:
         text = check(settings)
     # A check may fail by anything; the others go on.
     except Exception as error:
-        result, (*_, last) = "FAIL", traceback.extract_tb(error.__traceback__)
+        result = "FAIL"
+        (*_, last) = traceback.extract_tb(error.__traceback__)
         text = (
             f"{type(error).__name__}: {str(error)[:300]} "
             f"({last.filename}:{last.lineno})"
@@ -472,7 +483,8 @@ def main() -> int:
     settings = Settings(torch.device(options.device), options.small)
     if not settings.on_gpu:  # two threads on two busy cores can take many times as long
         torch.set_num_threads(1)
-    begin, failed = time.perf_counter(), []
+    begin = time.perf_counter()
+    failed = []
     for check in CHECKS:
         if options.only not in check.__name__:
             continue

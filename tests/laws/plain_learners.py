@@ -25,7 +25,10 @@ class PlainLearner:
     def __init__(
         self, kind: str, model: nn.Module, recipe: Recipe, chosen: Any
     ) -> None:
-        self.kind, self.model, self.recipe, self.chosen = kind, model, recipe, chosen
+        self.kind = kind
+        self.model = model
+        self.recipe = recipe
+        self.chosen = chosen
         self.groups: list[tuple[int, int, Tensor]] = []  # task, class, examples
         self.seen: list[int] = []
         self.teacher: nn.Module | None = None
@@ -38,13 +41,15 @@ class PlainLearner:
 
     def learn(self, done: int, task: Task) -> None:
         x, y = task.train.x, task.train.y
-        budget, draws = self.chosen.budget, stream(0, "replay", done)
+        budget = self.chosen.budget
+        draws = stream(0, "replay", done)
         old = self.memory() if self.kind != "gem" else None
         if self.seen:
             self.teacher = copy.deepcopy(self.model).eval()
         joined = old is not None and budget.replay == "joined"
         if joined:
-            x, y = torch.cat([old[0], x]), torch.cat([old[1], y])
+            x = torch.cat([old[0], x])
+            y = torch.cat([old[1], y])
         generator = stream(0, "batches", done)
         optimizer = torch.optim.Adam(
             self.model.parameters(), lr=self.recipe.learning_rate, foreach=False
@@ -54,7 +59,8 @@ class PlainLearner:
             for _ in range(self.recipe.epochs):
                 order = torch.randperm(len(y), generator=generator)
                 for chosen in batches(order, self.recipe.batch_size):
-                    inputs, labels = x[chosen], y[chosen]
+                    inputs = x[chosen]
+                    labels = y[chosen]
                     if old is not None and not joined:
                         some = torch.randperm(len(old[1]), generator=draws)[
                             : len(chosen)
@@ -127,10 +133,8 @@ class PlainLearner:
         return torch.cat([x for *_, x in self.groups]), torch.cat(labels)
 
     def store(self, done: int, task: Task, budget: Any) -> None:
-        draw, count = (
-            stream(0, "memory", done + 1),
-            len(self.groups) + len(task.classes),
-        )
+        draw = stream(0, "memory", done + 1)
+        count = len(self.groups) + len(task.classes)
         quota = budget.per_class or budget.total // count
         for label in task.classes:
             x = task.train.x[task.train.y == label]
@@ -164,10 +168,8 @@ class PlainLearner:
 
     def nearest_means(self, x: Tensor) -> Tensor:
         """The negative distances (B, K) from the means of the exemplars of each class."""
-        phi, scores = (
-            self.features(x),
-            torch.full((len(x), 10), -torch.inf, dtype=x.dtype),
-        )
+        phi = self.features(x)
+        scores = torch.full((len(x), 10), -torch.inf, dtype=x.dtype)
         for label in self.seen:
             kept = torch.cat([own for _, c, own in self.groups if c == label])
             mean = functional.normalize(self.features(kept).mean(0), dim=0)

@@ -34,11 +34,9 @@ class ByUnit:
             state[name] for name in ("som.prototypes", "output.weight", "output.bias")
         )
         som = model.get_submodule("som")
-        self.columns, self.width, self.readout_rate = (
-            som.columns,
-            som.width,
-            readout_rate,
-        )
+        self.columns = som.columns
+        self.width = som.width
+        self.readout_rate = readout_rate
 
     def squared(self, x: Array) -> Array:
         return np.array([((x - w) ** 2).sum() for w in self.prototypes])

@@ -49,7 +49,9 @@ class Plain:
         self.chosen, self.model = chosen, model
         self.terms: list[tuple[Tensor, Tensor]] = []
         zero = torch.zeros_like(weights(model))
-        self.fisher, self.omega, self.old_score = zero.clone(), zero.clone(), None
+        self.fisher = zero.clone()
+        self.omega = zero.clone()
+        self.old_score = None
 
     def learn(self, data: Examples, recipe: Recipe, generator: torch.Generator) -> None:
         torch.randint(2**62, (), generator=generator)
@@ -70,7 +72,8 @@ class Plain:
         getattr(self, f"end_{self.chosen.kind}")(data)
 
     def step(self, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> None:
-        g, before = self.slope(x, y), weights(self.model)
+        g = self.slope(x, y)
+        before = weights(self.model)
         theta = parameters_to_vector(self.model.parameters())
         penalty = sum((w * (theta - a) ** 2).sum() for w, a in self.terms)
         half = 0.5 if self.chosen.kind.startswith("ewc") else 1.0
@@ -108,10 +111,8 @@ class Plain:
         self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
 
     def end_ewc(self, data: Examples) -> None:
-        draw, count = (
-            stream(0, "fisher", len(self.terms) + 1),
-            self.chosen.fisher_examples,
-        )
+        draw = stream(0, "fisher", len(self.terms) + 1)
+        count = self.chosen.fisher_examples
         some = data.take(torch.randperm(len(data), generator=draw)[:count])
         fisher = fisher_by_loop(self.model, some).values()
         self.terms.append(

@@ -5,12 +5,10 @@ from typing import Any
 
 import pandas as pd
 
-MEASUREMENTS, METRIC, SEEN, POSITION = (
-    "measurements",
-    "metric",
-    "tasks_seen",
-    "task_position",
-)
+MEASUREMENTS = "measurements"
+METRIC = "metric"
+SEEN = "tasks_seen"
+POSITION = "task_position"
 """The file of measurements, and its columns: what, after how many tasks, at which position."""
 OUTPUT = "output"
 

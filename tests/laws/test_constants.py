@@ -94,7 +94,8 @@ def test_neighbours_and_means_are_scikit_learn_s_beyond_a_block(n: int) -> None:
 
 def test_a_linear_probe_of_all_data_twice_at_half_the_weight_is_the_same() -> None:
     """Twice the data are cut into chunks; more than 8,192 are predicted."""
-    x, y = numbers(9000, 70), torch.arange(9000) % 3
+    x = numbers(9000, 70)
+    y = torch.arange(9000) % 3
     x[:, :3] += torch.eye(3)[y]
     once = fit_linear(x, y, 3, C=0.02, tolerance=1e-9)
     twice = fit_linear(x.repeat(2, 1), y.repeat(2), 3, C=0.01, tolerance=1e-9)
@@ -133,9 +134,11 @@ def test_joint_entropies_by_products_are_those_of_counts(n: int) -> None:
 
 def test_batches_that_are_gathered_together_are_those_of_a_plain_loop() -> None:
     """An example has 24,000 bytes, so that six batches of seven are gathered at once."""
-    x, y = numbers(100, 6000), torch.arange(100) % 2
+    x = numbers(100, 6000)
+    y = torch.arange(100) % 2
     recipe = Recipe(epochs=2, batch_size=7, optimizer="sgd", learning_rate=0.01)
-    model, plain = nn.Linear(6000, 2), nn.Linear(6000, 2)
+    model = nn.Linear(6000, 2)
+    plain = nn.Linear(6000, 2)
     plain.load_state_dict(model.state_dict())
     fit(model, Examples(x, y), recipe, stream(0))
     train(plain, x, y, recipe, stream(0))

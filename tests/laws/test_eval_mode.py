@@ -22,14 +22,15 @@ Half = tuple[Tensor, Tensor]
 def network() -> nn.Sequential:
     """Return a network with batch norm and dropout before and behind its second layer."""
     layers = [
-        *(nn.Linear(6, 12), nn.BatchNorm1d(12), nn.ReLU(), nn.Dropout(0.3)),
-        *(
-            nn.Linear(12, 10),
-            nn.BatchNorm1d(10),
-            nn.ReLU(),
-            nn.Dropout(0.5),
-            nn.Linear(10, 4),
-        ),
+        nn.Linear(6, 12),
+        nn.BatchNorm1d(12),
+        nn.ReLU(),
+        nn.Dropout(0.3),
+        nn.Linear(12, 10),
+        nn.BatchNorm1d(10),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(10, 4),
     ]
     return nn.Sequential(*layers)
 
@@ -50,7 +51,8 @@ def trained() -> nn.Module:
     return model.train()
 
 
-TRAIN, TEST = points(45, 1), points(301, 2)
+TRAIN = points(45, 1)
+TEST = points(301, 2)
 
 
 def rows(model: nn.Module, test: Half) -> dict[tuple[object, ...], float]:
@@ -92,7 +94,8 @@ def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(
     feature: int,
 ) -> None:
     """Its dropout draws in training only, its batch norm uses the statistics of training."""
-    model, prefix = trained(), [str(layer) for layer in range(feature + 1)]
+    model = trained()
+    prefix = [str(layer) for layer in range(feature + 1)]
     found = probe.partial_retrain(model, [str(feature)], TRAIN, TEST, TASKS, RECIPE)
     plain = partial_retrained(model, prefix, *TRAIN, RECIPE, seed=0)
     table = np.zeros((4, 4), dtype=int)

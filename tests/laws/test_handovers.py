@@ -49,7 +49,8 @@ def network() -> nn.Sequential:
 
 def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
     def run(m: Any, x: Tensor) -> Tensor:
-        h, on = torch.zeros(len(x), 6), x[:, 0] > 0
+        h = torch.zeros(len(x), 6)
+        on = x[:, 0] > 0
         h[on] = m.a(x[on])
         if bool((~on).any()):
             h[~on] = m.b(x[~on])
@@ -70,7 +71,8 @@ def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
 
 
 def test_shared_cuts_train_what_each_network_has_not_frozen(monkeypatch):
-    other, x = network(), torch.randn(8, 6)
+    other = network()
+    x = torch.randn(8, 6)
     cuts = cut_each(network(), ["0"], x, trainable="as given")
     other[2].bias.requires_grad_(False)
     assert cuts.of(other).each[0].facts.trained == {"2.weight"}
@@ -80,7 +82,8 @@ def test_shared_cuts_train_what_each_network_has_not_frozen(monkeypatch):
 
 def test_a_copied_tail_computes_what_its_original_does(monkeypatch):
     monkeypatch.setattr(planned_cut, "_chain_end", lambda *_: None)
-    cut, x = split(network(), "1", torch.randn(8, 6)), torch.randn(8, 6)
+    cut = split(network(), "1", torch.randn(8, 6))
+    x = torch.randn(8, 6)
     value = cut.prefix(x)
     expected = cut.tail.eval()(value)
     assert torch.equal(copy.deepcopy(cut.tail)(value), expected)
@@ -89,15 +92,18 @@ def test_a_copied_tail_computes_what_its_original_does(monkeypatch):
 def test_a_pass_for_values_leaves_the_global_generator():
     model = Written(lambda m, x: (torch.rand(3), m.c(m.b(m.a(x))))[1], LAYERS)
     x = torch.randn(8, 6)
-    cuts, before = cut_each(model, ["a"], x), torch.get_rng_state()
+    cuts = cut_each(model, ["a"], x)
+    before = torch.get_rng_state()
     list(cuts.values([x]))
     assert torch.equal(before, torch.get_rng_state())
 
 
 def test_recomputed_values_are_in_fp32_whoever_has_autocast():
-    prefix, x = nn.Linear(64, 32).requires_grad_(False), torch.randn(40, 64)
+    prefix = nn.Linear(64, 32).requires_grad_(False)
+    x = torch.randn(40, 64)
     layout = value_layout(prefix(x[:16]), [None], "fp32")
-    rows, at = RecomputedRows(layout, prefix, Inputs(x), 16), torch.arange(16)
+    rows = RecomputedRows(layout, prefix, Inputs(x), 16)
+    at = torch.arange(16)
     plain = rows[at]
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(rows[at], plain)
@@ -151,7 +157,8 @@ def test_a_job_in_several_files_is_not_finished(tmp_path):
 
 
 def test_tables_of_results_of_other_code_are_outdated(tmp_path, monkeypatch):
-    job, hashes = jobs_of(TINY)[0], set()
+    job = jobs_of(TINY)[0]
+    hashes = set()
     for code in ("this", "other"):
         monkeypatch.setattr(run_directory, "code_hash", lambda _, code=code: code)
         run_directory.store_of(TINY, tmp_path, job).clear()
@@ -162,7 +169,8 @@ def test_tables_of_results_of_other_code_are_outdated(tmp_path, monkeypatch):
 
 def test_each_seed_permutes_labels_and_trains_offline_by_itself():
     torch.manual_seed(0)
-    x, y = torch.randn(200, 6), torch.arange(200) % 3
+    x = torch.randn(200, 6)
+    y = torch.arange(200) % 3
     result = probe.analyze(
         {2: network()}, (x, y), (x, y), [[0, 1], [2]], ["0"], offline="train",
         readouts=probe.Measure(readouts=["ncm"], seeds=2, controls=["labels"]),
@@ -180,7 +188,8 @@ def test_each_seed_permutes_labels_and_trains_offline_by_itself():
 
 
 def test_results_of_other_trained_parameters_are_not_taken(tmp_path):
-    data, net = (torch.randn(12, 6), torch.arange(12) % 3), network()
+    data = (torch.randn(12, 6), torch.arange(12) % 3)
+    net = network()
     for trainable in ("tail", "as given"):
         model = Model({2: net}, trainable=trainable)
         how = {"readouts": ["ncm"], "out": tmp_path / "run"}
@@ -189,9 +198,11 @@ def test_results_of_other_trained_parameters_are_not_taken(tmp_path):
 
 
 def test_an_analysis_retrains_nothing_that_the_user_has_frozen():
-    data, net = (torch.randn(60, 6), torch.arange(60) % 3), network()
+    data = (torch.randn(60, 6), torch.arange(60) % 3)
+    net = network()
     net[2].requires_grad_(False)
-    model, tasks = Model({2: net}, trainable="as given"), [[0, 1], [2]]
+    model = Model({2: net}, trainable="as given")
+    tasks = [[0, 1], [2]]
     found = probe.analyze(model, data, data, tasks, ["0"], readouts=["retrain"])
     frame = probe.predictions(found).query("tasks_seen == 2 and head == 'single'")
     own, left = (
@@ -209,7 +220,8 @@ def test_a_study_draws_tails_by_the_rule_of_its_retraining():
 
 
 def test_a_retraining_says_which_classes_it_could_not_learn():
-    x, y = torch.randn(60, 6), torch.arange(60) % 3
+    x = torch.randn(60, 6)
+    y = torch.arange(60) % 3
     train = Examples(x, y).of_classes([0, 2])
     how = {"features": ["0"], "readouts": ["retrain"], "recipe": probe.Recipe(epochs=1)}
     found = probe.analyze({2: network()}, train, (x, y), [[0, 1], [2]], **how)
@@ -217,7 +229,8 @@ def test_a_retraining_says_which_classes_it_could_not_learn():
 
 
 def test_a_run_in_another_order_has_the_accuracies_that_were_recorded(tmp_path):
-    y, net = torch.arange(60) % 3, network()
+    y = torch.arange(60) % 3
+    net = network()
     data = Examples(torch.randn(60, 6), y, y)
     with torch.no_grad():
         net[2].bias += torch.tensor([9.0, 0, 0])  # one task is right, and no other
@@ -230,18 +243,21 @@ def test_a_run_in_another_order_has_the_accuracies_that_were_recorded(tmp_path):
 
 
 def test_readouts_of_a_multi_head_network_choose_among_the_classes_of_the_task():
-    x, y = torch.randn(80, 6), torch.arange(80) % 4
+    x = torch.randn(80, 6)
+    y = torch.arange(80) % 4
     model = Model(
         {2: nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 4))}, head="multi"
     )
-    tasks, how = [[0, 1], [2, 3]], ["retrain", "linear", "ncm"]
+    tasks = [[0, 1], [2, 3]]
+    how = ["retrain", "linear", "ncm"]
     found = probe.analyze(model, (x, y), (x, y), tasks, ["0"], readouts=how)
     frame = probe.predictions(found)
     assert (frame["predicted"] // 2 == frame["label"] // 2).all()
 
 
 def test_the_floor_of_a_seed_is_the_first_network_of_its_first_run():
-    first, second = Path("a-0.pt"), Path("b-0.pt")
+    first = Path("a-0.pt")
+    second = Path("b-0.pt")
     runs = {Run("a", "0", 0): {0: first}, Run("b", "0", 0): {0: second}}
     assert _with_controls(runs, {})[Run("untrained", "", 0)] == {0: first}
 

@@ -36,7 +36,8 @@ class Layer:
     """The accuracies of a layer as they are in the rows, looked up one by one."""
 
     def __init__(self, world: World, learner: str, feature: str, readout: str) -> None:
-        self.world, self.runs = world, list(product(range(world.seeds), ORDERS))
+        self.world = world
+        self.runs = list(product(range(world.seeds), ORDERS))
         self.A, self.floor, self.ceiling = (
             accuracies(world.folder, name, feature, readout)
             for name in (learner, "untrained", "offline")
@@ -95,7 +96,8 @@ class Layer:
             return float(
                 np.mean([self.by_position(quantity, p) for p in positions[:-1]])
             )
-        weights, values = [], []
+        weights = []
+        values = []
         for seed, order in self.runs:
             for p in positions:
                 weights.append(self.world.test_counts[ORDERS[order][p - 1]])
@@ -211,7 +213,8 @@ def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many
 def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:
     """Kemker's ideal is the ceiling on the task that the run learns first; R's metrics, too."""
     for learner, feature, readout in layers(world):
-        layer, cards = Layer(world, learner, feature, readout), {}
+        layer = Layer(world, learner, feature, readout)
+        cards = {}
         for seed, (name, order) in product(range(world.seeds), ORDERS.items()):
             card = scorecard(
                 layer.matrix(seed, name),
@@ -291,7 +294,8 @@ def by_outputs(world: World, network: nn.Module, learned: list[int]) -> np.ndarr
 
 def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world: World) -> None:
     """By class means at every layer, and by the output, example by example."""
-    y, compared = world.test[1].numpy(), 0
+    y = world.test[1].numpy()
+    compared = 0
     for (kind, seed, names), network in world.networks.items():
         if kind not in world.learners or names[:1] == ("before",):
             continue
@@ -376,12 +380,14 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
                 for put_back in (
                     set(some) for n in range(4) for some in combinations(blocks, n)
                 ):
-                    hybrid, earlier = copy.deepcopy(after[-1]), before.state_dict()
+                    hybrid = copy.deepcopy(after[-1])
+                    earlier = before.state_dict()
                     state = {n: earlier[n] for n in earlier if block_of(n) in put_back}
                     hybrid.load_state_dict(state, strict=False)
                     scores[frozenset(put_back)] = weights @ right(hybrid, order)
                 v = {some: by_task[order[j - 1]] for some, by_task in scores.items()}
-                every, none = frozenset(blocks), frozenset()
+                every = frozenset(blocks)
+                none = frozenset()
                 first = weights[order[j - 1]] @ right(before, order[:j])
                 cells.setdefault(("lost", "", j), []).append(v[every] - v[none])
                 cells.setdefault(("competition", "", j), []).append(first - v[every])
@@ -420,7 +426,8 @@ def test_own_and_inherited_change_are_read_from_networks_put_together_apart(
     """By class means, whose predictions may differ from plain ones in an example or two."""
     y = world.test[1].numpy()
     for learner, feature in product(world.learners, world.features):
-        depth, cells = world.features.index(feature), {}
+        depth = world.features.index(feature)
+        cells = {}
         upstream = tuple(f"{name}." for name in world.features[:depth])
         for seed, order in product(range(world.seeds), ORDERS.values()):
             after = [
@@ -437,11 +444,10 @@ def test_own_and_inherited_change_are_read_from_networks_put_together_apart(
                     right = by_class_means(world, hybrid, feature) == y  # noqa: B023
                     return float(right[of_task].mean())  # noqa: B023
 
-                now, first = read(after[-1], ()), read(before, ())
-                mixed, block = (
-                    read(after[-1], upstream),
-                    read(after[-1], (f"{feature}.",)),
-                )
+                now = read(after[-1], ())
+                first = read(before, ())
+                mixed = read(after[-1], upstream)
+                block = read(after[-1], (f"{feature}.",))
                 own = ((first - mixed) + (block - now)) / 2
                 cells.setdefault(("own", j), []).append(own)
                 cells.setdefault(("inherited", j), []).append(first - now - own)

@@ -121,7 +121,9 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
 ) -> None:
     """Every setting of every learner whose first task is shared: weights, losses and cost."""
     learn, train = Learner.learn, Learner.train
-    compared, trained, states = [], [], set()
+    compared = []
+    trained = []
+    states = set()
 
     def watched(learner: Learner, task: Any, first: Any = None) -> Any:
         if learner.learned:
@@ -130,7 +132,8 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
         twin = own(
             copy.deepcopy(learner.model), learner.recipe, learner.settings, learner.seed
         )
-        cost, expected = learn(learner, task, first), learn(twin, task)
+        cost = learn(learner, task, first)
+        expected = learn(twin, task)
         assert cost == expected, learner.settings
         assert learner.losses == twin.losses, learner.settings
         there = twin.model.state_dict()
@@ -219,7 +222,8 @@ def test_a_task_aware_network_is_cut_with_the_call_of_its_own_order(
         "network": {"name": "mlp", "features": ["hidden1"]},
         "learners": {"finetune": {}},
     }
-    orders, rows = {"base": [1, 2], "swapped": [2, 1]}, {}
+    orders = {"base": [1, 2], "swapped": [2, 1]}
+    rows = {}
     for name, chosen in {
         "both": orders,
         **{n: {n: order} for n, order in orders.items()},

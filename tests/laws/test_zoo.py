@@ -51,7 +51,8 @@ def test_small_networks_are_cut_rightly(name: str) -> None:
 def test_a_network_built_twice_takes_the_weights_in_a_file(
     name: str, tmp_path: Path
 ) -> None:
-    first, second = SMALL[name].made()[0], SMALL[name].build()
+    first = SMALL[name].made()[0]
+    second = SMALL[name].build()
     assert architecture_difference(architecture(first), architecture(second)) == ""
     torch.save(first.state_dict(), tmp_path / "weights.pt")
     fit_state(unwrapped(second), load_state(tmp_path / "weights.pt"), name)
@@ -171,7 +172,8 @@ def test_a_wrong_cut_breaks_the_law(
     law: str, tamper: Callable[[Split], Split], right: Case
 ) -> None:
     """The negative control: each law can fail, and holds for what was not tampered with."""
-    same, wrong = copy.deepcopy(right.cut), tamper(copy.deepcopy(right.cut))
+    same = copy.deepcopy(right.cut)
+    wrong = tamper(copy.deepcopy(right.cut))
     LAWS[law](replace(right, cut=same))
     with pytest.raises(AssertionError):
         LAWS[law](case_of(right.net, right.model, "norm", wrong, right.x))

@@ -93,7 +93,8 @@ def small() -> nn.Sequential:
 
 def fitted(x: Tensor, y: Tensor, base: nn.Module | None = None) -> nn.Module:
     """Return one with an output that is fitted to some of the points by least squares."""
-    network, some = small(), torch.randperm(len(y))[: len(y) // 2]
+    network = small()
+    some = torch.randperm(len(y))[: len(y) // 2]
     with torch.no_grad():
         for parameter, value in zip(
             network.parameters(), base.parameters() if base else (), strict=False
@@ -125,7 +126,8 @@ def of_networks(folder: Path) -> World:
         y = y[torch.randperm(len(y), generator=draw)]
         return centers[y] + torch.randn(len(y), 5, generator=draw), y
 
-    train, test = points(sizes["train"]), points(sizes["test"])
+    train = points(sizes["train"])
+    test = points(sizes["test"])
     networks: dict[Learned, nn.Module] = {}
     with torch.random.fork_rng():
         torch.manual_seed(1)

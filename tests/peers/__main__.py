@@ -46,11 +46,10 @@ def main() -> None:
         )
         return
     print(machine())
-    few, scenario = _scenario(asked.data, WARM_UP), _scenario(asked.data, asked.limit)
-    warm_up, uses = (
-        usages(asked.data, few, WARM_UP),
-        usages(asked.data, scenario, asked.limit),
-    )
+    few = _scenario(asked.data, WARM_UP)
+    scenario = _scenario(asked.data, asked.limit)
+    warm_up = usages(asked.data, few, WARM_UP)
+    uses = usages(asked.data, scenario, asked.limit)
     runs = list[dict[str, Any]]()
     for kind in asked.learners:
         # What either side does only once is not to be timed.
@@ -69,7 +68,8 @@ def main() -> None:
 def _tables(runs: Sequence[dict[str, Any]]) -> Iterator[pd.DataFrame]:
     """Yield the scores, * = off ours by more than both deviations, and the median times."""
     of = pd.DataFrame(runs).groupby(["learner", "side"], sort=False)
-    mean, spread = of[SCORES].mean(), of[SCORES].std().fillna(0)
+    mean = of[SCORES].mean()
+    spread = of[SCORES].std().fillna(0)
     ours, both = (each.xs(OURS, level="side") for each in (mean, spread))
     off = mean.sub(ours, level="learner").abs() > spread.add(both, level="learner")
     shown = [each.map("{:.1f}".format) for each in (mean, spread)]

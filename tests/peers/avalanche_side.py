@@ -16,11 +16,9 @@ from probe.seeding import global_stream, stream
 from probe.tasks import Scenario
 from probe.training.loop import Recipe
 
-USUAL, FASTEST, OUR_BATCHES = (
-    "avalanche",
-    "avalanche, fastest",
-    "avalanche, our batches",
-)
+USUAL = "avalanche"
+FASTEST = "avalanche, fastest"
+OUR_BATCHES = "avalanche, our batches"
 
 
 @dataclass(frozen=True, kw_only=True)

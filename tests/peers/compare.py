@@ -80,7 +80,8 @@ def run_all(
     took another number of steps than the recipe says.
     """
     sides = _sides(settings, scenario, usages, recipe, seed)
-    names, seconds = list(sides), dict.fromkeys(sides, 0.0)
+    names = list(sides)
+    seconds = dict.fromkeys(sides, 0.0)
     rows = {name: [_row(side.model, scenario)] for name, side in sides.items()}
     for position in range(len(scenario.tasks)):
         first = (seed + position) % len(names)

@@ -122,11 +122,13 @@ class _PaperGem(GEMPlugin):
         ours = Exemplars(ExemplarSettings(per_class=self.patterns_per_experience))
         ours.add(nn.Identity(), self._tasks[t], stream(self._seed, "memory", t + 1))
         state = ours.state()
-        self.memory_x[t], self.memory_y[t] = state["memory.x"], state["memory.y"]
+        self.memory_x[t] = state["memory.x"]
+        self.memory_y[t] = state["memory.y"]
         self.memory_tid[t] = torch.zeros_like(self.memory_y[t])
 
     def solve_quadprog(self, g: torch.Tensor) -> torch.Tensor:
-        past, new = self.G.double(), g.double()
+        past = self.G.double()
+        new = g.double()
         gram = (past @ past.T).numpy()
         # quadprog wants it positive definite.
         gram += 1e-12 * np.eye(len(gram)) * gram.diagonal().mean()

@@ -92,7 +92,8 @@ def command(out: Path, *flags: str) -> Iterator[Command]:
 
 def holders(root: Path) -> list[int]:
     """Return the processes that have the lock of a job open."""
-    locks, found = {str(path) for path in root.glob("jobs/*/lock")}, []
+    locks = {str(path) for path in root.glob("jobs/*/lock")}
+    found = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if any(os.readlink(file) in locks for file in (path / "fd").iterdir()):
@@ -165,7 +166,8 @@ def killer(*chosen: Callable[[], int | None]) -> Iterator[None]:
     After the block all of them must have been killed: a test without its kill tests
     nothing.
     """
-    left, done = list(chosen), threading.Event()
+    left = list(chosen)
+    done = threading.Event()
 
     def work() -> None:
         while left and not done.wait(0.001):

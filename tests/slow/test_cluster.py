@@ -133,7 +133,8 @@ def test_a_worker_and_a_node_are_killed(
 def test_a_cluster_of_its_own_is_killed_and_stopped_and_started_again(
     tmp_path: Path, finished: Path
 ) -> None:
-    out, alone = tmp_path / "run", ["--executor", "ray", "--workers", "2"]
+    out = tmp_path / "run"
+    alone = ["--executor", "ray", "--workers", "2"]
     with command(out, *alone) as started:
         started.reaches(lambda: list(out.glob("jobs/*/*/predictions.*.npz")))
         started.process.kill()

@@ -74,10 +74,12 @@ def test_intervals_of_one_network_cover_what_it_forgot_in_93_percent(
     """Of the test examples of a task some are lost and others gained."""
     tasks = np.repeat([0, 1], [examples, 2])
     orders = np.array([[0, 1]])
-    chance, covered = np.random.default_rng(0), 0
+    chance = np.random.default_rng(0)
+    covered = 0
     for _ in range(1000):
         u = chance.random((1, 1, examples + 2))
-        learned, last = u > gained, (u < gained) | (u > 2 * gained + lost)
+        learned = u > gained
+        last = (u < gained) | (u > 2 * gained + lost)
         terms = Terms(tasks=tasks, orders=orders, after={1: learned, 2: last})
         forgotten = quantities(terms)["forgotten", 1]
         covered += forgotten.low <= lost <= forgotten.high
@@ -88,7 +90,8 @@ def coverage(world, examples, seeds, studies):
     """Return the share of studies whose interval holds the truth, by quantity."""
     truth = world.truth()
     chance = np.random.default_rng(0)
-    covered, known = Counter[str](), Counter[str]()
+    covered = Counter[str]()
+    known = Counter[str]()
     for _ in range(studies):
         terms = study(world, examples, seeds, chance)
         for (name, position), q in quantities(terms).items():
@@ -106,7 +109,9 @@ def coverage(world, examples, seeds, studies):
 )
 def test_at_most_5_percent_of_ranges_miss_the_first_layer(drops, seeds, collapsing):
     """Seeds of a standard deviation of 2 points; those that collapse lose up to 40 more."""
-    chance, n, L = np.random.default_rng(0), 2000, len(drops)
+    chance = np.random.default_rng(0)
+    n = 2000
+    L = len(drops)
     e = np.array(drops) + 2 * chance.standard_normal((n, seeds, L))
     e += (chance.random((n, seeds, 1)) < collapsing) * np.linspace(20, 40, L)
     half = stats.t.isf(0.025, seeds - 1) * stats.sem(e, axis=1)

@@ -25,7 +25,10 @@ def test_every_write_fails_in_turn(
     tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """The 1st, 2nd ... 16th call fails in turn."""
-    true, out, failures, left = getattr(os, step), tmp_path / "run", 0, [1]
+    true = getattr(os, step)
+    out = tmp_path / "run"
+    failures = 0
+    left = [1]
 
     def call(*arguments: int) -> None:
         left[0] -= 1

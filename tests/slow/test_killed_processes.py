@@ -54,7 +54,8 @@ def test_a_shard_is_killed(tmp_path: Path, finished: Path) -> None:
 
     So it does where the directory was moved meanwhile.
     """
-    out, moved = tmp_path / "run", tmp_path / "moved"
+    out = tmp_path / "run"
+    moved = tmp_path / "moved"
     killed_at("output after 3", lambda: run(out, shard="2/2"))
     before = measured(out)
     assert before

@@ -77,7 +77,8 @@ def test_killed_workers_cost_their_own_job_a_measurement(
 
 def test_a_worker_killed_between_two_jobs_is_replaced(tmp_path, monkeypatch) -> None:
     """Its next job has lost no attempt."""
-    work, pools = work_of(tmp_path / "run"), list[ProcessPoolExecutor]()
+    work = work_of(tmp_path / "run")
+    pools = list[ProcessPoolExecutor]()
     remaining = jobs_in(work)[:2]
 
     def new_pool(*arguments: Any, **flags: Any) -> ProcessPoolExecutor:
@@ -101,7 +102,8 @@ def test_a_worker_killed_between_two_jobs_is_replaced(tmp_path, monkeypatch) -> 
 @pytest.mark.soak
 def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) -> None:
     """With it all workers are lost, once."""
-    work, watched = work_of(tmp_path / "run", {SICK: "wait output after 3"}), Watched()
+    work = work_of(tmp_path / "run", {SICK: "wait output after 3"})
+    watched = Watched()
 
     def server() -> int | None:
         process = waiting(work, SICK)
@@ -117,7 +119,8 @@ def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) ->
 
 def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
     """A job that kills whoever does it is given up, and tried again by the next command."""
-    work, watched = work_of(tmp_path / "run", {SICK: "kill output after 2"}), Watched()
+    work = work_of(tmp_path / "run", {SICK: "kill output after 2"})
+    watched = Watched()
     ends = finish(work, watched)
     assert watched.killed == [SICK] * 3
     assert [name for name, end in ends.items() if end.how != "finished"] == [SICK]

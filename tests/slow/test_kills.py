@@ -30,7 +30,9 @@ def killed(root: Path, seed: int, kills: int, action: Callable[[], object]) -> N
 
     What was finished stays as it is, and nothing unfinished is left.
     """
-    draw, before, count = random.Random(seed), measured(root), 0
+    draw = random.Random(seed)
+    before = measured(root)
+    count = 0
     for left in reversed(range(kills + 1)):
         if left:
             count += killed_after(draw.randint(0, 150), root, action)
@@ -78,7 +80,8 @@ def test_probe_model(tmp_path: Path) -> None:
 def record(folder: Path, first: int) -> None:
     """Record without end, another network each time: files of an earlier one would be seen."""
     torch.set_num_threads(1)
-    data, test = examples(), examples(60, 1)
+    data = examples()
+    test = examples(60, 1)
     for seed in itertools.count(first):
         model = network(seed)
         torch.manual_seed(seed)
@@ -90,7 +93,10 @@ def record(folder: Path, first: int) -> None:
 
 
 def test_every_row_of_a_recorder_is_of_the_network_beside_it(tmp_path: Path) -> None:
-    chance, test, read, folder = random.Random(0), examples(60, 1), 0, tmp_path / "rec"
+    chance = random.Random(0)
+    test = examples(60, 1)
+    read = 0
+    folder = tmp_path / "rec"
     for first in range(0, 6000, 1000):
         assert killed_after(
             chance.randint(0, 99), folder, lambda first=first: record(folder, first)

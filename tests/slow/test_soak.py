@@ -58,14 +58,13 @@ def assert_whole(root: Path, before: Stored) -> None:
 @pytest.mark.parametrize("seed", range(7))
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_thrice(tmp_path: Path, finished: Path, kind: str, seed: int) -> None:
-    root, chance, before = (
-        tmp_path / "run",
-        random.Random(f"{kind} {seed}"),
-        measured(tmp_path),
-    )
+    root = tmp_path / "run"
+    chance = random.Random(f"{kind} {seed}")
+    before = measured(tmp_path)
     processes = [start(root, flags) for flags in KINDS[kind]]
     for _ in range(3):
-        victim, files = chance.randrange(len(processes)), chance.randrange(100)
+        victim = chance.randrange(len(processes))
+        files = chance.randrange(100)
         leader = processes[victim]
         while alive(leader) and len(list(root.rglob("*"))) < files:
             time.sleep(chance.uniform(0, 0.02))

@@ -208,7 +208,9 @@ def _of(buffers: dict[str, Tensor], names: set[str]) -> list[Tensor]:
 
 def _drawing(model: nn.Module, x: Inputs) -> set[str]:
     """Name the modules that draw random numbers in train mode, or have a child that does."""
-    model, found, states = train_mode(model, set()), set(), []
+    model = train_mode(model, set())
+    found = set()
+    states = []
 
     def note(name: str) -> None:
         if not torch.equal(states.pop(), torch.get_rng_state()):

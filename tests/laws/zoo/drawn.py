@@ -75,7 +75,8 @@ def _step(
     draw: random.Random, layers: dict[str, Layer], at: int
 ) -> tuple[str, Any, int, int]:
     """Draw what is done, and to which of the values so far; the input is the first."""
-    v, w = draw.randint(max(0, at - 2), at), draw.randint(0, at)
+    v = draw.randint(max(0, at - 2), at)
+    w = draw.randint(0, at)
     if at and draw.random() < 0.5:
         return "", draw.choice(_FUNCTIONS), v, w
     linear = [name for name, layer in layers.items() if layer is _LAYERS[0]]

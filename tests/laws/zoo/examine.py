@@ -25,7 +25,9 @@ from tests.laws.zoo.case import case_of
 from tests.laws.zoo.laws import LAWS
 from tests.laws.zoo.net import CACHED, CLASSES, REFUSED, SLOW, Inputs, Net, seed
 
-CRASHED, RETRAINED, WITHOUT_FRESH = "crashed", "retrained", "without fresh weights"
+CRASHED = "crashed"
+RETRAINED = "retrained"
+WITHOUT_FRESH = "without fresh weights"
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ def examine(
 def _examine(
     net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs
 ) -> Verdict:
-    before, random = _state(model), torch.get_rng_state()
+    before = _state(model)
+    random = torch.get_rng_state()
     try:
         cut = split(model, feature, sample, net.output)
     except InputError as refusal:
@@ -113,7 +116,8 @@ def _wrongly_refused(net: Net, feature: str, refusal: InputError) -> tuple[str, 
 
 def retrain(net: Net, model: nn.Module, features: list[str]) -> Verdict:
     """Retrain downstream of every feature for an epoch, with fresh weights of a new model."""
-    before, recipe = _state(model), Recipe(epochs=1, batch_size=8)
+    before = _state(model)
+    recipe = Recipe(epochs=1, batch_size=8)
     with seed(2):
         train, test = (
             Examples(net.inputs(n), torch.arange(n) % CLASSES)
@@ -142,14 +146,16 @@ def spread(net: Net, model: nn.Module, sample: Inputs, number: int) -> list[str]
     input.
     """
     names = list(_features(trace(model, sample, ModelCall(output=net.output))))
-    last, steps = len(names) - 1, max(1, number - 1)
+    last = len(names) - 1
+    steps = max(1, number - 1)
     return list(
         dict.fromkeys(names[last * tasks_seen // steps] for tasks_seen in range(number))
     )
 
 
 def _features(seen: Trace) -> Iterator[str]:
-    known, before = {(seen.large.logits,)}, Counter[str]()
+    known = {(seen.large.logits,)}
+    before = Counter[str]()
     runs = Counter(visit.module for visit in seen.large.visits)
     for visit in seen.large.visits:
         before[visit.module] += 1

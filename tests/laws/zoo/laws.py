@@ -46,7 +46,8 @@ def identity(case: Case) -> None:
         value = _part(case, x)
         if value is None:
             continue
-        got, expected = seeded(tail, value), case.expected(x)
+        got = seeded(tail, value)
+        expected = case.expected(x)
         _assert_close(got, expected, f"for {count(x)} rows the tail")
         if same([case.net.logits(seeded(partial(fed, still), x))], [expected]):
             assert same([got], [expected]), f"differs for {count(x)} rows"
@@ -155,7 +156,8 @@ def train(case: Case) -> None:
     """
     if case.both_sides:
         return
-    whole, tail = train_mode(case.model, case.feeding), case.cut.tail.train()
+    whole = train_mode(case.model, case.feeding)
+    tail = case.cut.tail.train()
     expected = case.net.logits(seeded(partial(fed, whole), case.x, 1))
     _assert_close(
         seeded(tail, _prefix(case, case.x), 1), expected, "in train mode the tail"
@@ -170,7 +172,8 @@ def live(case: Case) -> None:
     """The tail's randomness is on or off in train mode as the network says; else `train` tells."""
     if case.net.live is None:
         return
-    tail, value = case.cut.tail.train(), _prefix(case, case.x)
+    tail = case.cut.tail.train()
+    value = _prefix(case, case.x)
     runs = [seeded(tail, tree_map(torch.clone, value), seed) for seed in range(4)]
     varies = not all(same([run], [runs[0]]) for run in runs)
     assert varies == case.net.live, (
@@ -319,10 +322,8 @@ def _moves(case: Case, tensor: Tensor, before: list[Tensor], times: float = 1) -
 @contextmanager
 def _moved(tensors: Iterable[Tensor], times: float = 1) -> Iterator[None]:
     """Move tensors by about their own size, or as often; upwards, so that a variance stays one."""
-    draws, saved = (
-        torch.Generator().manual_seed(0),
-        [(t, t.detach().clone()) for t in tensors],
-    )
+    draws = torch.Generator().manual_seed(0)
+    saved = [(t, t.detach().clone()) for t in tensors]
     try:
         for tensor, old in saved:
             size = old.abs().mean().clamp(min=0.01)

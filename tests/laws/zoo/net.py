@@ -16,7 +16,9 @@ from torch.utils._pytree import tree_leaves, tree_map
 from probe.modules import copied, innermost
 from probe.seeding import python_generators
 
-CACHED, SLOW, REFUSED = "cached", "slow", "refused"
+CACHED = "cached"
+SLOW = "slow"
+REFUSED = "refused"
 RIGHT = (CACHED, SLOW)
 SAFE = (CACHED, SLOW, REFUSED)
 MOVES = r"not stay\s+fixed"  # why a feature is refused that training would move
@@ -62,10 +64,8 @@ class Net:
         """
         with seed(0):
             model = self.build()
-            sample, others = (
-                self.inputs(self.rows),
-                self.inputs(max(3, self.rows * 5 // 8)),
-            )
+            sample = self.inputs(self.rows)
+            others = self.inputs(max(3, self.rows * 5 // 8))
             _shake(model)
             _settle(model, sample)
         return model, sample, others
@@ -131,7 +131,8 @@ def feature_value(model: nn.Module, feature: str, x: Inputs) -> list[Tensor]:
     "name#2" is the second call of the module.
     """
     name, _, call = feature.partition("#")
-    target, seen = model.get_submodule(name), []
+    target = model.get_submodule(name)
+    seen = []
 
     def keep(module: nn.Module, inputs: object, output: object) -> None:
         if module is target:

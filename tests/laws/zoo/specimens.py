@@ -11,9 +11,16 @@ from tests.laws.zoo.hostile import HOSTILE
 from tests.laws.zoo.net import CACHED, Net
 
 _SPECIMENS = (
-    *("mlp", "cnn3", "reduced_resnet18", "nested", "called_twice", "tied_weights"),
-    *("a_branch_beside_and_a_skip_across", "dropout_on_both_sides"),
-    *("registered_from_the_end", "relu_module_in_place"),
+    "mlp",
+    "cnn3",
+    "reduced_resnet18",
+    "nested",
+    "called_twice",
+    "tied_weights",
+    "a_branch_beside_and_a_skip_across",
+    "dropout_on_both_sides",
+    "registered_from_the_end",
+    "relu_module_in_place",
 )
 
 
@@ -39,7 +46,8 @@ def _hooked() -> nn.Module:
 
 
 def _twice() -> nn.Module:
-    layer, drop = nn.Linear(6, 6), nn.Dropout(0.5)
+    layer = nn.Linear(6, 6)
+    drop = nn.Dropout(0.5)
     return nn.Sequential(
         nn.Linear(6, 6), drop, layer, nn.ReLU(), layer, drop, nn.Linear(6, 3)
     )

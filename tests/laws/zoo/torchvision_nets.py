@@ -28,7 +28,14 @@ _DENSENET = partial(models.DenseNet, 8, (2, 3, 2), 16, drop_rate=0.3)
 _CONVNEXT = [CNBlockConfig(16, 32, 2), CNBlockConfig(32, None, 2)]
 _SWIN = partial(
     SwinTransformer,
-    *([4, 4], 16, [2, 2], [2, 2], [4, 4], 4.0, 0.1, 0.1),
+    [4, 4],
+    16,
+    [2, 2],
+    [2, 2],
+    [4, 4],
+    4.0,
+    0.1,
+    0.1,
     stochastic_depth_prob=0.5,
     block=SwinTransformerBlockV2,
     downsample_layer=PatchMergingV2,

@@ -59,13 +59,12 @@ class World:
             p = self.collapsing
             return (1 - p) * self.chance(level) + p * self.chance(level - 2)
 
-        b, C, before = (
-            self.chance(self.floor),
-            self.chance(self.ceiling),
-            known(self.early),
-        )
+        b = self.chance(self.floor)
+        C = self.chance(self.ceiling)
+        before = known(self.early)
         each = np.array([known(level) for level in self.last])
-        A, learned = float(each.mean()), np.array([before] * (TASKS - 1) + [each[-1]])
+        A = float(each.mean())
+        learned = np.array([before] * (TASKS - 1) + [each[-1]])
         lost = float((learned - each)[:-1].mean())
         return {
             "accuracy": A,

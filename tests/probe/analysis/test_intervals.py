@@ -110,7 +110,8 @@ def test_what_no_example_shows_may_be_missed_in_5_percent_of_cases():
 def paired():
     """Return what is right of A, b and C, for 5 seeds and 400 examples."""
     rng = chance(0)
-    hard, seeds = rng.random(400), 0.05 * rng.normal(size=(5, 1))
+    hard = rng.random(400)
+    seeds = 0.05 * rng.normal(size=(5, 1))
     made = [
         (hard < level + seeds + 0.1 * rng.normal(size=(5, 400)))
         for level in (0.6, 0.3, 0.9)

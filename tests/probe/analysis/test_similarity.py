@@ -20,14 +20,16 @@ def linear_cka(x, y):
 
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e8])
 def test_a_constant_feature_is_like_nothing(constant):
-    flat, x = torch.full((30, 4), constant), gaussian(30, 4, "x")
+    flat = torch.full((30, 4), constant)
+    x = gaussian(30, 4, "x")
     for pair in ((flat, x), (x, flat), (flat, flat)):
         assert np.isnan(linear_cka(*pair))
 
 
 @pytest.mark.parametrize(("n", "width"), [(60, 9), (30, 100)])
 def test_a_feature_is_like_itself_rotated_scaled_and_shifted(n, width):
-    x, other = gaussian(n, width, "x"), gaussian(n, 5, "y")
+    x = gaussian(n, width, "x")
+    other = gaussian(n, 5, "y")
     other[:, 0] += x[:, 0]
     turned = torch.linalg.qr(gaussian(width, width, "turn")).Q
     assert linear_cka(x, x) == pytest.approx(1, abs=1e-12)

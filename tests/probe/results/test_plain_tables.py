@@ -93,7 +93,8 @@ def made(root, seed, missing, tasks, heads, mean):
             "weights": {"w": [0, 0, 1, 0, 0, 0, 0]},
         },
     }
-    draw, plan = np.random.default_rng(seed), named_plan(raw, TASKS[tasks])
+    draw = np.random.default_rng(seed)
+    plan = named_plan(raw, TASKS[tasks])
     # Of each class another number of test examples, in any order.
     each = [
         (t, c)
@@ -193,7 +194,8 @@ def plain_rows(made):
 
 def plain_metrics(made, rows):
     """Return (learner, paper, metric, head) -> `SeedMean`, from the rows of the table."""
-    found, every = defaultdict(list), defaultdict(lambda: np.full((4, 3), nan))
+    found = defaultdict(list)
+    every = defaultdict(lambda: np.full((4, 3), nan))
     for row in rows:
         if row.metric == "accuracy" and not row.feature:
             own = every[row.learner, row.order, row.seed, row.head]
@@ -206,7 +208,8 @@ def plain_metrics(made, rows):
             found[job.learner, paper, metric, head].append((job.seed, value))
 
         offline = next(j for j in jobs if j.offline and j.seed == job.seed)
-        ceiling, own = made.at_step(offline, 3, main_head(job)), main_head(job)
+        ceiling = made.at_step(offline, 3, main_head(job))
+        own = main_head(job)
         for feature in made.features(job):
             if counts := made.retrained(job, feature):
                 add("murata", f"pra[{feature}]", plain_pra(counts))
@@ -215,10 +218,8 @@ def plain_metrics(made, rows):
                     add("murata", f"forgetting_strength[{feature}]", lost)
         if job.offline:
             continue
-        mine, last = (
-            R.get((job.learner, job.order, job.seed, own)),
-            made.at_step(job, 3),
-        )
+        mine = R.get((job.learner, job.order, job.seed, own))
+        last = made.at_step(job, 3)
         if mine is not None and any(
             made.retrained(job, f) for f in made.features(job)[:-1]
         ):

@@ -51,12 +51,11 @@ def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(
     predictions = probe.predictions(run.root)
     own = predictions[~predictions["readout"].astype(str).str.startswith("rewound")]
     groups = dict(iter(own.groupby(GROUP, observed=True)))
-    used, metrics = set(), set()
+    used = set()
+    metrics = set()
     for row in table.itertuples():
-        feature, head = (
-            row.feature or "output",
-            row.head or ("single", "multi")["task" in row.readout],
-        )
+        feature = row.feature or "output"
+        head = row.head or ("single", "multi")["task" in row.readout]
         key = (
             row.learner,
             row.order,
@@ -101,10 +100,8 @@ def test_the_loss_is_torch_s_cross_entropy_of_the_logits_that_compete(
     [folder] = run.root.glob("jobs/er.order-cyclic.seed-0/*/")
     with np.load(folder / "predictions.npz") as file:
         of_output = file["readout"][file["loss_of"]] == ""
-        steps, losses = (
-            file["tasks_seen"][file["loss_of"]][of_output],
-            file["loss"][of_output],
-        )
+        steps = file["tasks_seen"][file["loss_of"]][of_output]
+        losses = file["loss"][of_output]
     assert losses.dtype == np.float16
     assert steps.tolist() == [0, 1, 2, 3]
     for tasks_seen, loss in zip(steps[1:], losses[1:], strict=True):
@@ -128,7 +125,8 @@ def test_the_loss_is_under_the_main_head(aware: bool) -> None:
     stream = split_by_class(
         Dataset(name="digits", classes=10, train=DIGITS, test=DIGITS), 5
     )
-    logits, own = torch.randn(len(DIGITS), 10), stream.test.y // 5
+    logits = torch.randn(len(DIGITS), 10)
+    own = stream.test.y // 5
     at = {
         x.numpy().tobytes(): row for x, row in zip(stream.test.x, logits, strict=True)
     }

@@ -96,7 +96,8 @@ def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network() -> None:
 
 
 def test_a_backbone_in_the_memory_of_two_networks_is_named() -> None:
-    one, two = network(), changed(network(), "4.weight", 2.0)
+    one = network()
+    two = changed(network(), "4.weight", 2.0)
     two[0] = one[0]
     with pytest.warns(UserWarning, match="networks share 0.bias, 0.weight in memory"):
         notes_of({1: one, 3: two})

@@ -67,8 +67,10 @@ def test_chance_of_a_multi_head_run_is_among_the_classes_of_the_task() -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         nets = {t: nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 6)) for t in STEPS}
-        x, y = torch.randn(600, 4), torch.arange(600) % 6
-    model, tasks = probe.Model(nets, head="multi"), [[0, 1], [2, 3], [4, 5]]
+        x = torch.randn(600, 4)
+        y = torch.arange(600) % 6
+    model = probe.Model(nets, head="multi")
+    tasks = [[0, 1], [2, 3], [4, 5]]
     table = probe.analyze(
         model, (x, y), (x, y), tasks, ["0"], readouts=["ncm"]
     ).to_pandas("notes")

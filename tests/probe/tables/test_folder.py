@@ -74,7 +74,8 @@ def test_a_folder_that_holds_something_else_is_left_alone(folder, name):
 def test_a_write_that_fails_leaves_what_was_there(
     tmp_path, monkeypatch, operation, before
 ):
-    folder, rename = tmp_path / "result", Path.rename
+    folder = tmp_path / "result"
+    rename = Path.rename
     if before:
         write_folder(folder, SAVED)
 

@@ -76,7 +76,8 @@ def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
 
 def test_each_row_is_in_its_cell_of_a_dataset_and_nothing_else_is_there():
     pytest.importorskip("xarray")
-    rows, data = study(), to_dataset(study())
+    rows = study()
+    data = to_dataset(study())
     cells_of = dict.fromkeys(("accuracy", "pra", "R", "f1"), 0)
     for row in records(rows):
         at = {name: getattr(row, name) for name in RUN}

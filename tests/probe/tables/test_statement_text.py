@@ -42,10 +42,8 @@ def layer(
 ) -> Layer:
     """Return a layer; last, learned: accuracy on each task in the end, and once it was learned."""
     apart = np.asarray(seeds)
-    both, end = (
-        np.broadcast_to(last if learned is None else learned, T),
-        right(last, apart),
-    )
+    both = np.broadcast_to(last if learned is None else learned, T)
+    end = right(last, apart)
     rows = {
         t: np.where(t - 1 == TASKS, right(both, apart), end)[:, None]
         for t in range(1, T)

@@ -63,7 +63,8 @@ def test_a_table_comes_back_as_it_was(tmp_path_factory, name, data):
     rows = data.draw(
         st.lists(st.tuples(*map(cells_of, SCHEMAS[name].values())), max_size=5)
     )
-    table, path = new_table(name, rows), tmp_path_factory.mktemp("table") / "t.csv"
+    table = new_table(name, rows)
+    path = tmp_path_factory.mktemp("table") / "t.csv"
     write_table(path, name, table)
     compressed = path.with_name("u.csv.gz")
     compressed.write_bytes(gzip.compress(path.read_bytes()))

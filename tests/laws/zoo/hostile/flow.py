@@ -249,7 +249,8 @@ class Pair(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.p, self.q = nn.Linear(6, 6), nn.Linear(6, 6)
+        self.p = nn.Linear(6, 6)
+        self.q = nn.Linear(6, 6)
 
     def forward(self, *, x: Tensor, scale: float) -> tuple[Tensor, dict[str, Tensor]]:
         return self.p(x) * scale, {"q": self.q(x), "scale": torch.tensor(scale)}
@@ -286,7 +287,8 @@ def refuses_large_values(m: Any, x: Tensor) -> Tensor:
 
 @written({"a": (SLOW,)}, refuses={"b": "differs for the same input"})
 def remembers_the_batch_before(m: Any, x: Tensor) -> Tensor:
-    h, before = m.a(x), getattr(m, "before", None)
+    h = m.a(x)
+    before = getattr(m, "before", None)
     m.before = h.detach().mean(0)
     return m.c(torch.tanh(m.b(h if before is None else h + before)))
 

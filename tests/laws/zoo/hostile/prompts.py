@@ -48,6 +48,7 @@ def l2p_by_batch(m: Any, x: Tensor) -> Tensor:
 @written(dict.fromkeys(FEATURES, RIGHT), LAYERS, shape=(4, 8))
 def dual_prompt(m: Any, x: Tensor) -> Tensor:
     """A general prompt and that of the nearest key are put before keys and values."""
-    h, chosen = m.embed(x), m.prompts[nearest_keys(m, x, 1)[:, 0]]
+    h = m.embed(x)
+    chosen = m.prompts[nearest_keys(m, x, 1)[:, 0]]
     keys = torch.cat([m.prompts[:1, 0].expand(len(x), 1, -1), chosen, h], 1)
     return m.c(m.norm(h + m.block(h, keys, keys)[0]).mean(1))

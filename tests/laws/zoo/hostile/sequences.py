@@ -115,7 +115,8 @@ def packed_sequences(m: Any, x: Tensor) -> Tensor:
 )
 def embedded_words_and_places_with_a_mask(m: Any, x: Tensor) -> Tensor:
     """A frozen value without a row per example is used again by the tail."""
-    pad, places = x == 0, m.places(torch.arange(x.shape[1]))
+    pad = x == 0
+    places = m.places(torch.arange(x.shape[1]))
     h = torch.tanh(m.a(m.words(x) + places)).masked_fill(pad[..., None], 0)
     h = (torch.tanh(m.b(h)) + places).sum(1) / (~pad).sum(1, keepdim=True)
     return m.c(h + m.bag(x))

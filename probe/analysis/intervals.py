@@ -222,7 +222,12 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
         return abs(above - r * below) - half_width(r)
 
     if not below > design.half_width(of_below, S, LEVEL):
-        return Estimate(value=math.nan, low=math.nan, high=math.nan, seeds=S)
+        return Estimate(
+            value=math.nan,
+            low=math.nan,
+            high=math.nan,
+            seeds=S,
+        )
     is_one = np.array_equal(top, bottom)
     is_zero = not top.any()
     value = float(is_one) if is_one or is_zero else above / below
@@ -231,7 +236,12 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
         step = half_width(value) / below or 1.0
         low = _end(outside, value, -step)
         high = _end(outside, value, step)
-    return Estimate(value=value, low=low, high=high, seeds=S)
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        seeds=S,
+    )
 
 
 def ratio_over_examples(design: Design, num: Floats, den: Floats) -> Estimate:
@@ -260,4 +270,11 @@ def _end(outside: Callable[[float], float], start: float, step: float) -> float:
         step = 2 * step
     from scipy.optimize import brentq
 
-    return float(brentq(outside, inside, reached, xtol=1e-12))
+    return float(
+        brentq(
+            outside,
+            inside,
+            reached,
+            xtol=1e-12,
+        )
+    )

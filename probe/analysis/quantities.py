@@ -96,7 +96,12 @@ COEFFICIENTS: Mapping[str, Coefficients] = {
     "never_learned": {Term.CEILING: 1, Term.LEARNED: -1},
     "forgotten": {Term.LEARNED: 1, Term.END: -1},
     "forgotten_max": {Term.BEST: 1, Term.END: -1},
-    "own": {Term.LEARNED: 0.5, Term.BLOCK: 0.5, Term.UPSTREAM: -0.5, Term.END: -0.5},
+    "own": {
+        Term.LEARNED: 0.5,
+        Term.BLOCK: 0.5,
+        Term.UPSTREAM: -0.5,
+        Term.END: -0.5,
+    },
     "inherited": {
         Term.LEARNED: 0.5,
         Term.BLOCK: -0.5,

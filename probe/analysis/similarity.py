@@ -81,7 +81,10 @@ class Compared:
         """Return tr(K L), the squared norm of X'Y."""
         if self._n * (self._width + y._width) >= self._width * y._width:
             joint = torch.zeros(
-                self._width, y._width, dtype=torch.float64, device=self._x.device
+                self._width,
+                y._width,
+                dtype=torch.float64,
+                device=self._x.device,
             )
             for mine, theirs in zip(self._parts(), y._parts(), strict=True):
                 joint.addmm_(mine.T, theirs)

@@ -72,7 +72,12 @@ def at_position(
     used = tasks == orders[:, position - 1, None]
     examples = np.flatnonzero(used.any(axis=0))
     weights = (used / used.sum(axis=1, keepdims=True)).mean(axis=0)[examples]
-    return TaskPosition(position, examples, weights, used[:, examples])
+    return TaskPosition(
+        position,
+        examples,
+        weights,
+        used[:, examples],
+    )
 
 
 def average_over(

@@ -178,7 +178,12 @@ class Analysis(ResultBase):
         """
         readout = readout or self.readouts[0]
         if readout not in self.readouts:
-            raise unknown("readout", readout, self.readouts, "in this analysis")
+            raise unknown(
+                "readout",
+                readout,
+                self.readouts,
+                "in this analysis",
+            )
         learners = self.learners if learner is None else (self._learner(learner),)
         layers = where(self.layers(), readout=readout, learner=learners)
         return as_latex(together(self._sheets(layers, learners)))
@@ -303,7 +308,12 @@ class Analysis(ResultBase):
         """Return the name of the requested learner; None = the only one."""
         learners = (*self._matrices.learners, *self._matrices.levels)
         if name is not None and name not in learners:
-            raise unknown("learner", name, learners, "in this analysis")
+            raise unknown(
+                "learner",
+                name,
+                learners,
+                "in this analysis",
+            )
         if name is None and len(self.learners) != 1:
             raise InputError(
                 "this analysis has the learners "

@@ -171,7 +171,12 @@ def analyze(
         RetrainSettings(
             recipe=provided, cache=cache, multiples=measurements.probing.budget
         )
-        model, recording, examples = _complete(model, train, test, tasks)
+        model, recording, examples = _complete(
+            model,
+            train,
+            test,
+            tasks,
+        )
         if recipe is None:
             recipe = Recipe().long_enough(len(examples.splits["train"]))
         T = len(examples.classes)
@@ -186,7 +191,10 @@ def analyze(
         examples = _on_device(examples, networks, model.device)
         model, name, code, marked_features = _identify(model, networks)
         model, examples = make_task_aware(
-            model, examples, networks.blank, {run.order for run in networks.runs}
+            model,
+            examples,
+            networks.blank,
+            {run.order for run in networks.runs},
         )
         scenario = Scenario.of_examples(DATA, examples)
         data = scenario.tasks[0].train
@@ -255,8 +263,22 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     ceilings = {job.seed: job for job in stores if job.kind == OFFLINE}
     for job in tracked(list(stores), "networks"):
         ceiling = ceilings.get(job.seed, job)
-        offline = partial(offline_network, source, ceiling, stores[ceiling])
-        deque(measure(source, job, stores[job], cache, offline), maxlen=0)
+        offline = partial(
+            offline_network,
+            source,
+            ceiling,
+            stores[ceiling],
+        )
+        deque(
+            measure(
+                source,
+                job,
+                stores[job],
+                cache,
+                offline,
+            ),
+            maxlen=0,
+        )
     predictions = Predictions.of(
         plan, ((job, stores[job].measurements()) for job in jobs_of(plan))
     )
@@ -275,7 +297,17 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
     with lock(root, wait=True):
         describe(root, plan)
     for job in tracked(_jobs(plan), "networks"):
-        deque(measure_job(plan, root, job, lambda: source, cache, wait=True), maxlen=0)
+        deque(
+            measure_job(
+                plan,
+                root,
+                job,
+                lambda: source,
+                cache,
+                wait=True,
+            ),
+            maxlen=0,
+        )
     with lock(root, wait=True):
         states = survey(plan, root)
         remove_locks(root, states)
@@ -327,7 +359,12 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
     }
     output = recording.output if model.output is None else model.output
     head = model.head or (None if model.call_is_task_aware else recording.head)
-    return replace(model, output=output, head=head, orders=model.orders or orders)
+    return replace(
+        model,
+        output=output,
+        head=head,
+        orders=model.orders or orders,
+    )
 
 
 def _on_device(

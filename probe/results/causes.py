@@ -40,7 +40,12 @@ def withheld_notes(predictions: Predictions) -> Iterator[Row]:
     """Yield a note on each pair of networks of which nothing can be said."""
     for job in predictions.runs:
         for j in predictions.rewound(job):
-            reason = stored_position(predictions, job, j, "accuracy").withheld
+            reason = stored_position(
+                predictions,
+                job,
+                j,
+                "accuracy",
+            ).withheld
             if reason:
                 note = WITHHELD.format(j, reason)
                 yield {**job.columns, "tasks_seen": job.last, "note": note}
@@ -71,7 +76,15 @@ def _of_score(
     earlier = set.intersection(*(set(predictions.rewound(job)) for job in jobs))
     by_position: dict[int, Position] = {}
     for j in sorted(earlier):
-        positions = [stored_position(predictions, job, j, score) for job in jobs]
+        positions = [
+            stored_position(
+                predictions,
+                job,
+                j,
+                score,
+            )
+            for job in jobs
+        ]
         by_position[j] = Position.stacked(positions, (seeds, len(orders)))
     study = Study(
         tasks=predictions.test_examples.tasks,

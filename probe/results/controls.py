@@ -46,7 +46,12 @@ def control_rows(predictions: Predictions) -> Iterator[Row]:
     for jobs in jobs_of.values():
         features = predictions.features(jobs[0])
         for readout, feature in product(predictions.readouts_of(jobs), features):
-            yield from _of_layer(predictions, jobs, readout, feature)
+            yield from _of_layer(
+                predictions,
+                jobs,
+                readout,
+                feature,
+            )
 
 
 def _of_layer(
@@ -67,7 +72,12 @@ def _of_layer(
     )
     right = np.array(
         [predictions.correct(rows[run]) for run in product(seeds, orders, left_out)]
-    ).reshape(len(seeds), len(orders), len(left_out), -1)
+    ).reshape(
+        len(seeds),
+        len(orders),
+        len(left_out),
+        -1,
+    )
     permuted = [
         predictions.control.get(rows[seed, order, 0], np.nan)
         for seed, order in product(seeds, orders)

@@ -104,7 +104,12 @@ def explain(
         # Of the last task nothing can have been forgotten yet.
         last = len(job.tasks) - quantity.startswith("forgotten")
         for j in range(1, last + 1) if job.learner == learner else ():
-            values = _values(predictions, job, layer, j)
+            values = _values(
+                predictions,
+                job,
+                layer,
+                j,
+            )
             if values.keys() >= set(terms):
                 numbers = [*(values[term] for term in terms), _value(sums, values)]
                 names = str(job.seed), job.order, str(j), predictions.names(job)[j - 1]
@@ -115,7 +120,10 @@ def explain(
         )
     tables = read_tables(root)
     notes = where(
-        tables["notes"], learner=learner, feature=["", feature], readout=["", readout]
+        tables["notes"],
+        learner=learner,
+        feature=["", feature],
+        readout=["", readout],
     )
     sheet = Sheet(
         of=", ".join(layer.values()),
@@ -137,14 +145,34 @@ def _check_names(plan: Plan, layer: Mapping[str, str], quantity: str) -> None:
     }
     readouts = [str(v) for name in plan.readouts for v in plan.variants(name)]
     if quantity not in FORMULAS:
-        raise unknown("quantity", quantity, FORMULAS, "")
+        raise unknown(
+            "quantity",
+            quantity,
+            FORMULAS,
+            "",
+        )
     if layer["learner"] not in features:
-        raise unknown("learner", layer["learner"], features, "in this study")
+        raise unknown(
+            "learner",
+            layer["learner"],
+            features,
+            "in this study",
+        )
     if layer["feature"] not in features[layer["learner"]]:
         of_learner = features[layer["learner"]]
-        raise unknown("feature", layer["feature"], of_learner, "of this learner")
+        raise unknown(
+            "feature",
+            layer["feature"],
+            of_learner,
+            "of this learner",
+        )
     if layer["readout"] not in readouts:
-        raise unknown("readout", layer["readout"], readouts, "in this study")
+        raise unknown(
+            "readout",
+            layer["readout"],
+            readouts,
+            "in this study",
+        )
 
 
 def _values(

@@ -49,15 +49,32 @@ def measure_job(
         NotWritten: The run directory cannot be written to.
         InputError: A network diverges.
     """
-    with _locked(plan, root, job, wait) as store:
+    with _locked(
+        plan,
+        root,
+        job,
+        wait,
+    ) as store:
         if recompute and store.made_by_other_code():
             store.clear()
         # Under the lock: another process may just have finished it.
         if is_finished(plan, store, job):
             return
         networks = source()
-        offline = partial(_offline_network, plan, root, job.seed, networks)
-        yield from measure(networks, job, store, cache, offline)
+        offline = partial(
+            _offline_network,
+            plan,
+            root,
+            job.seed,
+            networks,
+        )
+        yield from measure(
+            networks,
+            job,
+            store,
+            cache,
+            offline,
+        )
         if plan.checkpoints == "needed":
             # A study may grow by a feature or readout, for which it needs the last.
             store.drop_checkpoints(job.last)
@@ -84,5 +101,10 @@ def _locked(plan: Plan, root: Path, job: Job, wait: bool) -> Iterator[Store]:
 def _offline_network(plan: Plan, root: Path, seed: int, source: Source) -> nn.Module:
     """Return the offline network of a seed; wait for a process that is training it."""
     job = next(job for job in jobs_of(plan) if (job.kind, job.seed) == (OFFLINE, seed))
-    with _locked(plan, root, job, wait=True) as store:
+    with _locked(
+        plan,
+        root,
+        job,
+        wait=True,
+    ) as store:
         return offline_network(source, job, store)

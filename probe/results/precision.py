@@ -47,14 +47,31 @@ def resolve_precision(
         return recipe
     if root is None:
         return replace(
-            recipe, precision=cast(Any, _faster(recipe, model, data, device))
+            recipe,
+            precision=cast(
+                Any,
+                _faster(
+                    recipe,
+                    model,
+                    data,
+                    device,
+                ),
+            ),
         )
     refuse_foreign(root)
     make_folder(root)
     with lock(root, wait=True):
         path = root / PRECISION
         if not path.exists():
-            write_text(path, _faster(recipe, model, data, device))
+            write_text(
+                path,
+                _faster(
+                    recipe,
+                    model,
+                    data,
+                    device,
+                ),
+            )
         return replace(recipe, precision=cast(Any, path.read_text("utf-8").strip()))
 
 
@@ -95,6 +112,11 @@ def seconds(model: nn.Module, batch: Examples, recipe: Recipe) -> float:
         parameter.requires_grad_(parameter.is_floating_point())
     for _ in range(_TURNS):
         start = time.process_time()
-        fit(twin, batch, recipe, stream(0, "precision"))
+        fit(
+            twin,
+            batch,
+            recipe,
+            stream(0, "precision"),
+        )
         taken.append(time.process_time() - start)
     return min(taken)

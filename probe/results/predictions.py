@@ -115,13 +115,23 @@ class Predictions:
         for head in measurement.predicted:
             if is_last or head == main or head in self.plan.report.heads:
                 has_f1 = is_last and head == main
-                row = self._add_row(job, measurement, head, has_f1=has_f1)
+                row = self._add_row(
+                    job,
+                    measurement,
+                    head,
+                    has_f1=has_f1,
+                )
                 self.outputs.setdefault((job.name, head), {})[step] = row
 
     def _add_readout(self, job: Job, key: Key, measurement: Measurement) -> int:
         (head,) = measurement.predicted.keys() - {HALF}
         has_f1 = key.tasks_seen == job.last and str(key.readout) == RETRAIN
-        row = self._add_row(job, measurement, head, has_f1=has_f1)
+        row = self._add_row(
+            job,
+            measurement,
+            head,
+            has_f1=has_f1,
+        )
         half = measurement.predicted.get(HALF)
         if half is not None:
             self.right_at_half[row] = np.packbits(half == measurement.test.labels)
@@ -249,7 +259,12 @@ class Predictions:
         self, job: Job, feature: str, readout: str, head: Head | None = None
     ) -> int | None:
         """Return the last of these rows, None if it is not measured."""
-        return self.rows(job, feature, readout, head).get(job.last)
+        return self.rows(
+            job,
+            feature,
+            readout,
+            head,
+        ).get(job.last)
 
     def retrained(self, job: Job) -> dict[str, int]:
         """Return the row of partial retraining of each feature after all tasks, output last."""

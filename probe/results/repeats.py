@@ -92,7 +92,12 @@ def _unchanged(predictions: Predictions, job: Job) -> tuple[set[str], list[Row]]
 
 
 def _note(job: Job, text: str, feature: str = "") -> Row:
-    return {**job.columns, "feature": feature, "tasks_seen": job.last, "note": text}
+    return {
+        **job.columns,
+        "feature": feature,
+        "tasks_seen": job.last,
+        "note": text,
+    }
 
 
 def _tests(predictions: Predictions, job: Job) -> list[bytes]:

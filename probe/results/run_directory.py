@@ -144,8 +144,19 @@ def store_of(plan: Plan, root: Path, job: Job) -> Store:
     Returns:
         The store.
     """
-    record = plan.record(job.learner, job.order, job.tasks, job.seed, job.without)
-    return Store(root, job.name, record, code_hash(plan.learners[job.learner].modules))
+    record = plan.record(
+        job.learner,
+        job.order,
+        job.tasks,
+        job.seed,
+        job.without,
+    )
+    return Store(
+        root,
+        job.name,
+        record,
+        code_hash(plan.learners[job.learner].modules),
+    )
 
 
 def failure_file(root: Path, job: Job) -> Path:

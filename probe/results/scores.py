@@ -77,7 +77,12 @@ def metric_rows(
     report = predictions.plan.report
     for job in predictions.runs:
         seeds_and_values = values.setdefault(job.learner, defaultdict(list))
-        for name, value in _metrics_of(predictions, job, peers, metrics):
+        for name, value in _metrics_of(
+            predictions,
+            job,
+            peers,
+            metrics,
+        ):
             seeds_and_values[name].append((job.seed, value))
             if by_first and name.metric.startswith("omega_") and not job.offline:
                 first = f"{name.metric}[{predictions.names(job)[0]} first]"
@@ -176,8 +181,18 @@ def _metrics_of(
     peers: all jobs of the study, to compare with.
     """
     yield from _murata(predictions, job, peers)
-    yield from _of_outputs(predictions, job, peers, metrics)
-    yield from _of_layers(predictions, job, peers, metrics)
+    yield from _of_outputs(
+        predictions,
+        job,
+        peers,
+        metrics,
+    )
+    yield from _of_layers(
+        predictions,
+        job,
+        peers,
+        metrics,
+    )
     yield from _of_costs(predictions, job)
 
 
@@ -269,7 +284,12 @@ def _of_layers(
     if R is not None and readouts and R.tasks > 1:
         yield _Name("", "deep_shallow", "shallow_forgetting"), shallow_forgetting(R)
     for readout, feature in product(readouts, hidden):
-        A = predictions.A(job, feature, readout, untrained)
+        A = predictions.A(
+            job,
+            feature,
+            readout,
+            untrained,
+        )
         if A is None:
             continue
         ceiling = predictions.at_end(offline, feature, readout) if offline else None
@@ -277,12 +297,32 @@ def _of_layers(
         ideal = _ideal(predictions, ceiling, job)
         card = scorecard(A, ideal=ideal, test_sizes=sizes)
         for paper, metric, value in _of_matrix(A, card, metrics):
-            yield _Name("", paper, metric, feature, readout), value
+            yield (
+                _Name(
+                    "",
+                    paper,
+                    metric,
+                    feature,
+                    readout,
+                ),
+                value,
+            )
         at_output = R
         if readout in predictions.task_aware_readouts:
-            at_output = predictions.A(job, output, readout, untrained)
+            at_output = predictions.A(
+                job,
+                output,
+                readout,
+                untrained,
+            )
         if readout in ("linear", "linear-task") and at_output and at_output.tasks > 1:
-            deep = _Name("", "deep_shallow", "deep_forgetting", feature, readout)
+            deep = _Name(
+                "",
+                "deep_shallow",
+                "deep_forgetting",
+                feature,
+                readout,
+            )
             yield deep, deep_forgetting(A)
             yield deep._replace(metric="replay_gap"), replay_gap(at_output, A)
 

@@ -128,7 +128,13 @@ def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:
             **layer.columns,
             **columns_of(STATEMENTS[name], None, estimate),
             "statement": name,
-            "verdict": verdict_of(layer, name, estimate, margin, doubts),
+            "verdict": verdict_of(
+                layer,
+                name,
+                estimate,
+                margin,
+                doubts,
+            ),
             "margin": margin,
         }
 
@@ -137,7 +143,12 @@ def statement_seed_rows(layer: Layer) -> Iterator[Row]:
     """Yield the value of each seed in each statement on a layer."""
     for name, estimate, _ in _stated(layer):
         for seed, value in zip(layer.seeds, estimate.seed_values, strict=True):
-            yield {**layer.columns, "statement": name, "seed": seed, "value": value}
+            yield {
+                **layer.columns,
+                "statement": name,
+                "seed": seed,
+                "value": value,
+            }
 
 
 def _stated(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
@@ -152,7 +163,15 @@ def _stated(layer: Layer) -> Iterator[tuple[str, Estimate, float]]:
             continue
         steps = layer.terms.T - 1 if name == "loses_plasticity" else 1
         margin = MARGIN / steps
-        is_shown = verdict_of(layer, name, estimate, margin) == "yes"
+        is_shown = (
+            verdict_of(
+                layer,
+                name,
+                estimate,
+                margin,
+            )
+            == "yes"
+        )
         at_output = name in _AT_OUTPUT or (name == "learns_less" and is_shown)
         if layer.chance is None or at_output:
             yield name, estimate, margin
@@ -206,5 +225,10 @@ def _seeds_needed(rows: list[Any], first: int | None, last: int | None) -> int |
     if first is None or is_short or rows[first].verdict != "open":
         return None
     row = rows[first]
-    estimate = Estimate(value=row.value, low=row.low, high=row.high, seeds=row.seeds)
+    estimate = Estimate(
+        value=row.value,
+        low=row.low,
+        high=row.high,
+        seeds=row.seeds,
+    )
     return seeds_needed(estimate, row.margin)

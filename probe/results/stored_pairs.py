@@ -28,7 +28,12 @@ def stored_position(predictions: Predictions, job: Job, j: int, score: str) -> P
     learned = predictions.tested(job).get(j)
     saved = _scores(learned, main_head(job), score) if learned else None
     return position_of(
-        _rewinding(predictions, job, j, score),
+        _rewinding(
+            predictions,
+            job,
+            j,
+            score,
+        ),
         predictions.blocks(job),
         saved,
         broken_law(predictions, job, j),
@@ -81,7 +86,12 @@ def broken_law(predictions: Predictions, job: Job, j: int) -> str:
 
 def _doubt(predictions: Predictions, job: Job, j: int) -> str:
     """Return why nothing can be said of the blocks of two networks, empty if something can."""
-    rewinding = _rewinding(predictions, job, j, "accuracy")
+    rewinding = _rewinding(
+        predictions,
+        job,
+        j,
+        "accuracy",
+    )
     *features, _ = predictions.features(job)
     hidden = [name for name in features if name in rewinding.blocks]
     labels = {label for task in predictions.classes(job) for label in task}

@@ -202,12 +202,22 @@ def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
                 "tasks_seen": tasks_seen,
                 "head": head,
             }
-            yield from _by_task(cell, predictions, job, predictions.accuracy[row])
+            yield from _by_task(
+                cell,
+                predictions,
+                job,
+                predictions.accuracy[row],
+            )
     for key, row in predictions.readouts[job.name].items():
         cell = study | _columns(key, features) | {"readout": str(key.readout)}
         yield cell | {"metric": "pra", "value": predictions.pra[row]}
         accuracies = predictions.accuracy[row]
-        yield from _by_task(cell | {"metric": "accuracy"}, predictions, job, accuracies)
+        yield from _by_task(
+            cell | {"metric": "accuracy"},
+            predictions,
+            job,
+            accuracies,
+        )
     for tasks_seen, row in predictions.output(job).items():
         key = Key(tasks_seen, output)
         pra = {"metric": "pra", "value": predictions.pra[row]}
@@ -216,7 +226,12 @@ def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
         readout = "" if feature == output else RETRAIN
         cell = study | _columns(Key(job.last, feature), features)
         cell |= {"metric": "f1", "readout": readout}
-        yield from _by_task(cell, predictions, job, predictions.f1[row])
+        yield from _by_task(
+            cell,
+            predictions,
+            job,
+            predictions.f1[row],
+        )
 
 
 def _columns(key: Key, features: Sequence[str]) -> dict[str, Any]:

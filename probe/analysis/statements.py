@@ -30,7 +30,7 @@ QUANTITIES = (
     "never_learned_drift",
     "forgotten_drift",
 )
-"""The names of the quantities in display order; `probe.analysis.layers.quantities` defines each."""
+"""The names of the quantities in display order; `probe.analysis.quantities` defines each."""
 
 STATEMENTS = {
     "below_ceiling": "missing",
@@ -38,7 +38,7 @@ STATEMENTS = {
     "learns_less": "never_learned",
     "loses_plasticity": "never_learned_slope",
 }
-"""The quantity that decides each statement, by statement; see `probe.analysis.layers`."""
+"""The quantity that decides each statement, by statement; see `probe.analysis.quantities`."""
 
 WITHHELD = {
     "not converged": "training has not converged",

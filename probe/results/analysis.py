@@ -114,7 +114,7 @@ class Analysis(ResultBase):
         """Return the quantities of each layer (retained, forgotten, ...), by readout and feature.
 
         They are over all tasks and for each task position, see
-        `probe.analysis.layers.quantities`.
+        `probe.analysis.quantities`.
         """
         return self.tables_by_name["layers"]
 

@@ -26,7 +26,7 @@ networks, over test examples and, where seeds only retrain, over retrainings.
 - `metrics`: one metric of one paper for one learner. head: empty if it makes no
   difference. feature, readout: those of the matrix A that the metric is computed from,
   empty for R.
-- `layers`: a quantity of a layer, see `probe.analysis.layers.quantities`; NaN = not
+- `layers`: a quantity of a layer, see `probe.analysis.quantities`; NaN = not
   identifiable.
 - `causes`: whose change cost what the network forgot of a task, see
   `probe.rewinding.hybrids`. score: `accuracy`, or `loss` in nats, minus it. feature:

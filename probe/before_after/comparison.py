@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from torch import Tensor, nn
 
-from probe.batch import varied
+from probe.batch import Value, varied
 from probe.before_after.answering import Evidence
 from probe.before_after.changes import block_changes
 from probe.before_after.content import Content, contents
-from probe.before_after.data import Pair, Stored, as_pair, stored
+from probe.before_after.data import Pair, Stored, as_pairs, stored
 from probe.before_after.networks import Source, TwoModels
 from probe.before_after.ranking import measure
 from probe.before_after.remedies import UserRemedy, Workshop
@@ -20,7 +20,6 @@ from probe.before_after.setting import Setting
 from probe.cut.model_call import Call
 from probe.errors import InputError
 from probe.progress import tracked
-from probe.reading.item_format import same_form
 from probe.rewinding.causes import checked_margin
 from probe.rewinding.parts import Parts, Patterns
 from probe.rewinding.scoring import Score, Tests, on_device_of
@@ -101,27 +100,18 @@ def diff(
     """
     margin = checked_margin(score, hybrids, margin)
     models = TwoModels.open(before, after, call)
-    pairs = [as_pair(old, "old")]
-    if new is not None:
-        x, y = as_pair(new, "new")
-        pairs.append((same_form(x, pairs[0][0]), y))
+    pairs = as_pairs(old, new)
     tests = Tests(model=models.model, score=score, data=pairs, batch_size=batch_size)
     setting = Setting(models=models, tests=tests, hybrids=hybrids, margin=margin)
     x = on_device_of(models.after, varied(pairs[0][0], _SAMPLE))
-    if isinstance(blocks, str) and blocks != "auto":
-        raise InputError(
-            f"blocks must be 'auto', a list of modules or patterns, got {blocks!r}"
-        )
-    choice = None if isinstance(blocks, str) else blocks
-    call_of_both = models.model.model_call
-    parts = Parts.of(models.after, x, call_of_both, choice)
+    parts = _parts(models, x, blocks)
     examples = None
     by_depth = parts
     if train is not None:
         examples = stored(train, pairs)
         # The head is that of the network, whatever the user's blocks are.
-        if choice is not None:
-            by_depth = Parts.of(models.after, x, call_of_both)
+        if not isinstance(blocks, str):
+            by_depth = _parts(models, x, "auto")
     put_back = setting.put_back(parts)
     if setting.is_accuracy:
         _check_labels(setting.labels, put_back.two.outputs[1])
@@ -133,6 +123,20 @@ def diff(
         seed=seed,
     )
     return _measured(workshop, remedies or {})
+
+
+def _parts(
+    models: TwoModels, x: Value, blocks: str | Sequence[str] | Patterns
+) -> Parts:
+    """Part the network; raises InputError for a word other than `auto`."""
+    call = models.model.model_call
+    if not isinstance(blocks, str):
+        return Parts.of(models.after, x, call, blocks)
+    if blocks != "auto":
+        raise InputError(
+            f"blocks must be 'auto', a list of modules or patterns, got {blocks!r}"
+        )
+    return Parts.of(models.after, x, call)
 
 
 def _measured(workshop: Workshop, user: Mapping[str, UserRemedy]) -> Diff:

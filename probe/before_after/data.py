@@ -112,6 +112,15 @@ def as_pair(data: Any, name: str) -> Pair:
     return x, y
 
 
+def as_pairs(old: Any, new: Any = None) -> list[Pair]:
+    """Read old examples, and new ones in the same form if there are any."""
+    pairs = [as_pair(old, "old")]
+    if new is not None:
+        x, y = as_pair(new, "new")
+        pairs.append((same_form(x, pairs[0][0]), y))
+    return pairs
+
+
 def _pair_in(columns: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], Any]:
     """Return inputs and labels of a mapping of tensors."""
     labels = [column for column in columns if column in LABELS]

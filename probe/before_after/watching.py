@@ -12,13 +12,12 @@ from torch.nn.parameter import is_lazy
 
 from probe.batch import tensor_hash
 from probe.before_after.comparison import diff
-from probe.before_after.data import Pair, as_pair
+from probe.before_after.data import as_pairs
 from probe.before_after.ranking import interval
 from probe.before_after.result import Diff
 from probe.errors import InputError
 from probe.model import Model
 from probe.modules import copied, kept_buffers
-from probe.reading.item_format import same_form
 from probe.record.state_files import fit_state, keep_tensors, load_state, plain_state
 from probe.rewinding.scoring import Score, Tests, check_score
 
@@ -119,10 +118,7 @@ class Watch:
         self._step = 0
         self._rows: list[tuple[float, ...]] = []
         self._last_good: Path | None = None
-        self._pairs: list[Pair] = [as_pair(self.old, "old")]
-        if self.new is not None:
-            x, y = as_pair(self.new, "new")
-            self._pairs.append((same_form(x, self._pairs[0][0]), y))
+        self._pairs = as_pairs(self.old, self.new)
 
     @property
     def table(self) -> "pd.DataFrame":

@@ -297,15 +297,17 @@ def read_recording(folder: str | Path) -> Recording:
     orders = {}
     for run, record in records.items():
         orders[run.order] = tuple(number_of[name] for name in record.names)
-    offline = {
-        seed: offline_file(root, seed) for seed in sorted({r.seed for r in records})
-    }
+    offline = {}
+    for seed in sorted({run.seed for run in records}):
+        path = offline_file(root, seed)
+        if path.is_file():
+            offline[seed] = path
     return Recording(
         tasks=None if first.numbers else first.tasks,
         orders=orders,
         checkpoints=Checkpoints(
             runs={run: _files(root, record) for run, record in records.items()},
-            offline={seed: path for seed, path in offline.items() if path.is_file()},
+            offline=offline,
         ),
         data=root / DATA if (root / DATA).exists() else None,
         reference=DataReference.read(root / REFERENCE),

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
+from functools import partial
 from types import FunctionType
 from typing import NamedTuple
 
@@ -16,11 +17,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from probe.files import sha256
 from probe.modules import named_state, tensors_in
 
 _SCALARS = (
-    *(int, float, complex, str, bytes, slice, range, Enum),
-    *(torch.dtype, torch.device, np.generic, type(None)),
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    slice,
+    range,
+    Enum,
+    torch.dtype,
+    torch.device,
+    np.generic,
+    type(None),
 )
 _DEPTH = 4  # of objects within objects that are compared: a value may hold itself
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
@@ -104,17 +116,17 @@ def differing(before: nn.Module, now: nn.Module) -> tuple[Values, list[str]]:
     """
     earlier = attributes_of(before)
     later = attributes_of(now)
-    classes = {
-        path: type(module).__qualname__ for path, module in before.named_modules()
-    }
     plain: dict[Attribute, object] = {}
     others: list[str] = []
     same = []
-    # A module that has come since, as a new head, has no earlier values.
+    modules = dict(before.named_modules())
     for path, module in now.named_modules():
-        if classes.get(path) == type(module).__qualname__:
+        # A module that has come since, as a new head, has no earlier values.
+        if path not in modules:
+            continue
+        if type(modules[path]).__qualname__ == type(module).__qualname__:
             same.append(path)
-        elif path in classes:
+        else:
             others.append(f"the class of {path or 'the network'}")
     for key in dict.fromkeys([*later, *earlier]):
         if key.module not in same:
@@ -171,31 +183,38 @@ def _set(model: nn.Module, key: Attribute, value: object) -> None:
 
 def _copied(value: object) -> object:
     # torch copies only leaves of a graph.
-    return copy.deepcopy(value, {id(t): t.detach().clone() for t in tensors_in(value)})
+    memo = {id(tensor): tensor.detach().clone() for tensor in tensors_in(value)}
+    return copy.deepcopy(value, memo)
 
 
 def _text(value: object, depth: int = _DEPTH) -> str:
     """Return a value as text, the same in every process if it is plain; objects by their parts."""
-    if isinstance(value, Tensor) and not is_plain(value):
-        return str(value.dtype)
     if isinstance(value, Tensor):
-        return _text(
-            value.detach().cpu().to_dense().reshape(-1).view(torch.uint8).numpy()
-        ) + str((value.dtype, value.shape))
+        return _tensor_text(value)
     if isinstance(value, np.ndarray):
-        return (
-            f"{value.dtype}{value.shape}{hashlib.sha256(value.tobytes()).hexdigest()}"
-        )
+        return f"{value.dtype}{value.shape}{sha256(value.tobytes())}"
     if isinstance(value, FunctionType):
         return f"{value.__qualname__} {value.__code__}"
-    if isinstance(value, _SCALARS) or not depth:
-        return repr(value) if isinstance(value, _SCALARS) else ""
+    if isinstance(value, _SCALARS):
+        return repr(value)
+    if not depth:
+        return ""
+    inner = partial(_text, depth=depth - 1)
     if isinstance(value, set | frozenset):
-        return str(sorted(_text(member, depth - 1) for member in value))
+        return str(sorted(map(inner, value)))
     if isinstance(value, list | tuple):
-        return str([_text(member, depth - 1) for member in value])
-    parts = value if isinstance(value, Mapping) else getattr(value, "__dict__", {})
-    texts = {
-        _text(key, depth - 1): _text(member, depth - 1) for key, member in parts.items()
-    }
+        return str(list(map(inner, value)))
+    parts = getattr(value, "__dict__", {})
+    if isinstance(value, Mapping):
+        parts = value
+    texts = {inner(key): inner(member) for key, member in parts.items()}
     return f"{type(value).__name__}{texts}"
+
+
+def _tensor_text(tensor: Tensor) -> str:
+    """Return a tensor as text; one that is nested or has no values, only its type."""
+    if not is_plain(tensor):
+        return str(tensor.dtype)
+    dense = tensor.detach().cpu().to_dense().reshape(-1)
+    values = dense.view(torch.uint8).numpy()
+    return f"{_text(values)}{(tensor.dtype, tensor.shape)}"

@@ -78,27 +78,27 @@ def blocks_of(model: nn.Module, cuts: Iterable[CutFacts], output: str) -> Blocks
         The blocks, without empty ones.
     """
     cuts = sorted(cuts, key=lambda cut: cut.position)
-    remaining = {group[0]: set(group) for group in state_groups(model)}
+    remaining = {group[0]: group for group in state_groups(model)}
     blocks: dict[str, tuple[str, ...]] = {}
     for cut in cuts:
         frozen = set(cut.frozen)
         blocks[cut.name] = tuple(
-            n for n, aliases in remaining.items() if aliases & frozen
+            name for name, names in remaining.items() if not frozen.isdisjoint(names)
         )
         for name in blocks[cut.name]:
             del remaining[name]
-    read = {name for cut in cuts for name in cut.trained}
+    # Of an adapter that is not active, nothing depends on the weights.
     parameters = dict(model.named_parameters(remove_duplicate=False))
-    rest: dict[str, list[str]] = {output: []}
-    for name, aliases in remaining.items():
-        if name.endswith(UNREAD):
-            continue
-        # Of an adapter that is not active, nothing depends on the weights.
-        is_unread = name in parameters and not aliases & read
-        block = _block_around(name, blocks) if is_unread else None
-        rest.setdefault(block or output, []).append(name)
-    for block, names in rest.items():
-        blocks[block] = (*blocks.get(block, ()), *names)
+    unread = parameters.keys() - {name for cut in cuts for name in cut.trained}
+    rest: dict[str, tuple[str, ...]] = {output: ()}
+    for name, names in remaining.items():
+        block = None
+        if unread.issuperset(names):
+            block = _block_around(name, blocks)
+        if not name.endswith(UNREAD):
+            rest[block or output] = (*rest.get(block or output, ()), name)
+    for name, names in rest.items():
+        blocks[name] = (*blocks.get(name, ()), *names)
     return {feature: names for feature, names in blocks.items() if names}
 
 
@@ -144,14 +144,13 @@ def _block_of(key: Attribute, blocks: Blocks, model: nn.Module) -> str:
 def _block_around(name: str, blocks: Blocks) -> str | None:
     """Return the block of the smallest module around a name that has tensors, if it is one."""
     path = name.rpartition(".")[0]
+    block_of = {name: block for block, names in blocks.items() for name in names}
     while path:
-        inside = [
-            f
-            for f, names in blocks.items()
-            if any(n.startswith(f"{path}.") for n in names)
-        ]
+        inside = {
+            block for name, block in block_of.items() if name.startswith(f"{path}.")
+        }
         if inside:
-            return inside[0] if len(inside) == 1 else None
+            return inside.pop() if len(inside) == 1 else None
         path = path.rpartition(".")[0]
     return None
 
@@ -175,25 +174,28 @@ def rewound(
         InputError: A tensor has another shape in the earlier network, and has not
             grown.
     """
-    contents = list(contents)
-    names = [
-        name for content in contents for name in content.tensors if name in before.state
-    ]
-    keys = [key for content in contents for key in content.attributes]
     state = named_state(model)
-    present = {name: state[name].data for name in names}
-    earlier = {
-        name: with_new_rows(name, before.state[name], present[name]) for name in names
-    }
-    if not grown:
-        earlier = {name: before.state[name] for name in names}
     buffers = {
         n: t.clone() for n, t in state.items() if not isinstance(t, nn.Parameter)
     }
+    present: dict[str, Tensor] = {}
+    earlier: dict[str, Tensor] = {}
+    attributes: dict[Attribute, object] = {}
+    for content in contents:
+        attributes |= {key: before.attributes[key] for key in content.attributes}
+        for name in content.tensors:
+            if name not in before.state:
+                continue
+            present[name] = state[name].data
+            earlier[name] = before.state[name]
+            if grown:
+                earlier[name] = with_new_rows(name, earlier[name], present[name])
     try:
         for name, tensor in earlier.items():
-            state[name].data = tensor.clone() if name in buffers else tensor
-        with attributes_put_back(model, {key: before.attributes[key] for key in keys}):
+            if name in buffers:
+                tensor = tensor.clone()
+            state[name].data = tensor
+        with attributes_put_back(model, attributes):
             yield
     finally:
         # A forward pass may have put another tensor in the place of a buffer.

@@ -119,7 +119,8 @@ def causes(
     tests = Tests(model=model, score=score, data=test, batch_size=batch_size)
     results = [_positions(networks, tests, features, hybrids) for networks in by_seed]
     runs = [positions for positions, _ in results]
-    table = cause_table(runs, tests, margin, None if long else results[-1][1])
+    *_, blocks = results[-1]
+    table = cause_table(runs, tests, margin, None if long else blocks)
     for j, reason in table.attrs["withheld"].items():
         warnings.warn(f"causes withheld after task {j}: {reason}", stacklevel=2)
     return table
@@ -143,7 +144,8 @@ def cause_table(
 
     positions = {}
     for j in runs[0]:
-        positions[j] = Position.stacked([run[j] for run in runs], (len(runs), 1))
+        of_runs = [run[j] for run in runs]
+        positions[j] = Position.stacked(of_runs, (len(runs), 1))
     study = Study(
         tasks=tests.task_of,
         orders=np.arange(len(tests.data))[None],
@@ -183,8 +185,9 @@ def _by_block(table: pd.DataFrame, blocks: Sequence[str], scope: str) -> pd.Data
         }
     columns["verdict"] = shares["verdict"].reindex(names, fill_value=WITHHELD)
     wide = pd.DataFrame(columns).reset_index()
-    lost = over_all[over_all["quantity"] == "lost"].reindex([""]).iloc[0]
-    wide.attrs["lost"] = tuple(map(float, lost[["value", "low", "high"]]))
+    lost = over_all[over_all["quantity"] == "lost"].reindex([""])
+    ends = lost[["value", "low", "high"]].iloc[0]
+    wide.attrs["lost"] = tuple(map(float, ends))
     wide.attrs["scope"] = scope
     return wide
 

@@ -7,7 +7,7 @@ that was trained from scratch, merged or renumbered does not.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import pairwise, starmap
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -150,18 +150,19 @@ class Comparison:
         for depth, feature in enumerate(features):
             if feature not in self.changed or feature not in reference:
                 continue
+            earlier = reference[feature]
             units = self._after(features[:depth], feature).get(feature)
-            if units is None or units.shape != reference[feature].shape:
+            if units is None or units.shape != earlier.shape:
                 continue
-            pairs = [(reference[feature], units)]
-            handed = reference.get(features[depth - 1]) if depth else None
-            if handed is not None and handed.shape == units.shape:
+            relation, order = _related(earlier, units)
+            handed = reference.get([OUTPUT, *features][depth])
+            if depth and handed is not None and handed.shape == units.shape:
                 # A residual block hands on its input, whatever its weights: compare
                 # what it adds.
-                pairs.append((reference[feature] - handed, units - handed))
-            relation, order = min(
-                starmap(_related, pairs), key=lambda pair: pair[0].ratio
-            )
+                added, order_added = _related(earlier - handed, units - handed)
+                if added.ratio < relation.ratio:
+                    relation = added
+                    order = order_added
             following = [*features, OUTPUT][depth + 1]
             if relation.is_unrelated and following in reference:
                 improves = self._improves(
@@ -196,16 +197,11 @@ class Comparison:
 
         with module.register_forward_hook(reordered):
             in_order = self._after(put_back, following).get(following)
-        if (
-            as_it_is is None
-            or in_order is None
-            or as_it_is.shape != reference[following].shape
-        ):
+        expected = reference[following]
+        if as_it_is is None or in_order is None or as_it_is.shape != expected.shape:
             return False
-        before, after = (
-            _agreement(correlations(reference[following], units))
-            for units in (as_it_is, in_order)
-        )
+        before = _agreement(correlations(expected, as_it_is))
+        after = _agreement(correlations(expected, in_order))
         return after > before + _BETTER
 
     def _after(self, put_back: Sequence[str], feature: str) -> dict[str, Tensor]:
@@ -278,7 +274,8 @@ def correlations(first: Tensor, second: Tensor) -> Tensor:
         first: The first value, (M, U).
         second: The second value, (M, U).
     """
-    return (_standard(first).T @ _standard(second) / len(first)).nan_to_num(0, 0, 0)
+    table = _standard(first).T @ _standard(second) / len(first)
+    return table.nan_to_num(0, 0, 0)
 
 
 def _standard(value: Tensor) -> Tensor:
@@ -290,7 +287,9 @@ def _standard(value: Tensor) -> Tensor:
 def _agreement(table: Tensor, order: Tensor | None = None) -> float:
     """Return the mean correlation of units in an order, at least 0, without constant ones."""
     varies = table.abs().amax(1) > 0
-    values = (table if order is None else table[:, order]).diagonal()[varies]
+    if order is not None:
+        table = table[:, order]
+    values = table.diagonal()[varies]
     return float(values.mean().nan_to_num().clamp(min=0))
 
 

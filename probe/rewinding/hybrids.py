@@ -114,8 +114,11 @@ class Rewinding:
         by_size: dict[int, list[float]] = {}
         for mask, value in self._means.items():
             by_size.setdefault(mask.bit_count(), []).append(self.worse_end - value)
-        sizes = range(1, len(self.blocks))
-        return fmean(fmean(by_size[size]) for size in sizes) if sizes else nan
+        by_size.pop(0)
+        by_size.pop(len(self.blocks), None)
+        if not by_size:
+            return nan
+        return fmean(map(fmean, by_size.values()))
 
     @property
     def _means(self) -> dict[int, float]:
@@ -145,18 +148,19 @@ class Rewinding:
             "broken": self._on_all(design.last(values)),
             "net": design.alone(self._by_mask),
         }
-        lost = self._on_all(values[max(values)] - values[0])
-        result = {("", "lost"): lost[0]}
+        (lost,) = self._on_all(values[max(values)] - values[0])
+        result = {("", "lost"): lost}
         for quantity, rows in by_quantity.items():
             of_block = dict(zip(self.blocks, rows, strict=True))
-            result |= {
-                (f, quantity): of_block.get(f, np.zeros_like(lost[0])) for f in features
-            }
+            for feature in features:
+                zeros = np.zeros_like(lost)
+                result[feature, quantity] = of_block.get(feature, zeros)
         return result
 
     def _on_all(self, of_task: Floats) -> Floats:
         """Return values of examples of the task (m, n) as those of all, (m, N)."""
-        values = np.zeros((len(np.atleast_2d(of_task)), len(self.of_task)))
+        n_rows = len(np.atleast_2d(of_task))
+        values = np.zeros((n_rows, len(self.of_task)))
         values[:, self.of_task] = of_task
         return values
 
@@ -167,7 +171,10 @@ class Rewinding:
     @property
     def _by_mask(self) -> dict[int, Floats]:
         bit = {name: 1 << k for k, name in enumerate(self.blocks)}
-        return {sum(map(bit.__getitem__, names)): x for names, x in self.scores.items()}
+        by_mask = {}
+        for names, scores in self.scores.items():
+            by_mask[sum(bit[name] for name in names)] = scores
+        return by_mask
 
     @property
     def _of_task(self) -> dict[int, Floats]:

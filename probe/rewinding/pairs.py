@@ -37,7 +37,8 @@ def position_of(
         return Position(values={}, withheld=broken_law)
     values = result.quantities(dict.fromkeys([*blocks, *result.blocks]))
     if saved is not None:
-        competition = np.where(result.of_task, saved - result.scores[result.blocks], 0)
+        put_back = result.scores[result.blocks]
+        competition = np.where(result.of_task, saved - put_back, 0)
         values["", "competition"] = competition
         values["", "forgotten"] = competition + values["", "lost"]
     if doubt:

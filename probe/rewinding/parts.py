@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from fnmatch import fnmatchcase
 
 from torch import nn
@@ -10,7 +10,7 @@ from torch import nn
 from probe.batch import Value
 from probe.cut.candidates import suggestions
 from probe.cut.cuts import find_each
-from probe.cut.interface import CutFacts
+from probe.cut.interface import Cut, CutFacts
 from probe.cut.model_call import ModelCall
 from probe.errors import InputError
 from probe.immutable import immutable
@@ -70,14 +70,17 @@ class Parts:
         if choice is None:
             suggested = suggestions(network, x, call)
             features = [name for name, downstream in suggested.items() if downstream]
+        cuts: Sequence[Cut] = []
         # Of a single layer nothing is hidden.
-        is_single = choice is None and not features
-        cuts = [] if is_single else find_each(network, features, x, call, "tail")
+        if choice is not None or features:
+            cuts = find_each(network, features, x, call, "tail")
         by_depth = sorted((cut.facts for cut in cuts), key=lambda cut: cut.position)
         facts = {cut.name: cut for cut in by_depth}
         blocks = blocks_of(network, by_depth, "logits" if OUTPUT in facts else OUTPUT)
-        by_layer = blocks if choice is not None else _recurrent_layers(network, blocks)
-        return cls(blocks=by_layer, facts=facts, by_feature=blocks)
+        parts = cls(blocks=blocks, facts=facts, by_feature=blocks)
+        if choice is not None:
+            return parts
+        return replace(parts, blocks=_recurrent_layers(network, blocks))
 
 
 def matched_blocks(network: nn.Module, patterns: Patterns) -> Blocks:

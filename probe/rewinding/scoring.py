@@ -69,7 +69,8 @@ def batches(x: Value, size: int | None = None) -> tuple[Tensor, ...]:
 
 def rows_for(network: nn.Module, value: Value, rows: Tensor) -> Value:
     """Return rows of a value, by indices on the CPU, on the device of a network."""
-    return on_device_of(network, gather(value, rows.to(tensors(value)[0].device)))
+    device = tensors(value)[0].device
+    return on_device_of(network, gather(value, rows.to(device)))
 
 
 @immutable(eq=False)
@@ -99,9 +100,10 @@ class Tests:
 
     def logits(self, network: nn.Module, position: int) -> Tensor:
         """Return a network's logits on some examples of the task at a position, from 1."""
-        x = on_device_of(network, varied(self.data[position - 1][0], _MOST))
+        x, _ = self.data[position - 1]
+        few = on_device_of(network, varied(x, _MOST))
         with torch.no_grad(), tested(network):
-            return self.model.class_call(network, x)
+            return self.model.class_call(network, few)
 
     @property
     def is_accuracy(self) -> bool:
@@ -172,7 +174,8 @@ def score_of(name: ScoreName, logits: Tensor, y: Tensor) -> Tensor:
     if name == "squared_error":
         if logits.numel() != y.numel():
             raise _unfit(logits, y, "as many targets as outputs")
-        return -(logits.flatten(1) - y.reshape(len(y), -1)).square().mean(1)
+        errors = logits.flatten(1) - y.reshape(len(y), -1)
+        return -errors.square().mean(1)
     if logits.shape[:-1] != y.shape or y.is_floating_point():
         raise _unfit(
             logits, y, "whole numbers (B,) for logits (B, K), or (B, L) for (B, L, K)"

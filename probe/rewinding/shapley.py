@@ -55,10 +55,15 @@ class Coalitions:
     def orders(self) -> NDArray[np.int64]:
         """The random orders, (2 P, m), each followed by its reverse."""
         m = self.players
-        pairs = (self.limit - 2 - 2 * m) // (2 * m - 6) if m > 3 else 0
+        pairs = 0
+        if m > 3:
+            pairs = (self.limit - 2 - 2 * m) // (2 * m - 6)
         generator = np.random.default_rng(self.seed)
-        drawn = [generator.permutation(m) for _ in range(max(pairs, _FEWEST))]
-        return np.array([order for one in drawn for order in (one, one[::-1])])
+        orders = []
+        for _ in range(max(pairs, _FEWEST)):
+            order = generator.permutation(m)
+            orders += [order, order[::-1]]
+        return np.array(orders)
 
     @cached_property
     def masks(self) -> list[int]:
@@ -67,13 +72,10 @@ class Coalitions:
         every = 2**self.players - 1
         if self.exact:
             return list(range(every + 1))
-        ends = {
-            0,
-            every,
-            *(1 << k for k in range(m)),
-            *(every ^ (1 << k) for k in range(m)),
-        }
-        return sorted(ends.union(*map(_chain, self.orders)))
+        masks = {0, every}
+        for k in range(m):
+            masks |= {1 << k, every ^ (1 << k)}
+        return sorted(masks.union(*map(_chain, self.orders)))
 
     def attributed(self, values: Mapping[int, Floats]) -> Floats:
         """Return the share of each player, (m, n); they add up to what all gain together.
@@ -84,18 +86,15 @@ class Coalitions:
         if not self.exact:
             return np.asarray(self._by_pair(values).mean(axis=0))
         m = self.players
-        total = []
+        total = np.zeros((m, len(values[0])))
         for k in range(m):
-            others = (mask for mask in self.masks if not mask >> k & 1)
-            gains = (
-                (mask.bit_count(), values[mask | 1 << k] - values[mask])
-                for mask in others
-            )
-            # Whole numbers of 0 or 1 stay whole until the one division.
-            total.append(
-                sum(factorial(s) * factorial(m - s - 1) * gain for s, gain in gains)
-            )
-        return np.array(total).reshape(m, len(values[0])) / factorial(m)
+            for mask in self.masks:
+                if not mask >> k & 1:
+                    size = mask.bit_count()
+                    # Whole numbers of 0 or 1 stay whole until the one division.
+                    weight = factorial(size) * factorial(m - size - 1)
+                    total[k] += weight * (values[mask | 1 << k] - values[mask])
+        return total / factorial(m)
 
     def error(self, values: Mapping[int, Floats]) -> Floats:
         """Return the standard error that drawing orders adds to each player's mean share, (m,).
@@ -105,27 +104,33 @@ class Coalitions:
         if self.exact:
             return np.zeros(self.players)
         means = self._by_pair(values).mean(axis=2)
-        error = np.sqrt(means.var(axis=0, ddof=1).mean() / len(means))
-        return np.full(self.players, error)
+        variance = means.var(axis=0, ddof=1).mean()
+        return np.full(self.players, np.sqrt(variance / len(means)))
 
     def alone(self, values: Mapping[int, Floats]) -> Floats:
         """Return what each player gains without the others, (m, n)."""
-        gains = [values[1 << k] - values[0] for k in range(self.players)]
-        return np.array(gains).reshape(self.players, len(values[0]))
+        gains = np.zeros((self.players, len(values[0])))
+        for k in range(self.players):
+            gains[k] = values[1 << k] - values[0]
+        return gains
 
     def last(self, values: Mapping[int, Floats]) -> Floats:
         """Return what is lost without each player, all others being there, (m, n)."""
         every = 2**self.players - 1
-        losses = [values[every] - values[every ^ (1 << k)] for k in range(self.players)]
-        return np.array(losses).reshape(self.players, len(values[every]))
+        losses = np.zeros((self.players, len(values[every])))
+        for k in range(self.players):
+            losses[k] = values[every] - values[every ^ (1 << k)]
+        return losses
 
     def _by_pair(self, values: Mapping[int, Floats]) -> Floats:
         """Return the mean share of each player in each pair of orders, (P, m, n)."""
         shares = []
         for order in self.orders:
             chain = np.array([values[mask] for mask in (0, *_chain(order))])
-            shares.append(np.diff(chain, axis=0)[np.argsort(order)])
-        pairs = np.array(shares).reshape(len(self.orders) // 2, 2, self.players, -1)
+            gains = np.diff(chain, axis=0)
+            shares.append(gains[np.argsort(order)])
+        n_pairs = len(self.orders) // 2
+        pairs = np.array(shares).reshape(n_pairs, 2, self.players, -1)
         return np.asarray(pairs.mean(axis=1))
 
 

@@ -70,10 +70,11 @@ class TwoNetworks:
         return self._scores(self.earlier)
 
     @cached_property
-    def outputs(self) -> tuple[int, ...]:
+    def outputs(self) -> tuple[int, int]:
         """The numbers of outputs of both networks."""
-        networks = (self.earlier, self.last)
-        return tuple(self.tests.logits(n, self.task).shape[-1] for n in networks)
+        earlier = self.tests.logits(self.earlier, self.task)
+        last = self.tests.logits(self.last, self.task)
+        return earlier.shape[-1], last.shape[-1]
 
     @cached_property
     def position(self) -> Position:

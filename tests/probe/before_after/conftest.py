@@ -13,7 +13,16 @@ import probe
 
 def digits():
     pixels, labels = load_digits(return_X_y=True)
-    x = torch.tensor(pixels / 16).float().view(-1, 1, 8, 8)
+    x = (
+        torch.tensor(pixels / 16)
+        .float()
+        .view(
+            -1,
+            1,
+            8,
+            8,
+        )
+    )
     return x, torch.tensor(labels)
 
 
@@ -52,7 +61,10 @@ def small():
 def trained(network, pair, epochs):
     x, y = pair
     network = deepcopy(network).train()
-    optimizer = torch.optim.Adam(network.parameters(), lr=0.004)
+    optimizer = torch.optim.Adam(
+        network.parameters(),
+        lr=0.004,
+    )
     draw = torch.Generator().manual_seed(0)
     for _ in range(epochs):
         for rows in torch.randperm(len(y), generator=draw).split(50):

@@ -27,7 +27,11 @@ def result(before, after):
 @pytest.mark.parametrize("score", ["accuracy", "loss", squared])
 def test_causes_are_those_of_probe_causes_bit_for_bit(before, after, score):
     of_diff = probe.diff(before, after, OLD, NEW, score=score).causes
-    of_causes = probe.causes({1: before, 2: after}, [OLD, NEW], score)
+    of_causes = probe.causes(
+        {1: before, 2: after},
+        [OLD, NEW],
+        score,
+    )
     pd.testing.assert_frame_equal(
         of_diff[of_causes.columns], of_causes, check_exact=True
     )
@@ -69,7 +73,10 @@ def test_new_is_what_putting_only_one_block_back_changes(before, after, result):
     x, y = NEW
     for row in result.causes.itertuples():
         mixed = deepcopy(after)
-        name = {"output": "6", "5": "4"}.get(row.feature, row.feature)
+        name = {"output": "6", "5": "4"}.get(
+            row.feature,
+            row.feature,
+        )
         mixed.get_submodule(name).load_state_dict(
             before.get_submodule(name).state_dict()
         )
@@ -119,7 +126,11 @@ FORMS = {
 def test_every_form_of_examples_gives_the_same(before, after, result, form):
     old, new = (FORMS[form](*pair) for pair in (OLD, NEW))
     again = probe.diff(before, after, old, new)
-    pd.testing.assert_frame_equal(again.causes, result.causes, check_exact=True)
+    pd.testing.assert_frame_equal(
+        again.causes,
+        result.causes,
+        check_exact=True,
+    )
 
 
 def test_files_give_the_same(before, after, result, tmp_path):
@@ -150,7 +161,14 @@ class Adapted(nn.Module):
 def test_a_network_is_compared_with_itself_without_adapters():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        base = trained(nn.Sequential(nn.Flatten(), nn.Linear(64, 10)), TRAIN, 10)
+        base = trained(
+            nn.Sequential(
+                nn.Flatten(),
+                nn.Linear(64, 10),
+            ),
+            TRAIN,
+            10,
+        )
         network = Adapted(base[1])
     result = probe.diff(None, network, OLD)
     x, y = OLD
@@ -170,7 +188,12 @@ def test_a_grown_head_loses_to_new_outputs_too(before):
         grown[6].weight[:10] = before[6].weight
         grown[6].bias[:10] = before[6].bias
         grown[6].bias[10:] = torch.tensor([50.0, 0])
-    result = probe.diff(before, grown, OLD, train=few(TRAIN))
+    result = probe.diff(
+        before,
+        grown,
+        OLD,
+        train=few(TRAIN),
+    )
     answer = result.answer
     assert set(result.content["examples"]) == {"old"}
     assert any("new outputs compete" in sentence for sentence in answer.belief)
@@ -183,7 +206,12 @@ class Sequence(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.lstm = nn.LSTM(8, 12, num_layers=3, batch_first=True)
+        self.lstm = nn.LSTM(
+            8,
+            12,
+            num_layers=3,
+            batch_first=True,
+        )
         self.head = nn.Linear(12, 10)
 
     def forward(self, x):
@@ -258,7 +286,12 @@ REFUSED = {
 @pytest.mark.parametrize("mistake", REFUSED)
 def test_mistakes_are_refused_by_name(before, after, mistake):
     changes, name = REFUSED[mistake]
-    arguments = {"before": before, "after": after, "old": OLD, "new": NEW} | changes()
+    arguments = {
+        "before": before,
+        "after": after,
+        "old": OLD,
+        "new": NEW,
+    } | changes()
     with pytest.raises(InputError, match=name):
         probe.diff(**arguments)
 
@@ -275,5 +308,10 @@ def test_the_answer_is_a_screen_and_a_record(full):
     assert len(content["remedies"]) == len(result.remedies)
     old = result.answer.old
     assert old.after - old.before == pytest.approx(-result.answer.lost.value)
-    ends = np.array([result.answer.lost.low, result.answer.lost.high])
+    ends = np.array(
+        [
+            result.answer.lost.low,
+            result.answer.lost.high,
+        ]
+    )
     assert (ends == -np.array([old.change.high, old.change.low])).all()

@@ -52,8 +52,16 @@ def test_a_planted_change_is_told_by_its_kind_and_block(before, kind, epochs):
 
 def test_a_new_domain_and_new_classes(before, after):
     assert probe.diff(before, after, OLD, NEW).answer.kind == "new domain"
-    first = trained(before, of_classes(TRAIN, [0, 1, 2, 3, 4]), 8)
-    last = trained(first, of_classes(TRAIN, [5, 6, 7, 8, 9]), 8)
+    first = trained(
+        before,
+        of_classes(TRAIN, [0, 1, 2, 3, 4]),
+        8,
+    )
+    last = trained(
+        first,
+        of_classes(TRAIN, [5, 6, 7, 8, 9]),
+        8,
+    )
     old = of_classes(OLD, [0, 1, 2, 3, 4])
     new = of_classes(OLD, [5, 6, 7, 8, 9])
     assert probe.diff(first, last, old, new).answer.kind == "new classes"
@@ -81,7 +89,12 @@ def test_nothing_changed_and_nothing_lost_are_said(before):
     same = probe.diff(before, deepcopy(before), OLD, NEW)
     assert (same.answer.kind, same.answer.blocks) == ("unchanged", ())
     assert "nothing" in same.answer.changed
-    better = probe.diff(trained(before, turned(TRAIN), 1), before, OLD, NEW)
+    better = probe.diff(
+        trained(before, turned(TRAIN), 1),
+        before,
+        OLD,
+        NEW,
+    )
     assert better.answer.kind == "no loss"
 
 

@@ -24,7 +24,10 @@ def table(full):
 
 SIZES = [len(OLD[1]), len(NEW[1])]
 CHOSEN_ON = halves(SIZES, 0)
-REPORTED = [~CHOSEN_ON[: SIZES[0]], ~CHOSEN_ON[SIZES[0] :]]
+REPORTED = [
+    ~CHOSEN_ON[: SIZES[0]],
+    ~CHOSEN_ON[SIZES[0] :],
+]
 HALF = [
     (x[torch.tensor(~rows)], y[torch.tensor(~rows)])
     for (x, y), rows in zip((OLD, NEW), REPORTED, strict=True)
@@ -77,7 +80,10 @@ def test_statistics_are_estimated_on_the_other_half(after, table):
         module for module in network.modules() if isinstance(module, nn.BatchNorm2d)
     ]
     x = torch.cat([x for x, _ in HALF])
-    order = torch.randperm(len(x), generator=stream(0, "batch norm"))
+    order = torch.randperm(
+        len(x),
+        generator=stream(0, "batch norm"),
+    )
     for norm in norms:
         norm.reset_running_stats()
         norm.train()
@@ -92,7 +98,11 @@ def test_outputs_are_renamed_by_the_other_half(after, table):
     x, y = (torch.cat(column) for column in zip(*HALF, strict=True))
     logits = after(x).detach()
     counts = np.zeros((10, 10))
-    np.add.at(counts, (y.numpy(), logits.argmax(1).numpy()), 1)
+    np.add.at(
+        counts,
+        (y.numpy(), logits.argmax(1).numpy()),
+        1,
+    )
     # With as little to gain as here, no two classes change places.
     assert (counts.argmax(1) == np.arange(10)).all()
     check(table, "outputs renamed", right(after))
@@ -104,12 +114,23 @@ def test_a_bias_for_each_class_by_gradient_descent(after, table):
     bias = torch.zeros(10, dtype=torch.float64, requires_grad=True)
     weights = torch.cat([torch.full((len(b),), 0.5 / len(b)) for _, b in HALF])
     for _ in range(4000):
-        loss = (cross_entropy(logits + bias, y, reduction="none") * weights).sum()
+        loss = (
+            cross_entropy(
+                logits + bias,
+                y,
+                reduction="none",
+            )
+            * weights
+        ).sum()
         (loss + bias.square().sum() / len(y)).backward()
         with torch.no_grad():
             bias -= bias.grad
             bias.grad = None
-    check(table, "a bias for each class", right(after, lambda z: z + bias.detach()))
+    check(
+        table,
+        "a bias for each class",
+        right(after, lambda z: z + bias.detach()),
+    )
 
 
 @pytest.mark.parametrize(
@@ -128,8 +149,14 @@ def test_training_on_stored_examples(after, table, remedy, names, k):
         network = deepcopy(after).eval()
         if "new head" in remedy:
             network = with_fresh_values(network, names, seed)
-            assert not torch.equal(network[6].weight, after[6].weight)
-            assert torch.equal(network[4].weight, after[4].weight)
+            assert not torch.equal(
+                network[6].weight,
+                after[6].weight,
+            )
+            assert torch.equal(
+                network[4].weight,
+                after[4].weight,
+            )
         parameters = dict(network.named_parameters())
         trained = [parameters[name] for name in names or parameters]
         rate = 1e-2 if "new head" in remedy else 1e-3
@@ -177,7 +204,10 @@ def test_the_best_of_sixty_equal_remedies_is_not_better():
             (slice(200, 300), covered),
             (slice(0, 100), flattered),
         ):
-            gain = interval((values[best] - base[0])[columns], is_accuracy=True)
+            gain = interval(
+                (values[best] - base[0])[columns],
+                is_accuracy=True,
+            )
             results.append(gain.low <= 0 <= gain.high)
     assert np.mean(covered) >= 0.95
     assert np.mean(flattered) < 0.9
@@ -202,7 +232,12 @@ def test_ranks_come_from_one_half_and_numbers_from_the_other():
         True,
         False,
     )
-    without_new = measure(remedies, np.ones(8, bool), chosen_on, is_accuracy=True)
+    without_new = measure(
+        remedies,
+        np.ones(8, bool),
+        chosen_on,
+        is_accuracy=True,
+    )
     assert {row.rank for row in without_new} == {None}
 
 

@@ -14,7 +14,12 @@ from probe.record.state_files import fit_state, load_state
 from tests.probe.record.tiny import network, written
 
 GRID = list(
-    itertools.product(("er", "der-pp_2"), ("2", "10", "a"), (0, 12), (1, 2, 10))
+    itertools.product(
+        ("er", "der-pp_2"),
+        ("2", "10", "a"),
+        (0, 12),
+        (1, 2, 10),
+    )
 )
 
 

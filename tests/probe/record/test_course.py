@@ -42,7 +42,12 @@ def steps(rec):
     return {t: sorted(set(own.step)) for t, own in rec.course.groupby("tasks_seen")}
 
 
-WHOLE = {0: [*range(0, 21, 4)], 1: [*range(20, 41, 4)], 2: [*range(40, 61, 4)], 3: [60]}
+WHOLE = {
+    0: [*range(0, 21, 4)],
+    1: [*range(20, 41, 4)],
+    2: [*range(40, 61, 4)],
+    3: [60],
+}
 
 
 def test_a_training_does_not_notice_and_a_reading_after_a_task_is_its_row_of_r(
@@ -147,7 +152,10 @@ def test_of_a_task_aware_network_layers_are_read_among_the_classes_of_the_task(
     tmp_path,
 ):
     y = torch.arange(60) % 6
-    data = Examples((2.0 * (y % 2) - 1)[:, None] + torch.zeros(60, 2), y)
+    data = Examples(
+        (2.0 * (y % 2) - 1)[:, None] + torch.zeros(60, 2),
+        y,
+    )
     model = torch.nn.Sequential(torch.nn.Identity())
     model.told = Told()
     rec = Recorder(

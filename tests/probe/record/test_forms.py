@@ -143,7 +143,10 @@ def test_each_form_is_read_back_to_the_same_predictions(tmp_path, form):
     x = torch.arange(20).view(4, 5) if build is bert else torch.randn(4, 8)
     path = tmp_path / ("task1.safetensors" if build is Tied else "task1")
     FORMS[form](saved, path)
-    model = Model({1: path}, **({"fresh": build} | GIVEN.get(form, {})))
+    model = Model(
+        {1: path},
+        **({"fresh": build} | GIVEN.get(form, {})),
+    )
     networks = trained_networks(model, None, None, None, tasks=1, seeds=1)
     [(run, hashes)] = networks.weight_hashes().items()
     again, _ = networks.load(run, 1, hashes[1])

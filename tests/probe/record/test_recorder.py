@@ -73,7 +73,10 @@ class Two(nn.Module):
 
 TEST = examples(60, 1)
 A, B = TEST.x[:, :3], TEST.x[:, 3:]
-BYTES = Examples((TEST.x * 40 + 128).clamp(0, 255).byte(), TEST.y)
+BYTES = Examples(
+    (TEST.x * 40 + 128).clamp(0, 255).byte(),
+    TEST.y,
+)
 # The model, the test data that it is given, as the plain loop has them, and settings.
 INPUTS = {
     # In another order than the model's arguments.

@@ -144,7 +144,14 @@ LAZY = torch.nn.Sequential(torch.nn.LazyLinear(6))
     ("model", "settings", "named"),
     [
         (LAZY, {"diff": watch()}, "shapes"),
-        (network(), {"diff": watch(), "call": lambda model, x, task: model(x)}, "task"),
+        (
+            network(),
+            {
+                "diff": watch(),
+                "call": lambda model, x, task: model(x),
+            },
+            "task",
+        ),
         (network(), {"diff": {"old": OLD}}, "dict"),
         (network(), {}, "every="),
     ],

@@ -16,7 +16,7 @@ TEST = [(torch.randn(20, 6, generator=DRAW), torch.arange(20) % 4) for _ in rang
 NAMES = ["norm", "second"]
 
 
-def networks() -> dict[int, nn.Module]:
+def networks():
     """Return networks of one training, whose units keep their places."""
     nets = {j: network("norm", 0) for j in (1, 2, 3)}
     for net in nets.values():
@@ -26,7 +26,11 @@ def networks() -> dict[int, nn.Module]:
 
 
 def in_train_mode(model, x, y):
-    return -cross_entropy(model.train()(x), y, reduction="none")
+    return -cross_entropy(
+        model.train()(x),
+        y,
+        reduction="none",
+    )
 
 
 def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
@@ -59,5 +63,10 @@ def test_a_score_that_writes_buffers_changes_no_network_and_no_other_hybrid():
 def test_what_cannot_be_rewound_is_refused(changes, what):
     with pytest.raises(InputError, match=what):
         probe.causes(
-            **{"models": networks(), "test": TEST, "features": NAMES} | changes
+            **{
+                "models": networks(),
+                "test": TEST,
+                "features": NAMES,
+            }
+            | changes
         )

@@ -22,7 +22,7 @@ D, K = 6, 4
 class LowRank(nn.Module):
     """A low-rank change of a weight, as LoRA trains it."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.down, self.up = (
             nn.Parameter(torch.randn(2, D)),
@@ -39,7 +39,7 @@ class Net(nn.Module):
     The second layer has a gain, which is a plain attribute.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind):
         super().__init__()
         self.kind = kind
         self.first, self.second = nn.Linear(D, D), nn.Linear(D, D)
@@ -58,7 +58,7 @@ class Net(nn.Module):
         return self.last(h)
 
 
-def network(kind: str, seed: int) -> nn.Module:
+def network(kind, seed):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         net = Net(kind)
@@ -68,23 +68,38 @@ def network(kind: str, seed: int) -> nn.Module:
     return net.eval()
 
 
-def blocks(net: nn.Module):
-    x = torch.randn(8, D, generator=torch.Generator().manual_seed(0))
+def blocks(net):
+    x = torch.randn(
+        8,
+        D,
+        generator=torch.Generator().manual_seed(0),
+    )
     cuts = cut_each(net, ["norm", "second"], x)
-    return blocks_of(net, [cut.facts for cut in cuts.each], "last")
+    return blocks_of(
+        net,
+        [cut.facts for cut in cuts.each],
+        "last",
+    )
 
 
-X = torch.randn(40, D, generator=torch.Generator().manual_seed(1))
+X = torch.randn(
+    40,
+    D,
+    generator=torch.Generator().manual_seed(1),
+)
 Y = torch.arange(40) % K
 
 
 @torch.no_grad()
-def score(net: nn.Module, everywhere: bool) -> np.ndarray:
+def score(net, everywhere):
     n = 40 if everywhere else 10
     return (net(X[:n]).argmax(1) == Y[:n]).double().numpy()
 
 
-@pytest.mark.parametrize("kind", ["chain", "residual", "tied", "norm", "lora"])
+@pytest.mark.parametrize(
+    "kind",
+    ["chain", "residual", "tied", "norm", "lora"],
+)
 @settings(max_examples=15)
 @given(
     seed=st.integers(0, 2**16),
@@ -99,7 +114,12 @@ def test_every_hybrid_is_the_network_put_together_apart(kind, seed, same):
     if "second" in same:
         now.second.gain = before.second.gain
     copied = deepcopy(now)
-    tested = rewind(now, Earlier.of(before, now), parts, partial(score, now))
+    tested = rewind(
+        now,
+        Earlier.of(before, now),
+        parts,
+        partial(score, now),
+    )
     for names, scores in tested.items():
         hybrid = deepcopy(now)
         state = named_state(hybrid)
@@ -161,7 +181,12 @@ def test_what_lora_trains_belongs_to_the_block_of_its_layer_and_a_frozen_base_ha
     before, now = network("lora", 0), deepcopy(network("lora", 0))
     with torch.no_grad():
         now.second.parametrizations.weight[0].up.add_(1)
-    tested = rewind(now, Earlier.of(before, now), blocks(now), partial(score, now))
+    tested = rewind(
+        now,
+        Earlier.of(before, now),
+        blocks(now),
+        partial(score, now),
+    )
     assert set(tested) == {(), ("second",)}
     assert (tested["second",] == score(before, True)).all()
 
@@ -173,7 +198,10 @@ def test_a_head_that_has_grown_gets_its_earlier_rows_back():
     earlier = Earlier(state=named_state(before))
     with rewound(now, [head], earlier):
         assert torch.equal(now.weight[:2], before.weight)
-        assert torch.equal(now.weight[2:], state["weight"][2:])
+        assert torch.equal(
+            now.weight[2:],
+            state["weight"][2:],
+        )
     with rewound(now, [head], earlier, grown=False):
         assert torch.equal(now.weight, before.weight)
     assert all(
@@ -181,7 +209,11 @@ def test_a_head_that_has_grown_gets_its_earlier_rows_back():
     )
     with (
         pytest.raises(InputError, match="'weight' has shape"),
-        rewound(before, [head], Earlier(state=named_state(now))),
+        rewound(
+            before,
+            [head],
+            Earlier(state=named_state(now)),
+        ),
     ):
         pass
 
@@ -191,13 +223,18 @@ def test_a_network_is_as_before_after_a_failure_too():
     copied = deepcopy(now)
     earlier = Earlier.of(before, now)
 
-    def failing(calls: list[int], everywhere: bool) -> np.ndarray:
+    def failing(calls, everywhere):
         calls.append(0)
         if len(calls) == 3:
             raise RuntimeError("stop")
         return score(now, everywhere)
 
     with pytest.raises(RuntimeError, match="stop"):
-        rewind(now, earlier, blocks(now), partial(failing, []))
+        rewind(
+            now,
+            earlier,
+            blocks(now),
+            partial(failing, []),
+        )
     assert_same(now, copied)
     assert set(changed_blocks(blocks(now), earlier, now)) == set(blocks(now))

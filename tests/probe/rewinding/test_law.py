@@ -5,7 +5,6 @@ import warnings
 from copy import deepcopy
 from types import MethodType
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
@@ -38,7 +37,7 @@ KINDS = [
 class Adapted(nn.Module):
     """A linear layer with two adapters, of which the one named by a plain attribute is active."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.base = nn.Linear(D, D)
         self.adapters = nn.ModuleDict({name: nn.Linear(D, D) for name in ("a", "b")})
@@ -51,7 +50,7 @@ class Adapted(nn.Module):
 class Net(nn.Module):
     """Three layers, whose output also depends on plain attributes."""
 
-    def __init__(self, kind: str, classes: int = K) -> None:
+    def __init__(self, kind, classes=K):
         super().__init__()
         self.kind = kind
         self.first = Adapted() if kind == "adapters" else nn.Linear(D, D)
@@ -79,7 +78,7 @@ class Prompted(Net):
         return super().forward(x + 5 * self.prompt.sum(0))
 
 
-def pair(kind: str, seed: int) -> dict[int, nn.Module]:
+def pair(kind, seed):
     """Return two networks of one training, of which the second differs by what the kind names."""
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng():
@@ -93,7 +92,13 @@ def pair(kind: str, seed: int) -> dict[int, nn.Module]:
                 state[name][: len(tensor)] = tensor
         after.load_state_dict({name: tensor.clone() for name, tensor in state.items()})
         for tensor in [*after.parameters(), after.norm.running_mean]:
-            tensor.add_(0.3 * torch.randn(tensor.shape, generator=generator))
+            tensor.add_(
+                0.3
+                * torch.randn(
+                    tensor.shape,
+                    generator=generator,
+                )
+            )
     changes = {
         "adapters": lambda: setattr(after.first, "active", "b"),
         "mask": lambda: after.masks.update(now=(torch.arange(D) % 2).float()),
@@ -104,7 +109,7 @@ def pair(kind: str, seed: int) -> dict[int, nn.Module]:
     return {1: before, 2: after}
 
 
-def right(net: nn.Module, position: int = 1) -> np.ndarray:
+def right(net, position=1):
     x, y = TESTS[position - 1]
     with torch.no_grad():
         return net.eval()(x).argmax(1).eq(y).double().numpy()
@@ -113,7 +118,12 @@ def right(net: nn.Module, position: int = 1) -> np.ndarray:
 def table(networks, **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return probe.causes(networks, TESTS, features=FEATURES, **settings)
+        return probe.causes(
+            networks,
+            TESTS,
+            features=FEATURES,
+            **settings,
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -147,7 +157,10 @@ def test_the_law_holds_pieces_add_up_and_networks_are_unchanged(kind, seed):
 def test_what_cannot_be_put_back_is_named_and_nothing_is_said_of_causes():
     networks = pair("chain", 0)
     original = Net.forward
-    networks[2].forward = MethodType(lambda self, x: -original(self, x), networks[2])
+    networks[2].forward = MethodType(
+        lambda self, x: -original(self, x),
+        networks[2],
+    )
     with pytest.warns(UserWarning, match="causes withheld after task 1: .* forward"):
         result = probe.causes(networks, TESTS, features=FEATURES)
     assert set(result["verdict"]) == {"withheld"}
@@ -171,7 +184,12 @@ def test_rows_that_come_without_new_outputs_are_no_competition():
         networks[j].prompt = nn.Parameter(torch.ones(rows, D) * j)
         networks[j].__class__ = Prompted
     with pytest.warns(UserWarning, match="causes withheld after task 1"):
-        long = probe.causes(networks, TESTS, features=FEATURES, long=True)
+        long = probe.causes(
+            networks,
+            TESTS,
+            features=FEATURES,
+            long=True,
+        )
     assert "competition" not in set(long["quantity"])
 
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings, strategies as st
 from probe.rewinding.shapley import Coalitions
 
 
-def game(players: int, seed: int, n: int = 3) -> dict[int, np.ndarray]:
+def game(players, seed, n=3):
     """Return whole numbers for every coalition and each of n examples."""
     draw = np.random.default_rng(seed)
     return {mask: draw.integers(-9, 9, n).astype(float) for mask in range(2**players)}
 
 
-def over_all_orders(values: dict[int, np.ndarray], players: int) -> np.ndarray:
+def over_all_orders(values, players):
     shares = np.zeros((players, len(values[0])))
     orders = list(permutations(range(players)))
     for order in orders:
@@ -26,7 +26,10 @@ def over_all_orders(values: dict[int, np.ndarray], players: int) -> np.ndarray:
     return shares / len(orders)
 
 
-@given(players=st.integers(0, 5), seed=st.integers(0, 2**32))
+@given(
+    players=st.integers(0, 5),
+    seed=st.integers(0, 2**32),
+)
 def test_exact_shares_are_the_means_over_all_orders_and_add_up(players, seed):
     values, design = game(players, seed), Coalitions(players=players)
     shares = design.attributed(values)

@@ -46,7 +46,11 @@ GAMES = {
 @pytest.mark.parametrize("name", GAMES)
 def test_each_game_has_its_verdicts(name):
     gain, expected = GAMES[name]
-    last = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 2))
+    last = nn.Sequential(
+        nn.Linear(4, 4),
+        nn.Linear(4, 4),
+        nn.Linear(4, 2),
+    )
     before = deepcopy(last)
     for layer in before:
         layer.bias.data += 1
@@ -54,9 +58,19 @@ def test_each_game_has_its_verdicts(name):
     def score(network, x, y):
         pairs = zip(LAYERS, network, before, strict=True)
         restored = {name for name, now, old in pairs if torch.equal(now.bias, old.bias)}
-        return torch.full((len(x),), float(gain(restored)), dtype=torch.float64)
+        return torch.full(
+            (len(x),),
+            float(gain(restored)),
+            dtype=torch.float64,
+        )
 
-    table = probe.causes({1: before, 2: last}, TEST, score, ["0", "1"], margin=0.01)
+    table = probe.causes(
+        {1: before, 2: last},
+        TEST,
+        score,
+        ["0", "1"],
+        margin=0.01,
+    )
     assert table.verdict.tolist() == expected
     assert table.share.sum() == pytest.approx(gain(set(LAYERS)) - gain(set()))
 

@@ -12,7 +12,7 @@
 A seed counts once all of its orders are finished, with their controls.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
@@ -67,31 +67,18 @@ def _of_layer(
     }
     if not rows:
         return
-    seeds, orders, left_out = (
-        list(dict.fromkeys(values)) for values in zip(*rows, strict=True)
-    )
-    right = np.array(
-        [predictions.correct(rows[run]) for run in product(seeds, orders, left_out)]
-    ).reshape(
-        len(seeds),
-        len(orders),
-        len(left_out),
-        -1,
-    )
-    permuted = [
-        predictions.control.get(rows[seed, order, 0], np.nan)
-        for seed, order in product(seeds, orders)
-    ]
-    memorized = np.array(permuted).reshape(len(seeds), len(orders), 1)
     tasks = predictions.example_tasks
-    tasks_of_order = {job.order: job.tasks for job in jobs}
-    in_order = np.array([tasks_of_order[order] for order in orders])
-    controls = [*_exclusion(right, tasks, in_order), *_selectivity(right, memorized)]
+    tasks_of_order = {
+        job.order: job.tasks for job in jobs if job.seed not in unfinished
+    }
+    orders = np.array(list(tasks_of_order.values()))
+    right, permuted = _stacked(predictions, rows)
+    controls = [*_exclusion(right, tasks, orders), *_selectivity(right, permuted)]
     for name, position, terms in controls:
         design = Design(position.weights, tasks[position.examples])
-        difference = combined(terms, CONTROLS[name])
-        estimate = within_range(name, mean_of(design, np.asarray(difference)))
+        difference = mean_of(design, np.asarray(combined(terms, CONTROLS[name])))
         accuracy, control = (mean_of(design, values).value for values in terms.values())
+        estimate = within_range(name, difference)
         yield {
             "learner": jobs[0].learner,
             "readout": readout,
@@ -101,6 +88,27 @@ def _of_layer(
             "accuracy": accuracy,
             "control": control,
         }
+
+
+def _stacked(
+    predictions: Predictions, rows: Mapping[tuple[int, str, int], int]
+) -> tuple[Right, Floats]:
+    """Return correctness and the accuracy on permuted labels, see `_exclusion`, `_selectivity`.
+
+    rows: by seed, order and task left out.
+    """
+    seeds, orders, left_out = (
+        list(dict.fromkeys(values)) for values in zip(*rows, strict=True)
+    )
+    shape = len(seeds), len(orders)
+    runs = product(seeds, orders, left_out)
+    right = np.array([predictions.correct(rows[run]) for run in runs])
+    permuted = [
+        predictions.control.get(rows[seed, order, 0], np.nan)
+        for seed, order in product(seeds, orders)
+    ]
+    by_run = right.reshape(*shape, len(left_out), -1)
+    return by_run, np.array(permuted).reshape(*shape, 1)
 
 
 def _exclusion(right: Right, tasks: Indices, orders: Indices) -> _Values:
@@ -128,14 +136,14 @@ def _exclusion(right: Right, tasks: Indices, orders: Indices) -> _Values:
         yield "exclusion_difference", position, terms
 
 
-def _selectivity(right: Right, memorized: Floats) -> _Values:
-    """Yield the terms of selectivity; memorized: (S, O, 1), NaN where it was not measured."""
-    if np.isnan(memorized).any():
+def _selectivity(right: Right, permuted: Floats) -> _Values:
+    """Yield the terms of selectivity; permuted: (S, O, 1), NaN where it was not measured."""
+    if np.isnan(permuted).any():
         return
     position = over_all_tasks(right.shape[-1])
-    permuted = np.broadcast_to(memorized, right[:, :, 0].shape)
+    of_run = right[:, :, 0]
     terms = {
-        Term.END: position.mean(right[:, :, 0]),
-        Term.PERMUTED: position.mean(permuted),
+        Term.END: position.mean(of_run),
+        Term.PERMUTED: position.mean(np.broadcast_to(permuted, of_run.shape)),
     }
     yield "selectivity", position, terms

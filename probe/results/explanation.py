@@ -20,6 +20,8 @@ from probe.tables.table_file import records, where
 _SYMBOLS = (Term.END, Term.LEARNED, Term.BEST, Term.FLOOR, Term.CEILING)
 """The terms that are accuracies on one task."""
 
+_CONTROLS = {UNTRAINED: Term.FLOOR, OFFLINE: Term.CEILING}
+
 FORMULAS: Mapping[str, tuple[Coefficients, ...]] = {
     **{
         name: (coefficients,)
@@ -87,33 +89,16 @@ def explain(
     _check_names(plan, layer, quantity)
     sums = FORMULAS[quantity]
     terms = list(dict.fromkeys(term for coefficients in sums for term in coefficients))
-    control_terms = {UNTRAINED: Term.FLOOR, OFFLINE: Term.CEILING}
+    used = {kind for kind, term in _CONTROLS.items() if term in terms}
     jobs = [
         job
         for job in jobs_of(plan)
-        if not job.without
-        and (job.learner == learner or control_terms.get(job.kind) in terms)
+        if not job.without and (job.learner == learner or job.kind in used)
     ]
     stores = [store_of(plan, root, job) for job in jobs]
-    predictions = Predictions.of(
-        plan,
-        ((job, x.measurements()) for job, x in zip(jobs, stores, strict=True)),
-    )
-    lines = []
-    for job in predictions.runs:
-        # Of the last task nothing can have been forgotten yet.
-        last = len(job.tasks) - quantity.startswith("forgotten")
-        for j in range(1, last + 1) if job.learner == learner else ():
-            values = _values(
-                predictions,
-                job,
-                layer,
-                j,
-            )
-            if values.keys() >= set(terms):
-                numbers = [*(values[term] for term in terms), _value(sums, values)]
-                names = str(job.seed), job.order, str(j), predictions.names(job)[j - 1]
-                lines.append((*names, *(f"{number:.4f}" for number in numbers)))
+    measurements = [store.measurements() for store in stores]
+    predictions = Predictions.of(plan, zip(jobs, measurements, strict=True))
+    lines = list(_lines(predictions, layer, quantity, terms))
     if not lines:
         raise InputError(
             f"{quantity} of {feature} by {readout} is not measured in {root}"
@@ -134,6 +119,26 @@ def explain(
     )
     paths = [path for store in stores for path in sorted(store.folder.glob("*.npz"))]
     return sheet, tuple(note_sentences(notes)), paths
+
+
+def _lines(
+    predictions: Predictions,
+    layer: Mapping[str, str],
+    quantity: str,
+    terms: Sequence[Term],
+) -> Iterator[tuple[str, ...]]:
+    """Yield the terms and the value of a quantity for each run and task position."""
+    for job in predictions.by_learner()[layer["learner"]]:
+        names = predictions.names(job)
+        # Of the last task nothing can have been forgotten yet.
+        last = len(job.tasks) - quantity.startswith("forgotten")
+        for j, name in enumerate(names[:last], 1):
+            values = _values(predictions, job, layer, j)
+            if values.keys() >= set(terms):
+                numbers = [values[term] for term in terms]
+                numbers.append(_value(FORMULAS[quantity], values))
+                texts = [f"{number:.4f}" for number in numbers]
+                yield str(job.seed), job.order, str(j), name, *texts
 
 
 def _check_names(plan: Plan, layer: Mapping[str, str], quantity: str) -> None:
@@ -192,13 +197,12 @@ def _values(
         values[Term.FLOOR] = accuracy.get(0)
     else:
         task = job.tasks[j - 1]
-        controls = {UNTRAINED: Term.FLOOR, OFFLINE: Term.CEILING}
         for control in predictions.runs:
-            if control.kind in controls and control.seed == job.seed:
+            if control.kind in _CONTROLS and control.seed == job.seed:
                 row = predictions.at_end(control, *of_layer, main_head(job))
                 if row is not None:
                     # The controls have the tasks in base order.
-                    values[controls[control.kind]] = predictions.accuracy[row][task]
+                    values[_CONTROLS[control.kind]] = predictions.accuracy[row][task]
     return {term: value for term, value in values.items() if value is not None}
 
 

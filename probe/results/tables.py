@@ -15,7 +15,7 @@ from typing import Any
 from probe.analysis.statements import STUCK
 from probe.analysis.variance import Floats
 from probe.by_layer.jobs import Job, jobs_of, readout_keys
-from probe.by_layer.measurement import Key, Measurements
+from probe.by_layer.measurement import Key, Measurements, TrainingCost
 from probe.by_layer.plan import Plan
 from probe.errors import InputError
 from probe.extensions import MetricEntry
@@ -112,8 +112,8 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
             predictions, metrics, by_first=plan.kind == "multimodal"
         ),
         "learners": _learner_rows(plan),
-        "costs": _cost_rows(predictions),
-        "times": _time_rows(predictions),
+        "costs": ({**run, **asdict(x.cost)} for run, x in _costs(predictions)),
+        "times": ({**run, "seconds": x.seconds} for run, x in _costs(predictions)),
         "layers": chain.from_iterable(layer.rows() for layer in layers),
         "statements": chain.from_iterable(
             statement_rows(layer, doubts) for layer in layers
@@ -258,18 +258,11 @@ def _learner_rows(plan: Plan) -> Iterator[Row]:
             yield {"learner": name, **learner.model_dump(include=_LEARNER_FIELDS)}
 
 
-def _cost_rows(predictions: Predictions) -> Iterator[Row]:
+def _costs(predictions: Predictions) -> Iterator[tuple[Row, TrainingCost]]:
+    """Yield the columns that name each training on a task, with its cost."""
     for job in predictions.runs:
         for tasks_seen, training in predictions.costs(job):
-            row = {**job.columns, "tasks_seen": tasks_seen}
-            yield row | asdict(training.cost)
-
-
-def _time_rows(predictions: Predictions) -> Iterator[Row]:
-    for job in predictions.runs:
-        for tasks_seen, training in predictions.costs(job):
-            row = {**job.columns, "tasks_seen": tasks_seen}
-            yield row | {"seconds": training.seconds}
+            yield {**job.columns, "tasks_seen": tasks_seen}, training
 
 
 def _diagnostic_rows(predictions: Predictions) -> Iterator[Row]:

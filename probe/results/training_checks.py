@@ -1,6 +1,7 @@
 """Notes on networks that were hardly trained, or trained worse than the others."""
 
 import math
+from collections.abc import Mapping
 from statistics import fmean, median, stdev
 
 from scipy.special import stdtrit
@@ -110,22 +111,27 @@ def _runs_above_offline(predictions: Predictions) -> dict[str, list[Job]]:
             comparable = control and main_head(job) == main_head(control)
             if comparable and job.name in pra_of_run:
                 pra_by_seed.setdefault(job.seed, []).append(pra_of_run[job.name])
-        if not pra_by_seed:
-            continue
         means = {seed: fmean(values) for seed, values in pra_by_seed.items()}
         difference = {
             seed: mean - pra_of_run[offline[seed].name] for seed, mean in means.items()
         }
-        S = len(difference)
         n = sum(sum(predictions.test_sizes(offline[seed])) for seed in difference)
-        least = 2 * math.sqrt(2) * _standard_error(fmean(means.values()), n)
-        if S >= FEWEST:
-            quantile = float(stdtrit(S - 1, (1 + LEVEL) / 2))
-            least = max(least, quantile * stdev(difference.values()) / math.sqrt(S))
-        if fmean(difference.values()) > least:
+        if difference and fmean(difference.values()) > _least(means, difference, n):
             below = [seed for seed, more in difference.items() if more > 0]
             above[learner] = [offline[seed] for seed in below]
     return above
+
+
+def _least(
+    means: Mapping[int, float], difference: Mapping[int, float], n: int
+) -> float:
+    """Return the least difference to offline training that is shown, by n test examples."""
+    least = 2 * math.sqrt(2) * _standard_error(fmean(means.values()), n)
+    S = len(difference)
+    if S < FEWEST:
+        return least
+    quantile = float(stdtrit(S - 1, (1 + LEVEL) / 2))
+    return max(least, quantile * stdev(difference.values()) / math.sqrt(S))
 
 
 def _accuracy(

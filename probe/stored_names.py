@@ -149,6 +149,11 @@ def similarity_name(peer: Peer) -> str:
     return f"{_SIMILARITY}{peer_name(peer)}"
 
 
+def is_similarity(name: str) -> bool:
+    """Return whether a diagnostic is the similarity to a network."""
+    return name.startswith(_SIMILARITY)
+
+
 def compared_step(name: str) -> int | None:
     """Return the tasks learned by the earlier network of a similarity, None for other names.
 

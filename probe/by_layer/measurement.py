@@ -8,7 +8,7 @@ without this package.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from probe.immutable import immutable
-from probe.stored_names import OUTPUT, ReadoutName
+from probe.stored_names import OUTPUT, ReadoutName, is_similarity
 from probe.tables.schemas import LARGEST
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
@@ -30,11 +30,12 @@ Arrays = Mapping[str, NDArray[Any]]
 HALF = "half"
 """The name of a retraining's predictions after half of its epochs, beside those of its head."""
 
-_COST, _SECONDS, _STUCK = (
-    "cost",
-    "seconds",
-    "stuck",
-)  # in a checkpoint, beside the learner's state
+# The names of tensors in a checkpoint, beside the learner's state.
+_COST = "cost"
+_SECONDS = "seconds"
+_STUCK = "stuck"
+
+_SHARES = ("dead", "dormant", "control")  # values of 0 to 1
 
 
 @dataclass(frozen=True)
@@ -171,13 +172,13 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
     """
     values = list(measurements.values())
     test = values[0].test
-    predicted = [
-        (i, head, p) for i, m in enumerate(values) for head, p in m.predicted.items()
-    ]
-    losses = [(i, head, x) for i, m in enumerate(values) for head, x in m.loss.items()]
-    most = max((int(p.max(initial=0)) for *_, p in predicted), default=0)
-    tasks_seen, *texts = zip(*(key.stored for key in measurements), strict=True)
     N = len(test.labels)
+    tasks_seen, *texts = zip(*(key.stored for key in measurements), strict=True)
+    predicted = [(i, m.predicted) for i, m in enumerate(values)]
+    losses = [(i, m.loss) for i, m in enumerate(values)]
+    measurement, head, predictions = _by_measurement(predicted)
+    loss_of, loss_head, loss = _by_measurement(losses)
+    most = max((int(row.max(initial=0)) for row in predictions), default=0)
     return {
         "label": _smallest(test.labels),
         "task": _smallest(test.tasks),
@@ -185,15 +186,28 @@ def to_arrays(measurements: Measurements) -> dict[str, NDArray[Any]]:
         **{n: np.array(c) for n, c in zip(COLUMNS[1:], texts, strict=True)},
         "code": np.array([m.code for m in values]),
         "details": np.array([_details(m) for m in values]),
-        "measurement": np.array([i for i, *_ in predicted], dtype=np.int32),
-        "head": np.array([head for _, head, _ in predicted], dtype=np.str_),
-        "predicted": _by_example(
-            [p for *_, p in predicted], np.min_scalar_type(most), N
-        ),
-        "loss_of": np.array([i for i, *_ in losses], dtype=np.int32),
-        "loss_head": np.array([head for _, head, _ in losses], dtype=np.str_),
-        "loss": _by_example([loss for *_, loss in losses], np.dtype(np.float16), N),
+        "measurement": measurement,
+        "head": head,
+        "predicted": _by_example(predictions, np.min_scalar_type(most), N),
+        "loss_of": loss_of,
+        "loss_head": loss_head,
+        "loss": _by_example(loss, np.dtype(np.float16), N),
     }
+
+
+def _by_measurement(
+    rows_of: Iterable[tuple[int, Mapping[str, NDArray[Any]]]],
+) -> tuple[NDArray[np.int32], NDArray[np.str_], list[NDArray[Any]]]:
+    """Return the number of its measurement and the head of each row, and the rows."""
+    numbers: list[int] = []
+    heads: list[str] = []
+    rows: list[NDArray[Any]] = []
+    for number, row_of_head in rows_of:
+        for head, row in row_of_head.items():
+            numbers.append(number)
+            heads.append(head)
+            rows.append(row)
+    return np.array(numbers, np.int32), np.array(heads, np.str_), rows
 
 
 def keys_of(arrays: Arrays) -> list[Key]:
@@ -267,27 +281,39 @@ def _details(measurement: Measurement) -> str:
 
 
 def _from_details(text: str) -> dict[str, Any]:
+    """Return the fields of a measurement but its predictions, the inverse of `_details`."""
     record = json.loads(text)
-    cost = record.get("cost")
-    history = record.get("history")
-    values = {name: x or 0 for name, x in record.get("values", {}).items()}
-    numbers = [abs(x) if name.startswith("cka") else x for name, x in values.items()]
-    numbers += [record.get("seconds", 0), cost["seconds"] if cost else 0]
-    amounts = cost["cost"].values() if cost else ()
-    shares = (values.get(name, 0) for name in ("dead", "dormant", "control"))
-    numbers_fit = all(0 <= x <= LARGEST for x in numbers) and all(
-        x <= 1 for x in shares
-    )
-    if not numbers_fit or not all(0 <= x < 2**63 for x in amounts):
-        raise ValueError("a number is out of the range of its table")
+    cost = history = None
+    if "cost" in record:
+        amounts = Cost(**record["cost"].pop("cost"))
+        cost = TrainingCost(cost=amounts, **record["cost"])
+    if "history" in record:
+        epochs = {name: tuple(values) for name, values in record["history"].items()}
+        history = History(**epochs)
+    values = record.get("values", {})
+    seconds = float(record.get("seconds", 0))
+    _check_ranges({name: x or 0 for name, x in values.items()}, cost, seconds)
     return {
-        "cost": TrainingCost(**cost | {"cost": Cost(**cost["cost"])}) if cost else None,
-        "history": History(**{k: tuple(v) for k, v in history.items()})
-        if history
-        else None,
-        "values": {
-            n: math.nan if x is None else x for n, x in record.get("values", {}).items()
-        },
+        "cost": cost,
+        "history": history,
+        "values": {name: math.nan if x is None else x for name, x in values.items()},
         "notes": tuple(record.get("notes", ())),
-        "seconds": float(record.get("seconds", 0)),
+        "seconds": seconds,
     }
+
+
+def _check_ranges(
+    values: Mapping[str, float], cost: TrainingCost | None, seconds: float
+) -> None:
+    """Raise ValueError for a number that its table cannot hold, as in an edited file."""
+    numbers = [seconds]
+    if cost:
+        numbers.append(cost.seconds)
+        if not all(0 <= amount < 2**63 for amount in astuple(cost.cost)):
+            raise ValueError("a cost is out of the range of its table")
+    for name, value in values.items():
+        numbers.append(abs(value) if is_similarity(name) else value)
+        if name in _SHARES and value > 1:
+            raise ValueError(f"the share {name} is above 1")
+    if not all(0 <= number <= LARGEST for number in numbers):
+        raise ValueError("a number is out of the range of its table")

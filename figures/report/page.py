@@ -28,6 +28,7 @@ from probe.analysis.statements import WITHHELD
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
 from probe.metrics.murata import RETRAIN
+from probe.stored_names import ReadoutName
 from probe.tables.cause_text import widest_scope
 from probe.tables.folder import read_tables
 from probe.tables.matrices import Matrices
@@ -189,16 +190,21 @@ def _believe(runs: Sequence[Tables], shown: Iterable[Section]) -> str:
     return text + _DECIDED + _unfinished(runs)
 
 
+def _are_retrainings(rows: pd.DataFrame) -> "pd.Series[bool]":
+    is_retraining = [ReadoutName.parse(name).is_retraining for name in rows["readout"]]
+    return pd.Series(is_retraining, rows.index, dtype=bool)
+
+
 def _unfinished(runs: Sequence[Tables]) -> str:
     """Return how many retrainings had not converged, "" if all had."""
     notes = pd.concat(tables["notes"] for tables in runs)
     measured = pd.concat(tables["measurements"] for tables in runs)
-    notes = notes[notes["readout"].str.startswith(RETRAIN)]
+    notes = notes[_are_retrainings(notes)]
     count = int(notes["note"].str.contains("not converged", regex=False).sum())
     if not count:
         return ""
     pra = where(measured, metric="pra")
-    retrainings = int(pra["readout"].str.startswith(RETRAIN).sum())
+    retrainings = int(_are_retrainings(pra).sum())
     return (
         f" {count} of {counted(retrainings, 'retraining')} had not converged: more "
         f"epochs might change what is said of the readout {RETRAIN}."

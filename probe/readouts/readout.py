@@ -5,7 +5,6 @@ decorator `readout` names it. The classes above `READOUTS` can be named everywhe
 study's `[probing.readouts]`, in `probe model --readouts` and in `probe.analyze`.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -24,6 +23,7 @@ from probe.readouts.linear import fit_linear
 from probe.readouts.pooling import WIDE, Pooling
 from probe.readouts.standardization import standardization
 from probe.seeding import every_global_stream, permutation, stream
+from probe.stored_names import ReadoutName
 from probe.tasks import Task
 from probe.training.precision import products
 from probe.validation import configuration
@@ -208,6 +208,8 @@ READOUTS = {entry.name: entry for entry in marked_in(globals(), ReadoutEntry)}
 
 OURS = tuple(READOUTS)
 
+_MOST_PER_CLASS = 10**6
+
 
 @contextmanager
 def nameable(readouts: Mapping[str, ReadoutEntry]) -> Iterator[None]:
@@ -239,14 +241,14 @@ def entry_of(name: str) -> ReadoutEntry | None:
     >>> entry_of("linear:20").readout is Linear, entry_of("linear:0"), entry_of("ncm:5")
     (True, None, None)
     """
-    base, _, per_class = name.partition(":")
-    entry = READOUTS.get(base)
-    if name == base or entry is None:
+    parsed = ReadoutName.parse(name)
+    entry = READOUTS.get(parsed.base)
+    if entry is None or name == parsed.base:
         return entry
-    is_number = re.fullmatch("[1-9][0-9]{0,5}", per_class)
-    if not is_number or not issubclass(entry.readout, Linear):
-        return None
-    return replace(entry, name=name, steps="ends")
+    is_few = parsed.per_class is not None and 0 < parsed.per_class < _MOST_PER_CLASS
+    if name == parsed.planned and is_few and issubclass(entry.readout, Linear):
+        return replace(entry, name=name, steps="ends")
+    return None
 
 
 def read_each(
@@ -394,7 +396,7 @@ def _predicted(
     except InputError:
         raise
     except Exception as error:
-        if name is None or name.partition(":")[0] in OURS:
+        if name is None or ReadoutName.parse(name).base in OURS:
             raise
         raise InputError(f"the readout {name!r} raised {described(error)}") from error
 

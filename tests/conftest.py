@@ -17,13 +17,13 @@ settings.register_profile(
 settings.load_profile("busy")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Begin with the slow files: the last to begin should not be the longest."""
     items.sort(key=lambda item: "slow" not in item.keywords)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_thread() -> None:
+def one_thread():
     """Two threads on two busy cores can be many times slower, and results depend on it."""
     torch.set_num_threads(1)
 

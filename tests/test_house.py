@@ -38,7 +38,7 @@ REGISTRIES = [
 ]
 
 
-def tokens(path: Path) -> int:
+def tokens(path):
     """Count the tokens of a module, without comments and docstrings."""
     text = path.read_text("utf-8")
     docstrings = set[int]()
@@ -49,7 +49,7 @@ def tokens(path: Path) -> int:
     return sum(t.type not in LAYOUT and t.start[0] not in docstrings for t in read)
 
 
-def closure(start: str, files: dict[str, Path]) -> set[str]:
+def closure(start, files):
     """Return a module and those of ours that it imports, directly or not, in functions too."""
     seen = set[str]()
     left = [start]

@@ -16,14 +16,14 @@ LINK = re.compile(r"\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]+))?\)")
 MADE = "auto_gallery/"  # by the build, which checks links to it
 
 
-def prose(page: Path) -> str:
+def prose(page):
     """The page's text without its blocks of code."""
     return re.sub(
         r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL
     )
 
 
-def anchors(page: Path) -> set[str]:
+def anchors(page):
     """The names of the page's headings."""
     headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
     return {
@@ -32,7 +32,7 @@ def anchors(page: Path) -> set[str]:
     }
 
 
-def broken(page: Path) -> list[str]:
+def broken(page):
     """The page's links to what does not exist."""
     found = []
     for path, anchor in LINK.findall(prose(page)):
@@ -50,11 +50,11 @@ def broken(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_relative_link_leads_somewhere(page: Path) -> None:
+def test_every_relative_link_leads_somewhere(page):
     assert not broken(page)
 
 
-def test_a_link_to_nowhere_is_found(tmp_path: Path) -> None:
+def test_a_link_to_nowhere_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
         "# A `title`, once\n[a](#a-title-once) [b](#b) [c](gone.md) [d](https://d.e)\n"

@@ -20,11 +20,11 @@ README = Path(__file__).parents[1] / "README.md"
 DOCS = README.parent / "docs"
 
 
-def blocks(language: str, page: Path = README) -> list[str]:
+def blocks(language, page=README):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
-def scores(text: str) -> list[list[float]]:
+def scores(text):
     """The numbers of a table below its head, behind each line's feature."""
     head, *lines = text.splitlines()
     assert head.startswith("feature")
@@ -32,14 +32,12 @@ def scores(text: str) -> list[list[float]]:
     return [[float(number) for number in row] for row in rows]
 
 
-def printed_by(example: str, capsys: pytest.CaptureFixture[str]) -> list[list[float]]:
+def printed_by(example, capsys):
     exec(compile(example, str(README), "exec"), {})
     return scores(capsys.readouterr().out)
 
 
-def test_the_python_example_prints_what_stands_below_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_python_example_prints_what_stands_below_it(tmp_path, monkeypatch, capsys):
     """The same table, in which numbers depend on the machine; and a report."""
     monkeypatch.chdir(tmp_path)
     (example,) = blocks("python")
@@ -57,9 +55,7 @@ def test_the_python_example_prints_what_stands_below_it(
 @pytest.mark.parametrize(
     ("page", "at"), [("extend", 0), ("extend", 1), ("scenarios", 0)]
 )
-def test_the_examples_of_other_models_and_data_run(
-    page: str, at: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_examples_of_other_models_and_data_run(page, at, capsys):
     """In at most 25 lines each, and the scores are fractions."""
     example = blocks("python", DOCS / f"{page}.md")[at]
     assert example.count("\n") <= 30
@@ -73,8 +69,8 @@ def test_the_examples_of_other_models_and_data_run(
 
 
 def test_the_metrics_of_a_matrix_are_those_below_the_example(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    capsys,
+):
     (example,), (shown,) = (
         blocks(own, DOCS / "metrics.md") for own in ("python", "text")
     )
@@ -82,7 +78,7 @@ def test_the_metrics_of_a_matrix_are_those_below_the_example(
     assert capsys.readouterr().out == shown
 
 
-def test_the_tables_of_what_we_found_are_those_of_the_studies() -> None:
+def test_the_tables_of_what_we_found_are_those_of_the_studies():
     """As in the CSV files beside the page; another number on it is noticed."""
     written = runpy.run_path(str(DOCS / "found/write.py"))["written"]
     checklist, page = (
@@ -93,7 +89,7 @@ def test_the_tables_of_what_we_found_are_those_of_the_studies() -> None:
     assert written(page.replace("| 82.7 ± 0.7 |", "| 83.7 ± 0.7 |")) == page
 
 
-def resolved(name: str) -> object:
+def resolved(name):
     """Return the object of a dotted name, from its module on."""
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
@@ -104,7 +100,7 @@ def resolved(name: str) -> object:
     raise AssertionError(name)
 
 
-def test_every_command_of_the_checklist_is_one() -> None:
+def test_every_command_of_the_checklist_is_one():
     """Presets, kinds of figures, names of Python; the studies whose tables it names are there."""
     rows = csv.DictReader(
         (DOCS / "found/checklist.csv").read_text("utf-8").splitlines()
@@ -121,7 +117,7 @@ def test_every_command_of_the_checklist_is_one() -> None:
         assert row["command"] or row["remark"], row
 
 
-def prose(page: str) -> str:
+def prose(page):
     text = (README.parent / page).read_text("utf-8")
     if page.endswith(".ipynb"):
         text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
@@ -130,9 +126,7 @@ def prose(page: str) -> str:
     )  # of comments, quotes
 
 
-def test_a_sentence_listed_as_a_claim_stands_on_its_page_and_rests_on_something() -> (
-    None
-):
+def test_a_sentence_listed_as_a_claim_stands_on_its_page_and_rests_on_something():
     claims = list(
         csv.DictReader((DOCS / "found/claims.csv").read_text("utf-8").splitlines())
     )
@@ -142,14 +136,14 @@ def test_a_sentence_listed_as_a_claim_stands_on_its_page_and_rests_on_something(
     assert min(len(each["rests_on"].strip()) for each in claims) > 0
 
 
-def test_the_toml_example_is_a_study() -> None:
+def test_the_toml_example_is_a_study():
     (example,) = blocks("toml", DOCS / "study_file.md")
     study = check_study({"name": "example", **tomllib.loads(example)}, "README")
     assert study.learners["er-50"].memory_per_class == 50
     assert study.features_of("er-50") == ("conv2", "conv3", "output")
 
 
-def test_the_page_of_the_api_has_every_public_name() -> None:
+def test_the_page_of_the_api_has_every_public_name():
     page = (DOCS / "api.md").read_text("utf-8")
     shown = re.findall(r"^\.\. auto\w+:: (?:\S+\.)?(\w+)$", page, re.MULTILINE)
     assert {*probe.__all__} - {*shown} == {"metrics"}  # it has a page of its own

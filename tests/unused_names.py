@@ -8,7 +8,6 @@ does not.
 import ast
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +29,7 @@ CHANGING = (
 )
 
 
-def unused(sources: dict[str, str], docs: str = "") -> list[str]:
+def unused(sources, docs=""):
     """Return `MODULE: NAME` for each unused name; sources: the text of each module by its name."""
     trees = {module: ast.parse(text) for module, text in sources.items()}
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]
@@ -72,11 +71,11 @@ def unused(sources: dict[str, str], docs: str = "") -> list[str]:
     )
 
 
-def _is_read(node: ast.Name) -> bool:
+def _is_read(node):
     return isinstance(node.ctx, ast.Load)
 
 
-def _uses(tree: ast.Module) -> Iterator[str]:
+def _uses(tree):
     """Yield MODULE.NAME for imported names, .NAME for attributes, :NAME for text `module:NAME`."""
     homes = {}
     for node in ast.walk(tree):
@@ -101,7 +100,7 @@ def _uses(tree: ast.Module) -> Iterator[str]:
             yield f"{homes.get(value, value)}.{node.attr}"
 
 
-def _public(tree: ast.Module) -> Iterator[str]:
+def _public(tree):
     """Yield the names in `__all__`."""
     for node in tree.body:
         match node:
@@ -117,7 +116,7 @@ def _public(tree: ast.Module) -> Iterator[str]:
                 yield from (name.value for name in names)
 
 
-def _defined(body: list[ast.stmt]) -> Iterator[str]:
+def _defined(body):
     """Yield the names that a module or class gives to values, functions and classes."""
     for node in body:
         match node:
@@ -131,7 +130,7 @@ def _defined(body: list[ast.stmt]) -> Iterator[str]:
                 yield name
 
 
-def _written(tree: ast.ClassDef) -> Iterator[str]:
+def _written(tree):
     """Yield the attributes of `self` that a class writes."""
     for node in ast.walk(tree):
         match node:
@@ -139,7 +138,7 @@ def _written(tree: ast.ClassDef) -> Iterator[str]:
                 yield name
 
 
-def _last(node: ast.expr) -> str:
+def _last(node):
     """Return the last part of a dotted name, which may be called or subscripted.
 
     >>> _last(ast.parse("functools.lru_cache(maxsize=1)").body[0].value)
@@ -148,7 +147,7 @@ def _last(node: ast.expr) -> str:
     return re.split(r"[(\[]", ast.unparse(node))[0].rpartition(".")[2]
 
 
-def main() -> None:
+def main():
     paths = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
     texts = [path.read_text("utf-8") for path in paths]

@@ -34,13 +34,13 @@ TABLES = {
 }
 # By command line: the file, its content, and what the sentence names beside the file.
 Given = str | bytes | None
-METRICS: dict[str, tuple[Given, str]] = {
+METRICS = {
     "text.csv": ("0.9,x\n0.5,0.8\n", "'x'"),
     "pickle.csv": (TRAP, "UnicodeDecodeError"),
     "hostile.npy": (npy_header("(2, 2)", "'|O'", TRAP), ""),
     "code.npy": (npy_header("(2, 2)", CODE, data=b"x" * 32), ""),
 }
-REDUNDANCY: dict[str, tuple[Given, str]] = {
+REDUNDANCY = {
     "pickle.npz": (TRAP, ""),
     "cut.npz": (npz()[:-30], ""),
     "deflated.npz": (
@@ -58,7 +58,7 @@ REDUNDANCY: dict[str, tuple[Given, str]] = {
     ),
     "large.npz": (npz({"x_test": X.astype(float) * 1e300}), "example 0"),
 }
-WEIGHTS: dict[str, tuple[Given, str]] = {
+WEIGHTS = {
     "trap-torch.pt": (saved(Trap()), ""),
     "trap-legacy.pt": (
         pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2) + TRAP + TRAP,
@@ -66,7 +66,7 @@ WEIGHTS: dict[str, tuple[Given, str]] = {
     ),
     "keys.pt": (saved({"w": torch.ones(2, 2)}), "torchvision"),
 }
-CHANGED: dict[str, tuple[str, Given, str]] = {
+CHANGED = {
     "no-summary": ("summary", None, "summary.csv"),
     "swapped": ("summary", TABLES["metrics"], "summary.csv"),
     "escape": (
@@ -78,27 +78,11 @@ CHANGED: dict[str, tuple[str, Given, str]] = {
     "accuracy": ("measurements", ROWS.replace("0.5,\n", "7.5,\n"), "7.5"),
 }
 PICTURES = {"ok": picture(), "cut": picture(64)[:-2000], "trap": TRAP}
+READ = METRICS | REDUNDANCY | WEIGHTS
 SHUFFLENET = "features {} --network shufflenet_v2_x0_5 --out out.npz --weights {}"
 
-FILES: dict[str, str | bytes] = {
-    **{
-        name: content
-        for files in (METRICS, REDUNDANCY, WEIGHTS)
-        for name, (content, _) in files.items()
-        if content is not None
-    },
-    **{
-        f"{folder}/{table}.csv": content
-        for folder, (name, changed, _) in CHANGED.items()
-        for table, content in {**TABLES, name: changed}.items()
-        if content is not None
-    },
-    **{f"{name}/train/a/1.png": content for name, content in PICTURES.items()},
-    **{
-        f"{name}/{rest}/1.png": picture()
-        for name in PICTURES
-        for rest in ("train/b", "test/a", "test/b")
-    },
+FILES = {
+    **{name: content for name, (content, _) in READ.items()},
     **{f"one-class/{half}/a/1.png": picture() for half in ("train", "test")},
     "hub/checkpoints/shufflenetv2_x0.5-f707e7126e.pth": TRAP,
     "other/study.json": '{"name": "other"}',
@@ -110,7 +94,15 @@ FILES: dict[str, str | bytes] = {
     "three.csv": "0.9,0.1,0\n0.5,0.8,0\n0.5,0.8,0\n",
     "good.npz": npz(),
 }
-MISTAKES: dict[str, tuple[str, ...]] = {
+for folder, (changed, content, _) in CHANGED.items():
+    for table, text in {**TABLES, changed: content}.items():
+        if text is not None:
+            FILES[f"{folder}/{table}.csv"] = text
+for name, content in PICTURES.items():
+    FILES[f"{name}/train/a/1.png"] = content
+    for rest in ("train/b", "test/a", "test/b"):
+        FILES[f"{name}/{rest}/1.png"] = picture()
+MISTAKES = {
     **{f"metrics {name}": (name, said) for name, (_, said) in METRICS.items()},
     **{f"redundancy {name}": (name, said) for name, (_, said) in REDUNDANCY.items()},
     **{

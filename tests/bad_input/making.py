@@ -5,7 +5,6 @@ import os
 import pickle
 import struct
 import zipfile
-from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -24,25 +23,21 @@ STUDY = {
 }
 
 
-def study(changes: Mapping[str, str | None] | None = None) -> str:
+def study(changes=None):
     """Return a tiny study as TOML, some keys changed or added; None leaves one out.
 
     A key that is changed takes the place of those below it and above it.
     """
     changes = changes or {}
-    kept = {
-        key: value
-        for key, value in STUDY.items()
-        if not any(
-            f"{key}.".startswith(f"{c}.") or c.startswith(f"{key}.") for c in changes
-        )
-    }
-    lines = [
-        f"{key} = {value}"
-        for key, value in {**changes, **kept}.items()
-        if value is not None
-    ]
-    return "\n".join([*lines, ""])
+    kept = {key: STUDY[key] for key in STUDY if not _is_among(key, changes)}
+    values = {**changes, **kept}.items()
+    return "".join(f"{key} = {value}\n" for key, value in values if value is not None)
+
+
+def _is_among(key, keys):
+    """Return whether a key is one of others, or below or above one."""
+    paths = [f"{each}." for each in keys]
+    return any(f"{key}.".startswith(p) or p.startswith(f"{key}.") for p in paths)
 
 
 TINY = study()
@@ -58,13 +53,13 @@ class Trap:
 TRAP = pickle.dumps(Trap(), protocol=2)
 
 
-def npy(array, objects: bool = False) -> bytes:
+def npy(array, objects=False):
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=objects)
     return buffer.getvalue()
 
 
-def npy_header(shape: str, descr: str = "'<f8'", data: bytes = b"") -> bytes:
+def npy_header(shape, descr="'<f8'", data=b""):
     """Return a .npy whose header says what it likes."""
     header = (
         f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}".encode()
@@ -86,33 +81,33 @@ FEATURES = {
 }
 
 
-def npz(
-    changes: Mapping[str, object] | None = None, whole: Mapping = FEATURES
-) -> bytes:
+def npz(changes=None, whole=FEATURES):
     """Return an archive of arrays, some changed; None leaves one out, bytes are stored as such."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, value in {**whole, **(changes or {})}.items():
-            if value is not None:
-                stored = value if isinstance(value, bytes) else npy(value, objects=True)
-                archive.writestr(f"{name}.npy", stored)
+            if value is None:
+                continue
+            if not isinstance(value, bytes):
+                value = npy(value, objects=True)
+            archive.writestr(f"{name}.npy", value)
     return buffer.getvalue()
 
 
-def idx(array) -> bytes:
+def idx(array):
     """Return an array in the format of MNIST's files."""
     sizes = b"".join(size.to_bytes(4, "big") for size in array.shape)
     return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
 
 
-def picture(size: int = 8, kind: str = "png") -> bytes:
+def picture(size=8, kind="png"):
     buffer = io.BytesIO()
     pixels = np.random.default_rng(0).integers(0, 256, (size, size, 3), np.uint8)
     Image.fromarray(pixels).save(buffer, kind)
     return buffer.getvalue()
 
 
-def saved(value: object) -> bytes:
+def saved(value):
     buffer = io.BytesIO()
     torch.save(value, buffer)
     return buffer.getvalue()

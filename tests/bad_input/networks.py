@@ -1,7 +1,5 @@
 """A user's own networks, checkpoints, data and code, each with one mistake."""
 
-from typing import Any
-
 from torch import nn
 
 from tests.bad_input.making import TRAP, saved, study
@@ -51,7 +49,7 @@ data_untested = changed(test=(x[y < 2], y[y < 2]))
 WEIGHTS = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4)).state_dict()
 GOOD = saved(WEIGHTS)
 # The second checkpoint of a run, of which the first is good.
-BAD: dict[str, Any] = {
+BAD = {
     "cut": GOOD[:-40],
     "trap": TRAP,
     "optimizer": saved({"optimizer": {"lr": 0.1}, "epoch": 3}),
@@ -71,7 +69,7 @@ THERE = (
     "ck-twice/task2",
     "ck-twice/task02",
 )
-FILES: dict[str, str | bytes] = {
+FILES = {
     "ownnets.py": CODE,
     "broken.py": "def build(:\n",
     "lacking.py": "import surely_not_installed\n",
@@ -92,14 +90,12 @@ MODEL = (
 SEED = "'ck/seed0-task{task}.pt'"
 
 
-def model(
-    build: str = "build", data: str = "load", files: str = SEED, tasks: str = "0-1,2-3"
-) -> str:
+def model(build="build", data="load", files=SEED, tasks="0-1,2-3"):
     return MODEL.format(build, data, files, tasks)
 
 
 ORDERS = model(files="'ck-orders/{order}-task{task}.pt'")
-MISTAKES: dict[str, tuple[str, ...]] = {
+MISTAKES = {
     **{model(files=f"'ck-{x}/task{{task}}.pt'"): (f"ck-{x}/task2.pt",) for x in BAD},
     model(files="'absent/task{task}.pt'"): ("absent",),
     model(files="'ck/*.pt'"): ("'ck/*.pt'", "{task}"),

@@ -1,9 +1,7 @@
 """What every bad input must end in."""
 
-from pathlib import Path
 
-
-def assert_refused(called: tuple[int, str, str], *named: str) -> None:
+def assert_refused(called, *named):
     """Check that a call gave exit code 2 and one sentence that names the offending values."""
     code, out, err = called
     assert (code, out) == (2, "")
@@ -13,15 +11,17 @@ def assert_refused(called: tuple[int, str, str], *named: str) -> None:
         assert value in err
 
 
-def contents(folder: Path) -> dict[Path, bytes | None]:
+def contents(folder):
     """Return every path below a folder with its bytes."""
-    return {
-        path: path.read_bytes() if path.is_file() else None
-        for path in folder.rglob("*")
-    }
+    found = {}
+    for path in folder.rglob("*"):
+        found[path] = None
+        if path.is_file():
+            found[path] = path.read_bytes()
+    return found
 
 
-def last_changes(folder: Path) -> dict[Path, tuple[int, int]]:
+def last_changes(folder):
     """Return every path below a folder with its size and the time of its last change."""
     states = {path: path.stat() for path in folder.rglob("*")}
     return {path: (found.st_size, found.st_mtime_ns) for path, found in states.items()}

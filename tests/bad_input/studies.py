@@ -19,7 +19,7 @@ LINES = {
 }
 # One study with several mistakes says all of them: keys, their values, and what is
 # named.
-KEYS: dict[str, dict[str, tuple[str, str]]] = {
+KEYS = {
     "types": {
         "seeds": ("'two'", "'two'"),
         "training.learning_rate": ("'1e-3'", "'1e-3'"),
@@ -43,7 +43,7 @@ KEYS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Mistakes that show once the keys are right: changes, and what is named.
-ONCE: dict[str, tuple[dict[str, str | None], str]] = {
+ONCE = {
     "none": (dict.fromkeys(("scenario.data", "network.name")), "network"),
     "number": ({"seeds": "99999999999999999999"}, "99999999999999999999"),
     "feature": ({"network.features": "['hiden1']"}, "hiden1"),
@@ -85,30 +85,26 @@ ONCE: dict[str, tuple[dict[str, str | None], str]] = {
         "'cumulative'",
     ),
 }
-NO_TOML: dict[str, str | bytes] = {
+NO_TOML = {
     "broken": "seeds = [",
     "pickle": TRAP,
     "deep": f"seeds = {'[' * 20000}{']' * 20000}\n{TINY}",
 }
-FILES: dict[str, str | bytes] = {
+FILES = {
     "file": "",
     "full/thesis.txt": "",
     "folder.toml/x": "",
     "wrong.json": "{}",
-    **{
-        f"{x}.toml": study({k: v for k, (v, _) in keys.items()})
-        for x, keys in KEYS.items()
-    },
     **{f"{name}.toml": study(changes) for name, (changes, _) in ONCE.items()},
     **{f"{name}.toml": content for name, content in NO_TOML.items()},
 }
-MISTAKES: dict[str, tuple[str, ...]] = {
+MISTAKES = {
     **LINES,
-    **{
-        f"run {x}.toml": (x, *(said for _, said in keys.values()))
-        for x, keys in KEYS.items()
-    },
     **{f"run {name}.toml": (said,) for name, (_, said) in ONCE.items()},
     **{f"run {name}.toml": (f"{name}.toml",) for name in (*NO_TOML, "folder")},
     "run wrong.json": ("wrong.json",),
 }
+for name, keys in KEYS.items():
+    values = {key: value for key, (value, _) in keys.items()}
+    FILES[f"{name}.toml"] = study(values)
+    MISTAKES[f"run {name}.toml"] = (name, *(named for _, named in keys.values()))

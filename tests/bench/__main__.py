@@ -33,7 +33,7 @@ SECTIONS = {
 }
 
 
-def main() -> None:
+def main():
     """Print every row as soon as it is measured."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--only", choices=SECTIONS, help="one section instead of all")

@@ -6,14 +6,12 @@ Random streams are those of `obvious`.
 """
 
 import copy
-from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.examples import Examples
 from probe.seeding import stream
-from probe.training.loop import Recipe
 from tests.bench.obvious import accuracy
 from tests.laws.reference import fresh
 
@@ -21,12 +19,12 @@ _SIZE = 500
 
 
 def sweep(
-    model: nn.Sequential,
-    features: Sequence[str],
-    train: Examples,
-    test: Examples,
-    recipe: Recipe,
-) -> dict[str, float]:
+    model,
+    features,
+    train,
+    test,
+    recipe,
+):
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
     names = [name for name, _ in model.named_children()]
     cuts = {feature: names.index(feature) + 1 for feature in features}
@@ -42,9 +40,9 @@ def sweep(
 
 
 @torch.no_grad()
-def _values(model: nn.Sequential, x: Tensor, last: int) -> list[Tensor]:
+def _values(model, x, last):
     """Return the outputs of the first stages for all images, each (N, ...)."""
-    parts: list[list[Tensor]] = [[] for _ in range(last)]
+    parts = [[] for _ in range(last)]
     for batch in x.split(_SIZE):
         value = batch.to(memory_format=torch.channels_last)
         for stage, part in zip(model, parts, strict=False):
@@ -53,7 +51,7 @@ def _values(model: nn.Sequential, x: Tensor, last: int) -> list[Tensor]:
     return [torch.cat(part) for part in parts]
 
 
-def _train(tail: nn.Module, x: Tensor, y: Tensor, recipe: Recipe, feature: str) -> None:
+def _train(tail, x, y, recipe, feature):
     optimizer = torch.optim.Adam(tail.parameters(), lr=recipe.learning_rate, fused=True)
     low = recipe.precision == "bf16"
     draw = stream(0, "retrain", feature)

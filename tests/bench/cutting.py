@@ -1,25 +1,23 @@
 """The cost of a cut: seconds, and forward passes of 64 examples that take as long."""
 
 import sys
-from collections.abc import Callable, Sequence
 from functools import partial
 from subprocess import run
 from time import perf_counter
 
 import torch
-from torch import nn
 from torchvision import models
 
 from probe.cut.candidates import candidates
 from probe.cut.cuts import cut_each
 from probe.retrain import SAMPLE
 from tests.bench.speed import forward
-from tests.bench.timing import Rows, interleaved
+from tests.bench.timing import interleaved
 
 PASS = 64  # examples
 _STAGES = ("maxpool", "layer1", "layer2", "layer3", "layer4")
 _ENCODER = tuple(f"encoder.layers.encoder_layer_{at}" for at in (2, 5, 8, 11))
-CUTTINGS: Sequence[tuple[Callable[[], nn.Module], int, tuple[str, ...]]] = (
+CUTTINGS = (
     (models.resnet50, 224, _STAGES),
     (models.resnet18, 64, (*_STAGES, "avgpool")),
     (models.vit_b_16, 224, _ENCODER),
@@ -27,7 +25,7 @@ CUTTINGS: Sequence[tuple[Callable[[], nn.Module], int, tuple[str, ...]]] = (
 """Networks, the size of their images, and the features at which they are cut."""
 
 
-def cuts(repeats: int) -> Rows:
+def cuts(repeats):
     """Cutting at all features, in s and in forward passes of 64 examples."""
     yield (
         "network, features",
@@ -41,7 +39,7 @@ def cuts(repeats: int) -> Rows:
         model = build().eval()
         x = torch.randn(PASS, 3, pixels, pixels)
         first = cut_each(model, features, x[:SAMPLE])
-        actions: dict[str, Callable[[], object]] = {
+        actions = {
             "pass": partial(forward, model, x),
             "cut": partial(cut_each, model, features, x[:SAMPLE]),
             "again": partial(first.of, model),
@@ -56,7 +54,7 @@ def cuts(repeats: int) -> Rows:
         yield (title, *(f"{each:.2f}" for each in seconds))
 
 
-def looks(repeats: int) -> Rows:
+def looks(repeats):
     """Looking at every module of a model, in s; for `probe layers` on the clock, with its start."""
     tiny = models.VisionTransformer(32, 4, 12, 3, 192, 768, num_classes=10)
     look = partial(candidates, tiny, torch.randn(3, 3, 32, 32))

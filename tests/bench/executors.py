@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
-from tests.bench.timing import Rows, interleaved, scratch
+from tests.bench.timing import interleaved, scratch
 
 WAYS = {"inline": "--executor inline", "pool of 2": "--executor pool --workers 2"}
 FEW, MANY = 4, 16
 
 
-def executors(repeats: int) -> Rows:
+def executors(repeats):
     """Studies of 16 jobs on the clock, in one process and in two."""
     runs = {
         f"{way} {jobs}": partial(_run, WAYS[way], jobs)
@@ -33,7 +33,7 @@ def executors(repeats: int) -> Rows:
         yield (way, f"{job[way]:.2f}", f"{whole[way]:.1f}", *gains)
 
 
-def _run(flags: str, jobs: int) -> None:
+def _run(flags, jobs):
     grid = f"--learners finetune --seeds 1 --orders shuffle:{jobs} --epochs 16 {flags}"
     with scratch() as folder:
         call = [sys.executable, "-m", "scenarios", "run", "digits", *grid.split()]

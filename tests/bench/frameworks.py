@@ -2,10 +2,8 @@
 
 import io
 import os
-from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import partial
-from typing import Any
 
 import torch
 from torch import nn
@@ -18,7 +16,7 @@ from probe.training.fresh_weights import initialize
 from probe.training.loop import Recipe
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.networks import build_network
-from tests.bench.timing import Rows, interleaved
+from tests.bench.timing import interleaved
 
 NETWORKS = ("mlp", "cnn3")
 TASKS = 5
@@ -27,14 +25,14 @@ BATCH = 32
 RATE = 0.001
 
 
-def avalanche(repeats: int) -> Rows:
+def avalanche(repeats):
     """Five tasks of 5,000 images, one epoch: as documented, at its fastest, and ours, seconds."""
     images = _images()
     x = torch.stack([image for image, _ in images])
     y = torch.tensor([label for _, label in images])
     yield "network", "documented", "fastest", "ours", "x documented", "x fastest"
     for name in NETWORKS:
-        ways: dict[str, Callable[[], None]] = {
+        ways = {
             "documented": partial(_documented, name, images),
             "fastest": partial(_fastest, name, x, y),
             "ours": partial(_ours, name, x, y),
@@ -48,7 +46,7 @@ def avalanche(repeats: int) -> Rows:
         yield (name, *seconds, *gains)
 
 
-def _images() -> torch.utils.data.Subset:
+def _images():
     """Return the first images of each task's two digits, task after task."""
     scaled = transforms.Normalize((0.1307,), (0.3081,))
     chain = transforms.Compose([transforms.ToTensor(), scaled])
@@ -59,13 +57,13 @@ def _images() -> torch.utils.data.Subset:
     return found
 
 
-def _network(name: str) -> nn.Module:
+def _network(name):
     model = build_network(name, (1, 28, 28), 2 * TASKS)
     initialize(model, "murata", stream(0))
     return model
 
 
-def _documented(name: str, images: torch.utils.data.Subset) -> None:
+def _documented(name, images):
     from avalanche.benchmarks import nc_benchmark
     from avalanche.evaluation.metrics import accuracy_metrics, loss_metrics
     from avalanche.logging import InteractiveLogger
@@ -83,7 +81,7 @@ def _documented(name: str, images: torch.utils.data.Subset) -> None:
     _naive(_network(name), benchmark, shown)
 
 
-def _fastest(name: str, x: torch.Tensor, y: torch.Tensor) -> None:
+def _fastest(name, x, y):
     from avalanche.benchmarks import benchmark_from_datasets
     from avalanche.benchmarks.utils.classification_dataset import (
         _make_taskaware_tensor_classification_dataset as of_tensors,
@@ -98,7 +96,7 @@ def _fastest(name: str, x: torch.Tensor, y: torch.Tensor) -> None:
     _naive(model, benchmark, EvaluationPlugin(), fused=True)
 
 
-def _naive(model: nn.Module, benchmark: Any, evaluator: Any, **adam: bool) -> None:
+def _naive(model, benchmark, evaluator, **adam):
     from avalanche.training import Naive
 
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE, **adam)
@@ -112,7 +110,7 @@ def _naive(model: nn.Module, benchmark: Any, evaluator: Any, **adam: bool) -> No
         learner.train(experience)
 
 
-def _ours(name: str, x: torch.Tensor, y: torch.Tensor) -> None:
+def _ours(name, x, y):
     recipe = Recipe(epochs=1, batch_size=BATCH, learning_rate=RATE, init="murata")
     learner = LEARNERS["finetune"](
         _network(name), recipe, settings_of({"kind": "finetune"}), seed=0

@@ -1,13 +1,11 @@
 """Growth of a study's cost along each of its axes: processor time of its jobs and tables."""
 
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from scenarios.execution.schedule import inline
-from tests.bench.timing import Rows, interleaved, scratch
+from tests.bench.timing import interleaved, scratch
 from tests.scenarios.execution.helpers import finish, work_of
 
 BASE = {
@@ -30,7 +28,7 @@ FEATURES = ["conv3", "conv2", "conv1"]
 _SHAPE, _TEST = (1, 8, 8), 30  # of an image; test examples of a class
 
 
-def growth(repeats: int) -> Rows:
+def growth(repeats):
     """Seconds of a study by features, tasks, orders, seeds, epochs and examples of a class."""
     yield "axis", "sizes", "seconds", "", "", "large / middle"
     for axis, sizes in SIZES.items():
@@ -42,11 +40,11 @@ def growth(repeats: int) -> Rows:
         yield (axis, ", ".join(times), *seconds, f"{large / middle:.2f}")
 
 
-def _study(size: dict[str, int]) -> None:
+def _study(size):
     """Run a study of that size: fine-tuning on two classes of noise a task, with both readouts."""
     with scratch() as folder:
         data = _noise(folder / "noise.npz", 2 * size["tasks"], size["examples"])
-        recipe: dict[str, Any] = {"epochs": size["epochs"], "batch_size": 32}
+        recipe = {"epochs": size["epochs"], "batch_size": 32}
         work = work_of(
             folder / "run",
             scenario={"data": str(data), "classes_per_task": 2},
@@ -60,7 +58,7 @@ def _study(size: dict[str, int]) -> None:
         finish(work, inline)
 
 
-def _noise(path: Path, classes: int, n: int) -> Path:
+def _noise(path, classes, n):
     """Write a feature file of noise around each class's mean image; n: of each to train on."""
     draw = np.random.default_rng(0)
     means = draw.normal(size=(classes, *_SHAPE))

@@ -7,31 +7,26 @@ and the same batches.
 """
 
 import copy
-from collections.abc import Sequence
 
 import torch
 from torch import nn
 
-from probe.examples import Examples
 from probe.seeding import stream
-from probe.training.loop import Recipe
 from tests.laws.reference import fresh
 
 
 def sweep(
-    model: nn.Sequential,
-    features: Sequence[str],
-    train: Examples,
-    test: Examples,
-    recipe: Recipe,
-) -> dict[str, float]:
+    model,
+    features,
+    train,
+    test,
+    recipe,
+):
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
     return {f: accuracy(_retrained(model, f, train, recipe), test) for f in features}
 
 
-def _retrained(
-    model: nn.Sequential, feature: str, data: Examples, recipe: Recipe
-) -> nn.Module:
+def _retrained(model, feature, data, recipe):
     """Return the model M_i, retrained downstream of a stage of a chain of stages."""
     own = copy.deepcopy(model)
     names = [name for name, _ in own.named_children()]
@@ -56,7 +51,7 @@ def _retrained(
 
 
 @torch.no_grad()
-def accuracy(model: nn.Module, test: Examples) -> float:
+def accuracy(model, test):
     """Return the share of right answers, in batches of 500."""
     parts = zip(test.x.split(500), test.y.split(500), strict=True)
     return sum(int((model.eval()(x).argmax(1) == y).sum()) for x, y in parts) / len(
@@ -64,6 +59,6 @@ def accuracy(model: nn.Module, test: Examples) -> float:
     )
 
 
-def stages(model: nn.Sequential) -> list[str]:
+def stages(model):
     """Return the stages that have something downstream to retrain: all but the last."""
     return [name for name, _ in model.named_children()][:-1]

@@ -4,17 +4,13 @@ The files lie in the system's cache, as they have just been written.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from probe.by_layer.jobs import jobs_of, keys_of
-from probe.by_layer.measurement import Key, Measurement, TrainingCost
+from probe.by_layer.measurement import Measurement, TrainingCost
 from probe.results.run_directory import describe, read_plan, store_of
 from probe.results.scores import metric_rows
 from probe.results.tables import measured_rows, read_predictions
@@ -22,7 +18,7 @@ from probe.tables.summary import summarize
 from probe.tables.table_file import new_table, write_table
 from probe.tasks import TestExamples
 from probe.training.costs import Cost
-from tests.bench.timing import Rows, scratch
+from tests.bench.timing import scratch
 from tests.scenarios.study.toy import named_plan
 
 LEARNERS = (
@@ -45,7 +41,7 @@ _POOL = 40  # predictions that measurements take turns with: to draw them takes 
 _COST = Cost(**dict.fromkeys((field.name for field in fields(Cost)), 10))
 
 
-def tables(repeats: int) -> Rows:
+def tables(repeats):
     """Tables of 20 tasks of 5 classes and 5 seeds from stored predictions, once: s on the clock."""
     with scratch() as root:
         _write_study(root)
@@ -56,12 +52,12 @@ def tables(repeats: int) -> Rows:
     yield (f"{count:,}", *(f"{each:.2f}" for each in (*seconds, sum(seconds[:-1]))))
 
 
-def _written_tables(root: Path) -> list[float]:
+def _written_tables(root):
     """Read the measurements of a study and write its tables; return the seconds of each step."""
     plan = read_plan(root)
     seconds = list[float]()
 
-    def step(action: Callable[[], Any]) -> Any:
+    def step(action):
         start = time.perf_counter()
         done = action()
         seconds.append(time.perf_counter() - start)
@@ -78,7 +74,7 @@ def _written_tables(root: Path) -> list[float]:
     return seconds
 
 
-def _write_study(root: Path) -> None:
+def _write_study(root):
     """Write every measurement of a study as its jobs would."""
     raw = {
         "name": "made-up",
@@ -109,9 +105,7 @@ def _write_study(root: Path) -> None:
         store_of(plan, root, job).write(key, _measured(key, test, pool[7 * k % _POOL]))
 
 
-def _measured(
-    key: Key, test: TestExamples, predicted: NDArray[np.int64]
-) -> Measurement:
+def _measured(key, test, predicted):
     heads = HEADS[:1] if key.feature else HEADS
     learned = key.tasks_seen and not key.feature
     cost = TrainingCost(cost=_COST, seconds=0.5) if learned else None

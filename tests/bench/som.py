@@ -4,11 +4,9 @@ The map has 23 x 23 units, the made-up images MNIST's size and as many
 classes; all three ways start from the same trained network and see the same images.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import nn
 
 from probe.examples import Examples
 from probe.modules import copied
@@ -18,7 +16,7 @@ from probe.training.fresh_weights import initialize
 from probe.training.recipe import Recipe
 from scenarios.learners.kemker.geppnet import Geppnet, MapSettings
 from scenarios.learners.kemker.som import longest_block
-from tests.bench.timing import Rows, interleaved
+from tests.bench.timing import interleaved
 from tests.laws.plain_map import ByUnit, Whole
 
 SETTINGS = MapSettings()
@@ -32,7 +30,7 @@ PHASES = {
 }
 
 
-def phases(repeats: int) -> Rows:
+def phases(repeats):
     """Examples per second of GeppNet, and times as fast as the others."""
     yield ("phase", "novel", *COUNTS, "x numpy", "x loop")
     model = _trained()
@@ -41,7 +39,7 @@ def phases(repeats: int) -> Rows:
     data = _images(max(COUNTS.values()), 1, wrong=0.5)
     some = {way: data.take(torch.arange(count)) for way, count in COUNTS.items()}
     for phase in PHASES:
-        actions: dict[str, Callable[[], object]] = {
+        actions = {
             "ours": partial(_ours, phase, model, some["ours"]),
             "numpy": partial(_plain, Whole, phase, model, some["numpy"]),
             "loop over units": partial(
@@ -57,7 +55,7 @@ def phases(repeats: int) -> Rows:
         yield (phase, f"{_ours(phase, model, data) / len(data):.0%}", *speeds, *ratios)
 
 
-def _ours(phase: str, model: nn.Module, data: Examples) -> int:
+def _ours(phase, model, data):
     """Run a phase on a copy of the model and return how many examples were learned."""
     network = _learner(copied(model), READOUT)
     shares = network.som.shares(RATE, RADIUS)
@@ -72,7 +70,7 @@ def _ours(phase: str, model: nn.Module, data: Examples) -> int:
     return learned
 
 
-def _plain(way: type[ByUnit], phase: str, model: nn.Module, data: Examples) -> None:
+def _plain(way, phase, model, data):
     plain = way(model, READOUT)
     for x, label in zip(data.x.numpy(), data.y.tolist(), strict=True):
         if phase == "base, map alone":
@@ -81,7 +79,7 @@ def _plain(way: type[ByUnit], phase: str, model: nn.Module, data: Examples) -> N
             plain.learn(x, label, RATE, RADIUS, PHASES[phase])
 
 
-def _trained() -> nn.Module:
+def _trained():
     """Return a network that is sure of the examples with a right label."""
     model = Geppnet.network(SETTINGS, (784,), 10, 2)
     initialize(model, "murata", stream(0, "init"))
@@ -93,14 +91,14 @@ def _trained() -> nn.Module:
     return model
 
 
-def _learner(model: nn.Module, readout_rate: float) -> Geppnet:
+def _learner(model, readout_rate):
     """Return a learner of the model that is ready for blocks of examples."""
     own = Geppnet(model, Recipe(), MapSettings(readout_rate=readout_rate), 0)
     own.meter, own.lattice = OpsMeter(), own.som.lattice()
     return own
 
 
-def _images(count: int, seed: int, wrong: float = 0.0) -> Examples:
+def _images(count, seed, wrong=0.0):
     """Return noisy images of ten patterns; a share has another pattern's label, and is novel."""
     y = torch.randint(10, (count,), generator=stream(seed, "y"))
     patterns = torch.rand(10, 784, generator=stream(0, "patterns"))

@@ -3,13 +3,12 @@
 The networks are measured on noise of the right size: only the time counts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
 
 from probe.cut.cuts import cut_each
 from probe.examples import Examples
@@ -23,7 +22,7 @@ from probe.values.allocation import CacheSettings
 from probe.values.cache import plan_values, store_values
 from scenarios.networks import build_network
 from tests.bench import afternoon, obvious
-from tests.bench.timing import Rows, interleaved
+from tests.bench.timing import interleaved
 
 BATCH, CLASSES = 64, 10
 EXAMPLES, EPOCHS = 60_000, 5
@@ -46,7 +45,7 @@ class Subject:
     shape: tuple[int, int, int]
     n: int
 
-    def model(self) -> nn.Sequential:
+    def model(self):
         """Return the network with fresh weights and statistics of real batches."""
         model = build_network(self.network, self.shape, CLASSES)
         initialize(model, "murata", stream(0))
@@ -54,7 +53,7 @@ class Subject:
             model(self.images(4 * BATCH).x)
         return model
 
-    def images(self, n: int) -> Examples:
+    def images(self, n):
         """Return n images of noise with random labels."""
         draw = stream(0, "images")
         x = torch.rand(n, *self.shape, generator=draw)
@@ -80,12 +79,12 @@ class Cost(NamedTuple):
     step: float
 
     @property
-    def total(self) -> float:
+    def total(self):
         """Seconds of the whole sweep."""
         return self.fixed + self.example * EXAMPLES + self.step * EXAMPLES * EPOCHS
 
 
-def sweeps(repeats: int) -> Rows:
+def sweeps(repeats):
     """Seconds at 60,000 examples and 5 epochs; times as fast as obvious, and as an afternoon's."""
     yield (
         "network, feature, way",
@@ -114,14 +113,14 @@ def sweeps(repeats: int) -> Rows:
                 )
 
 
-def _rate() -> float:
+def _rate():
     """Return the multiply-adds per second of one large fp32 matrix product."""
     side = 1024
     a = torch.rand(side, side)
     return side**3 / interleaved({"": partial(torch.mm, a, a)}, 9)[""]
 
 
-def _work(subject: Subject, features: Sequence[str]) -> float:
+def _work(subject, features):
     """Return the multiply-adds of training all tails on one example."""
     model = subject.model()
     data = subject.images(BATCH)
@@ -134,24 +133,22 @@ def _work(subject: Subject, features: Sequence[str]) -> float:
     return total / BATCH
 
 
-def _sweeps(subject: Subject) -> list[tuple[str, list[str]]]:
+def _sweeps(subject):
     """Return the features of each sweep: all, and the last alone."""
     stages = obvious.stages(subject.model())
     return [("all features", stages), (stages[-1], stages[-1:])]
 
 
-def _sweep_costs(
-    subject: Subject, features: Sequence[str], repeats: int
-) -> dict[str, Cost]:
+def _sweep_costs(subject, features, repeats):
     """Return the costs of a sweep over `features`, of others and of the product, by way."""
     model = subject.model()
     data = subject.images(2 * subject.n)
 
-    def run(way: str, n: int, epochs: int) -> None:
+    def run(way, n, epochs):
         precision = "bf16" if "bf16" in way else "fp32"
         recipe = Recipe(
             epochs=epochs, batch_size=BATCH, init="murata", precision=precision
-        )  # type: ignore[arg-type]
+        )
         train, test = (Examples(data.x[:k], data.y[:k]) for k in (n, n // EVALUATED))
         PLAIN.get(way, _sweep)(model, features, train, test, recipe)
 
@@ -163,12 +160,12 @@ def _sweep_costs(
 
 
 def _sweep(
-    model: nn.Module,
-    features: Sequence[str],
-    train: Examples,
-    test: Examples,
-    recipe: Recipe,
-) -> dict[str, float]:
+    model,
+    features,
+    train,
+    test,
+    recipe,
+):
     """Return each feature's accuracy on `test`, as `obvious.sweep` does, by the product."""
     each = retrain_each(
         model, features, train, test, CLASSES, RetrainSettings(recipe=recipe)
@@ -178,9 +175,7 @@ def _sweep(
     }
 
 
-def _costs(
-    runs: Mapping[str, Run], n: int, more: Mapping[str, int], repeats: int
-) -> dict[str, Cost]:
+def _costs(runs, n, more, repeats):
     """Time each run (n, epochs) at three sizes, from which its three costs follow.
 
     more: the additional epochs of the longer run of each.
@@ -201,7 +196,7 @@ def _costs(
     return solved
 
 
-def filling(repeats: int) -> Rows:
+def filling(repeats):
     """Filling the caches, as a multiple of the bare forward pass in the faster layout."""
     yield "network, features", "bare, ms", "filling, ms", "multiple"
     for subject in SUBJECTS:
@@ -211,9 +206,7 @@ def filling(repeats: int) -> Rows:
             yield (f"{subject.network}, {title}", *cells)
 
 
-def _filling(
-    subject: Subject, features: Sequence[str], repeats: int
-) -> tuple[float, float]:
+def _filling(subject, features, repeats):
     """Return seconds for one example, from runs of n and of 3n: steps done once drop out."""
     n = subject.n
     model = subject.model().eval()
@@ -222,7 +215,7 @@ def _filling(
     cuts = cut_each(model, features, x[:SAMPLE]).each
     settings = CacheSettings().settled(torch.device("cpu"))
     plan = plan_values(cuts, (3 * n, 0), settings)
-    actions: dict[str, Callable[[], object]] = {}
+    actions = {}
     for size in (n, 3 * n):
         actions |= {
             f"fill {size}": partial(
@@ -240,7 +233,7 @@ def _filling(
 
 
 @torch.no_grad()
-def forward(model: nn.Module, x: Tensor) -> None:
+def forward(model, x):
     """Run a model on batches."""
     for batch in x.split(BATCH):
         model(batch)

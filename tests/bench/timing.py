@@ -10,7 +10,7 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,12 +21,12 @@ Rows = Iterator[Sequence[str]]
 
 
 def interleaved(
-    actions: Mapping[str, Callable[[], object]],
-    repeats: int,
-    now: Callable[[], float] = time.process_time,
-) -> dict[str, float]:
+    actions,
+    repeats,
+    now=time.process_time,
+):
     """Return each action's median time in seconds; they take turns, after one turn to warm up."""
-    times: dict[str, list[float]] = {name: [] for name in actions}
+    times = {name: [] for name in actions}
     for turn in range(-1, repeats):
         for name, action in actions.items():
             start = now()
@@ -37,7 +37,7 @@ def interleaved(
 
 
 @contextmanager
-def scratch() -> Iterator[Path]:
+def scratch():
     """Give a new folder in `runs`, and not in the system's, which may lie in memory."""
     runs = Path("runs")
     runs.mkdir(exist_ok=True)
@@ -45,7 +45,7 @@ def scratch() -> Iterator[Path]:
         yield Path(folder)
 
 
-def machine() -> str:
+def machine():
     """Return the processor, its support of bf16, torch's version and the load."""
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     name, *_ = re.findall(r"model name\s*: (.*)", text) or [platform.machine()]

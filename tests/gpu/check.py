@@ -13,7 +13,6 @@ import time
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,19 +43,19 @@ class Settings:
     small: bool
 
     @property
-    def on_gpu(self) -> bool:
+    def on_gpu(self):
         """Whether the device is a GPU."""
         return self.device.type == "cuda"
 
-    def to_device(self, network: nn.Module) -> nn.Module:
+    def to_device(self, network):
         """Return a copy of a network on the device."""
         return deepcopy(network).to(self.device)
 
-    def peak(self) -> float:
+    def peak(self):
         """Return the most gigabytes that were allocated on the GPU, NaN without one."""
         return torch.cuda.max_memory_allocated() / 1e9 if self.on_gpu else float("nan")
 
-    def seconds(self, action: Callable[[], object]) -> float:
+    def seconds(self, action):
         """Return the wall time of an action, with all that it started on the GPU."""
         begin = time.perf_counter()
         action()
@@ -65,7 +64,7 @@ class Settings:
         return time.perf_counter() - begin
 
 
-def images(examples: int, size: int, seed: int = 0) -> Data:
+def images(examples, size, seed=0):
     """Return noisy patterns of six classes in [0, 1], (N, 3, size, size), and their labels."""
     noise = torch.Generator().manual_seed(seed)
     labels = torch.arange(examples) % 6
@@ -76,7 +75,7 @@ def images(examples: int, size: int, seed: int = 0) -> Data:
     return (x + torch.rand(examples, 3, size, size, generator=noise)) / 2, labels
 
 
-def cnn() -> nn.Module:
+def cnn():
     """Return a small network with batch norm and dropout."""
     return nn.Sequential(
         nn.Conv2d(3, 16, 3, 2, 1),
@@ -92,12 +91,12 @@ def cnn() -> nn.Module:
 
 
 def trained(
-    network: nn.Module,
-    data: Data,
-    classes: Sequence[int],
-    steps: int,
-    device: torch.device,
-) -> nn.Module:
+    network,
+    data,
+    classes,
+    steps,
+    device,
+):
     """Return a copy of a network, trained on the examples of some classes."""
     network = deepcopy(network).to(device).train()
     (x, labels) = data
@@ -113,13 +112,13 @@ def trained(
     return network.eval()
 
 
-def setting(examples: int = 600) -> tuple[nn.Module, Data, Data]:
+def setting(examples=600):
     """Return an untrained network, training data and test data."""
     torch.manual_seed(0)
     return cnn(), images(examples, 32), images(examples // 2, 32, seed=1)
 
 
-def analysis(device: torch.device) -> probe.Analysis:
+def analysis(device):
     """Return an analysis, by all readouts, of networks that were trained on the CPU."""
     network, train, test = setting()
     cpu = torch.device("cpu")
@@ -133,7 +132,7 @@ def analysis(device: torch.device) -> probe.Analysis:
     )  # fmt: skip
 
 
-def name_device(settings: Settings) -> str:
+def name_device(settings):
     """Name the device."""
     if not settings.on_gpu:
         return f"cpu, torch {torch.__version__}"
@@ -145,7 +144,7 @@ def name_device(settings: Settings) -> str:
     )
 
 
-def compare_with_cpu(settings: Settings) -> str:
+def compare_with_cpu(settings):
     """All readouts give the CPU's accuracies but for 3 points, retraining but for 15.
 
     Retraining starts from the same weights; its dropout draws on the device.
@@ -168,7 +167,7 @@ def compare_with_cpu(settings: Settings) -> str:
     )
 
 
-def draw_weights(settings: Settings) -> str:
+def draw_weights(settings):
     """A seed gives the same fresh weights on every device."""
     networks = [settings.to_device(cnn()), cnn()]
     for network in networks:
@@ -178,14 +177,14 @@ def draw_weights(settings: Settings) -> str:
     return "bit for bit the CPU's"
 
 
-def repeat(settings: Settings) -> str:
+def repeat(settings):
     """The same call gives the same tables, on a GPU but for the last digits."""
     same = str(analysis(settings.device)) == str(analysis(settings.device))
     assert same or settings.on_gpu
     return "the same" if same else "printed tables differ in last digits"
 
 
-def mix_devices(settings: Settings) -> str:
+def mix_devices(settings):
     """Data on the device are taken; networks on two devices are refused."""
     network, (x, y), test = setting(120)
     untrained = settings.to_device(network)
@@ -204,7 +203,7 @@ def mix_devices(settings: Settings) -> str:
     raise AssertionError("networks on two devices were not refused")
 
 
-def use_precisions(settings: Settings) -> str:
+def use_precisions(settings):
     """Retraining runs in each precision."""
     network, train, test = setting()
     accuracy = {}
@@ -219,7 +218,7 @@ def use_precisions(settings: Settings) -> str:
     return str(accuracy)
 
 
-def use_caches(settings: Settings) -> str:
+def use_caches(settings):
     """Values in memory, mapped and recomputed give the same, on a GPU but for the last digits."""
     network, train, test = setting()
     with TemporaryDirectory() as folder:
@@ -237,7 +236,7 @@ def use_caches(settings: Settings) -> str:
     return "the same" if len(texts) == 1 else f"differ: {texts}"
 
 
-def copy_batches(settings: Settings) -> str:
+def copy_batches(settings):
     """Data that stay in the CPU's memory give the same, on a GPU but for the last digits."""
     here = analysis(settings.device)
     with (
@@ -255,7 +254,7 @@ def copy_batches(settings: Settings) -> str:
     return f"largest difference {largest:.3f}"
 
 
-def count_waits(settings: Settings) -> str:
+def count_waits(settings):
     """Count where a training waits for the GPU."""
     if not settings.on_gpu:
         return "no GPU"
@@ -272,7 +271,7 @@ def count_waits(settings: Settings) -> str:
     return f"95 steps: {places.total()} waits, {places.most_common(8)}"
 
 
-def measure_memory(settings: Settings) -> str:
+def measure_memory(settings):
     """Measure how many copies of the data are on the device."""
     (x, y) = images(60 if settings.small else 6000, 224)
     test = images(60, 224, seed=1)
@@ -295,7 +294,7 @@ def measure_memory(settings: Settings) -> str:
     )
 
 
-def fit_and_compare(settings: Settings) -> str:
+def fit_and_compare(settings):
     """A linear fit, CKA and rank run on the device."""
     n, width, classes = (500, 64, 10) if settings.small else (50_000, 512, 1000)
     draw = torch.Generator().manual_seed(0)
@@ -313,9 +312,7 @@ def fit_and_compare(settings: Settings) -> str:
     return f"{n} x {width}, {classes} classes, seconds {seconds}"
 
 
-def probe_network(
-    settings: Settings, build: Callable[[], nn.Module], features: list[str], size: int
-) -> str:
+def probe_network(settings, build, features, size):
     """Measure a network of torchvision by the linear readout and by retraining."""
     torch.manual_seed(0)
     examples = 12 if settings.small else 1000
@@ -340,7 +337,7 @@ def probe_network(
     )
 
 
-def probe_resnet(settings: Settings) -> str:
+def probe_resnet(settings):
     """Measure layers of resnet18."""
     import torchvision.models as networks
 
@@ -351,11 +348,11 @@ def probe_resnet(settings: Settings) -> str:
     )
 
 
-def probe_transformer(settings: Settings) -> str:
+def probe_transformer(settings):
     """Measure the last block of a vision transformer."""
     import torchvision.models as networks
 
-    def build() -> nn.Module:
+    def build():
         if settings.small:  # the same code, a network for a CPU
             return networks.VisionTransformer(32, 8, 12, 2, 16, 32, num_classes=6)
         return networks.vit_b_16(num_classes=6)
@@ -375,7 +372,7 @@ ewc = {}, offline = {} }
 """
 
 
-def run_study(*options: str) -> str:
+def run_study(*options):
     """Run a small study by the command line."""
     with TemporaryDirectory() as folder:
         Path(folder, "study.toml").write_text(STUDY)
@@ -388,12 +385,12 @@ def run_study(*options: str) -> str:
         return f"{len(list(Path(folder, 'out').glob('*.csv')))} tables"
 
 
-def run_two_workers(settings: Settings) -> str:
+def run_two_workers(settings):
     """Two workers share one device."""
     return run_study("--device", str(settings.device), "--workers", "2")
 
 
-def run_ray(settings: Settings) -> str:
+def run_ray(settings):
     """Ray's jobs take a share of a GPU."""
     try:
         import ray  # noqa: F401
@@ -403,7 +400,7 @@ def run_ray(settings: Settings) -> str:
     return run_study("--device", settings.device.type, "--executor", "ray", *share)
 
 
-def read_checkpoints(settings: Settings) -> str:
+def read_checkpoints(settings):
     """Checkpoints of the device are read on the CPU; a recorder takes networks on the device."""
     network, train, test = setting(120)
     with TemporaryDirectory() as folder:
@@ -424,7 +421,7 @@ def read_checkpoints(settings: Settings) -> str:
     return "both ways"
 
 
-CHECKS: Sequence[Callable[[Settings], str]] = (
+CHECKS = (
     name_device,
     draw_weights,
     compare_with_cpu,
@@ -444,7 +441,7 @@ CHECKS: Sequence[Callable[[Settings], str]] = (
 )
 
 
-def run(check: Callable[[Settings], str], settings: Settings) -> bool:
+def run(check, settings):
     """Run a check and print its line; return whether it passed."""
     if settings.on_gpu:
         torch.cuda.empty_cache()
@@ -467,7 +464,7 @@ def run(check: Callable[[Settings], str], settings: Settings) -> bool:
     return result == "PASS"
 
 
-def main() -> int:
+def main():
     """Run the checks, and return how many failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     on_gpu = torch.cuda.is_available()

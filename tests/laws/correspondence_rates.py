@@ -152,7 +152,10 @@ def main():
     table.to_csv(arguments.out, index=False)
     print(
         table.pivot_table(
-            "withheld", "kind", "architecture", ["sum", "count"]
+            "withheld",
+            "kind",
+            "architecture",
+            ["sum", "count"],
         ).to_string()
     )
 

@@ -98,7 +98,10 @@ def main():
     effect = pd.cut(table.truth.abs(), EFFECTS, include_lowest=True)
     for columns in ("quantity", effect):
         rates = table.pivot_table(
-            "covered", ["architecture", columns], "n", observed=True
+            "covered",
+            ["architecture", columns],
+            "n",
+            observed=True,
         )
         print(rates.mul(100).round(1).to_string())
     print(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
-from typing import Any
 from unittest.mock import patch
 
 import torch
@@ -33,7 +32,13 @@ _WAITING = {
     "masked_select",
     "nonzero",
 }
-_INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_", "_unsafe_index"}
+_INDEXING = {
+    "index",
+    "index_put",
+    "index_put_",
+    "_index_put_impl_",
+    "_unsafe_index",
+}
 _COPYING = {"_to_copy", "to", "copy_"}  # `to` where autograd has been left
 
 
@@ -43,7 +48,7 @@ class Held(Tensor):
     held: Tensor
 
     @staticmethod
-    def __new__(cls, held: Tensor) -> Held:
+    def __new__(cls, held):
         # As torch's own fake tensors: to C++ it is a meta tensor, which autograd takes
         # as it is.
         made = Tensor._make_wrapper_subclass(
@@ -58,25 +63,25 @@ class Held(Tensor):
         return made
 
     @property
-    def device(self) -> torch.device:
+    def device(self):
         return DEVICE
 
     @property
-    def data(self) -> Tensor:
+    def data(self):
         return self.detach()
 
     @data.setter
-    def data(self, value: Held) -> None:
+    def data(self, value):
         Tensor.data.__set__(self, value)  # type: ignore[attr-defined]
         self.held = value.held
 
-    def data_ptr(self) -> int:
+    def data_ptr(self):
         return self.held.data_ptr()
 
-    def tolist(self) -> Any:
+    def tolist(self):
         return self.cpu().tolist()
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Tensor:
+    def __deepcopy__(self, memo):
         copy = self.detach().clone().requires_grad_(self.requires_grad)
         copy.__dict__ |= {k: v for k, v in vars(self).items() if k != "held"}
         memo[id(self)] = copy
@@ -84,8 +89,12 @@ class Held(Tensor):
 
     @classmethod
     def __torch_dispatch__(
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+        cls,
+        func,
+        types,
+        args=(),
+        kwargs=None,
+    ):
         raise RuntimeError(
             f"{func} on a tensor of the other device outside of its block"
         )
@@ -96,11 +105,11 @@ class OtherDevice(TorchDispatchMode):
 
     device = DEVICE
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.waits: Counter[str] = Counter()
+        self.waits = Counter()
 
-    def __enter__(self) -> OtherDevice:
+    def __enter__(self):
         # What `torch.tensor` makes is then put on the device by an operation that is
         # seen.
         with ExitStack() as stack:
@@ -115,13 +124,17 @@ class OtherDevice(TorchDispatchMode):
         super().__enter__()
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error):
         super().__exit__(*error)
         self._borrowed.close()
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+        self,
+        func,
+        types,
+        args=(),
+        kwargs=None,
+    ):
         given = dict(kwargs or {})
         if any(isinstance(leaf, FileRows) for leaf in tree_leaves((args, given))):
             # Rows in the CPU's memory, whose batches are copied to the device.
@@ -148,13 +161,20 @@ class OtherDevice(TorchDispatchMode):
         )
         out = func(*values, **more)
         return _written(
-            func, args, given, tree_map_only(Tensor, Held, out) if there else out
+            func,
+            args,
+            given,
+            tree_map_only(Tensor, Held, out) if there else out,
         )
 
 
 def _refuse_a_mixture(
-    func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool
-) -> None:
+    func,
+    args,
+    given,
+    tensors,
+    there,
+):
     """Raise RuntimeError where torch does for a GPU."""
     if any(each.device.type == "meta" for each in tensors):
         raise RuntimeError(
@@ -180,8 +200,12 @@ def _refuse_a_mixture(
 
 
 def _waits(
-    func: Any, args: Any, given: Any, tensors: list[Tensor], there: bool
-) -> bool:
+    func,
+    args,
+    given,
+    tensors,
+    there,
+):
     called = _name(func)
     if called in _INDEXING:
         # A mask's shape depends on values, and numbers from the CPU are copied.
@@ -197,7 +221,7 @@ def _waits(
     return called in _WAITING
 
 
-def _written(func: Any, args: Any, given: Any, out: Any) -> Any:
+def _written(func, args, given, out):
     """Return an operation's results; what was written in place is the tensor that was given."""
     arguments = {}
     for k, each in enumerate(func._schema.arguments):
@@ -213,5 +237,5 @@ def _written(func: Any, args: Any, given: Any, out: Any) -> Any:
     return tuple(outs) if isinstance(out, tuple) else outs[0]
 
 
-def _name(func: Any) -> str:
+def _name(func):
     return str(func.overloadpacket.__name__)

@@ -10,7 +10,7 @@ costs next to nothing.
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -323,7 +323,12 @@ def score(network, examples, name):
     return -loss(network, x, y).item()
 
 
-def learn(network, examples, epochs, rate=0.003):
+def learn(
+    network,
+    examples,
+    epochs,
+    rate=0.003,
+):
     """Return a copy that has learned the examples; the rate falls to 0."""
     network = deepcopy(network).train()
     optimizer = torch.optim.Adam(network.parameters())
@@ -407,12 +412,17 @@ def damaged(kind, world, network, test, avoid):
     raise AssertionError(f"no {kind} is bad enough")
 
 
-def pairs_of(name: str) -> Iterator[Pair]:
+def pairs_of(name):
     world = WORLDS[name]
     train, test = drawn(world)
     before = learn(world.build(), train["old"], 20)
     both = zip(train["old"], train["mild"], strict=True)
-    tuned = learn(before, [torch.cat(halves) for halves in both], 1, rate=0.0005)
+    tuned = learn(
+        before,
+        [torch.cat(halves) for halves in both],
+        1,
+        rate=0.0005,
+    )
     avoid = []
     for index, kind in enumerate(world.kinds.split()):
         is_alone = index % 2 == 1 and kind != "fault"
@@ -446,7 +456,7 @@ def pairs_of(name: str) -> Iterator[Pair]:
         )
 
 
-def pairs(seed: int) -> Iterator[Pair]:
+def pairs(seed):
     """Return the pairs of a seed, network by network."""
     for name in WORLDS:
         with torch.random.fork_rng(devices=[]):
@@ -455,7 +465,7 @@ def pairs(seed: int) -> Iterator[Pair]:
         yield from pairs_of_network
 
 
-def compared(pair: Pair, train: Any = None) -> Any:
+def compared(pair, train=None):
     """Compare the networks of a pair, with stored examples or without."""
     return probe.diff(
         pair.before,
@@ -468,7 +478,7 @@ def compared(pair: Pair, train: Any = None) -> Any:
     )
 
 
-def guilty_block(diff: Any, pair: Pair) -> str:
+def guilty_block(diff, pair):
     """Return the block of which the name, or that of something in it, says most of the place."""
     guilty = f"{pair.guilty}."
     lengths = {}
@@ -483,7 +493,7 @@ def guilty_block(diff: Any, pair: Pair) -> str:
     return max(lengths, key=lengths.__getitem__)
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
     torch.set_num_threads(1)

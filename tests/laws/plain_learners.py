@@ -5,41 +5,40 @@ torch's unfused Adam. It shares with the product only the seeds of its random st
 """
 
 import copy
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from scipy.optimize import lsq_linear
-from torch import Tensor, nn
 from torch.nn import functional
 
 from probe.seeding import stream
-from probe.tasks import Task
-from probe.training.recipe import Recipe
 
 
 class PlainLearner:
     """A learner by kind: `er`, `gem`, `lwf`, `icarl`, or `finetune` with exemplars."""
 
     def __init__(
-        self, kind: str, model: nn.Module, recipe: Recipe, chosen: Any
-    ) -> None:
+        self,
+        kind,
+        model,
+        recipe,
+        chosen,
+    ):
         self.kind = kind
         self.model = model
         self.recipe = recipe
         self.chosen = chosen
-        self.groups: list[tuple[int, int, Tensor]] = []  # task, class, examples
-        self.seen: list[int] = []
-        self.teacher: nn.Module | None = None
+        self.groups = []  # task, class, examples
+        self.seen = []
+        self.teacher = None
 
-    def learn_all(self, tasks: Sequence[Task]) -> Iterator[nn.Module]:
+    def learn_all(self, tasks):
         """Learn the tasks; yield the model after each."""
         for done, task in enumerate(tasks):
             self.learn(done, task)
             yield self.model
 
-    def learn(self, done: int, task: Task) -> None:
+    def learn(self, done, task):
         x, y = task.train.x, task.train.y
         budget = self.chosen.budget
         draws = stream(0, "replay", done)
@@ -52,7 +51,9 @@ class PlainLearner:
             y = torch.cat([old[1], y])
         generator = stream(0, "batches", done)
         optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=self.recipe.learning_rate, foreach=False
+            self.model.parameters(),
+            lr=self.recipe.learning_rate,
+            foreach=False,
         )
         with torch.random.fork_rng():
             torch.manual_seed(int(torch.randint(2**62, (), generator=generator)))
@@ -73,8 +74,12 @@ class PlainLearner:
             self.store(done, task, budget)
 
     def step(
-        self, x: Tensor, y: Tensor, task: Task, optimizer: torch.optim.Optimizer
-    ) -> None:
+        self,
+        x,
+        y,
+        task,
+        optimizer,
+    ):
         self.model.train()
         optimizer.zero_grad()
         self.loss(x, y, task).backward()
@@ -82,7 +87,7 @@ class PlainLearner:
             self.project()
         optimizer.step()
 
-    def loss(self, x: Tensor, y: Tensor, task: Task) -> Tensor:
+    def loss(self, x, y, task):
         scores = self.model(x)
         with torch.no_grad():
             old = None if self.teacher is None else self.teacher(x)
@@ -102,7 +107,7 @@ class PlainLearner:
             )
         return loss
 
-    def project(self) -> None:
+    def project(self):
         """Minimize |g + sum_k v_k g_k|^2 over v >= margin, where a constraint is violated."""
         trained = list(self.model.parameters())
         g = torch.cat([p.grad.flatten() for p in trained])
@@ -120,19 +125,22 @@ class PlainLearner:
         if bool((G @ g >= 0).all()):
             return
         fit = lsq_linear(
-            G.T.numpy(), -g.numpy(), bounds=(self.chosen.margin, np.inf), tol=1e-14
+            G.T.numpy(),
+            -g.numpy(),
+            bounds=(self.chosen.margin, np.inf),
+            tol=1e-14,
         )
         g = g + G.T @ torch.from_numpy(fit.x)
         for p, part in zip(trained, g.split([p.numel() for p in trained]), strict=True):
             p.grad = part.view_as(p).clone()
 
-    def memory(self) -> tuple[Tensor, Tensor] | None:
+    def memory(self):
         if not self.groups:
             return None
         labels = [torch.full((len(x),), label) for _, label, x in self.groups]
         return torch.cat([x for *_, x in self.groups]), torch.cat(labels)
 
-    def store(self, done: int, task: Task, budget: Any) -> None:
+    def store(self, done, task, budget):
         draw = stream(0, "memory", done + 1)
         count = len(self.groups) + len(task.classes)
         quota = budget.per_class or budget.total // count
@@ -144,14 +152,18 @@ class PlainLearner:
         self.groups = [(task, label, x[:quota]) for task, label, x in self.groups]
 
     def choose(
-        self, sampling: str, x: Tensor, quota: int, draw: torch.Generator
-    ) -> list[int]:
+        self,
+        sampling,
+        x,
+        quota,
+        draw,
+    ):
         if sampling == "uniform":
             return torch.randperm(len(x), generator=draw)[:quota].tolist()
         if sampling == "fifo":
             return list(range(len(x)))[::-1][:quota]
         phi = self.features(x)
-        taken: list[int] = []
+        taken = []
         while len(taken) < min(quota, len(x)):
             rest = [k for k in range(len(x)) if k not in taken]
             costs = [
@@ -160,13 +172,13 @@ class PlainLearner:
             taken.append(rest[int(np.argmin(costs))])
         return taken
 
-    def features(self, x: Tensor) -> Tensor:
+    def features(self, x):
         """The inputs of the last layer of a chain, of length 1."""
         self.model.eval()
         with torch.no_grad():
             return functional.normalize(self.model[:-1](x), dim=1)
 
-    def nearest_means(self, x: Tensor) -> Tensor:
+    def nearest_means(self, x):
         """The negative distances (B, K) from the means of the exemplars of each class."""
         phi = self.features(x)
         scores = torch.full((len(x), 10), -torch.inf, dtype=x.dtype)
@@ -177,7 +189,7 @@ class PlainLearner:
         return scores
 
 
-def batches(order: Tensor, size: int) -> list[Tensor]:
+def batches(order, size):
     """Split an order; a last batch of one example, which stops batch norm, joins the one before."""
     *parts, last = order.split(size)
     return (
@@ -187,5 +199,5 @@ def batches(order: Tensor, size: int) -> list[Tensor]:
     )
 
 
-def binary(scores: Tensor, targets: Tensor) -> Tensor:
+def binary(scores, targets):
     return functional.binary_cross_entropy_with_logits(scores, targets)

@@ -7,17 +7,14 @@ and GeppNet+STM, on joined data.
 
 import math
 from collections import deque
-from collections.abc import Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from probe.examples import join
 from probe.seeding import stream
-from probe.tasks import Task
-from scenarios.learners.kemker.geppnet import GeppnetStmSettings, MapSettings
+from scenarios.learners.kemker.geppnet import GeppnetStmSettings
 
 Array = NDArray[np.floating]
 Drawn = list[tuple[Array, int]]
@@ -26,7 +23,7 @@ Drawn = list[tuple[Array, int]]
 class ByUnit:
     """One vector a unit; one loop over the units for every formula."""
 
-    def __init__(self, model: nn.Module, readout_rate: float = 1e-3) -> None:
+    def __init__(self, model, readout_rate=1e-3):
         state = {
             name: tensor.numpy().copy() for name, tensor in model.state_dict().items()
         }
@@ -38,21 +35,27 @@ class ByUnit:
         self.width = som.width
         self.readout_rate = readout_rate
 
-    def squared(self, x: Array) -> Array:
+    def squared(self, x):
         return np.array([((x - w) ** 2).sum() for w in self.prototypes])
 
-    def activity(self, squared: Array) -> Array:
+    def activity(self, squared):
         nearest = min(squared)
         mean = sum(d - nearest for d in squared) / len(squared)
         return np.array(
             [math.exp(-(d - nearest) / (2 * self.width**2 * mean)) for d in squared]
         )
 
-    def margin(self, x: Array, label: int) -> float:
+    def margin(self, x, label):
         scores = self.weight @ self.activity(self.squared(x)) + self.bias
         return float(scores[label] - max(np.delete(scores, label)))
 
-    def move(self, x: Array, winner: int, rate: float, radius: float) -> None:
+    def move(
+        self,
+        x,
+        winner,
+        rate,
+        radius,
+    ):
         for unit, w in enumerate(self.prototypes):
             down = unit // self.columns - winner // self.columns
             across = unit % self.columns - winner % self.columns
@@ -60,19 +63,19 @@ class ByUnit:
                 x - w
             )
 
-    def organize(self, x: Array, rate: float, radius: float) -> int:
+    def organize(self, x, rate, radius):
         winner = int(self.squared(x).argmin())
         self.move(x, winner, rate, radius)
         return winner
 
     def learn(
         self,
-        x: Array,
-        label: int,
-        rate: float,
-        radius: float,
-        threshold: float | None = None,
-    ) -> bool:
+        x,
+        label,
+        rate,
+        radius,
+        threshold=None,
+    ):
         squared = self.squared(x)
         activity = self.activity(squared)
         scores = self.weight @ activity + self.bias
@@ -91,15 +94,21 @@ class ByUnit:
 class Whole(ByUnit):
     """Each formula on the whole map."""
 
-    def squared(self, x: Array) -> Array:
+    def squared(self, x):
         away = x - self.prototypes
         return np.einsum("ud,ud->u", away, away)
 
-    def activity(self, squared: Array) -> Array:
+    def activity(self, squared):
         beyond = squared - squared.min()
         return np.exp(-beyond / (2 * self.width**2 * beyond.mean()))
 
-    def move(self, x: Array, winner: int, rate: float, radius: float) -> None:
+    def move(
+        self,
+        x,
+        winner,
+        rate,
+        radius,
+    ):
         unit = np.arange(len(self.prototypes))
         down = unit // self.columns - winner // self.columns
         across = unit % self.columns - winner % self.columns
@@ -107,12 +116,12 @@ class Whole(ByUnit):
         self.prototypes += shares[:, None].astype(x.dtype) * (x - self.prototypes)
 
 
-def share(squared: float, rate: float, radius: float) -> float:
+def share(squared, rate, radius):
     """The share of the way that a unit moves, from its squared lattice distance to the winner."""
     return rate * math.exp(-squared / (2 * radius**2))
 
 
-def sessions(model: nn.Module, settings: MapSettings, tasks: Sequence[Task]) -> ByUnit:
+def sessions(model, settings, tasks):
     """Learn all tasks, the first as the base session."""
     plain = ByUnit(model, settings.readout_rate)
     base(plain, settings, drawn(tasks[:1], settings.base_iterations))
@@ -122,15 +131,20 @@ def sessions(model: nn.Module, settings: MapSettings, tasks: Sequence[Task]) -> 
             asleep(plain, settings, some)
         else:
             for x, label in some:
-                plain.learn(x, label, *constant(settings), settings.threshold)
+                plain.learn(
+                    x,
+                    label,
+                    *constant(settings),
+                    settings.threshold,
+                )
     return plain
 
 
-def constant(settings: MapSettings) -> tuple[float, float]:
+def constant(settings):
     return settings.final_som_rate, settings.final_radius
 
 
-def drawn(tasks: Sequence[Task], count: int) -> Drawn:
+def drawn(tasks, count):
     data = join([task.train for task in tasks])
     chosen = torch.randint(
         len(data), (count,), generator=stream(0, "draws", len(tasks) - 1)
@@ -139,7 +153,7 @@ def drawn(tasks: Sequence[Task], count: int) -> Drawn:
     return list(zip(some.x.flatten(1).numpy(), some.y.tolist(), strict=True))
 
 
-def base(plain: ByUnit, settings: MapSettings, some: Drawn) -> None:
+def base(plain, settings, some):
     alone = round(settings.map_share * settings.base_iterations)
     for k, (x, label) in enumerate(some):
         if k >= alone:
@@ -153,8 +167,8 @@ def base(plain: ByUnit, settings: MapSettings, some: Drawn) -> None:
         plain.organize(x, *now)
 
 
-def asleep(plain: ByUnit, settings: GeppnetStmSettings, some: Drawn) -> None:
-    memory: deque[tuple[Array, int]] = deque(maxlen=settings.memory)
+def asleep(plain, settings, some):
+    memory = deque(maxlen=settings.memory)
     for k, (x, label) in enumerate(some, 1):
         held = any(np.array_equal(x, old) and label == c for old, c in memory)
         if not held and plain.margin(x, label) < settings.threshold:

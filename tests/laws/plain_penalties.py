@@ -4,26 +4,18 @@ One vector of all parameters, one Fisher per task, the penalty a part of the los
 autograd differentiates, torch's unfused optimizers.
 """
 
-from collections.abc import Sequence
-
 import torch
-from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import parameters_to_vector
 
-from probe.examples import Examples
 from probe.seeding import stream
-from probe.training.loop import Recipe
-from scenarios.learners.continual import ContinualSettings
 
 
-def weights(model: nn.Module) -> Tensor:
+def weights(model):
     return parameters_to_vector(model.parameters()).detach().clone()
 
 
-def fisher_by_loop(
-    model: nn.Module, data: Examples, outputs: Sequence[int] | None = None
-) -> dict[str, Tensor]:
+def fisher_by_loop(model, data, outputs=None):
     """The mean of squared gradients of log p(y|x), one example after the other, by `backward`.
 
     outputs: those that compete, None for all.
@@ -45,19 +37,21 @@ def fisher_by_loop(
 class Plain:
     """Each method by its formulas, after one another."""
 
-    def __init__(self, chosen: ContinualSettings, model: nn.Module) -> None:
+    def __init__(self, chosen, model):
         self.chosen, self.model = chosen, model
-        self.terms: list[tuple[Tensor, Tensor]] = []
+        self.terms = []
         zero = torch.zeros_like(weights(model))
         self.fisher = zero.clone()
         self.omega = zero.clone()
         self.old_score = None
 
-    def learn(self, data: Examples, recipe: Recipe, generator: torch.Generator) -> None:
+    def learn(self, data, recipe, generator):
         torch.randint(2**62, (), generator=generator)
         classes = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
         optimizer = classes[recipe.optimizer](
-            self.model.parameters(), lr=recipe.learning_rate, foreach=False
+            self.model.parameters(),
+            lr=recipe.learning_rate,
+            foreach=False,
         )
         self.start = self.mark = weights(self.model)
         self.path, self.drop, self.score = (
@@ -71,7 +65,7 @@ class Plain:
                 self.step(data.x[chosen], data.y[chosen], optimizer)
         getattr(self, f"end_{self.chosen.kind}")(data)
 
-    def step(self, x: Tensor, y: Tensor, optimizer: torch.optim.Optimizer) -> None:
+    def step(self, x, y, optimizer):
         g = self.slope(x, y)
         before = weights(self.model)
         theta = parameters_to_vector(self.model.parameters())
@@ -95,12 +89,12 @@ class Plain:
             if self.steps % self.chosen.interval == 0:
                 self.close()
 
-    def slope(self, x: Tensor, y: Tensor) -> Tensor:
+    def slope(self, x, y):
         loss = functional.cross_entropy(self.model(x), y)
         gradients = torch.autograd.grad(loss, list(self.model.parameters()))
         return torch.cat([g.flatten() for g in gradients])
 
-    def close(self) -> None:
+    def close(self):
         moved = weights(self.model) - self.mark
         euclidean = self.chosen.distance == "euclidean"
         distance = moved**2 * (1 if euclidean else self.fisher / 2)
@@ -110,7 +104,7 @@ class Plain:
         )
         self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
 
-    def end_ewc(self, data: Examples) -> None:
+    def end_ewc(self, data):
         draw = stream(0, "fisher", len(self.terms) + 1)
         count = self.chosen.fisher_examples
         some = data.take(torch.randperm(len(data), generator=draw)[:count])
@@ -119,23 +113,23 @@ class Plain:
             (torch.cat([f.flatten() for f in fisher]), weights(self.model))
         )
 
-    def end_ewc_online(self, data: Examples) -> None:
+    def end_ewc_online(self, data):
         fisher = unit(self.fisher) if self.chosen.normalized else self.fisher
         self.terms = [(fisher, weights(self.model))]
 
-    def end_si(self, data: Examples) -> None:
+    def end_si(self, data):
         moved = weights(self.model) - self.start
         self.omega = self.omega + self.path.clamp(min=0) / (
             moved**2 + self.chosen.damping
         )
         self.terms = [(self.omega, weights(self.model))]
 
-    def end_rwalk(self, data: Examples) -> None:
+    def end_rwalk(self, data):
         self.close()
         new = self.score.clamp(min=0)
         self.old_score = new if self.old_score is None else (self.old_score + new) / 2
         self.terms = [(unit(self.fisher) + unit(self.old_score), weights(self.model))]
 
 
-def unit(v: Tensor) -> Tensor:
+def unit(v):
     return (v - v.min()) / (v.max() - v.min())

@@ -81,7 +81,12 @@ def other_statistics(network, layer, strength):
 
 def train_wrongly(network, layer, strength):
     """Train the layer for some epochs on the labels of other classes."""
-    learn(network, (TRAIN[0], (TRAIN[1] + 1) % 10), int(strength), layer)
+    learn(
+        network,
+        (TRAIN[0], (TRAIN[1] + 1) % 10),
+        int(strength),
+        layer,
+    )
 
 
 def reset(network, layer, strength):

@@ -7,28 +7,30 @@ weights.
 """
 
 import copy
-from collections.abc import Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from probe.seeding import stream
-from probe.training.recipe import Recipe
 
 
-def fresh(
-    model: nn.Module, generator: torch.Generator, prefix: Sequence[str] = ()
-) -> None:
+def fresh(model, generator, prefix=()):
     """He for convolutions, N(0, 0.01^2) for dense weights, zero biases, norms as torch has them."""
     for name, module in model.named_modules():
         if any(name == held or name.startswith(f"{held}.") for held in prefix):
             continue
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(
-                module.weight, nonlinearity="relu", generator=generator
+                module.weight,
+                nonlinearity="relu",
+                generator=generator,
             )
         elif isinstance(module, nn.Linear):
-            nn.init.normal_(module.weight, std=0.01, generator=generator)
+            nn.init.normal_(
+                module.weight,
+                std=0.01,
+                generator=generator,
+            )
         elif isinstance(module, nn.modules.batchnorm._BatchNorm):
             torch.randint(
                 2**62, (), generator=generator
@@ -39,13 +41,13 @@ def fresh(
 
 
 def train(
-    model: nn.Module,
-    x: Tensor,
-    y: Tensor,
-    recipe: Recipe,
-    generator: torch.Generator,
-    prefix: Sequence[str] = (),
-) -> None:
+    model,
+    x,
+    y,
+    recipe,
+    generator,
+    prefix=(),
+):
     """Train what is not in the prefix."""
     trainable = [p for p in model.parameters() if p.requires_grad]
     kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[recipe.optimizer]
@@ -66,9 +68,7 @@ def train(
                 optimizer.step()
 
 
-def predictions(
-    model: nn.Module, x: Tensor, competing: Sequence[int] | None = None
-) -> list[int]:
+def predictions(model, x, competing=None):
     """One prediction per example, one example at a time, among the competing classes."""
     model.eval()
     answers = []
@@ -81,18 +81,25 @@ def predictions(
 
 
 def partial_retrained(
-    model: nn.Module,
-    prefix: Sequence[str],
-    x: Tensor,
-    y: Tensor,
-    recipe: Recipe,
-    seed: int,
-) -> nn.Module:
+    model,
+    prefix,
+    x,
+    y,
+    recipe,
+    seed,
+):
     """Retrain a copy of the model downstream of the last stage named in `prefix`."""
     own = copy.deepcopy(model)
     for held in prefix:
         own.get_submodule(held).requires_grad_(False)
     feature = prefix[-1]
     fresh(own, stream(seed, "tail", feature), prefix)
-    train(own, x, y, recipe, stream(seed, "retrain", feature), prefix)
+    train(
+        own,
+        x,
+        y,
+        recipe,
+        stream(seed, "retrain", feature),
+        prefix,
+    )
     return own

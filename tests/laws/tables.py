@@ -1,8 +1,5 @@
 """The tables of a run directory as frames: the names of files and columns stand here only."""
 
-from pathlib import Path
-from typing import Any
-
 import pandas as pd
 
 MEASUREMENTS = "measurements"
@@ -13,7 +10,7 @@ POSITION = "task_position"
 OUTPUT = "output"
 
 
-def table(folder: Path, name: str, **columns: Any) -> pd.DataFrame:
+def table(folder, name, **columns):
     """Return the rows of a table in which every named column has that value."""
     frame = pd.read_csv(folder / f"{name}.csv", keep_default_na=False)
     for column, value in columns.items():
@@ -22,8 +19,11 @@ def table(folder: Path, name: str, **columns: Any) -> pd.DataFrame:
 
 
 def accuracies(
-    folder: Path, learner: str, feature: str, readout: str
-) -> dict[Any, float]:
+    folder,
+    learner,
+    feature,
+    readout,
+):
     """Return A by (seed, order, tasks seen, name of the task), R at the output."""
     if feature == OUTPUT:
         feature = readout = ""

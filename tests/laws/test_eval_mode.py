@@ -14,12 +14,16 @@ from tests.scenarios.learners.tiny_learners import seeded
 
 TASKS = [[0, 3], [1, 2]]
 RECIPE = probe.Recipe(
-    epochs=2, batch_size=9, optimizer="sgd", learning_rate=0.1, init="murata"
+    epochs=2,
+    batch_size=9,
+    optimizer="sgd",
+    learning_rate=0.1,
+    init="murata",
 )
 Half = tuple[Tensor, Tensor]
 
 
-def network() -> nn.Sequential:
+def network():
     """Return a network with batch norm and dropout before and behind its second layer."""
     layers = [
         nn.Linear(6, 12),
@@ -35,13 +39,13 @@ def network() -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def points(n: int, seed: int) -> Half:
+def points(n, seed):
     draw = torch.Generator().manual_seed(seed)
     y = torch.arange(n) % 4
     return torch.eye(4, 6)[y] * 2 + torch.randn(n, 6, generator=draw), y
 
 
-def trained() -> nn.Module:
+def trained():
     """Return a network as a training loop leaves it: in training mode, its statistics moved."""
     model = seeded(network)
     with torch.random.fork_rng():
@@ -55,7 +59,7 @@ TRAIN = points(45, 1)
 TEST = points(301, 2)
 
 
-def rows(model: nn.Module, test: Half) -> dict[tuple[object, ...], float]:
+def rows(model, test):
     """Analyze a network; return each readout's accuracy on each task."""
     readouts = probe.Measure(
         readouts=["retrain", "linear", "linear-task", "ncm", "knn"]
@@ -77,7 +81,7 @@ def rows(model: nn.Module, test: Half) -> dict[tuple[object, ...], float]:
     }
 
 
-def test_the_readouts_of_an_analysis_test_each_example_by_itself() -> None:
+def test_the_readouts_of_an_analysis_test_each_example_by_itself():
     """Twice the same test data in another order, the network in training mode when given."""
     model = trained()
     order = torch.randperm(len(TEST[1]), generator=torch.Generator().manual_seed(3))
@@ -91,22 +95,34 @@ def test_the_readouts_of_an_analysis_test_each_example_by_itself() -> None:
 
 @pytest.mark.parametrize("feature", [0, 2, 4, 6])
 def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(
-    feature: int,
-) -> None:
+    feature,
+):
     """Its dropout draws in training only, its batch norm uses the statistics of training."""
     model = trained()
     prefix = [str(layer) for layer in range(feature + 1)]
-    found = probe.partial_retrain(model, [str(feature)], TRAIN, TEST, TASKS, RECIPE)
+    found = probe.partial_retrain(
+        model,
+        [str(feature)],
+        TRAIN,
+        TEST,
+        TASKS,
+        RECIPE,
+    )
     plain = partial_retrained(model, prefix, *TRAIN, RECIPE, seed=0)
     table = np.zeros((4, 4), dtype=int)
     np.add.at(table, (TEST[1].numpy(), predictions(plain, TEST[0])), 1)
     assert np.abs(found.counts[str(feature)].table - table).sum() <= 2
 
 
-def test_a_network_s_own_output_is_that_of_eval_mode() -> None:
+def test_a_network_s_own_output_is_that_of_eval_mode():
     model = trained()
     found = probe.analyze(
-        {2: model}, TRAIN, TEST, tasks=TASKS, features=["4"], readouts=("ncm",)
+        {2: model},
+        TRAIN,
+        TEST,
+        tasks=TASKS,
+        features=["4"],
+        readouts=("ncm",),
     )
     predicted = np.array(predictions(copy.deepcopy(model), TEST[0]))
     right = [

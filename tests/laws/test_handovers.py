@@ -2,12 +2,11 @@
 
 import copy
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import figures
 import probe
@@ -39,16 +38,21 @@ from tests.laws.zoo.written import Written
 from tests.probe.results.test_run_directory import TINY, keep
 from tests.scenarios.study import toy
 
-LAYERS = {"a": (6, 6), "b": (6, 6), "c": (6, 3), "mix": nn.Identity}
+LAYERS = {
+    "a": (6, 6),
+    "b": (6, 6),
+    "c": (6, 3),
+    "mix": nn.Identity,
+}
 CPU = torch.device("cpu")
 
 
-def network() -> nn.Sequential:
+def network():
     return nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
 
 
 def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
-    def run(m: Any, x: Tensor) -> Tensor:
+    def run(m, x):
         h = torch.zeros(len(x), 6)
         on = x[:, 0] > 0
         h[on] = m.a(x[on])
@@ -120,7 +124,13 @@ def test_a_checkpoint_keeps_its_code_when_its_learner_is_dropped(tmp_path):
 def test_one_of_those_that_compete_is_predicted_also_where_all_are_minus_infinity():
     data = Examples(torch.tensor([[0.0, -torch.inf, -torch.inf]]), torch.tensor([1]))
     barred = {"multi": barred_but([[1, 2]], 3, CPU)}
-    predicted, _ = predict_each(nn.Identity(), data, 3, barred, rows=torch.tensor([0]))
+    predicted, _ = predict_each(
+        nn.Identity(),
+        data,
+        3,
+        barred,
+        rows=torch.tensor([0]),
+    )
     assert int(predicted["multi"]) in (1, 2)
 
 
@@ -143,7 +153,13 @@ def test_fresh_values_that_are_given_are_followed_under_every_rule():
 def test_recorded_orders_are_the_numbers_given(tmp_path):
     test = Examples(torch.randn(12, 8), torch.arange(12) % 2, torch.arange(12) // 4)
     for order, numbers in (("a", [2, 0, 1]), ("b", [0, 2, 1])):
-        Recorder(tmp_path, nn.Linear(8, 2), test, numbers, order=order).after_task(3)
+        Recorder(
+            tmp_path,
+            nn.Linear(8, 2),
+            test,
+            numbers,
+            order=order,
+        ).after_task(3)
     assert read_recording(tmp_path).orders == {"a": (2, 0, 1), "b": (0, 2, 1)}
 
 
@@ -173,7 +189,7 @@ def test_each_seed_permutes_labels_and_trains_offline_by_itself():
     y = torch.arange(200) % 3
     result = probe.analyze(
         {2: network()}, (x, y), (x, y), [[0, 1], [2]], ["0"], offline="train",
-        readouts=probe.Measure(readouts=["ncm"], seeds=2, controls=["labels"]),
+        readouts=probe.Measure(readouts=["ncm"], seeds=2, controls=["labels"],),
         recipe=probe.Recipe(epochs=1),
     )  # fmt: skip
     jobs = result.records.measurements
@@ -193,7 +209,14 @@ def test_results_of_other_trained_parameters_are_not_taken(tmp_path):
     for trainable in ("tail", "as given"):
         model = Model({2: net}, trainable=trainable)
         how = {"readouts": ["ncm"], "out": tmp_path / "run"}
-        probe.analyze(model, data, data, [[0, 1], [2]], ["0"], **how)
+        probe.analyze(
+            model,
+            data,
+            data,
+            [[0, 1], [2]],
+            ["0"],
+            **how,
+        )
     assert len(list(tmp_path.glob("run/jobs/model*/*/predictions.npz"))) == 2
 
 
@@ -203,7 +226,14 @@ def test_an_analysis_retrains_nothing_that_the_user_has_frozen():
     net[2].requires_grad_(False)
     model = Model({2: net}, trainable="as given")
     tasks = [[0, 1], [2]]
-    found = probe.analyze(model, data, data, tasks, ["0"], readouts=["retrain"])
+    found = probe.analyze(
+        model,
+        data,
+        data,
+        tasks,
+        ["0"],
+        readouts=["retrain"],
+    )
     frame = probe.predictions(found).query("tasks_seen == 2 and head == 'single'")
     own, left = (
         frame["predicted"][frame["readout"] == name] for name in ("", "retrain")
@@ -215,7 +245,11 @@ def test_a_study_draws_tails_by_the_rule_of_its_retraining():
     raw = {**toy.RAW, "training": {"init": "murata"}, "retraining": {"init": "torch"}}
     study = check_study(raw, "tiny")
     plan = toy.made_plan(study)
-    source = StudyNetworks(plan=plan, study=study, scenario=toy.scenario())
+    source = StudyNetworks(
+        plan=plan,
+        study=study,
+        scenario=toy.scenario(),
+    )
     assert source.networks(jobs_of(plan)[0], InMemory()).fresh == "torch"
 
 
@@ -224,7 +258,13 @@ def test_a_retraining_says_which_classes_it_could_not_learn():
     y = torch.arange(60) % 3
     train = Examples(x, y).of_classes([0, 2])
     how = {"features": ["0"], "readouts": ["retrain"], "recipe": probe.Recipe(epochs=1)}
-    found = probe.analyze({2: network()}, train, (x, y), [[0, 1], [2]], **how)
+    found = probe.analyze(
+        {2: network()},
+        train,
+        (x, y),
+        [[0, 1], [2]],
+        **how,
+    )
     assert "class 1 has no training examples" in str(found)
 
 
@@ -234,9 +274,18 @@ def test_a_run_in_another_order_has_the_accuracies_that_were_recorded(tmp_path):
     data = Examples(torch.randn(60, 6), y, y)
     with torch.no_grad():
         net[2].bias += torch.tensor([9.0, 0, 0])  # one task is right, and no other
-    Recorder(tmp_path, net, data, [2, 0, 1], order="a", train=data).after_task(3)
+    Recorder(
+        tmp_path,
+        net,
+        data,
+        [2, 0, 1],
+        order="a",
+        train=data,
+    ).after_task(3)
     found = probe.analyze(
-        Model(tmp_path, fresh=network), features=["0"], readouts=["ncm"]
+        Model(tmp_path, fresh=network),
+        features=["0"],
+        readouts=["ncm"],
     )
     assert found.R.values[3].tolist() == [0, 1, 0]
     assert "recorded accuracy" not in str(found)
@@ -250,7 +299,14 @@ def test_readouts_of_a_multi_head_network_choose_among_the_classes_of_the_task()
     )
     tasks = [[0, 1], [2, 3]]
     how = ["retrain", "linear", "ncm"]
-    found = probe.analyze(model, (x, y), (x, y), tasks, ["0"], readouts=how)
+    found = probe.analyze(
+        model,
+        (x, y),
+        (x, y),
+        tasks,
+        ["0"],
+        readouts=how,
+    )
     frame = probe.predictions(found)
     assert (frame["predicted"] // 2 == frame["label"] // 2).all()
 
@@ -272,7 +328,7 @@ def test_intervals_include_the_task_just_learned_and_only_later_ones_are_pale():
 def test_the_ceiling_is_the_last_row_of_the_offline_network():
     low = LEVELS[LEVELS["learner"] == "offline"].assign(tasks_seen=0, value=0.1)
 
-    def dashed(*rows: pd.DataFrame) -> list[list[float]]:
+    def dashed(*rows):
         figure = figures.time(StudyTables(measurements=pd.concat(rows)))
         return [
             x.get_ydata().tolist()

@@ -2,40 +2,43 @@
 
 import copy
 from itertools import combinations, permutations, product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
 
 from probe.metrics.scorecard import scorecard
 from tests.laws.tables import OUTPUT, POSITION, accuracies, table
-from tests.laws.worlds import NAMES, ORDERS, TASKS, T, World, of_networks, of_study
+from tests.laws.worlds import NAMES, ORDERS, TASKS, T, of_networks, of_study
 
-CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12}
+CLOSE = {"rel": 1e-9, "abs": 1e-12}
 
 
 @pytest.fixture(scope="module")
-def networks(tmp_path_factory: pytest.TempPathFactory) -> World:
+def networks(tmp_path_factory):
     return of_networks(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> World:
+def study(tmp_path_factory):
     return of_study(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(params=["networks", "study"])
-def world(request: pytest.FixtureRequest) -> World:
+def world(request):
     return request.getfixturevalue(request.param)
 
 
 class Layer:
     """The accuracies of a layer as they are in the rows, looked up one by one."""
 
-    def __init__(self, world: World, learner: str, feature: str, readout: str) -> None:
+    def __init__(
+        self,
+        world,
+        learner,
+        feature,
+        readout,
+    ):
         self.world = world
         self.runs = list(product(range(world.seeds), ORDERS))
         self.A, self.floor, self.ceiling = (
@@ -44,17 +47,17 @@ class Layer:
         )
         self.offline = accuracies(world.folder, "offline", OUTPUT, readout)
 
-    def at(self, seed: int, order: str, seen: int, task: int) -> float:
+    def at(self, seed, order, seen, task):
         """A by number of tasks seen, that of the untrained network before any."""
         found = self.A.get((seed, order, seen, NAMES[task]))
         return self.floor[seed, "", 0, NAMES[task]] if found is None else found
 
-    def control(self, seed: int, kind: str, task: int) -> float:
+    def control(self, seed, kind, task):
         if kind == "floor":
             return self.floor[seed, "", 0, NAMES[task]]
         return self.ceiling[seed, "", T, NAMES[task]]
 
-    def matrix(self, seed: int, order: str) -> np.ndarray:
+    def matrix(self, seed, order):
         """A run's matrix (T+1, T), tasks by position."""
         each = [
             [self.at(seed, order, seen, task) for task in ORDERS[order]]
@@ -62,13 +65,19 @@ class Layer:
         ]
         return np.array(each)
 
-    def by_position(self, quantity: str, position: int) -> float:
+    def by_position(self, quantity, position):
         """The mean over seeds and orders of a quantity of the task at a position, from 1."""
         return float(
             np.mean([self.of_run(quantity, *run, position) for run in self.runs])
         )
 
-    def of_run(self, quantity: str, seed: int, order: str, position: int) -> float:
+    def of_run(
+        self,
+        quantity,
+        seed,
+        order,
+        position,
+    ):
         task = ORDERS[order][position - 1]
         last, learned = (self.at(seed, order, seen, task) for seen in (T, position))
         floor, ceiling = (
@@ -89,7 +98,7 @@ class Layer:
             "acquired": learned - floor,
         }[quantity]
 
-    def overall(self, quantity: str) -> float:
+    def overall(self, quantity):
         """The same of all tasks, by their test examples; forgetting by positions."""
         positions = range(1, T + 1)
         if quantity in ("forgotten", "forgotten_max"):
@@ -104,7 +113,7 @@ class Layer:
                 values.append(self.of_run(quantity, seed, order, p))
         return float(np.average(values, weights=weights))
 
-    def of_all(self) -> dict[tuple[str, str], float]:
+    def of_all(self):
         """Every quantity by name and position, "" for all tasks."""
         whole = [
             "accuracy",
@@ -132,11 +141,11 @@ class Layer:
         return found
 
 
-def layers(world: World) -> list[tuple[str, str, str]]:
+def layers(world):
     return list(product(world.learners, (*world.features, OUTPUT), world.readouts))
 
 
-def test_quantities_of_layers_are_those_of_the_rows(world: World) -> None:
+def test_quantities_of_layers_are_those_of_the_rows(world):
     """None is left out but a ratio whose denominator may be zero."""
     ratios = 0
     for learner, feature, readout in layers(world):
@@ -149,7 +158,10 @@ def test_quantities_of_layers_are_those_of_the_rows(world: World) -> None:
         got = {
             (name, str(position)): float(value or "nan")
             for name, position, value in zip(
-                frame["quantity"], frame[POSITION], frame["value"], strict=True
+                frame["quantity"],
+                frame[POSITION],
+                frame["value"],
+                strict=True,
             )
         }
         undecided = {key for key, value in got.items() if np.isnan(value)}
@@ -167,7 +179,7 @@ def test_quantities_of_layers_are_those_of_the_rows(world: World) -> None:
     assert ratios
 
 
-def right(folder: Path, run: str, seen: int, feature: str, head: str) -> float:
+def right(folder, run, seen, feature, head):
     """Return the share of right predictions of a retraining as NumPy reads them."""
     [path] = folder.glob(f"jobs/{run}/*/predictions.npz")
     with np.load(path) as a:
@@ -182,7 +194,7 @@ def right(folder: Path, run: str, seen: int, feature: str, head: str) -> float:
 
 def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many(
     study,
-) -> None:
+):
     for learner, feature in product(study.learners, study.features):
         moved = []
         for seed, order in product(range(study.seeds), ORDERS):
@@ -199,18 +211,25 @@ def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many
                 for run, sign in runs
             ]
         frame = table(
-            study.folder, "layers", learner=learner, feature=feature, readout="retrain"
+            study.folder,
+            "layers",
+            learner=learner,
+            feature=feature,
+            readout="retrain",
         )
         frame = frame[(frame["quantity"] == "missing_drift") & (frame[POSITION] == "")]
         assert float(frame["value"].item()) == pytest.approx(
             2 * np.mean(moved), **CLOSE
         )
         assert table(
-            study.folder, "layers", readout="ncm", quantity="missing_drift"
+            study.folder,
+            "layers",
+            readout="ncm",
+            quantity="missing_drift",
         ).empty
 
 
-def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:
+def test_metrics_of_layers_are_those_of_each_run_s_matrix(world):
     """Kemker's ideal is the ceiling on the task that the run learns first; R's metrics, too."""
     for learner, feature, readout in layers(world):
         layer = Layer(world, learner, feature, readout)
@@ -255,7 +274,7 @@ def test_metrics_of_layers_are_those_of_each_run_s_matrix(world: World) -> None:
         assert {"omega_base", "omega_all", "bwt", "fwt", "forgetting[3]"} <= checked
 
 
-def values_at(network: nn.Module, feature: str, x: Tensor) -> Tensor:
+def values_at(network, feature, x):
     """The feature of each example in eval mode, the network run up to it, one by one."""
     network = copy.deepcopy(network).eval()
     with torch.no_grad():
@@ -269,7 +288,7 @@ def values_at(network: nn.Module, feature: str, x: Tensor) -> Tensor:
         return torch.stack(each).double()
 
 
-def by_class_means(world: World, network: nn.Module, feature: str) -> np.ndarray:
+def by_class_means(world, network, feature):
     """Predictions by the nearest class mean of the standardized feature."""
     (x, y), (test, _) = world.train, world.test
     seen, tested = (values_at(network, feature, half) for half in (x, test))
@@ -284,7 +303,7 @@ def by_class_means(world: World, network: nn.Module, feature: str) -> np.ndarray
     )
 
 
-def by_outputs(world: World, network: nn.Module, learned: list[int]) -> np.ndarray:
+def by_outputs(world, network, learned):
     """Predictions among the classes learned, all before the first task."""
     scores = values_at(network, "", world.test[0])
     barred = [label for label in range(10) if learned and label not in learned]
@@ -292,7 +311,7 @@ def by_outputs(world: World, network: nn.Module, learned: list[int]) -> np.ndarr
     return scores.argmax(1).numpy()
 
 
-def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world: World) -> None:
+def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world):
     """By class means at every layer, and by the output, example by example."""
     y = world.test[1].numpy()
     compared = 0
@@ -326,9 +345,9 @@ def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world: World) -> N
     assert compared == len(world.learners) * world.seeds * len(ORDERS) * T * 3 * T
 
 
-def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study: World) -> None:
+def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study):
     """Each seed from others: no two have a parameter in common but those that start at 0 or 1."""
-    starts: dict[int, list[dict[str, Tensor]]] = {0: [], 1: []}
+    starts = {0: [], 1: []}
     for (_, seed, names), network in study.networks.items():
         if names[:1] == ("before",):
             starts[seed].append(
@@ -344,7 +363,7 @@ def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study: World) 
             assert not (p == starts[1][0][name]).any(), name
 
 
-def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) -> None:
+def test_causes_are_shapley_values_of_networks_put_together_apart(world):
     """The mean over all orders of putting back blocks, and what one block does without others."""
     x, y = world.test
     blocks = (*world.features, OUTPUT)
@@ -352,12 +371,12 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
         [np.isin(y, task)[None] / np.isin(y, task).sum() for task in TASKS]
     )
 
-    def block_of(tensor: str) -> str:
+    def block_of(tensor):
         return next(
             (name for name in world.features if tensor.startswith(f"{name}.")), OUTPUT
         )
 
-    def right(network: nn.Module, learned: tuple[int, ...]) -> np.ndarray:
+    def right(network, learned):
         barred = [
             c
             for c in range(10)
@@ -369,7 +388,7 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
         return (scores.argmax(1) == y).numpy()
 
     for learner in world.learners:
-        cells: dict[Any, list[float]] = {}
+        cells = {}
         for seed, order in product(range(world.seeds), ORDERS.values()):
             after = [
                 world.networks[learner, seed, tuple(NAMES[t] for t in order[: k + 1])]
@@ -407,7 +426,12 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
                     }
                     for name, value in pieces.items():
                         cells.setdefault((name, block, j), []).append(value)
-        frame = table(world.folder, "causes", learner=learner, score="accuracy")
+        frame = table(
+            world.folder,
+            "causes",
+            learner=learner,
+            score="accuracy",
+        )
         columns = (frame[name] for name in ("quantity", "feature", POSITION, "value"))
         got = {(q, f, p): float(value) for q, f, p, value in zip(*columns, strict=True)}
         expected = {
@@ -421,8 +445,8 @@ def test_causes_are_shapley_values_of_networks_put_together_apart(world: World) 
 
 
 def test_own_and_inherited_change_are_read_from_networks_put_together_apart(
-    world: World,
-) -> None:
+    world,
+):
     """By class means, whose predictions may differ from plain ones in an example or two."""
     y = world.test[1].numpy()
     for learner, feature in product(world.learners, world.features):
@@ -437,7 +461,7 @@ def test_own_and_inherited_change_are_read_from_networks_put_together_apart(
             for j, before in enumerate(after[:-1], 1):
                 of_task = np.isin(y, TASKS[order[j - 1]])
 
-                def read(network: nn.Module, put_back: tuple[str, ...]) -> float:
+                def read(network, put_back):
                     hybrid, earlier = copy.deepcopy(network), before.state_dict()  # noqa: B023
                     state = {n: x for n, x in earlier.items() if n.startswith(put_back)}
                     hybrid.load_state_dict(state, strict=False)
@@ -452,7 +476,11 @@ def test_own_and_inherited_change_are_read_from_networks_put_together_apart(
                 cells.setdefault(("own", j), []).append(own)
                 cells.setdefault(("inherited", j), []).append(first - now - own)
         frame = table(
-            world.folder, "layers", learner=learner, feature=feature, readout="ncm"
+            world.folder,
+            "layers",
+            learner=learner,
+            feature=feature,
+            readout="ncm",
         )
         columns = (frame[name] for name in ("quantity", POSITION, "value"))
         got = {(q, p): float(x or "nan") for q, p, x in zip(*columns, strict=True)}

@@ -13,7 +13,7 @@ NUMBERS = torch.tensor([1, 0])
 Operation = Callable[[Tensor], object]
 
 
-def test_it_computes_what_the_cpu_does_gradients_too() -> None:
+def test_it_computes_what_the_cpu_does_gradients_too():
     model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     model(X).square().sum().backward()
     with OtherDevice() as there:
@@ -28,18 +28,20 @@ def test_it_computes_what_the_cpu_does_gradients_too() -> None:
         assert torch.equal(one.grad, other.grad.held)
 
 
-MIXTURES: dict[str, Operation] = {
+MIXTURES = {
     "inputs": lambda x: torch.cat([x, X]),
     "in place": lambda x: x.mul_(X),
     "the CPU's rows by its numbers": lambda x: X[x[0].long()],
     "a CPU generator": lambda x: torch.rand(
-        3, device=x.device, generator=torch.Generator()
+        3,
+        device=x.device,
+        generator=torch.Generator(),
     ),
 }
 
 
 @pytest.mark.parametrize("name", MIXTURES)
-def test_a_mixture_of_devices_is_refused(name: str) -> None:
+def test_a_mixture_of_devices_is_refused(name):
     with (
         OtherDevice(),
         pytest.raises(RuntimeError, match=r"mixes devices|CPU generator"),
@@ -47,12 +49,12 @@ def test_a_mixture_of_devices_is_refused(name: str) -> None:
         MIXTURES[name](Held(X.clone()))
 
 
-FREE: dict[str, Operation] = {
+FREE = {
     "numbers": lambda x: (x + 1).mul_(torch.tensor(2.0)),
     "rows by numbers": lambda x: x[torch.zeros(2, dtype=torch.int64, device=x.device)],
     "a mask": lambda x: x.masked_fill(x > 1, 0.0),
 }
-WAITING: dict[str, Operation] = {
+WAITING = {
     "a condition": lambda x: bool((x > 1).any()),
     "to the CPU": lambda x: x.tolist(),
     "from the CPU": lambda x: torch.tensor([1.0, 2.0], device=x.device),
@@ -63,7 +65,7 @@ WAITING: dict[str, Operation] = {
 
 
 @pytest.mark.parametrize("name", [*FREE, *WAITING])
-def test_only_operations_that_wait_are_counted(name: str) -> None:
+def test_only_operations_that_wait_are_counted(name):
     with OtherDevice() as there:
         (FREE | WAITING)[name](Held(X.clone()))
     assert bool(there.waits) == (name in WAITING)

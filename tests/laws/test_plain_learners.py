@@ -6,7 +6,6 @@ does so in eval mode.
 
 import copy
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -14,7 +13,6 @@ import torch
 from probe.examples import Examples
 from probe.modules import mode
 from probe.seeding import stream
-from probe.tasks import Task
 from probe.training.fresh_weights import initialize
 from probe.training.recipe import Recipe
 from scenarios.networks import build_network
@@ -26,7 +24,7 @@ SIZES = (21, 30, 13)  # 9, 12 and 6 steps by the recipe
 RECIPE = Recipe(epochs=3, batch_size=8, learning_rate=5e-3)
 
 
-def tasks() -> list[Task]:
+def tasks():
     """Return three tasks of two classes in float64."""
     cut = []
     for task, size in zip(digits(20).tasks, SIZES, strict=False):
@@ -36,7 +34,7 @@ def tasks() -> list[Task]:
     return cut
 
 
-CASES: list[tuple[str, dict[str, Any]]] = [
+CASES = [
     ("er", {"memory_per_class": 3}),
     ("gem", {"memory_per_class": 3, "margin": 0.0}),
     ("gem", {"memory_per_class": 5, "margin": 0.5}),
@@ -52,41 +50,75 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "changes"), CASES)
-def test_learners_are_their_plain_loops(kind: str, changes: dict[str, Any]) -> None:
+def test_learners_are_their_plain_loops(kind, changes):
     model = noisy_network().double()
     own = learner(kind, recipe=RECIPE, model=model, **changes)
-    plain = PlainLearner(kind, copy.deepcopy(model), RECIPE, own.settings)
+    plain = PlainLearner(
+        kind,
+        copy.deepcopy(model),
+        RECIPE,
+        own.settings,
+    )
     x = digits(20).tasks[0].test.x[:50].double()
     for task, twin in zip(tasks(), plain.learn_all(tasks()), strict=True):
         own.learn(task)
         for name, value in twin.state_dict().items():
             found = own.model.state_dict()[name]
-            torch.testing.assert_close(found, value, rtol=1e-5, atol=1e-7, msg=name)
+            torch.testing.assert_close(
+                found,
+                value,
+                rtol=1e-5,
+                atol=1e-7,
+                msg=name,
+            )
         scores = plain.nearest_means(x) if kind == "icarl" else twin.eval()(x)
         with mode(own.model, training=False):
-            torch.testing.assert_close(own.scores(x), scores, rtol=1e-5, atol=1e-6)
+            torch.testing.assert_close(
+                own.scores(x),
+                scores,
+                rtol=1e-5,
+                atol=1e-6,
+            )
         twin.train()
 
 
-PENALTIES: list[tuple[str, dict[str, Any]]] = [
+PENALTIES = [
     ("ewc", {"strength": 500.0, "fisher_examples": 9}),
     ("ewc_online", {"strength": 500.0, "alpha": 0.07}),
     ("si", {"strength": 5.0, "damping": 0.02}),
-    ("rwalk", {"strength": 50.0, "interval": 7, "alpha": 0.2, "epsilon": 1e-3}),
+    (
+        "rwalk",
+        {
+            "strength": 50.0,
+            "interval": 7,
+            "alpha": 0.2,
+            "epsilon": 1e-3,
+        },
+    ),
     ("rwalk", {"strength": 50.0, "interval": 5, "distance": "euclidean"}),
     (
         "ewc_online",
-        {"strength": 5.0, "alpha": 0.9, "fisher_interval": 4, "normalized": True},
+        {
+            "strength": 5.0,
+            "alpha": 0.9,
+            "fisher_interval": 4,
+            "normalized": True,
+        },
     ),
     (
         "rwalk",
-        {"strength": 5.0, "interval": 5, "fisher_interval": 4, "clipped": "interval"},
+        {
+            "strength": 5.0,
+            "interval": 5,
+            "fisher_interval": 4,
+            "clipped": "interval",
+        },
     ),
 ]
 
 
 @pytest.mark.parametrize(("kind", "changes"), PENALTIES)
-def test_penalties_are_their_formulas(kind: str, changes: dict[str, Any]) -> None:
+def test_penalties_are_their_formulas(kind, changes):
     """Steps of a task that no interval divides: 9, 12 and 6 by 7 or 5."""
     model = build_network("mlp", (1, 8, 8), 10).double()
     initialize(model, "torch", stream(0, "init"))
@@ -96,16 +128,25 @@ def test_penalties_are_their_formulas(kind: str, changes: dict[str, Any]) -> Non
         own.learn(task)
         plain.learn(task.train, RECIPE, stream(0, "batches", done))
         torch.testing.assert_close(
-            weights(own.model), weights(plain.model), rtol=1e-6, atol=1e-9
+            weights(own.model),
+            weights(plain.model),
+            rtol=1e-6,
+            atol=1e-9,
         )
 
 
 @pytest.mark.parametrize("anchors", ["each", "last"])
-def test_fishers_are_taken_in_eval_mode_and_added_or_replaced(anchors: str) -> None:
+def test_fishers_are_taken_in_eval_mode_and_added_or_replaced(anchors):
     """On batch norm and dropout, over three tasks; more examples than one chunk has."""
     model = noisy_network().double()
-    own = learner("ewc", recipe=RECIPE, model=model, strength=0.0, anchors=anchors)
-    expected: dict[str, torch.Tensor] = {}
+    own = learner(
+        "ewc",
+        recipe=RECIPE,
+        model=model,
+        strength=0.0,
+        anchors=anchors,
+    )
+    expected = {}
     for task in tasks():
         many = task.train.take(
             torch.arange(len(task.train)).repeat(1 + 520 // len(task.train))
@@ -119,5 +160,8 @@ def test_fishers_are_taken_in_eval_mode_and_added_or_replaced(anchors: str) -> N
         }
         for name, each in expected.items():
             torch.testing.assert_close(
-                own.penalty.importance[name], each, rtol=1e-6, atol=1e-12
+                own.penalty.importance[name],
+                each,
+                rtol=1e-6,
+                atol=1e-12,
             )

@@ -3,15 +3,13 @@
 import copy
 import json
 import shutil
-from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import pandas as pd
 import pytest
 import torch
 
 from probe.readouts.readout import READOUTS
-from probe.training.costs import OpsMeter
 from probe.training.recipe import Recipe, RecipeChanges
 from scenarios.learners.base import Learner
 from scenarios.learners.catalog import LEARNERS
@@ -22,13 +20,28 @@ from tests.scenarios.tiny_run import Tiny
 
 SHARING = [kind for kind in LEARNERS if "first_task" in vars(LEARNERS[kind])]
 # Another value of each setting; a new one needs one here.
-OTHER: dict[str, Any] = {
+OTHER = {
     **{"iterations": 3, "patience": 1, "validation": 0.3},
-    **{"epochs": 3, "batch_size": 11, "optimizer": "nadam", "learning_rate": 0.05},
-    **{"weight_decay": 0.3, "momentum": 0.9, "schedule": "cosine", "warmup": 0.6},
+    **{
+        "epochs": 3,
+        "batch_size": 11,
+        "optimizer": "nadam",
+        "learning_rate": 0.05,
+    },
+    **{
+        "weight_decay": 0.3,
+        "momentum": 0.9,
+        "schedule": "cosine",
+        "warmup": 0.6,
+    },
     **{"clip_norm": 0.05, "init": "murata", "precision": "bf16"},
     **{"C": 0.001, "pool": "projection", "width": 60, "k": 1},
-    **{"strength": 3.0, "temperature": 5.0, "fisher_examples": 4, "anchors": "last"},
+    **{
+        "strength": 3.0,
+        "temperature": 5.0,
+        "fisher_examples": 4,
+        "anchors": "last",
+    },
     **{"memory_per_class": 2, "margin": 0.1},
     **{"freeze": ["hidden1"], "freeze_from": 1},
 }
@@ -37,8 +50,13 @@ BESIDE = {
     **{"patience": {"validation": 0.3}, "validation": {"patience": 1}},
     "freeze_from": {"freeze": ["hidden1"]},
 }
-RECIPE = {"epochs": 2, "batch_size": 7, "learning_rate": 0.02, "init": "torch"}
-BASE: dict[str, Any] = {
+RECIPE = {
+    "epochs": 2,
+    "batch_size": 7,
+    "learning_rate": 0.02,
+    "init": "torch",
+}
+BASE = {
     "orders": {"swapped": [2, 1]},
     "scenario": {
         **{"data": "digits", "classes_per_task": 5},
@@ -61,7 +79,7 @@ BASE: dict[str, Any] = {
 }
 
 
-def changed(study: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+def changed(study, path, value):
     """Return a copy of a study with one setting changed, and what that needs beside it."""
     study = copy.deepcopy(study)
     *tables, name = path.split(".")
@@ -72,7 +90,7 @@ def changed(study: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return study
 
 
-def run(folder: Path, study: dict[str, Any], **flags: Any) -> dict[str, bytes]:
+def run(folder, study, **flags):
     """Run a study in a folder, or go on with it; return its tables but that of seconds."""
     keys = (f"{name} = {inline(value)}\n" for name, value in study.items())
     Tiny(folder).run("".join(keys), **flags)
@@ -80,17 +98,17 @@ def run(folder: Path, study: dict[str, Any], **flags: Any) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in tables if path.name != TIMES}
 
 
-def inline(value: Any) -> str:
+def inline(value):
     """Return a value as TOML has it."""
     if not isinstance(value, dict):
         return json.dumps(value)
     return "{" + ", ".join(f"{key} = {inline(own)}" for key, own in value.items()) + "}"
 
 
-def variants(kind: str) -> dict[str, dict[str, Any]]:
+def variants(kind):
     """Return a learner's settings, and the same with each of them changed, by name."""
     plain = SMALL.get(kind, {})
-    found: dict[str, dict[str, Any]] = {kind: plain}
+    found = {kind: plain}
     for name, field in LEARNERS[kind].settings_class.model_fields.items():
         if name == "training" and kind in ("finetune", "icarl"):
             for each in RecipeChanges.__pydantic_fields__:
@@ -117,20 +135,23 @@ def variants(kind: str) -> dict[str, dict[str, Any]]:
     "kinds", [["lwf", "ewc", "gem"], pytest.param(SHARING, marks=pytest.mark.soak)]
 )
 def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
-    kinds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    kinds, tmp_path, monkeypatch
+):
     """Every setting of every learner whose first task is shared: weights, losses and cost."""
     learn, train = Learner.learn, Learner.train
     compared = []
     trained = []
     states = set()
 
-    def watched(learner: Learner, task: Any, first: Any = None) -> Any:
+    def watched(learner, task, first=None):
         if learner.learned:
             return learn(learner, task, first)
         own = type(learner)
         twin = own(
-            copy.deepcopy(learner.model), learner.recipe, learner.settings, learner.seed
+            copy.deepcopy(learner.model),
+            learner.recipe,
+            learner.settings,
+            learner.seed,
         )
         cost = learn(learner, task, first)
         expected = learn(twin, task)
@@ -143,7 +164,7 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
         states.add(tuple(there[name].double().sum().item() for name in there))
         return cost
 
-    def counted(learner: Learner, task: Any, data: Any, meter: OpsMeter) -> None:
+    def counted(learner, task, data, meter):
         trained.append(learner.learned)
         train(learner, task, data, meter)
 
@@ -158,7 +179,7 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
     assert len(states) <= trained.count(0) - len(compared) < len(compared) / 2
 
 
-CHANGES: list[Any] = [
+CHANGES = [
     *(
         pytest.param(
             f"retraining.{name}", OTHER[name], marks=pytest.mark.soak if later else ()
@@ -191,15 +212,15 @@ CHANGES: list[Any] = [
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+def base(tmp_path_factory):
     folder = tmp_path_factory.mktemp("base") / "study"
     return folder, run(folder, BASE)
 
 
 @pytest.mark.parametrize(("path", "value"), CHANGES)
 def test_a_run_that_goes_on_with_another_setting_is_as_one_begun_with_it(
-    path: str, value: Any, base: tuple[Path, dict[str, bytes]], tmp_path: Path
-) -> None:
+    path, value, base, tmp_path
+):
     """And the setting changes the tables."""
     folder, tables = base
     study = changed(BASE, path, value)
@@ -215,8 +236,8 @@ def test_a_run_that_goes_on_with_another_setting_is_as_one_begun_with_it(
 
 
 def test_a_task_aware_network_is_cut_with_the_call_of_its_own_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, monkeypatch
+):
     study = changed(BASE, "scenario.kind", "task-incremental")
     study |= {
         "network": {"name": "mlp", "features": ["hidden1"]},

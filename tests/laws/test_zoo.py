@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.utils._pytree import tree_map
 
 from probe.cut.cuts import split
-from probe.cut.interface import Split
 from probe.modules import architecture, architecture_difference, reals_in, unwrapped
 from probe.record.state_files import fit_state, load_state
-from tests.laws.zoo.case import Case, case_of
+from tests.laws.zoo.case import case_of
 from tests.laws.zoo.drawn import random_net
 from tests.laws.zoo.examine import RETRAINED, examine_all
 from tests.laws.zoo.hostile import HOSTILE
 from tests.laws.zoo.laws import LAWS
-from tests.laws.zoo.net import CACHED, Net
+from tests.laws.zoo.net import CACHED
 from tests.laws.zoo.specimens import CHAINS
 
 LIBRARIES = {
@@ -38,19 +34,17 @@ SLOWEST = ("shufflenet", "swin_v2", "deberta_v2", "funnel")
 SMALL = {**HOSTILE, **CHAINS}
 
 
-def broken(net: Net) -> list[str]:
+def broken(net):
     return [f"{v.feature}: {line}" for v in examine_all(net) for line in v.broken]
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_small_networks_are_cut_rightly(name: str) -> None:
+def test_small_networks_are_cut_rightly(name):
     assert broken(SMALL[name]) == []
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_network_built_twice_takes_the_weights_in_a_file(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_network_built_twice_takes_the_weights_in_a_file(name, tmp_path):
     first = SMALL[name].made()[0]
     second = SMALL[name].build()
     assert architecture_difference(architecture(first), architecture(second)) == ""
@@ -69,9 +63,7 @@ def test_a_network_built_twice_takes_the_weights_in_a_file(
         for name in LIBRARIES[key].split()
     ],
 )
-def test_networks_of_libraries_are_cut_rightly_and_retrained(
-    library: str, name: str
-) -> None:
+def test_networks_of_libraries_are_cut_rightly_and_retrained(library, name):
     pytest.importorskip(
         library, reason=f"{library} is not installed; `make zoo` installs it"
     )
@@ -88,7 +80,7 @@ SOAK = pytest.param(range(18, 60), marks=[pytest.mark.slow, pytest.mark.soak])
 
 
 @pytest.mark.parametrize("numbers", [range(3), SLOW, SOAK], ids=str)
-def test_random_networks_are_cut_rightly(numbers: range) -> None:
+def test_random_networks_are_cut_rightly(numbers):
     assert [
         line for net in map(random_net, numbers) if net for line in broken(net)
     ] == []
@@ -97,16 +89,16 @@ def test_random_networks_are_cut_rightly(numbers: range) -> None:
 class Around(nn.Module):
     """A part of a cut, tampered with."""
 
-    def __init__(self, inner: nn.Module, tamper: Callable[[Any], Any]) -> None:
+    def __init__(self, inner, tamper):
         super().__init__()
         self.inner, self.tamper = inner, tamper
 
-    def forward(self, value: Any) -> Any:
+    def forward(self, value):
         return self.tamper(self.inner(value))
 
 
 class NeverTrains(Around):
-    def train(self, mode: bool = True) -> NeverTrains:
+    def train(self, mode=True):
         return super().train(False)
 
 
@@ -115,30 +107,30 @@ class Drifting(Around):
 
     asked = 0
 
-    def forward(self, value: Any) -> Any:
+    def forward(self, value):
         self.asked += 1
         return tree_map(
             lambda tensor: tensor + (self.asked > 2), super().forward(value)
         )
 
 
-def unchanged(value: Any) -> Any:
+def unchanged(value):
     return value
 
 
-def scaled(value: Tensor) -> Tensor:
+def scaled(value):
     return value * 1.001
 
 
-def mixed(value: Any) -> Any:
+def mixed(value):
     return tree_map(lambda tensor: tensor + tensor.mean(0), value)
 
 
-def frozen(cut: Split, more: set[str], less: set[str]) -> Split:
+def frozen(cut, more, less):
     return replace(cut, frozen=tuple((set(cut.frozen) | more) - less))
 
 
-TAMPERED: list[tuple[str, Callable[[Split], Split]]] = [
+TAMPERED = [
     ("identity", lambda cut: replace(cut, tail=Around(cut.tail, scaled))),
     ("gradients", lambda cut: replace(cut, tail=Around(cut.tail, scaled))),
     ("rows", lambda cut: replace(cut, prefix=Around(cut.prefix, mixed))),
@@ -161,16 +153,20 @@ TAMPERED: list[tuple[str, Callable[[Split], Split]]] = [
 
 
 @pytest.fixture(scope="module")
-def right() -> Case:
+def right():
     net = replace(HOSTILE["dropout_on_both_sides"], live=True)
     model, sample, x = net.made()
-    return case_of(net, model, "norm", split(model, "norm", sample), x)
+    return case_of(
+        net,
+        model,
+        "norm",
+        split(model, "norm", sample),
+        x,
+    )
 
 
 @pytest.mark.parametrize(("law", "tamper"), TAMPERED)
-def test_a_wrong_cut_breaks_the_law(
-    law: str, tamper: Callable[[Split], Split], right: Case
-) -> None:
+def test_a_wrong_cut_breaks_the_law(law, tamper, right):
     """The negative control: each law can fail, and holds for what was not tampered with."""
     same = copy.deepcopy(right.cut)
     wrong = tamper(copy.deepcopy(right.cut))

@@ -178,7 +178,12 @@ def built(architecture, seed):
     return (ARCHITECTURES | OTHERS)[architecture]()
 
 
-def learn(network, examples, epochs, layer=None):
+def learn(
+    network,
+    examples,
+    epochs,
+    layer=None,
+):
     """Train a network in place by Adam, or only a layer of it; the rate falls to 0."""
     layer = layer or network
     optimizer = torch.optim.Adam(layer.parameters())

@@ -7,7 +7,6 @@ learners train a network with batch norm and dropout, of which every state is ke
 import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -85,13 +84,13 @@ class World:
     networks: dict[Learned, nn.Module] = field(default_factory=dict)
 
 
-def small() -> nn.Sequential:
+def small():
     """Return a network of three dense layers, for points in five dimensions."""
     layers = nn.Linear(5, 9), nn.ReLU(), nn.Linear(9, 9), nn.ReLU(), nn.Linear(9, 10)
     return nn.Sequential(*layers)
 
 
-def fitted(x: Tensor, y: Tensor, base: nn.Module | None = None) -> nn.Module:
+def fitted(x, y, base=None):
     """Return one with an output that is fitted to some of the points by least squares."""
     network = small()
     some = torch.randperm(len(y))[: len(y) // 2]
@@ -111,7 +110,7 @@ def fitted(x: Tensor, y: Tensor, base: nn.Module | None = None) -> nn.Module:
     return network
 
 
-def of_networks(folder: Path) -> World:
+def of_networks(folder):
     """Analyze networks of fresh weights, saved in files, with as many test examples as there are.
 
     The readout of class means needs no training, and is right above chance in all of
@@ -121,14 +120,14 @@ def of_networks(folder: Path) -> World:
     centers = 2 * torch.randn(10, 5, generator=draw)
     sizes = {"train": [8] * 10, "test": [9, 4, 12, 5, 8, 11, 6, 7, 3, 10]}
 
-    def points(counts: list[int]) -> Half:
+    def points(counts):
         y = torch.arange(10).repeat_interleave(torch.tensor(counts))
         y = y[torch.randperm(len(y), generator=draw)]
         return centers[y] + torch.randn(len(y), 5, generator=draw), y
 
     train = points(sizes["train"])
     test = points(sizes["test"])
-    networks: dict[Learned, nn.Module] = {}
+    networks = {}
     with torch.random.fork_rng():
         torch.manual_seed(1)
         for seed in range(3):
@@ -147,7 +146,9 @@ def of_networks(folder: Path) -> World:
             torch.save(offline, folder / f"offline-{seed}.pt")
     orders = {name: [task + 1 for task in order] for name, order in ORDERS.items()}
     model = probe.Model(
-        str(folder / "{order}-{seed}-{task}.pt"), fresh=small, orders=orders
+        str(folder / "{order}-{seed}-{task}.pt"),
+        fresh=small,
+        orders=orders,
     )
     analysis = probe.analyze(
         model,
@@ -172,14 +173,14 @@ def of_networks(folder: Path) -> World:
     )
 
 
-def of_study(folder: Path) -> World:
+def of_study(folder):
     """Run the study, and keep every network before and after each task that it learns."""
-    networks: dict[Learned, nn.Module] = {}
-    learned: dict[int, tuple[str, ...]] = {}
-    data: dict[str, Any] = {}
+    networks = {}
+    learned = {}
+    data = {}
     learn = Learner.learn
 
-    def watched(learner: Learner, task: Any, *train: Any) -> Any:
+    def watched(learner, task, *train):
         names = learned.get(id(learner), ()) if learner.learned else ()
         kind, seed = learner.settings.kind, learner.seed
         before = copy.deepcopy(learner.model)
@@ -203,7 +204,11 @@ def of_study(folder: Path) -> World:
     (folder / "noisy_network.py").write_text(NETWORK)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Learner, "learn", watched)
-        Tiny(folder).run(STUDY, seeds=2, load=(str(folder / "noisy_network.py"),))
+        Tiny(folder).run(
+            STUDY,
+            seeds=2,
+            load=(str(folder / "noisy_network.py"),),
+        )
     halves = data["tasks"].train, data["tasks"].test
     train, test = ((half.x, half.y) for half in halves)
     return World(

@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pandas as pd
 import torch
 
 from probe.examples import Examples
-from probe.tasks import Scenario
 from probe.training.loop import Recipe
 from scenarios.data.datasets import Location, limited, load
 from scenarios.streams import split_by_class
@@ -24,7 +22,7 @@ SCORES = ["A all", "F all", "A own", "F own"]
 RECIPE = Recipe(epochs=1, batch_size=64, learning_rate=1e-3, init="torch")
 
 
-def main() -> None:
+def main():
     """Print the differences of weights, or the scores and times, and write the latter."""
     asked = _arguments()
     torch.set_num_threads(1)
@@ -65,7 +63,7 @@ def main() -> None:
         print(frame.to_string())
 
 
-def _tables(runs: Sequence[dict[str, Any]]) -> Iterator[pd.DataFrame]:
+def _tables(runs):
     """Yield the scores, * = off ours by more than both deviations, and the median times."""
     of = pd.DataFrame(runs).groupby(["learner", "side"], sort=False)
     mean = of[SCORES].mean()
@@ -81,9 +79,7 @@ def _tables(runs: Sequence[dict[str, Any]]) -> Iterator[pd.DataFrame]:
     yield seconds.assign(**ratios).round(2)
 
 
-def _scenario(
-    data: Path, limit: int | None, dtype: torch.dtype = torch.float32
-) -> Scenario:
+def _scenario(data, limit, dtype=torch.float32):
     scenario = split_by_class(limited(load("mnist", Location(data)), limit))
     tasks = [
         dataclasses.replace(task, train=Examples(task.train.x.to(dtype), task.train.y))
@@ -92,7 +88,7 @@ def _scenario(
     return dataclasses.replace(scenario, tasks=tuple(tasks))
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments():
     parser = argparse.ArgumentParser(prog="python -m tests.peers", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with MNIST")
     parser.add_argument(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,8 +12,6 @@ from torchvision.datasets import MNIST
 from torchvision.transforms import ToTensor
 
 from probe.seeding import global_stream, stream
-from probe.tasks import Scenario
-from probe.training.loop import Recipe
 
 USUAL = "avalanche"
 FASTEST = "avalanche, fastest"
@@ -34,7 +31,7 @@ class Usage:
     shuffle: bool = True
 
 
-def usages(folder: Path, scenario: Scenario, limit: int | None) -> dict[str, Usage]:
+def usages(folder, scenario, limit):
     """Return the two usages, by name, on the tasks of a scenario of MNIST.
 
     The usual one is that of its documentation: torchvision's images with a transform to
@@ -52,7 +49,7 @@ def usages(folder: Path, scenario: Scenario, limit: int | None) -> dict[str, Usa
     return found
 
 
-def same_batches(scenario: Scenario, seed: int) -> Usage:
+def same_batches(scenario, seed):
     """Return the usage with which it takes our batches one by one, in the only epoch of a task."""
     tasks = []
     for position, task in enumerate(scenario.tasks):
@@ -72,12 +69,12 @@ class Avalanche:
 
     def __init__(
         self,
-        model: nn.Module,
-        recipe: Recipe,
-        plugins: Sequence[Any],
-        usage: Usage,
-        seed: int,
-    ) -> None:
+        model,
+        recipe,
+        plugins,
+        usage,
+        seed,
+    ):
         adam = torch.optim.Adam(
             model.parameters(),
             lr=recipe.learning_rate,
@@ -97,11 +94,11 @@ class Avalanche:
         self._seed = seed
 
     @property
-    def steps(self) -> int:
+    def steps(self):
         """The number of steps taken so far."""
         return int(self._strategy.clock.train_iterations)
 
-    def learn(self, position: int) -> None:
+    def learn(self, position):
         # It draws from torch's global generator.
         with global_stream(stream(self._seed, "avalanche", position)):
             self._strategy.train(
@@ -111,7 +108,7 @@ class Avalanche:
             )
 
 
-def _of_tensors(scenario: Scenario) -> list[Any]:
+def _of_tensors(scenario):
     halves = ([[t.train.x, t.train.y], [t.test.x, t.test.y]] for t in scenario.tasks)
     train, test = zip(*halves, strict=True)
     return list(
@@ -119,7 +116,7 @@ def _of_tensors(scenario: Scenario) -> list[Any]:
     )
 
 
-def _of_images(folder: Path, scenario: Scenario, limit: int | None) -> list[Any]:
+def _of_images(folder, scenario, limit):
     train, test = (MNIST(str(folder), train=half) for half in (True, False))
     if limit is not None:
         kept = torch.cat(
@@ -140,7 +137,7 @@ def _of_images(folder: Path, scenario: Scenario, limit: int | None) -> list[Any]
     return list(benchmark.train_stream)
 
 
-def _check(name: str, experiences: Sequence[Any], scenario: Scenario) -> None:
+def _check(name, experiences, scenario):
     """Raise ValueError unless each task has as many labels of each class, and as bright images.
 
     The order of the examples may differ: every epoch is shuffled.

@@ -2,22 +2,16 @@
 
 import copy
 import time
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from probe.metrics import chaudhry
 from probe.metrics.matrix import AccuracyMatrix
 from probe.modules import mode
 from probe.seeding import stream
-from probe.tasks import Scenario
 from probe.training.fresh_weights import initialize
-from probe.training.loop import Recipe
-from scenarios.learners.base import Settings
 from scenarios.learners.catalog import LEARNERS, settings_of
 from scenarios.networks import build_network
 from tests.laws.counting import evaluate
@@ -25,14 +19,13 @@ from tests.peers.avalanche_side import (
     FASTEST,
     OUR_BATCHES,
     Avalanche,
-    Usage,
     same_batches,
 )
 from tests.peers.plugins import corrected, plugins, repaired
 
 OURS = "ours"
 # The settings of the papers where these give one.
-_GIVEN: dict[str, dict[str, Any]] = {
+_GIVEN = {
     "finetune": {},
     "er": {"memory_per_class": 128},
     "ewc": {"strength": 75_000.0},
@@ -40,7 +33,7 @@ _GIVEN: dict[str, dict[str, Any]] = {
     "lwf": {"strength": 1.0, "temperature": 2.0},
     "gem": {"memory_per_class": 128, "margin": 0.5},
 }
-SETTINGS: dict[str, Settings] = {
+SETTINGS = {
     kind: settings_of({"kind": kind, **given}) for kind, given in _GIVEN.items()
 }
 
@@ -50,27 +43,27 @@ class Ours:
 
     def __init__(
         self,
-        model: nn.Module,
-        recipe: Recipe,
-        settings: Settings,
-        scenario: Scenario,
-        seed: int,
-    ) -> None:
+        model,
+        recipe,
+        settings,
+        scenario,
+        seed,
+    ):
         self.model = model
         self._learner = LEARNERS[settings.kind](model, recipe, settings, seed)
         self._tasks = scenario.tasks
 
-    def learn(self, position: int) -> None:
+    def learn(self, position):
         self._learner.learn(self._tasks[position])
 
 
 def run_all(
-    settings: Settings,
-    scenario: Scenario,
-    usages: Mapping[str, Usage],
-    recipe: Recipe,
-    seed: int,
-) -> list[dict[str, Any]]:
+    settings,
+    scenario,
+    usages,
+    recipe,
+    seed,
+):
     """Train every side on the scenario from the same weights, and test it after each task.
 
     The sides take turns at each task, so that whatever else the machine does meets them
@@ -114,9 +107,7 @@ def run_all(
     return runs
 
 
-def differences(
-    settings: Settings, scenario: Scenario, recipe: Recipe, seed: int
-) -> dict[str, list[float]]:
+def differences(settings, scenario, recipe, seed):
     """Return the largest difference of a weight after each task, and how far one of ours moved.
 
     By counterpart, on the same batches: the exact one, and beside it the library's own
@@ -147,12 +138,12 @@ def differences(
     return found
 
 
-def _largest(one: nn.Module, other: nn.Module) -> float:
+def _largest(one, other):
     pairs = zip(one.parameters(), other.parameters(), strict=True)
     return max(float((p - q).detach().abs().max()) for p, q in pairs)
 
 
-def _fresh(scenario: Scenario, recipe: Recipe, seed: int) -> nn.Module:
+def _fresh(scenario, recipe, seed):
     """Return the network that every side starts with."""
     model = build_network("mlp", scenario.tasks[0].train.x.shape[1:], scenario.classes)
     initialize(model, recipe.init, stream(seed, "init"))
@@ -160,12 +151,12 @@ def _fresh(scenario: Scenario, recipe: Recipe, seed: int) -> nn.Module:
 
 
 def _sides(
-    settings: Settings,
-    scenario: Scenario,
-    usages: Mapping[str, Usage],
-    recipe: Recipe,
-    seed: int,
-) -> dict[str, Ours | Avalanche]:
+    settings,
+    scenario,
+    usages,
+    recipe,
+    seed,
+):
     model = partial(copy.deepcopy, _fresh(scenario, recipe, seed))
     sides = dict[str, Ours | Avalanche]()
     sides[OURS] = Ours(model(), recipe, settings, scenario, seed)
@@ -183,12 +174,12 @@ def _sides(
     return sides
 
 
-def _row(model: nn.Module, scenario: Scenario) -> tuple[list[float], list[float]]:
+def _row(model, scenario):
     """Return the accuracy on every task: with all outputs, and with the task's own alone."""
 
     def accuracies(
-        logits: Callable[[nn.Module, tuple[int, ...], Tensor], Tensor],
-    ) -> list[float]:
+        logits,
+    ):
         return [
             evaluate(
                 partial(logits, model, t.classes), t.test, scenario.classes
@@ -200,8 +191,8 @@ def _row(model: nn.Module, scenario: Scenario) -> tuple[list[float], list[float]
         return accuracies(lambda model, _, x: model(x)), accuracies(_own)
 
 
-def _own(model: nn.Module, classes: tuple[int, ...], x: Tensor) -> Tensor:
-    scores: Tensor = model(x)
+def _own(model, classes, x):
+    scores = model(x)
     barred = torch.full_like(scores, -torch.inf)
     barred[:, list(classes)] = 0
     return scores + barred

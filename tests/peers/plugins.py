@@ -4,7 +4,6 @@ What the parameters of avalanche 0.6.0 mean was read in its documentation and so
 """
 
 from math import inf
-from typing import Any
 
 import numpy as np
 import qpsolvers
@@ -20,9 +19,6 @@ from avalanche.training.storage_policy import ClassBalancedBuffer
 from torch import nn
 
 from probe.seeding import stream
-from probe.tasks import Scenario
-from probe.training.loop import Recipe
-from scenarios.learners.base import Settings
 from scenarios.learners.continual import ClassMemorySettings, ContinualSettings
 from scenarios.learners.distillation import LwfSettings
 from scenarios.learners.exemplars import Exemplars, ExemplarSettings
@@ -31,9 +27,7 @@ from scenarios.learners.penalties.ewc import EwcSettings
 from scenarios.learners.penalties.si import SiSettings
 
 
-def plugins(
-    settings: Settings, recipe: Recipe, scenario: Scenario, seed: int
-) -> list[Any]:
+def plugins(settings, recipe, scenario, seed):
     """Return avalanche's own counterpart of one of our learners."""
     match settings:
         case ContinualSettings(kind="finetune"):
@@ -67,9 +61,7 @@ def plugins(
     raise ValueError(f"avalanche has no counterpart of {settings.kind!r} here")
 
 
-def corrected(
-    settings: Settings, recipe: Recipe, scenario: Scenario, seed: int
-) -> list[Any] | None:
+def corrected(settings, recipe, scenario, seed):
     """Return the counterpart that is to do exactly what we do: its own, or changed to match.
 
     None for replay, whose memory and draws from it are random.
@@ -86,14 +78,14 @@ def corrected(
     return plugins(settings, recipe, scenario, seed)
 
 
-def repaired(settings: Settings) -> list[Any]:
+def repaired(settings):
     """Return avalanche's counterpart with no other change than what lets it work on a CPU."""
     if isinstance(settings, SiSettings):
         return [_CopyingSi(_si_lambda(settings), eps=settings.damping)]
     return []
 
 
-def _si_lambda(settings: SiSettings) -> float:
+def _si_lambda(settings):
     """Return lambda: it multiplies by lambda / 2 what we multiply by c."""
     return 2 * settings.strength
 
@@ -101,7 +93,7 @@ def _si_lambda(settings: SiSettings) -> float:
 class _SingleExampleEwc(EWCPlugin):
     """EWC with batches of one where the Fisher is computed: squared gradients of examples."""
 
-    def compute_importances(self, *given: Any, **named: Any) -> Any:
+    def compute_importances(self, *given, **named):
         # Of model, criterion, optimizer, dataset, device, batch_size and num_workers.
         return super().compute_importances(*given[:5], 1, *given[6:], **named)
 
@@ -113,12 +105,12 @@ class _PaperGem(GEMPlugin):
     Gram matrix, which is much where gradients are small.
     """
 
-    def __init__(self, settings: GemSettings, scenario: Scenario, seed: int) -> None:
+    def __init__(self, settings, scenario, seed):
         super().__init__(settings.memory_per_class, settings.margin)
         self._tasks = scenario.tasks
         self._seed = seed
 
-    def update_memory(self, dataset: Any, t: int, batch_size: int) -> None:
+    def update_memory(self, dataset, t, batch_size):
         ours = Exemplars(ExemplarSettings(per_class=self.patterns_per_experience))
         ours.add(nn.Identity(), self._tasks[t], stream(self._seed, "memory", t + 1))
         state = ours.state()
@@ -126,7 +118,7 @@ class _PaperGem(GEMPlugin):
         self.memory_y[t] = state["memory.y"]
         self.memory_tid[t] = torch.zeros_like(self.memory_y[t])
 
-    def solve_quadprog(self, g: torch.Tensor) -> torch.Tensor:
+    def solve_quadprog(self, g):
         past = self.G.double()
         new = g.double()
         gram = (past @ past.T).numpy()
@@ -144,11 +136,11 @@ class _CopyingSi(SynapticIntelligencePlugin):
     copies): the step that it measures is 0, and so are the importance and the penalty.
     """
 
-    def before_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+    def before_training_exp(self, strategy, **kwargs):
         super().before_training_exp(strategy, **kwargs)
         _copy(self.ewc_data[0])
 
-    def before_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
+    def before_training_iteration(self, strategy, **kwargs):
         super().before_training_iteration(strategy, **kwargs)
         _copy(self.syn_data["old_theta"])
 
@@ -161,7 +153,7 @@ class _PaperSi(_CopyingSi):
     """
 
     @torch.no_grad()
-    def after_training_iteration(self, strategy: Any, **kwargs: Any) -> None:
+    def after_training_iteration(self, strategy, **kwargs):
         anchors, importances = self.ewc_data
         for name, p in strategy.model.named_parameters():
             moved = self.syn_data["old_theta"][name].data - anchors[name].data
@@ -169,13 +161,13 @@ class _PaperSi(_CopyingSi):
             p.grad.sub_(penalty.view_as(p))
         super().after_training_iteration(strategy, **kwargs)
 
-    def after_training_exp(self, strategy: Any, **kwargs: Any) -> None:
+    def after_training_exp(self, strategy, **kwargs):
         for sums in self.syn_data["trajectory"].values():
             sums.data.clamp_(max=0)
         data = self.ewc_data, self.syn_data, inf, self.excluded_parameters
         self.update_ewc_data(strategy.model, *data, eps=self.eps, c=1)
 
 
-def _copy(tensors: dict[str, Any]) -> None:
+def _copy(tensors):
     for each in tensors.values():
         each.data = each.data.clone()

@@ -9,7 +9,7 @@ from tests.scenarios.execution.helpers import run
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory):
     """The undisturbed run's directory; no test may change it."""
     out = tmp_path_factory.mktemp("undisturbed") / "run"
     assert run(out)
@@ -17,6 +17,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def out(tmp_path: Path, finished: Path) -> Path:
+def out(tmp_path, finished):
     """A copy of it."""
     return Path(shutil.copytree(finished, tmp_path / "run"))

@@ -6,19 +6,18 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from probe.by_layer.measurement import Key, Measurement
 from probe.by_layer.store import Store
 from tests.scenarios.execution.helpers import TINY, alive, exit_code, fork, until
 
 JOB = "er.order-there.seed-0"
 ACCESSES = {"open", "os.mkdir", "os.rename", "os.remove"}  # events of Python's audit
+PROBE_RUN = (sys.executable, "-m", "scenarios", "run")
 POOL = ("--executor", "pool", "--workers", "2")
 
 
@@ -29,27 +28,22 @@ class Command:
     process: subprocess.Popen[str]
     mark: bytes
 
-    def reaches(self, condition: Callable[[], object]) -> None:
+    def reaches(self, condition):
         """Wait for a condition while it runs."""
         until(lambda: condition() or self.process.poll() is not None)
         assert self.process.poll() is None, self.process.communicate()
 
-    def family(self) -> list[int]:
+    def family(self):
         """Return the processes that run and were started by it, itself included."""
-        return [
-            int(path.name)
-            for path in Path("/proc").glob("[0-9]*")
-            if self._marked(path)
-        ]
+        members = []
+        for path in Path("/proc").glob("[0-9]*"):
+            process = int(path.name)
+            with suppress(OSError):
+                if self.mark in (path / "environ").read_bytes() and alive(process):
+                    members.append(process)
+        return members
 
-    def _marked(self, path: Path) -> bool:
-        with suppress(OSError):
-            return self.mark in (path / "environ").read_bytes() and alive(
-                int(path.name)
-            )
-        return False
-
-    def stops(self, number: int, send: Callable[[int, int], None] = os.kill) -> str:
+    def stops(self, number, send=os.kill):
         """Ask it to stop, and check the sentence and the exit code; return its output."""
         send(self.process.pid, number)
         shown, said = self.process.communicate(timeout=600)
@@ -60,20 +54,11 @@ class Command:
 
 
 @contextmanager
-def command(out: Path, *flags: str) -> Iterator[Command]:
+def command(out, *flags):
     """Run the study within the block; nothing of it is left after it."""
     mark = uuid.uuid4().hex
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "scenarios",
-            "run",
-            str(TINY),
-            "--out",
-            str(out),
-            *flags,
-        ],
+        [*PROBE_RUN, str(TINY), "--out", str(out), *flags],
         env={**os.environ, "STARTED_BY": mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -90,7 +75,7 @@ def command(out: Path, *flags: str) -> Iterator[Command]:
                     os.kill(left, signal.SIGKILL)
 
 
-def holders(root: Path) -> list[int]:
+def holders(root):
     """Return the processes that have the lock of a job open."""
     locks = {str(path) for path in root.glob("jobs/*/lock")}
     found = []
@@ -101,54 +86,54 @@ def holders(root: Path) -> list[int]:
     return found
 
 
-def parent_of(process: int) -> int:
+def parent_of(process):
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def signaled_at(name: str, number: int, action: Callable[[], object]) -> int:
+def signaled_at(name, number, action):
     """Start a child that does something, and is sent a signal at a file or measurement so called.
 
     As it replaces the file, or before it stores the measurement.
     """
 
-    def act() -> object:
+    def act():
         replace, write = os.replace, Store.write
 
-        def signal_at(reached: str) -> None:
+        def signal_at(reached):
             if reached == name:
                 os.replace = replace
                 os.kill(os.getpid(), number)
 
-        def replacing(source: Path, target: Path) -> None:
+        def replacing(source, target):
             signal_at(Path(target).name)
             replace(source, target)
 
-        def writing(store: Store, key: Key, measurement: Measurement) -> None:
+        def writing(store, key, measurement):
             signal_at(str(key))
             write(store, key, measurement)
 
-        os.replace, Store.write = replacing, writing  # type: ignore[assignment, method-assign]
+        os.replace, Store.write = replacing, writing
         return action()
 
     return fork(act)
 
 
-def killed_at(name: str, action: Callable[[], object]) -> None:
+def killed_at(name, action):
     """Do something in a child that is killed -9 at a file or measurement of that name."""
     assert exit_code(signaled_at(name, signal.SIGKILL, action)) == -signal.SIGKILL
 
 
-def killed_after(accesses: int, root: Path, action: Callable[[], object]) -> bool:
+def killed_after(accesses, root, action):
     """Do something in a child that is killed -9 at an access to a file below a folder.
 
     accesses: the number of those before it, of whatever kind; returns whether there
         were as many.
     """
 
-    def act() -> object:
+    def act():
         left = iter(range(accesses))
 
-        def watch(event: str, arguments: tuple[object, ...]) -> None:
+        def watch(event, arguments):
             ours = event in ACCESSES and str(arguments[0]).startswith(str(root))
             if ours and next(left, None) is None:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -160,7 +145,7 @@ def killed_after(accesses: int, root: Path, action: Callable[[], object]) -> boo
 
 
 @contextmanager
-def killer(*chosen: Callable[[], int | None]) -> Iterator[None]:
+def killer(*chosen):
     """Kill -9 within the block what each of `chosen` returns, as soon as it returns a process.
 
     After the block all of them must have been killed: a test without its kill tests
@@ -169,7 +154,7 @@ def killer(*chosen: Callable[[], int | None]) -> Iterator[None]:
     left = list(chosen)
     done = threading.Event()
 
-    def work() -> None:
+    def work():
         while left and not done.wait(0.001):
             for choose in list(left):
                 process = choose()
@@ -188,11 +173,11 @@ def killer(*chosen: Callable[[], int | None]) -> Iterator[None]:
 
 
 @contextmanager
-def tmpfs(folder: Path, options: str) -> Iterator[Callable[[str], None]]:
+def tmpfs(folder, options):
     """Mount a small disk at a folder within the block; yields what mounts it anew with others."""
     folder.mkdir(exist_ok=True)
 
-    def mount(*options: str) -> None:
+    def mount(*options):
         subprocess.run(
             ["mount", *options, str(folder)], check=True, capture_output=True
         )

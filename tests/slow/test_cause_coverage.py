@@ -1,7 +1,7 @@
 """Intervals of causes cover the truth, in made-up studies and of one network."""
 
 from collections import Counter
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ from probe.rewinding.shapley import Coalitions
 from probe.tables.schemas import TRAINING
 from tests.laws.one_network import OLD, coverage as coverage_of_one, is_wrong, values_of
 from tests.laws.trained import trained
-from tests.probe.analysis.made_up import ORDERS, TASKS, World, drawn, layout
+from tests.probe.analysis.made_up import ORDERS, TASKS, World, drawn
 
 pytestmark = pytest.mark.soak
 
 LAYERS = ("conv1", "conv2", "output")
-SETS = [names for m in range(4) for names in combinations(LAYERS, m)]
+SETS = [*chain.from_iterable(combinations(LAYERS, m) for m in range(4))]
 WORLD = World(last=(0,) * TASKS, floor=0, ceiling=0)
 
 
@@ -30,39 +30,45 @@ def level(names, position):
 
 def truth():
     """Return the true value of each layer's quantities, over all positions."""
-    positions = range(1, TASKS)
-    v = {k: np.array([WORLD.chance(level(k, j)) for j in positions]) for k in SETS}
+    v = {}
+    by_mask = {}
+    for names in SETS:
+        levels = [level(names, j) for j in range(1, TASKS)]
+        v[names] = np.array([WORLD.chance(each) for each in levels])
+        by_mask[sum(1 << LAYERS.index(name) for name in names)] = v[names]
     design = Coalitions(players=3)
-    by_mask = {sum(1 << LAYERS.index(name) for name in k): x for k, x in v.items()}
     values = {
         "attributed": design.attributed(by_mask),
         "restored": design.alone(by_mask),
         "broken": design.last(by_mask),
     }
-    by_layer = {
-        (layer, quantity): float(row.mean())
-        for quantity, rows in values.items()
-        for layer, row in zip(LAYERS, rows, strict=True)
-    }
-    return by_layer | {("", "lost"): float((v[LAYERS] - v[()]).mean())}
+    true = {("", "lost"): float((v[LAYERS] - v[()]).mean())}
+    for quantity, rows in values.items():
+        for layer, row in zip(LAYERS, rows, strict=True):
+            true[layer, quantity] = float(row.mean())
+    return true
 
 
 def rows(seeds, examples, chance):
     """Yield the rows of one study on its way of training, over all positions."""
-    where = layout(examples)
-    right = drawn(WORLD, where, seeds, chance)
-    position_of = 1 + np.argsort(ORDERS, axis=1)[:, where.tasks]
+    tasks = np.arange(examples) % TASKS
+    right = drawn(WORLD, examples, seeds, chance)
+    place_of = np.argsort(ORDERS, axis=1)[:, tasks]
 
     def measured(names):
         levels = np.array([level(names, j) for j in range(1, TASKS + 1)])
-        return right(levels[position_of - 1]).astype(float).reshape(-1)
+        return right(levels[place_of]).astype(float).reshape(-1)
 
     scores = {names: measured(names) for names in SETS}
     result = Rewinding(scores=scores, of_task=np.full(len(scores[()]), True))
     shape = (seeds, len(ORDERS), examples)
     values = {k: x.reshape(shape) for k, x in result.quantities(LAYERS).items()}
     study = Study(
-        tasks=where.tasks, orders=ORDERS, is_accuracy=True, margin=0.01, trainings=seeds
+        tasks=tasks,
+        orders=ORDERS,
+        is_accuracy=True,
+        margin=0.01,
+        trainings=seeds,
     )
     for row in study.rows(dict.fromkeys(range(1, TASKS), Position(values=values))):
         if row["scope"] == TRAINING and row["task_position"] is None:
@@ -72,11 +78,11 @@ def rows(seeds, examples, chance):
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_intervals_of_causes_cover_the_truth_in_95_percent(seeds):
     """The shares in docs/believe.md are of 1,000 studies of each size."""
-    shares, wrong = coverage(seeds, studies := 150)
+    shares, wrong = coverage(seeds, studies=150)
     # Within four standard errors of 95 %.
     assert min(shares.values()) > 0.88
     # Two ends, and at most 2.5 % a side.
-    assert max(wrong.values()) <= 0.1 * studies
+    assert max(wrong.values()) <= 0.1 * 150
 
 
 def coverage(seeds, studies, examples=500):

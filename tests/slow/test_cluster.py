@@ -2,17 +2,13 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 import ray
 import torch
 from ray.cluster_utils import Cluster as Nodes
 
-from probe.by_layer.jobs import Job
 from probe.errors import InputError, NotWritten
 from scenarios.execution.cluster import cluster
 from tests.scenarios.execution.helpers import (
@@ -33,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def nodes() -> Iterator[Any]:
+def nodes():
     """A cluster: a node without jobs, and one with room for three and a card, which Ray counts."""
     nodes = Nodes(
         initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
@@ -44,7 +40,7 @@ def nodes() -> Iterator[Any]:
 
 
 @pytest.mark.soak
-def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> None:
+def test_what_cannot_be_written_ends_the_study(tmp_path, nodes):
     """And what others do at that moment does not go on."""
     work = work_of(tmp_path / "run", {FIRST: "unwritten output after 2"})
     with pytest.raises(NotWritten, match="No space left on device"):
@@ -53,9 +49,7 @@ def test_what_cannot_be_written_ends_the_study(tmp_path: Path, nodes: Any) -> No
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["RAY_ADDRESS", "found"])
-def test_the_cluster_of_this_machine_is_found(
-    nodes: Any, monkeypatch: pytest.MonkeyPatch, known: bool
-) -> None:
+def test_the_cluster_of_this_machine_is_found(nodes, monkeypatch, known):
     """And left again: whether there are cards is known before anything is written."""
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     # Else Ray shows the cluster that it finds a token of the user's, for which this one
@@ -71,7 +65,7 @@ def test_the_cluster_of_this_machine_is_found(
 
 
 @pytest.mark.soak
-def test_two_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
+def test_two_jobs_share_a_card(tmp_path, nodes):
     """Of jobs that never end as many are begun as the card has room for, and no more."""
     names = [job.name for job in jobs_in(work_of(tmp_path / "run"))]
     work = work_of(tmp_path / "run", dict.fromkeys(names, "wait output after 1"))
@@ -80,7 +74,7 @@ def test_two_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
     class Enough(Exception):
         pass
 
-    def take() -> Job | None:
+    def take():
         if left:
             return left.pop()
         begun = sum(waiting(work, name) is not None for name in names)
@@ -94,9 +88,7 @@ def test_two_jobs_share_a_card(tmp_path: Path, nodes: Any) -> None:
         list(cluster(nodes.address, 8, 0.5)(work, take))
 
 
-def test_cards_are_driven_from_a_machine_without(
-    tmp_path: Path, nodes: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cards_are_driven_from_a_machine_without(tmp_path, nodes, capsys):
     """Nothing fails before a worker finds that the card is none, which only Ray believed in."""
     flags = {"executor": "ray", "ray_address": nodes.address, "gpus_per_job": 0.5}
     few = {
@@ -110,16 +102,14 @@ def test_cards_are_driven_from_a_machine_without(
 
 
 @pytest.mark.soak
-def test_a_worker_and_a_node_are_killed(
-    tmp_path: Path, nodes: Any, finished: Path
-) -> None:
+def test_a_worker_and_a_node_are_killed(tmp_path, nodes, finished):
     """The worker of one job, then the node of another: what is lost is done again elsewhere."""
     work = work_of(
         tmp_path / "run", {SICK: "wait output after 3", JOB: "wait output after 3"}
     )
     nodes.add_node(num_cpus=2)
 
-    def node() -> int | None:
+    def node():
         process = waiting(work, JOB)
         return process and parent_of(process)
 
@@ -131,8 +121,8 @@ def test_a_worker_and_a_node_are_killed(
 
 @pytest.mark.soak
 def test_a_cluster_of_its_own_is_killed_and_stopped_and_started_again(
-    tmp_path: Path, finished: Path
-) -> None:
+    tmp_path, finished
+):
     out = tmp_path / "run"
     alone = ["--executor", "ray", "--workers", "2"]
     with command(out, *alone) as started:

@@ -14,7 +14,7 @@ DECOYS = ("pickle", "random", "numpy", "scenarios", "probe", "torch", "sitecusto
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A folder with modules that say so when they are executed."""
     for name in DECOYS:
         (tmp_path / f"{name}.py").write_text(
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "executor", ["pool", pytest.param("ray", marks=pytest.mark.soak)]
 )
-def test_nothing_of_it_is_executed(folder: Path, executor: str) -> None:
+def test_nothing_of_it_is_executed(folder, executor):
     # As users start it: `python -m` would look in the folder by itself.
     command = [
         Path(sys.executable).with_name("probe"),

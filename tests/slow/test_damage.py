@@ -4,7 +4,6 @@ import itertools
 import json
 import pickle
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -21,41 +20,38 @@ from tests.slow.helpers import JOB
 pytestmark = pytest.mark.slow
 
 
-def file_of(out: Path, name: str) -> Path:
+def file_of(out, name):
     """Return a file of the job."""
     [path] = out.glob(f"jobs/{JOB}/*/{name}")
     return path
 
 
-def cut(path: Path) -> None:
+def cut(path):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
-def test_a_description_with_names_that_lead_elsewhere(out: Path) -> None:
+def test_a_description_with_names_that_lead_elsewhere(out):
     """Nothing goes where it points."""
-    whole = json.loads((out / "study.json").read_bytes())
-    for of, name in itertools.product(
-        ("learners", "orders"), ("../../x", "/tmp/x", "a/b", "..")
-    ):
-        own = {name: next(iter(whole["plan"][of].values()))}
-        record = {**whole, "plan": {**whole["plan"], of: own}}
-        (out / "study.json").write_text(json.dumps(record))
+    path = out / "study.json"
+    record = json.loads(path.read_bytes())
+    plan = record["plan"]
+    names = ("../../x", "/tmp/x", "a/b", "..")
+    for named, name in itertools.product(("learners", "orders"), names):
+        changed = {**plan, named: {name: next(iter(plan[named].values()))}}
+        path.write_text(json.dumps({**record, "plan": changed}))
         before = contents(out.parent)
         with pytest.raises(InputError, match=r"study.json is corrupt"):
             show_status(out)
         assert contents(out.parent) == before
 
 
-def test_results_of_other_tasks_are_named(out: Path, finished: Path) -> None:
+def test_results_of_other_tasks_are_named(out, finished):
     """Their checksums are right: somebody has made them."""
     path = file_of(out, "predictions.npz")
     with np.load(path) as file:
         arrays = dict(file)
     np.savez_compressed(path, **arrays | {"label": arrays["label"] + 1})
-    with pytest.raises(
-        InputError,
-        match=f"{JOB}/[0-9a-f]{{16}} holds invalid results .*: remove it, and",
-    ):
+    with pytest.raises(InputError, match=f"{JOB}/[0-9a-f]{{16}} holds invalid"):
         run(out)
     shutil.rmtree(out / "jobs" / JOB)
     assert run(out)
@@ -64,16 +60,16 @@ def test_results_of_other_tasks_are_named(out: Path, finished: Path) -> None:
 
 @pytest.mark.parametrize("times", [1, 9])
 def test_damage_after_the_check_is_no_hole_in_the_tables(
-    out: Path, finished: Path, monkeypatch: pytest.MonkeyPatch, times: int
-) -> None:
+    out, finished, monkeypatch, times
+):
     """A file goes bad between its last reading and the tables: computed again, or said if twice."""
     left = list(range(times))
 
-    def spoil_and_write(*arguments: object) -> object:
+    def spoil_and_write(*arguments):
         if left:
             left.pop()
             cut(file_of(out, "predictions.npz"))
-        return write_tables(*arguments)  # type: ignore[arg-type]
+        return write_tables(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr("probe.results.tables.write_tables", spoil_and_write)
@@ -84,16 +80,14 @@ def test_damage_after_the_check_is_no_hole_in_the_tables(
 class Touches:
     """A pickle that creates a file where it is loaded."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path):
         self.path = path
 
-    def __reduce__(self) -> tuple[Callable[[Path], None], tuple[Path]]:
+    def __reduce__(self):
         return Path.touch, (self.path,)
 
 
-def test_hostile_files_in_a_run_directory(
-    tmp_path: Path, out: Path, finished: Path
-) -> None:
+def test_hostile_files_in_a_run_directory(tmp_path, out, finished):
     """Pickles in the place of every file of the jobs, and of the tables."""
     touched = tmp_path / "touched"
     torch.save({"weight": Touches(touched)}, tmp_path / "hostile.pt")

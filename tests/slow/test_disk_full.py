@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,16 +20,14 @@ FULL = r"cannot (write|set|keep values in) .*\(No space left on device\).*make r
 
 
 @pytest.mark.parametrize("step", ["fsync", "posix_fallocate"])
-def test_every_write_fails_in_turn(
-    tmp_path: Path, finished: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_every_write_fails_in_turn(tmp_path, finished, monkeypatch, step):
     """The 1st, 2nd ... 16th call fails in turn."""
     true = getattr(os, step)
     out = tmp_path / "run"
     failures = 0
     left = [1]
 
-    def call(*arguments: int) -> None:
+    def call(*arguments):
         left[0] -= 1
         if not left[0]:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -54,9 +51,7 @@ def test_every_write_fails_in_turn(
     assert tables(out) == tables(finished)
 
 
-def test_a_finished_study_on_a_full_and_on_a_read_only_disk(
-    tmp_path: Path, finished: Path, probe: Any
-) -> None:
+def test_a_finished_study_on_a_full_and_on_a_read_only_disk(tmp_path, finished, probe):
     """It can be looked at; figures, and a corrupt result, wait until there is room for them."""
     with tmpfs(tmp_path / "disk", "size=9m,nr_inodes=1k") as remount:
         out = Path(shutil.copytree(finished, tmp_path / "disk" / "run"))

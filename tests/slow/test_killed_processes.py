@@ -24,13 +24,13 @@ from tests.slow.helpers import holders, killed_at, signaled_at
 pytestmark = pytest.mark.slow
 
 
-def is_stopped(process: int) -> bool:
+def is_stopped(process):
     return (
         Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     )
 
 
-def test_the_other_takes_over_at_once(tmp_path: Path, finished: Path) -> None:
+def test_the_other_takes_over_at_once(tmp_path, finished):
     """It waits for its job, and nothing is done again."""
     out = tmp_path / "run"
     with child(
@@ -49,7 +49,7 @@ def test_the_other_takes_over_at_once(tmp_path: Path, finished: Path) -> None:
     assert measured(out).items() > before.items()
 
 
-def test_a_shard_is_killed(tmp_path: Path, finished: Path) -> None:
+def test_a_shard_is_killed(tmp_path, finished):
     """Its job is left in the middle; any process that is started again ends the study.
 
     So it does where the directory was moved meanwhile.
@@ -66,7 +66,7 @@ def test_a_shard_is_killed(tmp_path: Path, finished: Path) -> None:
     assert not out.exists()
 
 
-def test_half_figures_do_not_stay(out: Path) -> None:
+def test_half_figures_do_not_stay(out):
     inline = RunOptions(out=out, executor="inline", learners="finetune")
     killed_at("depth.png", lambda: run_study(str(TINY), inline))
     assert list(out.glob("figures/*.tmp"))

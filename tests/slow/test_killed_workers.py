@@ -2,18 +2,14 @@
 
 import os
 import signal
-from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from probe.by_layer.jobs import Job
 from scenarios.execution.pool import pool
-from scenarios.execution.schedule import Take, execute, inline
-from scenarios.execution.work import Ended, Event, Work
+from scenarios.execution.schedule import execute, inline
+from scenarios.execution.work import Ended
 from tests.scenarios.execution.helpers import (
     SICK,
     alive,
@@ -27,7 +23,7 @@ from tests.scenarios.execution.helpers import (
     work_of,
     workers_of,
 )
-from tests.scenarios.tiny_run import Stored, measured
+from tests.scenarios.tiny_run import measured
 from tests.slow.helpers import killer, parent_of
 
 pytestmark = pytest.mark.slow
@@ -36,19 +32,17 @@ pytestmark = pytest.mark.slow
 class Watched:
     """A pool of two that notes the jobs whose worker was killed."""
 
-    def __init__(self) -> None:
-        self.killed: list[str] = []
+    def __init__(self):
+        self.killed = []
 
-    def __call__(self, work: Work, take: Take) -> Generator[Event]:
+    def __call__(self, work, take):
         for event in pool(["cpu"] * 2, work, take):
             if isinstance(event, Ended) and event.how == "killed":
                 self.killed.append(event.job.name)
             yield event
 
 
-def test_killed_workers_cost_their_own_job_a_measurement(
-    tmp_path: Path, finished: Path
-) -> None:
+def test_killed_workers_cost_their_own_job_a_measurement(tmp_path, finished):
     """Before the job's first measurement, halfway and in the last; the other worker goes on."""
     first, second, third, *_ = (job.name for job in jobs_in(work_of(tmp_path / "run")))
     moments = {
@@ -57,9 +51,9 @@ def test_killed_workers_cost_their_own_job_a_measurement(
         third: "wait retrain of hidden2 after 5",
     }
     work = work_of(tmp_path / "run", moments)
-    kept: list[Stored] = []
+    kept = []
 
-    def choose(job: str) -> int | None:
+    def choose(job):
         process = waiting(work, job)
         if process:
             kept.append(measured(work.root, job))
@@ -75,23 +69,25 @@ def test_killed_workers_cost_their_own_job_a_measurement(
     assert max(map(len, kept)) > 6
 
 
-def test_a_worker_killed_between_two_jobs_is_replaced(tmp_path, monkeypatch) -> None:
+def test_a_worker_killed_between_two_jobs_is_replaced(tmp_path, monkeypatch):
     """Its next job has lost no attempt."""
     work = work_of(tmp_path / "run")
     pools = list[ProcessPoolExecutor]()
     remaining = jobs_in(work)[:2]
 
-    def new_pool(*arguments: Any, **flags: Any) -> ProcessPoolExecutor:
+    def new_pool(*arguments, **flags):
         pools.append(ProcessPoolExecutor(*arguments, **flags))
         return pools[-1]
 
-    def take() -> Job | None:
+    def take():
         if len(remaining) == 1:
             [worker] = workers_of(os.getpid())
             os.kill(worker, signal.SIGKILL)
             # Its pool knows that it is gone before it is given the next job.
             until(lambda: pools[-1]._broken)
-        return remaining.pop(0) if remaining else None
+        if remaining:
+            return remaining.pop(0)
+        return None
 
     monkeypatch.setattr("scenarios.execution.pool.ProcessPoolExecutor", new_pool)
     ends = [event for event in pool(["cpu"], work, take) if isinstance(event, Ended)]
@@ -100,12 +96,12 @@ def test_a_worker_killed_between_two_jobs_is_replaced(tmp_path, monkeypatch) -> 
 
 
 @pytest.mark.soak
-def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) -> None:
+def test_the_server_that_forks_them_is_killed(tmp_path, finished):
     """With it all workers are lost, once."""
     work = work_of(tmp_path / "run", {SICK: "wait output after 3"})
     watched = Watched()
 
-    def server() -> int | None:
+    def server():
         process = waiting(work, SICK)
         return process and parent_of(process)
 
@@ -117,7 +113,7 @@ def test_the_server_that_forks_them_is_killed(tmp_path: Path, finished: Path) ->
     assert not alive(waiting(work, SICK) or 0)
 
 
-def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
+def test_killed_every_time(tmp_path, finished):
     """A job that kills whoever does it is given up, and tried again by the next command."""
     work = work_of(tmp_path / "run", {SICK: "kill output after 2"})
     watched = Watched()
@@ -138,23 +134,22 @@ def test_killed_every_time(tmp_path: Path, finished: Path) -> None:
     assert measured(work.root).items() > before.items()
 
 
-def test_workers_go_with_their_parent(tmp_path: Path) -> None:
+def test_workers_go_with_their_parent(tmp_path):
     """In the middle of a job; they ignore Ctrl-C, as the parent decides for them."""
     badly = {
         job.name: "wait output after 1" for job in jobs_in(work_of(tmp_path / "run"))
     }
     work = work_of(tmp_path / "run", badly)
 
-    def execute_all() -> None:
+    def execute_all():
         # A shell lets what it starts in the background ignore it, and all that this
         # starts.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         list(execute(work, jobs_in(work), partial(pool, ["cpu"] * 2)))
 
-    def at_work() -> list[int]:
-        return [
-            process for job in jobs_in(work) if (process := waiting(work, job.name))
-        ]
+    def at_work():
+        processes = [waiting(work, job.name) for job in jobs_in(work)]
+        return list(filter(None, processes))
 
     with child(execute_all) as parent:
         until(lambda: len(at_work()) == 2)

@@ -3,8 +3,6 @@
 import itertools
 import random
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +23,7 @@ from tests.slow.helpers import killed_after
 pytestmark = pytest.mark.slow
 
 
-def killed(root: Path, seed: int, kills: int, action: Callable[[], object]) -> None:
+def killed(root, seed, kills, action):
     """Do something again and again, killed after up to 150 accesses to files, then to its end.
 
     What was finished stays as it is, and nothing unfinished is left.
@@ -56,19 +54,19 @@ STAGES = {
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(k, marks=pytest.mark.soak) for k in (1, 2, 3))]
 )
-def test_a_study_that_grows(tmp_path: Path, seed: int) -> None:
+def test_a_study_that_grows(tmp_path, seed):
     """Its tables are those of a fresh study; no checkpoint is left but those that it leaves."""
     grown = Tiny(tmp_path / "grown")
     for stage, toml in STAGES.items():
         fresh = Tiny(tmp_path / stage)
         fresh.run(toml)
-        killed(grown.root, seed, 3, lambda toml=toml: grown.run(toml))  # type: ignore[misc]
+        killed(grown.root, seed, 3, lambda toml=toml: grown.run(toml))
         assert tables(grown) == tables(fresh)
         assert measured(grown.root).keys() >= measured(fresh.root).keys()
 
 
 @pytest.mark.soak
-def test_probe_model(tmp_path: Path) -> None:
+def test_probe_model(tmp_path):
     own = Own(tmp_path).written()
     own.keep(own.run())
     whole = own.model("whole")
@@ -77,7 +75,7 @@ def test_probe_model(tmp_path: Path) -> None:
     assert own_run.tables(tmp_path / "killed") == own_run.tables(whole)
 
 
-def record(folder: Path, first: int) -> None:
+def record(folder, first):
     """Record without end, another network each time: files of an earlier one would be seen."""
     torch.set_num_threads(1)
     data = examples()
@@ -92,7 +90,7 @@ def record(folder: Path, first: int) -> None:
             recorder.after_task(learned)
 
 
-def test_every_row_of_a_recorder_is_of_the_network_beside_it(tmp_path: Path) -> None:
+def test_every_row_of_a_recorder_is_of_the_network_beside_it(tmp_path):
     chance = random.Random(0)
     test = examples(60, 1)
     read = 0

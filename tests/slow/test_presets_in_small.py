@@ -21,10 +21,14 @@ pytestmark = pytest.mark.soak
 
 SMALL = "--train-limit 40 --test-limit 40 --epochs 1 --seeds 1 --workers 1 --device cpu"
 SHAPES = {  # classes, and the shape of an input
-    **dict.fromkeys(("mnist", "fashion_mnist"), (10, (1, 28, 28))),
-    **dict.fromkeys(("cifar10", "svhn"), (10, (3, 32, 32))),
-    **{"cifar100": (100, (3, 32, 32)), "spoken_digits": (10, (1, 24, 24))},
-    **{"cub200.npz": (200, (2048,)), "cifar100-features.npz": (100, (1024,))},
+    "mnist": (10, (1, 28, 28)),
+    "fashion_mnist": (10, (1, 28, 28)),
+    "cifar10": (10, (3, 32, 32)),
+    "svhn": (10, (3, 32, 32)),
+    "cifar100": (100, (3, 32, 32)),
+    "spoken_digits": (10, (1, 24, 24)),
+    "cub200.npz": (200, (2048,)),
+    "cifar100-features.npz": (100, (1024,)),
     "audioset.npz": (100, (1280,)),
 }
 
@@ -55,14 +59,12 @@ def test_svhn_runs_from_torchvisions_files(probe, cwd, monkeypatch):
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "variant"),
-    [
-        (name, variant)
-        for name in preset_names()
-        for variant in (None, *variant_names(name))
-    ],
-)
+PRESETS = []
+for preset in preset_names():
+    PRESETS += [(preset, variant) for variant in (None, *variant_names(preset))]
+
+
+@pytest.mark.parametrize(("name", "variant"), PRESETS)
 def test_a_preset_runs_in_small(name, variant, probe, cwd, monkeypatch):
     load = datasets.load
 
@@ -71,8 +73,10 @@ def test_a_preset_runs_in_small(name, variant, probe, cwd, monkeypatch):
 
     monkeypatch.setattr(datasets, "load", by_name)
     study = check_study(read_study(name, variant), name)
-    for file in (data for data in study.scenario.data if data.endswith(".npz")):
-        write_features(cwd / file, made(file, None).train, made(file, None).test)
+    for file in study.scenario.data:
+        if file.endswith(".npz"):
+            data = made(file, None)
+            write_features(cwd / file, data.train, data.test)
     flag = f"--variant {variant}" if variant else ""
     code, _, err = probe(f"run {name} {flag} {SMALL} --data . --out run")
     assert code == 0, err

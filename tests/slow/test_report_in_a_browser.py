@@ -1,9 +1,6 @@
 """The report in Chromium without a network, where that and `.[browser]` are installed."""
 
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,7 +24,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def browser():
     with playwright.sync_playwright() as started:
         one = started.chromium.launch(executable_path=CHROMIUM, args=[*QUIET])
         yield one
@@ -35,7 +32,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page_file(tmp_path_factory):
     layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
     missing = {"conv1": -0.02, "conv2": 0.3, "output": 0.6}
     found = tables(layers, missing, measurements=with_layers())
@@ -44,7 +41,7 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def opened(browser: Any, path: Path, said: list[str], **context: Any) -> Any:
+def opened(browser, path, said, **context):
     page = browser.new_context(offline=True, **context).new_page()
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
@@ -56,9 +53,9 @@ def opened(browser: Any, path: Path, said: list[str], **context: Any) -> Any:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_asks_for_nothing_and_everybody_can_read_it(
-    browser: Any, page_file: Path, width: int, scheme: str
-) -> None:
-    said: list[str] = []
+    browser, page_file, width, scheme
+):
+    said = []
     viewport = {"width": width, "height": 900}
     page = opened(browser, page_file, said, viewport=viewport, color_scheme=scheme)
     assert said == [page_file.as_uri()]
@@ -70,9 +67,7 @@ def test_it_asks_for_nothing_and_everybody_can_read_it(
     assert axe.Axe().run(page).response["violations"] == []
 
 
-def test_the_answer_and_its_heat_map_are_on_the_first_screen(
-    browser: Any, page_file: Path
-) -> None:
+def test_the_answer_and_its_heat_map_are_on_the_first_screen(browser, page_file):
     page = opened(browser, page_file, [], viewport={"width": 1280, "height": 800})
     for one in (
         page.locator("h1"),
@@ -83,9 +78,7 @@ def test_the_answer_and_its_heat_map_are_on_the_first_screen(
         assert box["y"] + box["height"] <= 800
 
 
-def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(
-    browser: Any, page_file: Path
-) -> None:
+def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, page_file):
     page = opened(browser, page_file, [])
     shown = page.locator("figure:visible")
     every = shown.count()

@@ -5,8 +5,6 @@ import random
 import signal
 import time
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,12 +18,12 @@ from tests.scenarios.execution.helpers import (
     tables,
     workers_of,
 )
-from tests.scenarios.tiny_run import Stored, measured
+from tests.scenarios.tiny_run import measured
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 POOL = {"executor": "pool", "workers": 2}
-KINDS: dict[str, list[dict[str, Any]]] = {
+KINDS = {
     "one of two on one directory": [{}, {}],
     "one of three shards": [{"shard": f"{k}/3"} for k in (1, 2, 3)],
     "a pool's parent": [POOL],
@@ -35,17 +33,17 @@ KINDS: dict[str, list[dict[str, Any]]] = {
 """What is killed, and the flags of each process on one run directory."""
 
 
-def start(root: Path, flags: dict[str, Any]) -> int:
+def start(root, flags):
     """Start the study in a process that leads a group."""
 
-    def act() -> bool:
+    def act():
         os.setsid()
         return run(root, **flags)
 
     return fork(act)
 
 
-def assert_whole(root: Path, before: Stored) -> None:
+def assert_whole(root, before):
     """Check that every result and checkpoint is whole, and what was finished the same file."""
     if (root / "study.json").exists():
         plan = read_plan(root)
@@ -57,7 +55,7 @@ def assert_whole(root: Path, before: Stored) -> None:
 
 @pytest.mark.parametrize("seed", range(7))
 @pytest.mark.parametrize("kind", KINDS)
-def test_killed_thrice(tmp_path: Path, finished: Path, kind: str, seed: int) -> None:
+def test_killed_thrice(tmp_path, finished, kind, seed):
     root = tmp_path / "run"
     chance = random.Random(f"{kind} {seed}")
     before = measured(tmp_path)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -33,21 +32,23 @@ SLURM = (signal.SIGTERM, os.killpg)
     ],
 )
 def test_at_a_moment(
-    tmp_path: Path,
-    finished: Path,
-    flags: tuple[str, ...],
-    how: tuple[int, Callable[[int, int], None]],
-    moment: str,
-) -> None:
+    tmp_path,
+    finished,
+    flags,
+    how,
+    moment,
+):
     out = tmp_path / "run"
     # The study cannot end before it is stopped: one job is locked.
-    last = nullcontext() if moment == "figures" else locked(out / "jobs" / JOB)
+    last = locked(out / "jobs" / JOB)
+    if moment == "figures":
+        last = nullcontext()
     with last, command(out, *flags) as started:
         maps = Path(f"/proc/{started.process.pid}/maps")
-        torch_is_imported = moment == "imports" and (
-            lambda: "libtorch" in maps.read_text()
-        )
-        started.reaches(torch_is_imported or (lambda: list(out.glob(moment))))
+        if moment == "imports":
+            started.reaches(lambda: "libtorch" in maps.read_text())
+        else:
+            started.reaches(lambda: list(out.glob(moment)))
         started.stops(*how)
     assert (out / "measurements.csv").exists() == (moment == "figures")
     assert run(out)

@@ -15,16 +15,15 @@ from collections import Counter
 import torch
 
 from tests.laws.zoo.drawn import random_net
-from tests.laws.zoo.examine import Verdict, examine_all
+from tests.laws.zoo.examine import examine_all
 from tests.laws.zoo.hostile import HOSTILE
-from tests.laws.zoo.net import Net
 from tests.laws.zoo.specimens import CHAINS
 from tests.laws.zoo.timm_nets import TIMM
 from tests.laws.zoo.torchvision_nets import TORCHVISION
 from tests.laws.zoo.transformers_nets import TRANSFORMERS
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments):
     """Print a line per network and the counts; 1 if a law is broken, else 0."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.laws.zoo", description=__doc__
@@ -40,7 +39,7 @@ def main(arguments: list[str]) -> int:
     )
     chosen = parser.parse_args(arguments)
     torch.set_num_threads(1)
-    found: dict[str, list[Verdict]] = {}
+    found = {}
     for name, net in every(chosen.random).items():
         if any(part in name for part in chosen.name):
             start = time.perf_counter()
@@ -64,7 +63,7 @@ def main(arguments: list[str]) -> int:
     return 1 if broken or not found else 0
 
 
-def every(random: int) -> dict[str, Net]:
+def every(random):
     """Return all networks by SOURCE/NAME."""
     drawn = {
         str(number): net for number in range(random) if (net := random_net(number))
@@ -82,7 +81,7 @@ def every(random: int) -> dict[str, Net]:
     }
 
 
-def counted(verdicts: list[Verdict]) -> str:
+def counted(verdicts):
     """Count the cuts by their way, and those that break a law."""
     ways = Counter(verdict.way for verdict in verdicts)
     ways["BREAK A LAW"] = sum(bool(verdict.broken) for verdict in verdicts)

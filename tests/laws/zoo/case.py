@@ -1,9 +1,7 @@
 """A cut under examination, beside the plain model."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -45,15 +43,15 @@ class Case:
     frozen: set[str]
     own: dict[str, str]
 
-    def expected(self, x: Inputs) -> Tensor:
+    def expected(self, x):
         return self.net.logits(seeded(partial(fed, self.model), x)).clone()
 
-    def in_tail(self) -> dict[str, Tensor]:
+    def in_tail(self):
         state = named_state(self.cut.tail)
         return {name: state[own] for name, own in self.own.items()}
 
     @cached_property
-    def feeding(self) -> set[str]:
+    def feeding(self):
         """The modules that act on the feature, which are in eval mode while the tail is trained."""
         name = self.feature.partition("#")[0]
         outer = {
@@ -64,7 +62,7 @@ class Case:
         return _feeding(self) | ({"", *outer} - {name} if self.cut.around else set())
 
     @cached_property
-    def both_sides(self) -> bool:
+    def both_sides(self):
         """Whether something that has a mode may act on both sides: no mode is right for it."""
         running = any(not n or self.feature.startswith(f"{n}.") for n in self.feeding)
         if self.net.both_sides or (running and not self.cut.around):
@@ -75,7 +73,7 @@ class Case:
         )
 
     @cached_property
-    def unread(self) -> set[str]:
+    def unread(self):
         """The parameters that the output does not depend on, in eval mode."""
         names = [
             name
@@ -94,18 +92,18 @@ class Case:
             if gradient is None
         }
 
-    def same_path(self, x: Inputs) -> bool:
+    def same_path(self, x):
         """Whether the plain model calls for these inputs what it calls for all of them."""
         return _path(self.model, x) == _path(self.model, self.x)
 
-    def value(self, x: Inputs) -> list[Tensor]:
+    def value(self, x):
         return feature_value(self.model, self.feature, x)
 
 
-def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Inputs) -> Case:
+def case_of(net, model, feature, cut, x):
     plain = unwrapped(copied(model)).requires_grad_(True).eval()
     everything = named_state(plain)
-    first: dict[int, str] = {}
+    first = {}
     for name, tensor in everything.items():
         first.setdefault(id(tensor), name)
     strange = sorted(set(cut.frozen) - everything.keys())
@@ -136,24 +134,22 @@ def case_of(net: Net, model: nn.Module, feature: str, cut: Split, x: Inputs) -> 
 class _Path(TorchFunctionMode):
     """Notes which of torch's functions are called."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.functions: list[str] = []
+        self.functions = []
 
-    def __torch_function__(
-        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, function, types, args=(), kwargs=None):
         self.functions.append(getattr(function, "__name__", ""))
         return function(*args, **(kwargs or {}))
 
 
-def _path(model: nn.Module, x: Inputs) -> list[str]:
+def _path(model, x):
     with _Path() as path:
         seeded(partial(fed, model), x)
     return path.functions
 
 
-def _feeding(case: Case) -> set[str]:
+def _feeding(case):
     """Name the modules that move the feature, or frozen buffers, when they alone are in train mode.
 
     Tried are those that could: the ones that hold frozen buffers or draw random
@@ -187,9 +183,9 @@ def _feeding(case: Case) -> set[str]:
     return found
 
 
-def _calls(model: nn.Module, names: set[str], run: Callable[[], object]) -> list[str]:
+def _calls(model, names, run):
     """Return which of the named modules run, each as often as it does."""
-    called: list[str] = []
+    called = []
     every = [(name, model.get_submodule(name)) for name in sorted(names)]
     hooks = [
         m.register_forward_pre_hook(lambda m, x, n=n: called.append(n))
@@ -202,17 +198,17 @@ def _calls(model: nn.Module, names: set[str], run: Callable[[], object]) -> list
     return called
 
 
-def _of(buffers: dict[str, Tensor], names: set[str]) -> list[Tensor]:
+def _of(buffers, names):
     return [buffers[name] for name in sorted(names & buffers.keys())]
 
 
-def _drawing(model: nn.Module, x: Inputs) -> set[str]:
+def _drawing(model, x):
     """Name the modules that draw random numbers in train mode, or have a child that does."""
     model = train_mode(model, set())
     found = set()
     states = []
 
-    def note(name: str) -> None:
+    def note(name):
         if not torch.equal(states.pop(), torch.get_rng_state()):
             found.add(name)
 
@@ -226,14 +222,14 @@ def _drawing(model: nn.Module, x: Inputs) -> set[str]:
     return found
 
 
-def same(a: list[Tensor], b: list[Tensor]) -> bool:
+def same(a, b):
     return len(a) == len(b) and all(
         x.shape == y.shape and torch.allclose(x, y, rtol=0, atol=0, equal_nan=True)
         for x, y in zip(a, b, strict=True)
     )
 
 
-def _content(tensor: Tensor) -> tuple[torch.Size, int]:
+def _content(tensor):
     return tensor.shape, hash(
         tensor.detach().flatten().view(torch.uint8).numpy().tobytes()
     )

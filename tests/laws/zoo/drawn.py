@@ -1,17 +1,15 @@
 """Networks drawn at random: layers, skips, views and writes in place in any order."""
 
 import random
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tests.laws.zoo.net import SAFE, Net
-from tests.laws.zoo.written import Layer, Written
+from tests.laws.zoo.written import Written
 
-_LAYERS: list[Callable[[], nn.Module]] = [
+_LAYERS = [
     partial(nn.Linear, 6, 6),
     partial(nn.Linear, 6, 6),
     partial(nn.BatchNorm1d, 6),
@@ -21,17 +19,17 @@ _LAYERS: list[Callable[[], nn.Module]] = [
 ]
 
 
-def _write(v: Tensor, w: Tensor) -> Tensor:
+def _write(v, w):
     v[:, 1:4] = w[:, 2:5].clone()
     return v
 
 
-def _add_to_a_slice(v: Tensor, w: Tensor) -> Tensor:
+def _add_to_a_slice(v, w):
     v[:, ::2] += w[:, 1::2].clone()
     return v
 
 
-_FUNCTIONS: list[Callable[[Tensor, Tensor], Tensor]] = [
+_FUNCTIONS = [
     torch.add,
     torch.mul,
     lambda v, w: torch.tanh(v),
@@ -50,13 +48,13 @@ _FUNCTIONS: list[Callable[[Tensor, Tensor], Tensor]] = [
 ]
 
 
-def random_net(number: int) -> Net | None:
+def random_net(number):
     """Draw a network; None if autograd refuses it.
 
     Some write over what a gradient needs.
     """
     draw = random.Random(number)
-    layers: dict[str, Layer] = {"head": (6, 3)}
+    layers = {"head": (6, 3)}
     steps = [_step(draw, layers, at) for at in range(draw.randint(5, 14))]
     build = partial(Written, partial(_run, steps), layers)
     net = Net(
@@ -71,9 +69,7 @@ def random_net(number: int) -> Net | None:
     return net if net.features else None
 
 
-def _step(
-    draw: random.Random, layers: dict[str, Layer], at: int
-) -> tuple[str, Any, int, int]:
+def _step(draw, layers, at):
     """Draw what is done, and to which of the values so far; the input is the first."""
     v = draw.randint(max(0, at - 2), at)
     w = draw.randint(0, at)
@@ -87,7 +83,7 @@ def _step(
     return name, None, v, w
 
 
-def _features(steps: list[tuple[str, Any, int, int]]) -> dict[str, tuple[str, ...]]:
+def _features(steps):
     called = [name for name, *_ in steps if name]
     calls = [f"{n}#{called[: at + 1].count(n)}" for at, n in enumerate(called)]
     return {
@@ -96,7 +92,7 @@ def _features(steps: list[tuple[str, Any, int, int]]) -> dict[str, tuple[str, ..
     }
 
 
-def _run(steps: list[tuple[str, Any, int, int]], m: Any, x: Tensor) -> Tensor:
+def _run(steps, m, x):
     values = [x]
     for name, function, v, w in steps:
         layer = getattr(m, name) if name else None

@@ -4,17 +4,15 @@ import copy
 import re
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from probe.cut.cuts import split
 from probe.cut.feature import find
 from probe.cut.model_call import ModelCall
 from probe.cut.names import INPUT
-from probe.cut.trace import Trace, trace
+from probe.cut.trace import trace
 from probe.errors import InputError
 from probe.examples import Examples
 from probe.model import Model
@@ -23,7 +21,7 @@ from probe.retrain import partial_retrain
 from probe.training.recipe import Recipe
 from tests.laws.zoo.case import case_of
 from tests.laws.zoo.laws import LAWS
-from tests.laws.zoo.net import CACHED, CLASSES, REFUSED, SLOW, Inputs, Net, seed
+from tests.laws.zoo.net import CACHED, CLASSES, REFUSED, SLOW, seed
 
 CRASHED = "crashed"
 RETRAINED = "retrained"
@@ -40,7 +38,7 @@ class Verdict:
     reason: str = ""
 
 
-def examine_all(net: Net, only: Iterable[str] = (), number: int = 4) -> list[Verdict]:
+def examine_all(net, only=(), number=4):
     """Examine a network's cuts at the features in `only`, or at all that it names.
 
     A network that names none is cut at `number` features, and retrained downstream of
@@ -57,9 +55,7 @@ def examine_all(net: Net, only: Iterable[str] = (), number: int = 4) -> list[Ver
     return verdicts + ([] if names or not cut else [retrain(net, model, cut)])
 
 
-def examine(
-    net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs
-) -> Verdict:
+def examine(net, model, feature, sample, others):
     """Cut at `feature` with `sample`, and check the laws on `others`, in their order.
 
     The fused attention that torch takes in inference only rounds otherwise: bit for bit
@@ -75,9 +71,7 @@ def examine(
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-def _examine(
-    net: Net, model: nn.Module, feature: str, sample: Inputs, others: Inputs
-) -> Verdict:
+def _examine(net, model, feature, sample, others):
     before = _state(model)
     random = torch.get_rng_state()
     try:
@@ -103,7 +97,7 @@ def _examine(
     return Verdict(feature, case.way, tuple(broken), cut.slow)
 
 
-def _wrongly_refused(net: Net, feature: str, refusal: InputError) -> tuple[str, ...]:
+def _wrongly_refused(net, feature, refusal):
     if feature not in net.refuses:
         return () if REFUSED in net.ways_at(feature) else (f"way: refused: {refusal}",)
     expected = net.refuses[feature]
@@ -114,7 +108,7 @@ def _wrongly_refused(net: Net, feature: str, refusal: InputError) -> tuple[str, 
     )
 
 
-def retrain(net: Net, model: nn.Module, features: list[str]) -> Verdict:
+def retrain(net, model, features):
     """Retrain downstream of every feature for an epoch, with fresh weights of a new model."""
     before = _state(model)
     recipe = Recipe(epochs=1, batch_size=8)
@@ -139,7 +133,7 @@ def retrain(net: Net, model: nn.Module, features: list[str]) -> Verdict:
     return Verdict("partial_retrain", RETRAINED, tuple(broken))
 
 
-def spread(net: Net, model: nn.Module, sample: Inputs, number: int) -> list[str]:
+def spread(net, model, sample, number):
     """Return the first value that a module gives, the last before the logits, and some between.
 
     Counted are the runs of modules in which a new value comes out that depends on the
@@ -153,7 +147,7 @@ def spread(net: Net, model: nn.Module, sample: Inputs, number: int) -> list[str]
     )
 
 
-def _features(seen: Trace) -> Iterator[str]:
+def _features(seen):
     known = {(seen.large.logits,)}
     before = Counter[str]()
     runs = Counter(visit.module for visit in seen.large.visits)
@@ -170,11 +164,11 @@ def _features(seen: Trace) -> Iterator[str]:
 State = tuple[dict[str, torch.Tensor], list[bool]]
 
 
-def _state(model: nn.Module) -> State:
+def _state(model):
     return copy.deepcopy(model.state_dict()), [m.training for m in model.modules()]
 
 
-def _touched(model: nn.Module, before: State) -> list[str]:
+def _touched(model, before):
     now, modes = _state(model)
     touched = [
         name for name, old in before[0].items() if not torch.equal(old, now[name])
@@ -186,7 +180,7 @@ def _touched(model: nn.Module, before: State) -> list[str]:
     return touched
 
 
-def where(error: Exception) -> str:
+def where(error):
     """Return an assertion's message, or the line at which another error was raised."""
     if isinstance(error, AssertionError):
         return str(error)

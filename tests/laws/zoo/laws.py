@@ -1,13 +1,12 @@
 """Laws of every cut, checked from outside: against the plain model and by brute force."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 from torch.utils._pytree import tree_map
 
@@ -18,7 +17,6 @@ from probe.training.fresh_weights import fresh_state
 from tests.laws.zoo.case import Case, same
 from tests.laws.zoo.net import (
     SLOW,
-    Inputs,
     count,
     feature_value,
     fed,
@@ -34,7 +32,7 @@ Law = Callable[[Case], None]
 _TRIED = 12  # of the frozen tensors that no gradient speaks for, perturbed one by one
 
 
-def identity(case: Case) -> None:
+def identity(case):
     """tail(prefix(x)) is model(x), bit for bit; and also on rows gathered from a filled cache.
 
     Up to rounding where the plain model is not itself bit for bit once no parameter
@@ -62,7 +60,7 @@ def identity(case: Case) -> None:
     )
 
 
-def rows(case: Case) -> None:
+def rows(case):
     """A cached row belongs to its example, whatever else is in the batch."""
     order = torch.arange(count(case.x)).roll(1)
     whole = tensors(_prefix(case, case.x))
@@ -81,7 +79,7 @@ def rows(case: Case) -> None:
             )
 
 
-def gradients(case: Case) -> None:
+def gradients(case):
     """Every parameter of the tail gets the full model's gradient, no frozen one gets any."""
     with seed(0):
         plain = case.net.logits(fed(case.model, case.x))
@@ -122,7 +120,7 @@ def gradients(case: Case) -> None:
     assert case.cut.trainable == left, f"trainable is {case.cut.trainable}"
 
 
-def frozen(case: Case) -> None:
+def frozen(case):
     """The feature depends on each frozen tensor and on nothing else."""
     with torch.no_grad():
         before = case.value(case.x)
@@ -148,7 +146,7 @@ def frozen(case: Case) -> None:
             assert moves, f"{name} is frozen for nothing"
 
 
-def train(case: Case) -> None:
+def train(case):
     """In train mode the tail is the full model with what feeds the feature in eval mode.
 
     By the same seed also dropout's masks are the same; then so are the running
@@ -168,7 +166,7 @@ def train(case: Case) -> None:
             _assert_close(tensor, after[name], f"after one pass, buffer {name}")
 
 
-def live(case: Case) -> None:
+def live(case):
     """The tail's randomness is on or off in train mode as the network says; else `train` tells."""
     if case.net.live is None:
         return
@@ -181,7 +179,7 @@ def live(case: Case) -> None:
     )
 
 
-def unchanged(case: Case) -> None:
+def unchanged(case):
     """Training the tail, however far it jumps, moves neither the prefix's value nor the feature."""
     cut = case.cut
     before = [value.clone() for value in tensors(_prefix(case, case.x))]
@@ -197,7 +195,7 @@ def unchanged(case: Case) -> None:
         assert same(_held_value(case), value), "the feature moved"
 
 
-def fresh(case: Case) -> None:
+def fresh(case):
     """Reinitializing gives the tail new values, all but those of what is frozen."""
     with _given_back(case.cut.tail):
         try:
@@ -208,7 +206,7 @@ def fresh(case: Case) -> None:
 
 
 @contextmanager
-def _given_back(tail: nn.Module) -> Iterator[None]:
+def _given_back(tail):
     """Give the tail its values back after the block; a copy of a tail cannot always be had."""
     before = {name: tensor.clone() for name, tensor in named_state(tail).items()}
     try:
@@ -219,7 +217,7 @@ def _given_back(tail: nn.Module) -> Iterator[None]:
                 tensor.copy_(before[name])
 
 
-def _assert_fresh(case: Case) -> None:
+def _assert_fresh(case):
     new = named_state(unwrapped(case.net.build()))
     for name, tensor in case.in_tail().items():
         constant = not isinstance(tensor, nn.Parameter) and same(
@@ -233,7 +231,7 @@ def _assert_fresh(case: Case) -> None:
         )
 
 
-def built(case: Case) -> None:
+def built(case):
     """Reinitializing from a new model gives the tail that model's values, bit for bit."""
     new = fresh_state(case.net.build, stream(0, "built"))
     with _given_back(case.cut.tail):
@@ -245,17 +243,17 @@ def built(case: Case) -> None:
             assert same([tensor], [value]), f"{name} has not the value of its model"
 
 
-LAWS: dict[str, Law] = {
+LAWS = {
     law.__name__: law
     for law in (identity, rows, gradients, frozen, built, train, live, fresh, unchanged)
 }
 
 
-def _prefix(case: Case, x: Inputs) -> Any:
+def _prefix(case, x):
     return case.cut.prefix(tree_map(torch.clone, x))
 
 
-def _part(case: Case, x: Inputs) -> Any:
+def _part(case, x):
     """Return what the prefix gives for some of the inputs; None if the model takes another path.
 
     A mask that masks nothing may be left out: then there are other values than when it
@@ -269,7 +267,7 @@ def _part(case: Case, x: Inputs) -> Any:
         return None
 
 
-def _held_value(case: Case) -> list[Tensor]:
+def _held_value(case):
     """Read the feature inside a tail that is the whole model."""
     whole = next(
         m for m in case.cut.tail.eval().modules() if type(m) is type(case.model)
@@ -278,7 +276,7 @@ def _held_value(case: Case) -> list[Tensor]:
         return feature_value(whole, case.feature, case.x)
 
 
-def _train(case: Case, optimizer: torch.optim.Optimizer) -> None:
+def _train(case, optimizer):
     labels = torch.arange(count(case.x)) % 3
     with seed(0):
         for _ in range(3):
@@ -289,7 +287,7 @@ def _train(case: Case, optimizer: torch.optim.Optimizer) -> None:
             optimizer.step()
 
 
-def _by_gradient(case: Case) -> set[str]:
+def _by_gradient(case):
     value = [v for v in case.value(case.x) if v.requires_grad and v.is_floating_point()]
     names = [n for n in sorted(case.frozen) if isinstance(case.state[n], nn.Parameter)]
     if not (value and names):
@@ -310,17 +308,17 @@ def _by_gradient(case: Case) -> set[str]:
     }
 
 
-def _grads(total: Tensor, parameters: Iterable[Tensor]) -> tuple[Tensor | None, ...]:
+def _grads(total, parameters):
     return torch.autograd.grad(total, list(parameters), allow_unused=True)
 
 
-def _moves(case: Case, tensor: Tensor, before: list[Tensor], times: float = 1) -> bool:
+def _moves(case, tensor, before, times=1):
     with _moved([tensor], times):
         return not same(case.value(case.x), before)
 
 
 @contextmanager
-def _moved(tensors: Iterable[Tensor], times: float = 1) -> Iterator[None]:
+def _moved(tensors, times=1):
     """Move tensors by about their own size, or as often; upwards, so that a variance stays one."""
     draws = torch.Generator().manual_seed(0)
     saved = [(t, t.detach().clone()) for t in tensors]
@@ -334,7 +332,7 @@ def _moved(tensors: Iterable[Tensor], times: float = 1) -> Iterator[None]:
             tensor.copy_(old)
 
 
-def _assert_close(got: Tensor, expected: Tensor, what: str, least: float = 0.0) -> None:
+def _assert_close(got, expected, what, least=0.0):
     """To a 10^4th of the largest entry: sums in another order differ by no more."""
     assert got.shape == expected.shape, (
         f"{what} has shape {got.shape}, not {expected.shape}"

@@ -1,11 +1,10 @@
 """Networks of the zoo: their models, their inputs, the features at which they are cut."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -53,10 +52,10 @@ class Net:
     both_sides: bool = False
     live: bool | None = None
 
-    def ways_at(self, feature: str) -> tuple[str, ...]:
+    def ways_at(self, feature):
         return self.features.get(feature, self.ways)
 
-    def made(self) -> tuple[nn.Module, Inputs, Inputs]:
+    def made(self):
         """Return the model, inputs to cut with, and other ones to check with.
 
         All state is away from the values that a fresh module has, no two parameters are
@@ -70,7 +69,7 @@ class Net:
             _settle(model, sample)
         return model, sample, others
 
-    def logits(self, output: Any) -> Tensor:
+    def logits(self, output):
         """Return the logits in what the model gave; some models name them in train mode only."""
         if self.output is None or isinstance(output, Tensor):
             return output
@@ -79,22 +78,22 @@ class Net:
         return output[self.output]
 
 
-def of_pictures(build: Callable[..., nn.Module], size: int, **more: Any) -> Net:
+def of_pictures(build, size, **more):
     """Describe a classifier of pictures of `size` pixels a side."""
     build = partial(build, num_classes=CLASSES)
     return Net(build=build, inputs=lambda n: torch.randn(n, 3, size, size), **more)
 
 
-def taken(x: Inputs, at: Tensor | slice) -> Inputs:
+def taken(x, at):
     """Return these examples, as they are given to the model."""
     return tree_map(lambda tensor: tensor[at], x)
 
 
-def count(x: Inputs) -> int:
+def count(x):
     return len(tree_leaves(x)[0])
 
 
-def fed(model: nn.Module, x: Inputs) -> Any:
+def fed(model, x):
     """Call a whole model on inputs that it may write into."""
     _forget(model)
     x = tree_map(torch.clone, x)
@@ -103,7 +102,7 @@ def fed(model: nn.Module, x: Inputs) -> Any:
     return model(*x) if isinstance(x, tuple) else model(x)
 
 
-def _forget(model: nn.Module) -> None:
+def _forget(model):
     """Let go of what a module in eval mode keeps of its parameters until it is trained again."""
     for module in model.modules():
         if not module.training and type(module).train is not nn.Module.train:
@@ -114,7 +113,7 @@ def _forget(model: nn.Module) -> None:
                 each.training = training
 
 
-def tensors(value: object) -> list[Tensor]:
+def tensors(value):
     """Return the tensors in tuples, dicts and dataclasses, in order."""
     if is_dataclass(value) and not isinstance(value, type):
         value = [getattr(value, part.name) for part in fields(value)]
@@ -125,7 +124,7 @@ class _Enough(Exception):
     pass
 
 
-def feature_value(model: nn.Module, feature: str, x: Inputs) -> list[Tensor]:
+def feature_value(model, feature, x):
     """Read the feature by a plain hook, copied before anything overwrites it, and stop there.
 
     "name#2" is the second call of the module.
@@ -134,7 +133,7 @@ def feature_value(model: nn.Module, feature: str, x: Inputs) -> list[Tensor]:
     target = model.get_submodule(name)
     seen = []
 
-    def keep(module: nn.Module, inputs: object, output: object) -> None:
+    def keep(module, inputs, output):
         if module is target:
             seen.append([innermost(tensor).clone() for tensor in tensors(output)])
             if len(seen) == int(call or 1):
@@ -154,7 +153,7 @@ def feature_value(model: nn.Module, feature: str, x: Inputs) -> list[Tensor]:
     raise AssertionError(f"{feature} does not run")
 
 
-def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
+def train_mode(model, off):
     """Return a copy in train mode, the modules named `off` (not their children) in eval mode."""
     model = copied(model).requires_grad_(True).train()
     for name in off:
@@ -163,7 +162,7 @@ def train_mode(model: nn.Module, off: set[str]) -> nn.Module:
 
 
 @contextmanager
-def seed(number: int) -> Iterator[None]:
+def seed(number):
     """Within the block, the generators of torch, numpy and Python start from this seed."""
     with torch.random.fork_rng(devices=()), python_generators():
         torch.default_generator.manual_seed(
@@ -174,14 +173,14 @@ def seed(number: int) -> Iterator[None]:
         yield
 
 
-def seeded(run: Callable[[Any], Any], x: object, number: int = 0) -> Any:
+def seeded(run, x, number=0):
     """Run a part of a cut, or a whole model, without gradients, its chance fixed by a seed."""
     with seed(number), torch.no_grad():
         return run(x)
 
 
 @torch.no_grad()
-def _shake(model: nn.Module) -> None:
+def _shake(model):
     for parameter in model.parameters():
         spread = float(parameter.std(correction=0)) if parameter.numel() > 1 else 0.0
         parameter.add_(
@@ -189,7 +188,7 @@ def _shake(model: nn.Module) -> None:
         )
 
 
-def _settle(model: nn.Module, sample: Inputs) -> None:
+def _settle(model, sample):
     norms = [
         m for m in model.modules() if isinstance(m, nn.modules.batchnorm._NormBase)
     ]

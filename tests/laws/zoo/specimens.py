@@ -1,10 +1,9 @@
 """Chains of modules, and networks for tests of all that uses cuts."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from scenarios.networks import cnn3, mlp, reduced_resnet18
 from tests.laws.zoo.hostile import HOSTILE
@@ -24,28 +23,26 @@ _SPECIMENS = (
 )
 
 
-def _chain(
-    build: Callable[[], nn.Module], shape: tuple[int, ...], *features: str
-) -> Net:
+def _chain(build, shape, *features):
     ways = dict.fromkeys(features, (CACHED,))
     return Net(build=build, inputs=lambda n: torch.randn(n, *shape), features=ways)
 
 
-def _nested() -> nn.Module:
+def _nested():
     inner = nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ReLU(inplace=True))
     return nn.Sequential(
         inner, nn.Sequential(nn.Linear(5, 4), nn.ReLU()), nn.Linear(4, 3)
     )
 
 
-def _hooked() -> nn.Module:
+def _hooked():
     model = nn.Sequential(nn.Sequential(nn.Linear(6, 5), nn.ReLU()), nn.Linear(5, 3))
     for hooked in (model[0], model[0][0]):
         hooked.register_forward_hook(lambda module, inputs, output: output + 1)
     return model
 
 
-def _twice() -> nn.Module:
+def _twice():
     layer = nn.Linear(6, 6)
     drop = nn.Dropout(0.5)
     return nn.Sequential(
@@ -54,21 +51,21 @@ def _twice() -> nn.Module:
 
 
 class _Save(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         self.last = x
         return x
 
 
 class _Add(nn.Module):
-    def __init__(self, save: _Save) -> None:
+    def __init__(self, save):
         super().__init__()
         self.save = save
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return x + self.save.last
 
 
-def _skipping() -> nn.Module:
+def _skipping():
     """A skip behind the modules' backs."""
     save = _Save()
     return nn.Sequential(
@@ -76,7 +73,7 @@ def _skipping() -> nn.Module:
     )
 
 
-CHAINS: dict[str, Net] = {
+CHAINS = {
     "mlp": _chain(lambda: mlp((1, 4, 4), 3), (1, 4, 4), "hidden1", "hidden2", "output"),
     "cnn3": _chain(
         lambda: cnn3((1, 8, 8), 3), (1, 8, 8), "conv1", "conv2", "conv3", "output"
@@ -92,7 +89,7 @@ CHAINS: dict[str, Net] = {
 SPECIMENS = {name: {**HOSTILE, **CHAINS}[name] for name in _SPECIMENS}
 
 
-def specimen(name: str, rows: int = 40) -> tuple[nn.Module, Tensor, Tensor]:
+def specimen(name, rows=40):
     """Build a network with inputs (rows, ...) and labels (rows,), all its state away from fresh."""
     model, x, _ = replace(SPECIMENS[name], rows=rows).made()
     return model, x, torch.arange(rows) % 3

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import timm
 from timm.models import metaformer, mlp_mixer
 from timm.models.nest import Nest
 
-from tests.laws.zoo.net import Net, of_pictures
+from tests.laws.zoo.net import of_pictures
 
 
-def _named(size: int, names: str, **smaller: Any) -> dict[str, Net]:
+def _named(size, names, **smaller):
     """Networks by name, with fewer and narrower blocks than they come with."""
     builds = {
         name: partial(timm.create_model, name, **smaller) for name in names.split()
@@ -20,18 +19,18 @@ def _named(size: int, names: str, **smaller: Any) -> dict[str, Net]:
     return {name: of_pictures(build, size) for name, build in builds.items()}
 
 
-def _sized(size: int, names: str, **smaller: Any) -> dict[str, Net]:
+def _sized(size, names, **smaller):
     """Networks that must be told the size of the images."""
     return _named(size, names, img_size=size, **smaller)
 
 
 _FOUR, _THREE = (1, 1, 1, 1), (1, 1, 2, 1)
-_WINDOWS: dict[str, Any] = {
+_WINDOWS = {
     "embed_dim": 16,
     "depths": _THREE,
     "num_heads": (1, 2, 4, 8),
 }
-_SMALL: dict[str, Any] = {"embed_dim": 48, "depth": 3, "num_heads": 3}
+_SMALL = {"embed_dim": 48, "depth": 3, "num_heads": 3}
 _MIXER = partial(
     mlp_mixer.MlpMixer, img_size=32, embed_dim=32, num_blocks=3, mlp_ratio=4
 )
@@ -39,7 +38,7 @@ _RES = partial(mlp_mixer.ResBlock, init_values=1e-4)
 _FORMER = partial(metaformer.MetaFormer, depths=_FOUR, dims=(16, 32, 48, 64))
 _NEST = partial(Nest, embed_dims=(16, 16, 32), depths=(1, 1, 2), num_heads=(2, 2, 4))
 
-TIMM: dict[str, Net] = {
+TIMM = {
     **_named(
         32,
         "mobileone_s1 repvgg_a0 mixnet_s fbnetv3_b ghostnet_050 hrnet_w18_small "

@@ -1,10 +1,7 @@
 """Networks of torchvision's families of classifiers, small where they can be."""
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from torch import nn
 from torchvision import models
 from torchvision.models.convnext import CNBlockConfig, ConvNeXt
 from torchvision.models.maxvit import MaxVit
@@ -14,10 +11,10 @@ from torchvision.models.swin_transformer import (
     SwinTransformerBlockV2,
 )
 
-from tests.laws.zoo.net import CACHED, Net, of_pictures
+from tests.laws.zoo.net import CACHED, of_pictures
 
 
-def _net(build: Callable[..., nn.Module], size: int, **more: Any) -> Net:
+def _net(build, size, **more):
     return of_pictures(build, size, rows=4, ways=(CACHED,), **more)
 
 
@@ -41,7 +38,7 @@ _SWIN = partial(
     downsample_layer=PatchMergingV2,
 )
 
-TORCHVISION: dict[str, Net] = {
+TORCHVISION = {
     "googlenet": _net(_GOOGLENET, 64, output="logits"),
     "resnet18": _net(models.resnet18, 64),
     "densenet": _net(_DENSENET, 32),

@@ -1,31 +1,28 @@
 """Networks of transformers from tiny configurations: nothing is downloaded."""
 
-from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 import torch
 import transformers
-from torch import Tensor, nn
 
-from tests.laws.zoo.net import CLASSES, Inputs, Net
+from tests.laws.zoo.net import CLASSES, Net
 
 _WORDS, _LENGTH = 60, 10
 _END, _FIRST = 2, 5  # smaller numbers are those of padding and other special words
 
 
-def _made(family: str, task: str, settings: Mapping[str, Any]) -> nn.Module:
+def _made(family, task, settings):
     config = getattr(transformers, f"{family}Config")(**settings)
     return getattr(transformers, f"{family}{task}")(config)
 
 
 def _net(
-    family: str,
-    inputs: Callable[[int], Inputs],
-    task: str,
-    hidden: str = "",
-    **settings: Any,
-) -> Net:
+    family,
+    inputs,
+    task,
+    hidden="",
+    **settings,
+):
     """Describe a network of a family, made for a task; hidden: see `Net.shows_not`."""
     build = partial(_made, family, task, {"num_labels": CLASSES, **settings})
     return Net(
@@ -33,7 +30,7 @@ def _net(
     )
 
 
-def _words(n: int) -> dict[str, Tensor]:
+def _words(n):
     """Draw words; every third row is shorter, filled up with padding."""
     words = torch.randint(_FIRST, _WORDS, (n, _LENGTH))
     short = (torch.arange(n) % 3 == 1)[:, None] & (torch.arange(_LENGTH) >= _LENGTH - 3)
@@ -49,7 +46,7 @@ _TEXT = {**_SIZES, "vocab_size": _WORDS, "max_position_embeddings": 40}
 _TEXT |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
 
-def _text(family: str, *, without: str = "", **more: Any) -> Net:
+def _text(family, *, without="", **more):
     """Describe a network that reads; without: a setting that it does not have."""
     settings = {name: value for name, value in _TEXT.items() if name != without}
     return _net(family, _words, "ForSequenceClassification", **{**settings, **more})
@@ -94,7 +91,7 @@ _READERS = {
 }
 
 
-def _sound(n: int, length: int = 800) -> dict[str, Tensor]:
+def _sound(n, length=800):
     """Draw waves of which every third one is shorter."""
     short = (torch.arange(n) % 3 == 1)[:, None] & (
         torch.arange(length) >= length * 3 // 4
@@ -132,8 +129,8 @@ _SOUNDS = {
 }
 
 
-def _vision(family: str, size: int = 32, **more: Any) -> Net:
-    def images(n: int) -> dict[str, Tensor]:
+def _vision(family, size=32, **more):
+    def images(n):
         return {"pixel_values": torch.randn(n, 3, size, size)}
 
     return _net(
@@ -155,4 +152,4 @@ _IMAGES = {
     "poolformer": _vision("PoolFormer", 64, **_FOUR),
 }
 
-TRANSFORMERS: dict[str, Net] = {**_READERS, **_SOUNDS, **_IMAGES}
+TRANSFORMERS = {**_READERS, **_SOUNDS, **_IMAGES}

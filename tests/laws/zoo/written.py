@@ -1,6 +1,6 @@
 """Small networks written as a function: the layers by name, the forward pass as the body."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,13 +11,13 @@ from tests.laws.zoo.net import CACHED, Net
 Forward = Callable[[Any, Tensor], Any]
 Layer = tuple[int, int] | Callable[[], Any]
 
-ABC: dict[str, Layer] = {"a": (6, 6), "b": (6, 6), "c": (6, 3), "mark": nn.Identity}
+ABC = {"a": (6, 6), "b": (6, 6), "c": (6, 3), "mark": nn.Identity}
 
 
 class Written(nn.Module):
     """The layers are its modules, parameters and buffers; `run` is its forward pass."""
 
-    def __init__(self, run: Forward, layers: Mapping[str, Layer]) -> None:
+    def __init__(self, run, layers):
         super().__init__()
         self.run = run
         for name, layer in layers.items():
@@ -27,21 +27,21 @@ class Written(nn.Module):
             else:
                 setattr(self, name, made)
 
-    def forward(self, x: Tensor) -> Any:
+    def forward(self, x):
         return self.run(self, x)
 
 
 def written(
-    features: str | dict[str, tuple[str, ...]] = "a b",
-    layers: Mapping[str, Layer] = ABC,
+    features="a b",
+    layers=ABC,
     *,
-    shape: tuple[int, ...] = (6,),
-    also: Mapping[str, Layer] | None = None,
-    ways: tuple[str, ...] = (CACHED,),
-    wrap: Callable[[nn.Module], nn.Module] = lambda model: model,
-    inputs: Callable[[int], Tensor] | None = None,
-    **more: Any,
-) -> Callable[[Forward], Net]:
+    shape=(6,),
+    also=None,
+    ways=(CACHED,),
+    wrap=lambda model: model,
+    inputs=None,
+    **more,
+):
     """Make a `Net` of the function below it.
 
     features: names with a space in between, to be cut in any of `ways`, or each with
@@ -52,7 +52,7 @@ def written(
     if isinstance(features, str):
         features = dict.fromkeys(features.split(), ways)
 
-    def make(run: Forward) -> Net:
+    def make(run):
         return Net(
             build=lambda: wrap(Written(run, {**layers, **(also or {})})),
             inputs=inputs or (lambda n: torch.randn(n, *shape)),

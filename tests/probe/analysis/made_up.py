@@ -1,6 +1,5 @@
 """Studies made up with a known truth: seeds and test examples both random, as in real ones."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,8 @@ from scipy.stats import norm
 from probe.analysis.quantities import Terms
 
 TASKS, CLASSES = 5, 10
-ORDERS = np.array([np.roll(np.arange(TASKS), -shift) for shift in range(TASKS)])
+POSITIONS = np.arange(TASKS)
+ORDERS = (POSITIONS[:, None] + POSITIONS) % TASKS
 CLASS_LEVELS = np.linspace(-0.4, 0.4, CLASSES)  # some classes are harder
 SHARED = 0.5  # of a seed's part, the same for all models of a seed
 
@@ -36,36 +36,40 @@ class World:
     by_seed: float = 0.15
     collapsing: float = 0.0
 
-    def chance(self, level: float) -> float:
+    def chance(self, level):
         """Return the exact chance of a right answer: the classes' mean over seeds and examples."""
-        return float(
-            norm.cdf((level + CLASS_LEVELS) / np.sqrt(2 + self.by_seed**2)).mean()
-        )
+        std = np.sqrt(2 + self.by_seed**2)
+        by_class = norm.cdf((level + CLASS_LEVELS) / std)
+        return float(by_class.mean())
 
-    def level(self, row: int, place: int) -> float:
+    def level(self, row, place):
         """Return what is known in a row 1..T of the task at a position 1..T."""
         if row == TASKS or place < row:
             return self.last[place - 1]
         return self.early if place == row else self.floor - 0.6
 
-    def truth(self) -> dict[str, float]:
+    def truth(self):
         """Return the true value of each quantity over all tasks, exactly.
 
         The same at each class and order, so that every position is a mean over all
         classes.
         """
 
-        def known(level: float) -> float:
+        def known(level):
             p = self.collapsing
-            return (1 - p) * self.chance(level) + p * self.chance(level - 2)
+            collapsed = self.chance(level - 2)
+            return (1 - p) * self.chance(level) + p * collapsed
 
         b = self.chance(self.floor)
         C = self.chance(self.ceiling)
         before = known(self.early)
         each = np.array([known(level) for level in self.last])
         A = float(each.mean())
-        learned = np.array([before] * (TASKS - 1) + [each[-1]])
-        lost = float((learned - each)[:-1].mean())
+        learned = np.full(TASKS, before)
+        learned[-1] = each[-1]
+        forgotten = learned - each
+        lost = float(forgotten[:-1].mean())
+        slope, _ = np.polyfit(POSITIONS, C - learned, 1)
         return {
             "accuracy": A,
             "floor": b,
@@ -74,10 +78,8 @@ class World:
             "never_learned": float((C - learned).mean()),
             "forgotten": lost,
             "forgotten_max": lost,
-            "forgotten_share": float((learned - each).mean() / (C - A)),
-            "never_learned_slope": float(
-                np.polyfit(np.arange(TASKS), C - learned, 1)[0]
-            ),
+            "forgotten_share": float(forgotten.mean() / (C - A)),
+            "never_learned_slope": float(slope),
             "above_floor": A - b,
             "offline_adds": C - b,
             "acquired": float(learned.mean()) - b,
@@ -85,9 +87,7 @@ class World:
         }
 
 
-def drawn(
-    world: World, examples: int, seeds: int, chance: np.random.Generator
-) -> Callable[[np.ndarray], np.ndarray]:
+def drawn(world, examples, seeds, chance):
     """Draw the seeds and test examples of one study; return the function that draws its models.
 
     It takes levels, (O, n) or (S, O, n), and returns the right answers of one model for
@@ -99,30 +99,36 @@ def drawn(
     hard = CLASS_LEVELS[classes] + chance.standard_normal(examples)
     all_models = SHARED * chance.standard_normal(seeds)
 
-    def right(levels: np.ndarray) -> np.ndarray:
+    def right(levels):
         own = np.sqrt(1 - SHARED**2) * chance.standard_normal(seeds)
         by_seed = world.by_seed * (all_models + own)
-        rest = chance.standard_normal((seeds, *levels.shape[-2:]), dtype=np.float32)
+        shape = (seeds, *levels.shape[-2:])
+        rest = chance.standard_normal(shape, dtype=np.float32)
         return rest + by_seed[:, None, None] + (levels + hard) > 0
 
     return right
 
 
-def study(
-    world: World, examples: int, seeds: int, chance: np.random.Generator
-) -> Terms:
+def study(world, examples, seeds, chance):
     """Return one study's terms in a world, of as many test examples of each task."""
     right = drawn(world, examples, seeds, chance)
     tasks = np.arange(examples) % TASKS
     flat = np.zeros((1, examples))
-    floor, ceiling = (
-        right(flat + level)[:, 0] for level in (world.floor, world.ceiling)
-    )
+    floor = right(flat + world.floor)[:, 0]
+    ceiling = right(flat + world.ceiling)[:, 0]
     # The position of each example's task in each order, (O, n).
     places = np.argsort(ORDERS, axis=1)[:, tasks]
-    lost = 2.0 * (chance.random(seeds) < world.collapsing)[:, None, None]
-    by_row = {
-        t: [world.level(t, p) for p in range(1, TASKS + 1)] for t in range(1, TASKS + 1)
-    }
-    rows = {t: right(np.array(levels)[places] - lost) for t, levels in by_row.items()}
-    return Terms(tasks=tasks, orders=ORDERS, after=rows, floor=floor, ceiling=ceiling)
+    collapses = chance.random((seeds, 1, 1)) < world.collapsing
+    lost = 2.0 * collapses
+    positions = range(1, TASKS + 1)
+    rows = {}
+    for t in positions:
+        levels = np.array([world.level(t, p) for p in positions])
+        rows[t] = right(levels[places] - lost)
+    return Terms(
+        tasks=tasks,
+        orders=ORDERS,
+        after=rows,
+        floor=floor,
+        ceiling=ceiling,
+    )

@@ -11,19 +11,20 @@ from probe.seeding import stream
 
 
 def gaussian(n, width, *purpose):
-    return torch.randn(n, width, generator=stream(0, *purpose), dtype=torch.float64)
-
-
-def linear_cka(x, y):
-    return Compared(x).cka(y)
+    return torch.randn(
+        n,
+        width,
+        generator=stream(0, *purpose),
+        dtype=torch.float64,
+    )
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e8])
 def test_a_constant_feature_is_like_nothing(constant):
     flat = torch.full((30, 4), constant)
     x = gaussian(30, 4, "x")
-    for pair in ((flat, x), (x, flat), (flat, flat)):
-        assert np.isnan(linear_cka(*pair))
+    for one, other in ((flat, x), (x, flat), (flat, flat)):
+        assert np.isnan(Compared(one).cka(other))
 
 
 @pytest.mark.parametrize(("n", "width"), [(60, 9), (30, 100)])
@@ -31,17 +32,23 @@ def test_a_feature_is_like_itself_rotated_scaled_and_shifted(n, width):
     x = gaussian(n, width, "x")
     other = gaussian(n, 5, "y")
     other[:, 0] += x[:, 0]
-    turned = torch.linalg.qr(gaussian(width, width, "turn")).Q
-    assert linear_cka(x, x) == pytest.approx(1, abs=1e-12)
-    assert linear_cka(x, -3 * (x @ turned) + 100) == pytest.approx(1, abs=1e-9)
-    before = linear_cka(x, other)
-    assert linear_cka(0.01 * (x @ turned) - 7, other) == pytest.approx(before, abs=1e-9)
-    assert linear_cka(other, x) == pytest.approx(before, abs=1e-12)
+    turned = x @ torch.linalg.qr(gaussian(width, width, "turn")).Q
+    one = Compared(x)
+    assert one.cka(x) == pytest.approx(1, abs=1e-12)
+    assert one.cka(-3 * turned + 100) == pytest.approx(1, abs=1e-9)
+    before = one.cka(other)
+    two = Compared(0.01 * turned - 7)
+    assert two.cka(other) == pytest.approx(before, abs=1e-9)
+    assert Compared(other).cka(x) == pytest.approx(before, abs=1e-12)
     stretched = x * torch.linspace(0.1, 3, width, dtype=torch.float64)
-    assert abs(linear_cka(stretched, other) - before) > 1e-3
+    assert abs(Compared(stretched).cka(other) - before) > 1e-3
 
 
-FEW = [(effective_rank, (1, 5)), (effective_rank, (5, 0)), (Compared, (3, 2))]
+FEW = [
+    (effective_rank, (1, 5)),
+    (effective_rank, (5, 0)),
+    (Compared, (3, 2)),
+]
 
 
 @pytest.mark.parametrize(("measure", "shape"), FEW)

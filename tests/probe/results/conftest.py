@@ -10,7 +10,7 @@ BOTH = PROBED.replace("there = [1, 2]", "there = [1, 2], back = [2, 1]").replace
 
 
 @pytest.fixture(scope="session")
-def study(tmp_path_factory) -> Tiny:
+def study(tmp_path_factory):
     """Two tasks of five digits, in two orders and two seeds, two learners; not to be changed."""
     joint = (
         "[learners.joint]\nkind = 'finetune'\nexemplars.per_class = "

@@ -17,7 +17,7 @@ CLASSES = 4
 class Masked(nn.Module):
     """A network whose hidden units pass a mask of the task, a plain attribute."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.hidden1 = nn.Linear(8, 24)
         self.hidden2 = nn.Linear(24, 24)
@@ -29,7 +29,7 @@ class Masked(nn.Module):
         return self.output(self.hidden2(h).relu())
 
 
-def data(seed: int):
+def data(seed):
     draw = torch.Generator().manual_seed(seed)
     y = torch.arange(120) % CLASSES
     centers = torch.eye(8)[:CLASSES] * 4
@@ -40,7 +40,7 @@ TRAIN = data(0)
 TEST = data(1)
 
 
-def trained() -> dict[int, nn.Module]:
+def trained():
     """Return networks after each task, of which each has learned with its own half of the units."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -60,7 +60,7 @@ def trained() -> dict[int, nn.Module]:
     return networks
 
 
-def right(network: nn.Module) -> float:
+def right(network):
     rows = torch.isin(TEST[1], torch.tensor(TASKS[0]))
     with torch.no_grad():
         return float(
@@ -71,7 +71,12 @@ def right(network: nn.Module) -> float:
 def analyzed(networks):
     readouts = probe.Measure(readouts=["linear"], inherited=True)
     return probe.analyze(
-        networks, TRAIN, TEST, TASKS, ["hidden1", "hidden2"], readouts=readouts
+        networks,
+        TRAIN,
+        TEST,
+        TASKS,
+        ["hidden1", "hidden2"],
+        readouts=readouts,
     )
 
 
@@ -119,7 +124,12 @@ def test_both_spellings_of_one_training_agree(measure):
     networks = trained()
     tables = [
         probe.analyze(
-            models, TRAIN, TEST, TASKS, ["hidden1"], readouts=measure
+            models,
+            TRAIN,
+            TEST,
+            TASKS,
+            ["hidden1"],
+            readouts=measure,
         ).tables()
         for models in (networks, {0: networks})
     ]

@@ -24,7 +24,7 @@ from probe.results.tables import write_tables
 STORED = Path(__file__).with_name("doubts.tar.xz")
 
 
-def computed(folder: Path) -> Path:
+def computed(folder):
     """Unpack the run, and compute its tables; those that it had are in `tables`."""
     shutil.unpack_archive(STORED, folder, filter="data")
     root = folder / "run"
@@ -37,22 +37,26 @@ def computed(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(tmp_path_factory):
     return computed(tmp_path_factory.mktemp("doubts"))
 
 
-def test_a_run_with_doubts_has_the_tables_that_it_had(root: Path) -> None:
+def test_a_run_with_doubts_has_the_tables_that_it_had(root):
     found = probe.load(root).tables()
     for name, table in probe.load(root.with_name("tables")).tables().items():
         # Text and whole numbers are then exact, too.
         pd.testing.assert_frame_equal(
-            found[name], table, rtol=0, atol=1e-12, obj=f"{name}.csv"
+            found[name],
+            table,
+            rtol=0,
+            atol=1e-12,
+            obj=f"{name}.csv",
         )
 
 
 def test_a_task_aware_learner_is_compared_with_controls_under_its_head(
-    root: Path,
-) -> None:
+    root,
+):
     """Among a task's classes it is easier: a single-head ceiling would be too low."""
     layers = probe.load(root).layers().set_index(["learner", "feature", "readout"])
     of_output = layers.loc["aware", "output", "linear"]

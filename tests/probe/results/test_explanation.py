@@ -35,4 +35,10 @@ def test_a_statement_is_explained_by_the_quantity_that_decides_it(study):
 
 def test_an_unknown_name_is_refused(study):
     with pytest.raises(InputError, match="'hidden9'"):
-        explain(study.root, "finetune", "linear", "hidden9", "forgotten")
+        explain(
+            study.root,
+            "finetune",
+            "linear",
+            "hidden9",
+            "forgotten",
+        )

@@ -23,9 +23,19 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
         assert {row["learner"] for row in rows(study, table)} == {"finetune", "joint"}
     given = probed('readouts = { retrain = "last", linear = "all" }')
     tiny = Tiny(tmp_path / "tiny").ran(given, seeds=3)
-    assert rows(tiny, "layers", readout="retrain", feature="output", quantity="missing")
+    assert rows(
+        tiny,
+        "layers",
+        readout="retrain",
+        feature="output",
+        quantity="missing",
+    )
     assert not rows(
-        tiny, "layers", readout="retrain", feature="hidden1", quantity="missing"
+        tiny,
+        "layers",
+        readout="retrain",
+        feature="hidden1",
+        quantity="missing",
     )
     found = {
         row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")
@@ -40,7 +50,7 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
 def test_what_is_memorized_is_a_mean_over_orders(study):
     share = {"there": 0.2, "back": 0.6}
     predictions = read_predictions(read_plan(study.root), study.root)
-    control: dict[int, float] = {}
+    control = {}
     for job in predictions.by_learner()["finetune"]:
         for row in predictions.readouts[job.name].values():
             control[row] = share[job.order]
@@ -67,7 +77,13 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
         found = rows(tiny, "layers", **own, quantity=quantity)
         places = {int(row["task_position"]) for row in found}
         assert places == set(range(1, last + 1)) - LEFT_OUT
-    assert rows(tiny, "layers", **own, quantity="missing", task_position="")
+    assert rows(
+        tiny,
+        "layers",
+        **own,
+        quantity="missing",
+        task_position="",
+    )
     assert not rows(tiny, "metrics", **own, metric="bwt")
     note = (
         "measured after 10 of 12 tasks: forgotten and never learned are known of these"
@@ -87,7 +103,13 @@ def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
     tiny = Tiny(tmp_path / "tiny").ran(
         given.replace('features = ["hidden1"]', ""), seeds=2
     )
-    found = rows(tiny, "layers", learner="fel", feature="hidden", quantity="floor")
+    found = rows(
+        tiny,
+        "layers",
+        learner="fel",
+        feature="hidden",
+        quantity="floor",
+    )
     floors = {row["task_position"]: float(row["value"]) for row in found}
     each = []
     for seed in SEEDS:

@@ -1,7 +1,6 @@
 """A study's run directory as a result in Python: the same numbers as its own tables."""
 
 import gzip
-from pathlib import Path
 
 import pytest
 
@@ -10,21 +9,18 @@ from probe import Analysis, load
 from probe.errors import InputError
 from probe.tables.schemas import SCHEMAS
 from probe.tables.table_file import read_table
-from tests.scenarios.tiny_run import Tiny
 
 FEATURES = ("hidden1", "hidden2", "output")
 
 
 @pytest.fixture(scope="module")
-def found(study: Tiny) -> Analysis:
+def found(study):
     result = load(study.root)
     assert isinstance(result, Analysis)
     return result
 
 
-def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
-    study: Tiny, found: Analysis
-) -> None:
+def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(study, found):
     for name, table in found.tables().items():
         path = study.root / f"{name}.csv"
         assert table.equals(read_table(path, name)) if path.exists() else table.empty
@@ -36,7 +32,7 @@ def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(
     )
 
 
-def test_of_several_learners_one_must_be_named(found: Analysis) -> None:
+def test_of_several_learners_one_must_be_named(found):
     for call in (lambda: found.R, lambda: found.matrix("hidden1", "linear")):
         with pytest.raises(
             InputError, match=r"has the learners finetune, joint: say which one"
@@ -47,8 +43,8 @@ def test_of_several_learners_one_must_be_named(found: Analysis) -> None:
 
 
 def test_it_is_saved_without_evaluations_and_the_run_is_left_alone(
-    study: Tiny, found: Analysis, tmp_path: Path
-) -> None:
+    study, found, tmp_path
+):
     found.save(tmp_path / "kept")
     assert str(load(tmp_path / "kept")) == str(found)
     with pytest.raises(InputError, match="holds something else"):
@@ -56,8 +52,8 @@ def test_it_is_saved_without_evaluations_and_the_run_is_left_alone(
 
 
 def test_a_table_that_changed_since_it_was_written_is_named_by_every_reader(
-    study: Tiny, tmp_path: Path
-) -> None:
+    study, tmp_path
+):
     whole = (study.root / "layers.csv").read_bytes()
     for name in ("study.json", *(path.name for path in study.root.glob("*.csv"))):
         (tmp_path / name).write_bytes((study.root / name).read_bytes())
@@ -87,8 +83,8 @@ def test_a_table_that_changed_since_it_was_written_is_named_by_every_reader(
 
 
 def test_without_a_hash_a_damaged_table_or_a_value_outside_the_vocabulary_is_refused(
-    study: Tiny, tmp_path: Path
-) -> None:
+    study, tmp_path
+):
     (tmp_path / "measurements.csv").write_bytes(
         (study.root / "measurements.csv").read_bytes()
     )

@@ -55,7 +55,13 @@ class Made:
     def features(self, job):
         return self.plan.learners[job.learner].features
 
-    def at_step(self, job, tasks_seen, head=None, feature=""):
+    def at_step(
+        self,
+        job,
+        tasks_seen,
+        head=None,
+        feature="",
+    ):
         """Return label and prediction of each example by executed task, of the network itself.
 
         Under its main head unless another is named; None if it was not measured.
@@ -78,7 +84,14 @@ def main_head(job):
     return "multi" if job.kind == "pathnet" else "single"
 
 
-def made(root, seed, missing, tasks, heads, mean):
+def made(
+    root,
+    seed,
+    missing,
+    tasks,
+    heads,
+    mean,
+):
     raw = {
         "name": "made",
         "scenario": {"data": "digits"},
@@ -150,7 +163,14 @@ def plain_rows(made):
         known = {"scenario": "digits", "network": "mlp", "learner": job.learner}
         row = partial(dict, **known, order=job.order, seed=job.seed)
 
-        def add(measure, score, counts, job=job, row=row, **at):
+        def add(
+            measure,
+            score,
+            counts,
+            job=job,
+            row=row,
+            **at,
+        ):
             cell = partial(row, **at, metric=measure)
             for position, (task, classes) in enumerate(made.tasks(job), 1):
                 value = score(counts, position - 1, classes)
@@ -159,7 +179,13 @@ def plain_rows(made):
         accuracy = partial(plain_accuracy, mean=made.plan.report.mean)
         for head, tasks_seen in product(made.plan.report.heads, range(4)):
             if counts := made.at_step(job, tasks_seen, head):
-                add("accuracy", accuracy, counts, tasks_seen=tasks_seen, head=head)
+                add(
+                    "accuracy",
+                    accuracy,
+                    counts,
+                    tasks_seen=tasks_seen,
+                    head=head,
+                )
         *inner, output = made.features(job)
         for depth, feature in enumerate(inner, 1):
             if counts := made.retrained(job, feature):
@@ -204,7 +230,13 @@ def plain_metrics(made, rows):
     jobs = jobs_of(made.plan)
     for job in jobs:
 
-        def add(paper, metric, value, head="", job=job):
+        def add(
+            paper,
+            metric,
+            value,
+            head="",
+            job=job,
+        ):
             found[job.learner, paper, metric, head].append((job.seed, value))
 
         offline = next(j for j in jobs if j.offline and j.seed == job.seed)
@@ -292,7 +324,12 @@ def plain_card(made, job, R, head, every, last):
     mean=st.sampled_from(["examples", "classes"]),
 )
 def test_the_tables_are_those_of_plain_loops(
-    tmp_path_factory, seed, missing, tasks, heads, mean
+    tmp_path_factory,
+    seed,
+    missing,
+    tasks,
+    heads,
+    mean,
 ):
     root = tmp_path_factory.mktemp("run")
     study = made(root, seed, missing, tasks, heads, mean)

@@ -11,7 +11,6 @@ from torch.nn.functional import cross_entropy, one_hot
 import probe
 from probe.by_layer.head_predictions import predictions_by_head
 from probe.examples import Examples
-from probe.tasks import Scenario
 from scenarios.data.datasets import Dataset, limited, load
 from scenarios.networks import mlp
 from scenarios.streams import (
@@ -26,7 +25,15 @@ from tests.scenarios.tiny_run import Tiny, probed
 
 TASKS = ((0, 1, 2), (3, 4, 5, 6), (7, 8, 9))
 ORDERS = {"cyclic": (2, 0, 1), "back": (1, 2, 0)}
-GROUP = ["learner", "order", "seed", "tasks_seen", "feature", "readout", "head"]
+GROUP = [
+    "learner",
+    "order",
+    "seed",
+    "tasks_seen",
+    "feature",
+    "readout",
+    "head",
+]
 STUDY = (
     probed(
         'checkpoints = "all"\nreadouts = { retrain = {}, linear = "all", linear-task = "all" }'
@@ -39,13 +46,13 @@ DIGITS = limited(load("digits"), 4, 5).test
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+def run(tmp_path_factory):
     return Tiny(tmp_path_factory.mktemp("predictions") / "tiny").ran(STUDY)
 
 
 def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(
-    run: Tiny,
-) -> None:
+    run,
+):
     """Of tasks of unlike sizes, in orders that are not their own inverse; the difference is 0."""
     table = pd.read_csv(run.root / "measurements.csv", keep_default_na=False)
     predictions = probe.predictions(run.root)
@@ -74,7 +81,10 @@ def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(
         if row.metric == "f1":
             classes = sorted(set(task["label"]))
             score = f1_score(
-                own["label"], own["predicted"], labels=classes, average="micro"
+                own["label"],
+                own["predicted"],
+                labels=classes,
+                average="micro",
             )
         else:
             score = accuracy_score(task["label"], task["predicted"])
@@ -94,8 +104,8 @@ def test_scikit_learn_recomputes_every_score_of_a_study_from_the_predictions(
 
 
 def test_the_loss_is_torch_s_cross_entropy_of_the_logits_that_compete(
-    run: Tiny,
-) -> None:
+    run,
+):
     """In half precision; infinite where the label does not compete."""
     [folder] = run.root.glob("jobs/er.order-cyclic.seed-0/*/")
     with np.load(folder / "predictions.npz") as file:
@@ -120,10 +130,16 @@ def test_the_loss_is_torch_s_cross_entropy_of_the_logits_that_compete(
 
 
 @pytest.mark.parametrize("aware", [True, False])
-def test_the_loss_is_under_the_main_head(aware: bool) -> None:
+def test_the_loss_is_under_the_main_head(aware):
     """Among the classes of the task where a learner receives the task id."""
     stream = split_by_class(
-        Dataset(name="digits", classes=10, train=DIGITS, test=DIGITS), 5
+        Dataset(
+            name="digits",
+            classes=10,
+            train=DIGITS,
+            test=DIGITS,
+        ),
+        5,
     )
     logits = torch.randn(len(DIGITS), 10)
     own = stream.test.y // 5
@@ -131,7 +147,12 @@ def test_the_loss_is_under_the_main_head(aware: bool) -> None:
         x.numpy().tobytes(): row for x, row in zip(stream.test.x, logits, strict=True)
     }
     scores = lambda x: torch.stack([at[each.numpy().tobytes()] for each in x])  # noqa: E731
-    _, losses = predictions_by_head(scores, stream, range(10), task_aware=aware)
+    _, losses = predictions_by_head(
+        scores,
+        stream,
+        range(10),
+        task_aware=aware,
+    )
     of_task = torch.arange(10)[None] // 5 == own[:, None]
     among = logits.masked_fill(~of_task, -torch.inf) if aware else logits
     torch.testing.assert_close(
@@ -142,7 +163,7 @@ def test_the_loss_is_under_the_main_head(aware: bool) -> None:
 # The order of the test data
 
 
-def given_to_analyze(kind: str) -> tuple[object, object, list[int]]:
+def given_to_analyze(kind):
     """Return test data whose tasks come in no order, their tasks, and the task of each example."""
     draw = torch.Generator().manual_seed(0)
     y = torch.arange(24).remainder(4)[torch.randperm(24, generator=draw)]
@@ -162,13 +183,20 @@ def given_to_analyze(kind: str) -> tuple[object, object, list[int]]:
 
 
 @pytest.mark.parametrize("kind", ["classes", "list", "numbers"])
-def test_analyze_keeps_the_order_of_the_callers_test_data(kind: str) -> None:
+def test_analyze_keeps_the_order_of_the_callers_test_data(kind):
     data, tasks, task_of = given_to_analyze(kind)
     net = nn.Sequential(nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False))
     for layer in net:
         nn.init.eye_(layer.weight)
     T = 1 + max(task_of)
-    found = probe.analyze({T: net}, data, data, tasks, features=["0"], readouts=["ncm"])
+    found = probe.analyze(
+        {T: net},
+        data,
+        data,
+        tasks,
+        features=["0"],
+        readouts=["ncm"],
+    )
     each = (
         data
         if isinstance(data, list)
@@ -185,7 +213,10 @@ def test_analyze_keeps_the_order_of_the_callers_test_data(kind: str) -> None:
 
 
 FEW = Dataset(
-    name="few", classes=10, train=DIGITS, test=DIGITS.take(torch.randperm(50))
+    name="few",
+    classes=10,
+    train=DIGITS,
+    test=DIGITS.take(torch.randperm(50)),
 )
 SOUND = Dataset(
     name="sound",
@@ -205,13 +236,13 @@ STREAMS = {
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_every_stream_keeps_the_order_of_the_test_data_whatever_the_order_of_tasks(
-    name: str,
-) -> None:
+    name,
+):
     """Where each task has test data of its own, they come task after task in base order."""
     stream, labels = STREAMS[name]
     T = len(stream.tasks)
     for order in (range(T), [*range(1, T), 0], [T - 1, *range(T - 1)]):
-        executed: Scenario = stream.reordered(list(order))
+        executed = stream.reordered(list(order))
         test = executed.test_examples
         assert test.labels.tolist() == labels.tolist()
         assert executed.in_callers_order(executed.test.y).tolist() == labels.tolist()

@@ -1,7 +1,6 @@
 """Networks that are the same network are said to be, and no statement rests on them."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,7 +14,7 @@ DATA = examples(), examples(60, 1)
 THREE = probe.Measure(readouts=["linear"], seeds=3)
 
 
-def changed(model: nn.Module, name: str, by: float) -> nn.Module:
+def changed(model, name, by):
     """Return a network in which all other parameters are the same."""
     other = network()
     for key, parameter in model.named_parameters():
@@ -25,7 +24,7 @@ def changed(model: nn.Module, name: str, by: float) -> nn.Module:
     return other
 
 
-def test_no_forgetting_is_stated_of_layers_that_networks_share() -> None:
+def test_no_forgetting_is_stated_of_layers_that_networks_share():
     model = network()
     for name, expected in (
         ("", {"0", "output"}),
@@ -34,7 +33,11 @@ def test_no_forgetting_is_stated_of_layers_that_networks_share() -> None:
     ):
         networks = [changed(model, name, by) for by in (-1.0, 2.0, 0.5)]
         result = probe.analyze(
-            dict(enumerate(networks, 1)), *DATA, TASKS, ["0"], readouts=THREE
+            dict(enumerate(networks, 1)),
+            *DATA,
+            TASKS,
+            ["0"],
+            readouts=THREE,
         )
         assert {*result.layers()["scope"]} == {
             "network"
@@ -48,25 +51,40 @@ def test_no_forgetting_is_stated_of_layers_that_networks_share() -> None:
         assert {*noted["feature"]} == {*stated["feature"]} == expected
 
 
-def test_no_cause_is_stated_of_one_network_after_every_task() -> None:
+def test_no_cause_is_stated_of_one_network_after_every_task():
     result = probe.analyze(
-        dict.fromkeys((1, 2, 3), network()), *DATA, TASKS, readouts=THREE
+        dict.fromkeys((1, 2, 3), network()),
+        *DATA,
+        TASKS,
+        readouts=THREE,
     )
     assert {*result.statements()["verdict"]} == {"unchanged"}
     assert result.tables()["causes"].empty
 
 
-def notes_of(networks: object, **settings: object) -> set[tuple[int, str, str]]:
+def notes_of(networks, **settings):
     result = probe.analyze(
-        networks, *DATA, TASKS, ["0"], readouts=["linear"], **settings
+        networks,
+        *DATA,
+        TASKS,
+        ["0"],
+        readouts=["linear"],
+        **settings,
     )
     notes = result.tables()["notes"].query(
         "note.str.contains('those after|bit for bit')"
     )
-    return {*zip(notes["tasks_seen"], notes["feature"], notes["note"], strict=True)}
+    return {
+        *zip(
+            notes["tasks_seen"],
+            notes["feature"],
+            notes["note"],
+            strict=True,
+        )
+    }
 
 
-def test_a_network_that_is_that_of_an_earlier_task_is_named() -> None:
+def test_a_network_that_is_that_of_an_earlier_task_is_named():
     one, two = (changed(network(), "0.weight", by) for by in (2.0, 3.0))
     same = "it is the network of model, order 0, seed 0, after 2 tasks, bit for bit"
     since = (
@@ -83,11 +101,16 @@ def test_a_network_that_is_that_of_an_earlier_task_is_named() -> None:
     }
 
 
-def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network() -> None:
+def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network():
     runs = {seed: {t: network(9 * seed + t) for t in (1, 2, 3)} for seed in range(3)}
     offline = {seed: networks[3] for seed, networks in runs.items()}
     result = probe.analyze(
-        runs, *DATA, TASKS, ["0"], offline=offline, readouts=["linear"]
+        runs,
+        *DATA,
+        TASKS,
+        ["0"],
+        offline=offline,
+        readouts=["linear"],
     )
     verdicts = result.statements().set_index("statement")["verdict"]
     assert {*verdicts[["below_ceiling", "learns_less"]]} == {"equal seeds"}
@@ -95,7 +118,7 @@ def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network() -> None:
     assert len(result.tables()["causes"])
 
 
-def test_a_backbone_in_the_memory_of_two_networks_is_named() -> None:
+def test_a_backbone_in_the_memory_of_two_networks_is_named():
     one = network()
     two = changed(network(), "4.weight", 2.0)
     two[0] = one[0]
@@ -103,13 +126,19 @@ def test_a_backbone_in_the_memory_of_two_networks_is_named() -> None:
         notes_of({1: one, 3: two})
 
 
-def test_a_layer_that_is_shared_in_some_seeds_is_named() -> None:
+def test_a_layer_that_is_shared_in_some_seeds_is_named():
     runs = {}
     for seed in range(3):
         model = network(seed)
         rule = "0.weight" if seed == 2 else "4.weight"
         runs[seed] = {t: changed(model, rule, t + seed) for t in (1, 2, 3)}
-    result = probe.analyze(runs, *DATA, TASKS, ["0"], readouts=["linear"])
+    result = probe.analyze(
+        runs,
+        *DATA,
+        TASKS,
+        ["0"],
+        readouts=["linear"],
+    )
     noted = result.tables()["notes"].query(
         "note.str.contains('the same after every task')"
     )
@@ -117,7 +146,7 @@ def test_a_layer_that_is_shared_in_some_seeds_is_named() -> None:
     assert set(result.statements().query("feature == '0'")["verdict"]) == {"unchanged"}
 
 
-def test_no_statement_rests_on_seeds_that_differ_in_a_buffer_alone() -> None:
+def test_no_statement_rests_on_seeds_that_differ_in_a_buffer_alone():
     runs = {
         seed: {t: changed(network(), "0.weight", t) for t in (1, 2, 3)}
         for seed in range(3)
@@ -125,12 +154,18 @@ def test_no_statement_rests_on_seeds_that_differ_in_a_buffer_alone() -> None:
     for seed, networks in runs.items():
         for model in networks.values():
             model.register_buffer("tag", torch.tensor(seed))
-    result = probe.analyze(runs, *DATA, TASKS, ["0"], readouts=["linear"])
+    result = probe.analyze(
+        runs,
+        *DATA,
+        TASKS,
+        ["0"],
+        readouts=["linear"],
+    )
     assert {*result.statements()["verdict"]} == {"equal seeds"}
     assert result.tables()["causes"].empty
 
 
-def test_a_training_that_is_saved_as_two_seeds_is_refused(tmp_path: Path) -> None:
+def test_a_training_that_is_saved_as_two_seeds_is_refused(tmp_path):
     for task in range(1, 4):
         path = tmp_path / f"seed0-task{task}.pt"
         torch.save(changed(network(), "0.weight", task).state_dict(), path)
@@ -144,8 +179,8 @@ def test_a_training_that_is_saved_as_two_seeds_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_recorder_warns_of_the_network_of_another_task_or_seed(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     model = network()
     recorder = probe.Recorder(tmp_path, model, DATA[1], TASKS)
     recorder.after_task(1)

@@ -108,7 +108,14 @@ def test_a_survey_counts_what_is_finished_and_names_what_is_corrupt(tmp_path):
         Key.parse(2, feature, "retrain") for feature in ("unheard-of", "conv1")
     )
     store = keep(
-        TINY, tmp_path, finetune, Key(0), Key(1), unheard_of, retrained, Key(2)
+        TINY,
+        tmp_path,
+        finetune,
+        Key(0),
+        Key(1),
+        unheard_of,
+        retrained,
+        Key(2),
     )
     files = store.folder.glob("predictions.1-*")
     last = max(files, key=lambda path: path.stat().st_mtime_ns)

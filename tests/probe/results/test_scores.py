@@ -41,7 +41,7 @@ def metrics(runs, by_first=False):
     return {(row["learner"], row["metric"]): row["mean"] for row in rows}
 
 
-def test_an_offline_model_that_knows_nothing_is_no_ideal() -> None:
+def test_an_offline_model_that_knows_nothing_is_no_ideal():
     """Omega divides by its accuracy on the first task: 0 gives no number."""
     for right in (3, 0):
         offline = {2: {"single": [[right, 3 - right], [0, 3]]}}
@@ -53,8 +53,8 @@ def test_an_offline_model_that_knows_nothing_is_no_ideal() -> None:
 
 @pytest.mark.parametrize(("kind", "level"), [("finetune", 0.5), ("pathnet", 0.75)])
 def test_a_learner_that_is_told_the_task_is_compared_with_offline_that_is_told_it(
-    kind: str, level: float
-) -> None:
+    kind, level
+):
     few, half, most = ([[n, 4 - n], [4 - m, m]] for n, m in ((1, 1), (2, 2), (3, 3)))
     own = {"multi": few} | ({"single": few} if kind != "pathnet" else {})
     offline = {2: {"single": half, "multi": most}}
@@ -63,7 +63,7 @@ def test_a_learner_that_is_told_the_task_is_compared_with_offline_that_is_told_i
     assert found[kind, "forgetting_strength[output]"] == level - 0.25
 
 
-def test_omegas_come_by_the_first_task_where_that_is_asked_for() -> None:
+def test_omegas_come_by_the_first_task_where_that_is_asked_for():
     """Both orders have 4 of 4 right on the second task, and 1 or 3 on the first."""
     runs = {("0", ((1, 3), (0, 4))), ("1", ((4, 0), (1, 3)))}
     parts = {
@@ -114,7 +114,7 @@ def test_stability_needs_two_seeds_of_every_criterion():
     assert not list(cl_scores(each, ReportSpec()))
 
 
-def test_a_user_defined_metric_without_a_finite_number_has_a_note() -> None:
+def test_a_user_defined_metric_without_a_finite_number_has_a_note():
     each = {
         "worst": lambda R: R.values[-1].min(),
         "none": lambda _: float("nan"),
@@ -140,9 +140,13 @@ def test_a_user_defined_metric_without_a_finite_number_has_a_note() -> None:
     ],
 )
 def test_scores_converged_if_their_history_did_or_no_note_denies_it(
-    history: History | None, notes: tuple[str, ...], converged: bool
-) -> None:
-    measured = measurement({"single": [[1, 0], [0, 1]]}, history=history, notes=notes)
+    history, notes, converged
+):
+    measured = measurement(
+        {"single": [[1, 0], [0, 1]]},
+        history=history,
+        notes=notes,
+    )
     job = JOBS["finetune", "0"]
     predictions = Predictions.of(PLAN, [(job, {Key(2): measured})])
     assert predictions.converged[predictions.output(job)[2]] == converged

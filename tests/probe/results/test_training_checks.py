@@ -2,7 +2,6 @@
 
 import copy
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,22 +13,18 @@ import probe
 from probe.analysis.intervals import Estimate
 from probe.analysis.quantities import Terms
 from probe.analysis.statements import MARGIN
-from probe.by_layer.head_predictions import Head
-from probe.by_layer.jobs import Job
 from probe.results.layers import Layer, layers_of
-from probe.results.predictions import Predictions
 from probe.results.repeats import EQUAL, repeated_networks
 from probe.results.run_directory import read_plan
 from probe.results.statements import Doubts, verdict_of
 from probe.results.tables import read_predictions
 from probe.results.training_checks import check_trainings
 from tests.probe.by_layer.nets import analyzed, finetuned, fresh, offline
-from tests.scenarios.tiny_run import Tiny
 
 STEPS = (1, 2, 3)
 
 
-def permuted(model: nn.Sequential) -> nn.Sequential:
+def permuted(model):
     """The same with its outputs in another order, as if the labels were."""
     other = copy.deepcopy(model)
     own = other.get_submodule("output")
@@ -39,22 +34,27 @@ def permuted(model: nn.Sequential) -> nn.Sequential:
     return other
 
 
-def notes(models: dict[int, nn.Module], ceiling: nn.Module) -> str:
-    found = analyzed(models, features=["relu2"], readouts=["linear"], offline=ceiling)
+def notes(models, ceiling):
+    found = analyzed(
+        models,
+        features=["relu2"],
+        readouts=["linear"],
+        offline=ceiling,
+    )
     return "\n".join(found.notes)
 
 
-def test_networks_that_were_trained_on_these_tasks_have_no_note() -> None:
+def test_networks_that_were_trained_on_these_tasks_have_no_note():
     assert notes({t: finetuned(t) for t in STEPS}, offline()) == ""
 
 
-def test_labels_in_another_order_are_noted() -> None:
+def test_labels_in_another_order_are_noted():
     said = notes({t: permuted(finetuned(t)) for t in STEPS}, permuted(offline()))
     assert "in 1 run: its accuracy on the task just learned is near chance" in said
     assert "offline, in 1 run: its accuracy on all tasks is near chance" in said
 
 
-def test_an_offline_network_below_the_learner_is_no_ceiling() -> None:
+def test_an_offline_network_below_the_learner_is_no_ceiling():
     """The untrained one is near chance besides; the other way round nothing is said."""
     found = notes({3: offline()}, finetuned())
     assert "it is less accurate than model, and no ceiling" in found
@@ -62,7 +62,7 @@ def test_an_offline_network_below_the_learner_is_no_ceiling() -> None:
     assert "on all tasks is near" in notes({3: offline()}, fresh(1))
 
 
-def test_chance_of_a_multi_head_run_is_among_the_classes_of_the_task() -> None:
+def test_chance_of_a_multi_head_run_is_among_the_classes_of_the_task():
     """Two classes of six compete: an accuracy of 1/2 is chance, also on the last task."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -72,7 +72,12 @@ def test_chance_of_a_multi_head_run_is_among_the_classes_of_the_task() -> None:
     model = probe.Model(nets, head="multi")
     tasks = [[0, 1], [2, 3], [4, 5]]
     table = probe.analyze(
-        model, (x, y), (x, y), tasks, ["0"], readouts=["ncm"]
+        model,
+        (x, y),
+        (x, y),
+        tasks,
+        ["0"],
+        readouts=["ncm"],
     ).to_pandas("notes")
     near = table[
         table["note"].str.contains("near chance") & (table["learner"] == "model")
@@ -80,8 +85,8 @@ def test_chance_of_a_multi_head_run_is_among_the_classes_of_the_task() -> None:
     assert sorted(near["tasks_seen"]) == [1, 2, 3]
 
 
-def test_outputs_that_are_probabilities_are_noted() -> None:
-    def ending(net: nn.Sequential) -> nn.Sequential:
+def test_outputs_that_are_probabilities_are_noted():
+    def ending(net):
         own = OrderedDict(copy.deepcopy(net).named_children())
         return nn.Sequential(own | {"softmax": nn.Softmax(1)})
 
@@ -91,10 +96,10 @@ def test_outputs_that_are_probabilities_are_noted() -> None:
 
 
 def leveled(
-    predictions: Predictions,
-    level_of: Callable[[Job, int], float] = lambda job, step: 0.9,
-    pra_of: Callable[[Job], float] = lambda job: 0.9,
-) -> Predictions:
+    predictions,
+    level_of=lambda job, step: 0.9,
+    pra_of=lambda job: 0.9,
+):
     """Return predictions with other accuracies of the networks themselves."""
     accuracy = list(predictions.accuracy)
     pra = list(predictions.pra)
@@ -106,14 +111,14 @@ def leveled(
 
 
 @pytest.fixture
-def predictions(study: Tiny) -> Predictions:
+def predictions(study):
     return read_predictions(read_plan(study.root), study.root)
 
 
-def test_a_run_that_collapsed_is_named_and_no_other(predictions: Predictions) -> None:
+def test_a_run_that_collapsed_is_named_and_no_other(predictions):
     first = predictions.runs[0]
 
-    def collapsed(level: float) -> list[str]:
+    def collapsed(level):
         of_first = leveled(predictions, lambda job, _: level if job == first else 0.9)
         notes, _ = check_trainings(of_first)
         return [n["learner"] for n in notes if n["note"].startswith("it collapsed")]
@@ -125,9 +130,9 @@ def test_a_run_that_collapsed_is_named_and_no_other(predictions: Predictions) ->
 
 @pytest.mark.parametrize("control", ["untrained", "offline"])
 def test_a_control_that_has_not_converged_counts_for_every_layer_it_is_of(
-    predictions: Predictions, control: str
-) -> None:
-    def converged(predictions: Predictions) -> list[bool]:
+    predictions, control
+):
+    def converged(predictions):
         output = predictions.features(predictions.runs[0])[-1]
         layers = layers_of(predictions)
         hidden = (x for x in layers if x.readout == "linear" and x.feature != output)
@@ -142,19 +147,19 @@ def test_a_control_that_has_not_converged_counts_for_every_layer_it_is_of(
 
 
 def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(
-    predictions: Predictions,
-) -> None:
+    predictions,
+):
     """A run that collapsed is near chance, too, and withholds nothing."""
     finetuned_runs = predictions.by_learner()["finetune"]
 
-    def doubts(first: float, last: float, top: float, runs: int = 4) -> Doubts:
+    def doubts(first, last, top, runs=4):
         levels = {1: first, 2: last}
 
-        def level_of(job: Job, step: int) -> float:
+        def level_of(job, step):
             is_altered = job in finetuned_runs[:runs]
             return levels.get(step, 0.9) if is_altered else 0.9
 
-        def pra_of(job: Job) -> float:
+        def pra_of(job):
             return top if job.kind == "offline" else 0.9
 
         return check_trainings(leveled(predictions, level_of, pra_of))[1]
@@ -220,15 +225,17 @@ FINETUNE = frozenset({"finetune"})
     ],
 )
 def test_the_first_reason_that_holds_decides(
-    chance: float | None,
-    statement: str,
-    doubts: Doubts,
-    converged: bool,
-    expected: str,
-) -> None:
+    chance,
+    statement,
+    doubts,
+    converged,
+    expected,
+):
     right = np.ones((1, 1, 4), bool)
     terms = Terms(
-        tasks=np.array([0, 0, 1, 1]), orders=np.array([[0, 1]]), after={2: right}
+        tasks=np.array([0, 0, 1, 1]),
+        orders=np.array([[0, 1]]),
+        after={2: right},
     )
     layer = Layer(
         learner="finetune",
@@ -244,8 +251,8 @@ def test_the_first_reason_that_holds_decides(
 
 
 def test_nothing_is_stated_of_seeds_that_are_the_same_training(
-    predictions: Predictions,
-) -> None:
+    predictions,
+):
     assert repeated_networks(predictions)[1].equal == frozenset()
     run = predictions.by_learner()["finetune"][0]
     copied = replace(run, seed=7)
@@ -253,7 +260,10 @@ def test_nothing_is_stated_of_seeds_that_are_the_same_training(
     measurements[copied.name] = measurements[run.name]
     readouts = predictions.readouts | {copied.name: predictions.readouts[run.name]}
     twice = replace(
-        predictions, jobs=[run, copied], measurements=measurements, readouts=readouts
+        predictions,
+        jobs=[run, copied],
+        measurements=measurements,
+        readouts=readouts,
     )
     notes, doubts = repeated_networks(twice)
     assert [(note["seed"], note["note"]) for note in notes] == [
@@ -263,19 +273,31 @@ def test_nothing_is_stated_of_seeds_that_are_the_same_training(
 
 
 def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(
-    predictions: Predictions,
-) -> None:
+    predictions,
+):
     """Where the seeds differ by more than the test set tells, one below its learner is chance."""
     one = next(job for job in predictions.runs if job.offline and job.steps[-1])
     row = predictions.output(one)[one.last]
 
-    def is_below(*tops: float, head: Head = "single") -> bool:
-        jobs: list[Job] = []
-        pra: list[float] = []
+    def is_below(*tops, head="single"):
+        jobs = []
+        pra = []
         accuracy = predictions.accuracy[row]
         for seed, top in enumerate(tops):
-            jobs.append(replace(one, learner="offline", kind="offline", seed=seed))
-            other = replace(one, learner="finetune", kind="finetune", offline=False)
+            jobs.append(
+                replace(
+                    one,
+                    learner="offline",
+                    kind="offline",
+                    seed=seed,
+                )
+            )
+            other = replace(
+                one,
+                learner="finetune",
+                kind="finetune",
+                offline=False,
+            )
             jobs.append(replace(other, seed=seed, task_aware=head == "multi"))
             pra += [top, 0.8]
         outputs = {
@@ -298,12 +320,12 @@ def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(
 
 
 def test_guessing_a_single_class_is_no_sign_of_chance(
-    predictions: Predictions,
-) -> None:
+    predictions,
+):
     plan = predictions.plan
     run = predictions.by_learner()["finetune"][0]
 
-    def steps_near_chance(classes: tuple[int, ...]) -> set[int]:
+    def steps_near_chance(classes):
         tasks = list(plan.tasks)
         first, second = run.tasks
         tasks[first] = tasks[first].model_copy(update={"classes": classes})

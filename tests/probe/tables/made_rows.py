@@ -1,10 +1,6 @@
 """Invented rows of a small study, of every kind that a real one has."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
-
 import numpy as np
-import pandas as pd
 
 from probe.tables.table_file import new_table
 
@@ -31,9 +27,7 @@ PRA = {
 }
 
 
-def study(
-    seeds: int = 2, learners: tuple[str, ...] = ("er", "finetune")
-) -> pd.DataFrame:
+def study(seeds=2, learners=("er", "finetune")):
     """Rows as `probe run` writes them, with values that no two cells share."""
     draw = np.random.default_rng(0)
     runs = [(name, *order, seed) for name in learners for order in ORDERS.items()
@@ -48,14 +42,14 @@ def study(
 
 
 def _run(
-    draw: np.random.Generator, learner: str, order: str, tasks: tuple[str, ...], seed: int,
-    evaluated: Iterable[int], probed: Iterable[int],
-) -> Iterator[dict[str, Any]]:  # fmt: skip
-    def row(**cells: Any) -> dict[str, Any]:
-        run: dict[str, Any] = {"learner": learner, "order": order, "seed": seed}
+    draw, learner, order, tasks, seed,
+    evaluated, probed,
+) :  # fmt: skip
+    def row(**cells):
+        run = {"learner": learner, "order": order, "seed": seed}
         return {"scenario": "s", "network": "n", "value": draw.random(), **run, **cells}
 
-    def by_task(**cells: Any) -> Iterator[dict[str, Any]]:
+    def by_task(**cells):
         for position, task in enumerate(tasks, 1):
             yield row(metric="accuracy", task_position=position, task=task, **cells)
 

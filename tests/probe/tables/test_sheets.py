@@ -18,7 +18,7 @@ SHEET = Sheet(
 )
 
 
-def test_html_escapes_names_sets_no_color_of_its_own_and_loads_nothing() -> None:
+def test_html_escapes_names_sets_no_color_of_its_own_and_loads_nothing():
     page = as_html([SHEET], ["a note <b>"])
     texts = "".join(ElementTree.fromstring(page).itertext())
     for part in (
@@ -42,7 +42,7 @@ def test_html_escapes_names_sets_no_color_of_its_own_and_loads_nothing() -> None
     )
 
 
-def test_text_has_columns_of_one_width_and_notes_above() -> None:
+def test_text_has_columns_of_one_width_and_notes_above():
     note, empty, *lines = as_text([SHEET, SHEET], ["that is all"]).splitlines()
     assert (note, empty) == ("note: that is all", "")
     assert lines[0] == "er, readout linear, in %"
@@ -53,7 +53,7 @@ def test_text_has_columns_of_one_width_and_notes_above() -> None:
     assert lines[4:6] == [*SHEET.after, ""]
 
 
-def test_latex_escapes_every_sign_and_keeps_the_columns() -> None:
+def test_latex_escapes_every_sign_and_keeps_the_columns():
     lines = as_latex(SHEET).splitlines()
     body = [line for line in lines if line.endswith(r" \\")]
     assert len(body) == 1 + len(SHEET.lines)
@@ -65,7 +65,7 @@ def test_latex_escapes_every_sign_and_keeps_the_columns() -> None:
     assert not any(re.search(r"(?<!\\)[#%_]", line) for line in bare)
 
 
-def test_no_outlet_shows_a_character_that_controls_or_hides() -> None:
+def test_no_outlet_shows_a_character_that_controls_or_hides():
     name = "er\x1b[2J\0\u202e\ud800"
     sheet = replace(SHEET, of=name, lines=[(name, "1")])
     texts = [as_text([sheet], [name]), as_html([sheet], [name]), plain(name)]

@@ -15,7 +15,6 @@ from probe.results.statements import (
     statement_seed_rows,
 )
 from probe.tables.layer_text import layer_sheets
-from probe.tables.sheets import Sheet
 from probe.tables.statement_text import budget_of, named_networks
 from probe.tables.table_file import new_table
 
@@ -25,21 +24,21 @@ APART = np.array([-0.008, 0.008, -0.004, 0.004, 0.0])  # of seeds
 Levels = float | Sequence[float]
 
 
-def right(levels: Levels, seeds: np.ndarray) -> np.ndarray:
+def right(levels, seeds):
     """Return right answers, (S, n), of that share of each task's examples, and a seed's more."""
     shares = np.broadcast_to(np.asarray(levels, float), T) + seeds[:, None]
     return np.arange(EACH * T) % EACH < np.repeat(np.round(shares * EACH), EACH, axis=1)
 
 
 def layer(
-    feature: str,
-    last: Levels,
-    learned: Levels | None = None,
-    floor: float = 0.4,
-    seeds: Sequence[float] | np.ndarray = APART,
-    readout: str = "linear",
-    converged: bool = True,
-) -> Layer:
+    feature,
+    last,
+    learned=None,
+    floor=0.4,
+    seeds=APART,
+    readout="linear",
+    converged=True,
+):
     """Return a layer; last, learned: accuracy on each task in the end, and once it was learned."""
     apart = np.asarray(seeds)
     both = np.broadcast_to(last if learned is None else learned, T)
@@ -73,7 +72,7 @@ EPOCHS = [
 ]
 
 
-def sheets_of(*layers: Layer, **withheld: str) -> list[Sheet]:
+def sheets_of(*layers, **withheld):
     """Return the sheets of layers; withheld: verdicts by statement."""
     stated = new_table(
         "statements",
@@ -98,16 +97,14 @@ def sheets_of(*layers: Layer, **withheld: str) -> list[Sheet]:
     return layer_sheets(tables)
 
 
-def retained_and_sentences(
-    *layers: Layer, **withheld: str
-) -> tuple[dict[str, str], list[str]]:
+def retained_and_sentences(*layers, **withheld):
     """Return the column `retained` by feature, and all sentences."""
     sheets = sheets_of(*layers, **withheld)
     cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}
     return cells, [sentence for sheet in sheets for sentence in sheet.after]
 
 
-def sentences(*layers: Layer, **withheld: str) -> list[str]:
+def sentences(*layers, **withheld):
     return retained_and_sentences(*layers, **withheld)[1]
 
 

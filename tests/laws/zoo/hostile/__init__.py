@@ -11,9 +11,7 @@ from tests.laws.zoo.hostile import (
 )
 from tests.laws.zoo.net import Net
 
-HOSTILE: dict[str, Net] = {
-    name: net
-    for module in (writes, flow, answers, layers, sequences, prompts, transforms)
-    for name, net in vars(module).items()
-    if isinstance(net, Net)
-}
+HOSTILE = {}
+for module in (writes, flow, answers, layers, sequences, prompts, transforms):
+    nets = {name: net for name, net in vars(module).items() if isinstance(net, Net)}
+    HOSTILE |= nets

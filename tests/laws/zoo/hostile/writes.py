@@ -1,9 +1,7 @@
 """Networks that write in place, into views and into what a skip carries across the cut."""
 
-from typing import Any
-
 import torch
-from torch import Tensor, nn
+from torch import nn, relu, tanh
 from torch.nn import functional as F
 
 from tests.laws.zoo.written import written
@@ -16,18 +14,20 @@ from tests.laws.zoo.written import written
         "v": lambda: nn.Parameter(torch.rand(6)),
     },
 )
-def functional_ops(m: Any, x: Tensor) -> Tensor:
+def functional_ops(m, x):
     h = torch.einsum("bi,ij->bj", F.gelu(m.a(x)), m.w) @ m.w.T
-    return m.c(torch.where(h > 0, h, -h).clamp(max=3) * m.v + F.normalize(h, dim=-1))
+    clamped = torch.where(h > 0, h, -h).clamp(max=3)
+    return m.c(clamped * m.v + F.normalize(h, dim=-1))
 
 
 @written("a act b", also={"act": lambda: nn.ReLU(inplace=True)})
-def relu_module_in_place(m: Any, x: Tensor) -> Tensor:
-    return m.c(m.b(m.act(m.a(x))))
+def relu_module_in_place(m, x):
+    h = m.b(m.act(m.a(x)))
+    return m.c(h)
 
 
 @written()
-def writes_onto_the_feature(m: Any, x: Tensor) -> Tensor:
+def writes_onto_the_feature(m, x):
     h = m.a(x)
     more = m.b(x)
     h[:, :3] += 1
@@ -38,13 +38,14 @@ def writes_onto_the_feature(m: Any, x: Tensor) -> Tensor:
 
 
 @written()
-def writes_into_the_input(m: Any, x: Tensor) -> Tensor:
+def writes_into_the_input(m, x):
     x[:, :3] += 1
-    return m.c(torch.tanh(m.b(m.a(x))) + x)
+    h = tanh(m.b(m.a(x))) + x
+    return m.c(h)
 
 
 @written()
-def writes_to_the_base_of_a_view(m: Any, x: Tensor) -> Tensor:
+def writes_to_the_base_of_a_view(m, x):
     h = m.a(x).clone()
     view = h.view(-1, 2, 3).transpose(1, 2)
     h.mul_(2)
@@ -54,7 +55,7 @@ def writes_to_the_base_of_a_view(m: Any, x: Tensor) -> Tensor:
 
 
 @written("a b mark")
-def fills_a_buffer(m: Any, x: Tensor) -> Tensor:
+def fills_a_buffer(m, x):
     both = x.new_zeros(len(x), 6)
     both[:, :3] = m.a(x)[:, :3]
     both.view(-1, 2, 3)[:, 1].copy_(m.b(x)[:, 3:])
@@ -62,12 +63,17 @@ def fills_a_buffer(m: Any, x: Tensor) -> Tensor:
 
 
 @written()
-def writes_into_constants(m: Any, x: Tensor) -> Tensor:
+def writes_into_constants(m, x):
     h = m.a(x)
-    which = torch.zeros(len(x), 6).scatter_(1, h.argmax(1, keepdim=True), 1.0)
+    which = torch.zeros(len(x), 6).scatter_(
+        1,
+        h.argmax(1, keepdim=True),
+        1.0,
+    )
     which[:, 3:] += h[:, 3:]
     which[:, 0] = 2
-    return m.c(m.b(h) + which * h)
+    h = m.b(h) + which * h
+    return m.c(h)
 
 
 @written(
@@ -79,7 +85,8 @@ def writes_into_constants(m: Any, x: Tensor) -> Tensor:
         "head": (5, 3),
     },
 )
-def a_branch_beside_and_a_skip_across(m: Any, x: Tensor) -> Tensor:
-    stem = torch.relu(m.stem(x))
+def a_branch_beside_and_a_skip_across(m, x):
+    stem = relu(m.stem(x))
     side = m.side(x)
-    return m.head(torch.relu(m.middle(stem)) + side + stem)
+    h = relu(m.middle(stem)) + side + stem
+    return m.head(h)

@@ -15,6 +15,7 @@ from probe.by_layer.plan import Plan
 from probe.by_layer.probing import Measure
 from probe.by_layer.trained_networks import in_checkpoints
 from probe.errors import InputError, located
+from probe.extensions import NetworkEntry
 from probe.immutable import immutable
 from probe.metrics.task_predictions import TaskClasses
 from probe.model import Model
@@ -115,6 +116,29 @@ class CheckpointLoader:
         options = self.options
         records = self.recording.records if self.recording else {}
         build = partial(build_model, entry.name, entry.build)
+        model, scenario = self._model(entry, device)
+        features: Sequence[str] | None = entry.features
+        if options.features != "auto":
+            features = names(options.features)
+        return NetworkSource(
+            name=self.name,
+            network_name=entry.name,
+            code=source_of("network", entry.name) or "",
+            weights=in_checkpoints(self.checkpoints, build, records, model, progress),
+            model=model,
+            scenario=scenario,
+            orders=self.orders,
+            features=features,
+            probing=_measure(options).probing,
+            recipe=_recipe(options, scenario),
+            train_offline=options.train_offline,
+        )
+
+    def _model(
+        self, entry: NetworkEntry, device: torch.device
+    ) -> tuple[Model, Scenario]:
+        """Return how the networks are built, read and called, and the data."""
+        options = self.options
         model = Model(
             (),
             output=entry.output,
@@ -124,46 +148,39 @@ class CheckpointLoader:
         )
         model, scenario = _loaded(self, self.location.now(self.data), device, model)
         functions = {t: load_callable(t, "a function") for t in self.user_code.more}
-        builds = {
-            n: functions[t] for n, t in options.networks.items() if t in functions
-        }
+        builds = {"": entry.build}
+        for learner, target in options.networks.items():
+            if target in functions:
+                builds[learner] = functions[target]
         read = next((functions[t] for t in options.load or () if t in functions), None)
-        model = replace(
-            model, fresh={"": entry.build} | builds, load=read, weights=options.weights
-        )
-        changes = ((name, getattr(options, name)) for name in _RECIPE)
-        with located("the recipe"):
-            recipe = Recipe(
-                **{name: value for name, value in changes if value is not None}
-            )
-        if options.epochs is None:
-            recipe = recipe.long_enough(sum(len(task.train) for task in scenario.tasks))
-        steps = dict(
-            pair.partition("=")[::2] for pair in names(options.steps or "") if pair
-        )
-        measure = Measure(
-            readouts=names(options.readouts),
-            steps=steps,
-            controls=names(options.controls) if options.controls else (),
-        )
-        return NetworkSource(
-            name=self.name,
-            network_name=entry.name,
-            code=source_of("network", entry.name) or "",
-            weights=in_checkpoints(self.checkpoints, build, records, model, progress),
-            model=model,
-            scenario=scenario,
-            orders=self.orders,
-            features=entry.features
-            if options.features == "auto"
-            else names(options.features),
-            probing=measure.probing,
-            recipe=recipe,
-            train_offline=options.train_offline,
+        return (
+            replace(model, fresh=builds, load=read, weights=options.weights),
+            scenario,
         )
 
 
-_RECIPE = ("epochs", "batch_size", "learning_rate", "optimizer")
+def _recipe(options: ModelOptions, scenario: Scenario) -> Recipe:
+    """Return the recipe of the flags, by default with enough epochs for the data."""
+    changes = {}
+    for name in ("epochs", "batch_size", "learning_rate", "optimizer"):
+        value = getattr(options, name)
+        if value is not None:
+            changes[name] = value
+    with located("the recipe"):
+        recipe = Recipe(**changes)
+    if options.epochs is not None:
+        return recipe
+    return recipe.long_enough(sum(len(task.train) for task in scenario.tasks))
+
+
+def _measure(options: ModelOptions) -> Measure:
+    """Return what is measured, by the flags."""
+    pairs = filter(None, names(options.steps or ""))
+    return Measure(
+        readouts=names(options.readouts),
+        steps=dict(pair.partition("=")[::2] for pair in pairs),
+        controls=names(options.controls) if options.controls else (),
+    )
 
 
 @lru_cache(maxsize=1)

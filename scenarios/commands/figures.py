@@ -33,7 +33,8 @@ def draw_figures(directory: Path) -> None:
         older = older_tables(directory, states)
         # Remarks on the results do not apply to tables of older results.
         comments = [older] if older else list(remarks(directory, states))
-    for line in (*map(str, build(directory)), *notes, *comments):
+    figures = map(str, build(directory))
+    for line in (*figures, *notes, *comments):
         show_line(line)
 
 

@@ -52,12 +52,11 @@ def show_layers(target: str, options: LayersOptions) -> None:
             )
         # The user's model may raise anything.
         except BaseException as error:
-            raised = (
-                error.__cause__ or error if isinstance(error, ModelRaised) else error
-            )
-            if isinstance(raised, InputError | KeyboardInterrupt) or lacks_memory(
-                raised
-            ):
+            raised = error
+            if isinstance(error, ModelRaised):
+                raised = error.__cause__ or error
+            is_known = isinstance(raised, InputError | KeyboardInterrupt)
+            if is_known or lacks_memory(raised):
                 raise
             raise InputError(
                 f"the model raised {described(raised)} on "
@@ -77,13 +76,10 @@ def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
         entry = {
             renamed.get(name, name): value for name, value in asdict(module).items()
         }
-        features.append(
-            entry | ({"cached_bytes": None} if module.slow else {"slow": None})
-        )
-    return {
-        "features": features,
-        "suggested": [m.feature for m in modules if m.suggested],
-    }
+        entry["cached_bytes" if module.slow else "slow"] = None
+        features.append(entry)
+    suggested = [module.feature for module in modules if module.suggested]
+    return {"features": features, "suggested": suggested}
 
 
 def _model(target: str, sample: Value) -> nn.Module:
@@ -91,9 +87,9 @@ def _model(target: str, sample: Value) -> nn.Module:
     # A dotted name without a factory is refused by `load_callable`.
     if ":" in target or "." in target:
         factory = load_callable(target, "a callable that returns a model")
-        return (
-            factory if isinstance(factory, nn.Module) else build_model(target, factory)
-        )
+        if isinstance(factory, nn.Module):
+            return factory
+        return build_model(target, factory)
     if target in ARCHITECTURES and not isinstance(sample, Tensor):
         raise InputError(
             f"{target} takes one input without a name: give one --input, as 3x32x32"
@@ -117,12 +113,15 @@ def _print(modules: Sequence[Candidate]) -> None:
         shape = "x".join(map(str, m.shape)) or "one number"
         shape = f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape
         size = "the slow way" if m.slow else show_size(m.bytes)
-        name = (
+        table.add_row(
             "*" * m.suggested,
             escape(printable(m.feature)),
             escape(printable(m.kind)),
+            shape,
+            size,
+            f"{m.frozen:,}",
+            f"{m.left:,}",
         )
-        table.add_row(*name, shape, size, f"{m.frozen:,}", f"{m.left:,}")
     console.print(table)
     # Each reason once, with all of its features.
     for reason in dict.fromkeys(m.slow for m in modules if m.slow):
@@ -148,9 +147,8 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
         InputError: A shape is malformed, or some inputs lack a name or share one.
     """
     generator = stream(0, "sample")
-    names, inputs = zip(
-        *(_draw(text, integers, generator) for text in texts), strict=True
-    )
+    drawn = [_draw(text, integers, generator) for text in texts]
+    names, inputs = zip(*drawn, strict=True)
     if any(names) and len(set(filter(None, names))) < len(inputs):
         raise InputError(
             f"--input: name all inputs differently, or none, got {', '.join(texts)}"
@@ -169,6 +167,5 @@ def _draw(text: str, integers: bool, generator: torch.Generator) -> tuple[str, T
         )
     name, shape, is_integer = match.groups()
     draw = partial(torch.randint, 2) if integers or is_integer else torch.randn
-    return name or "", draw(
-        (_EXAMPLES, *map(int, shape.split("x"))), generator=generator
-    )
+    sizes = (_EXAMPLES, *map(int, shape.split("x")))
+    return name or "", draw(sizes, generator=generator)

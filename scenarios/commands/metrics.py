@@ -11,7 +11,7 @@ from typing import cast
 from rich.console import Console
 from rich.table import Table
 
-from probe.errors import InputError, described, printable
+from probe.errors import InputError, described
 from probe.metrics.diaz_rodriguez import (
     NAMES,
     WEIGHTS,
@@ -23,6 +23,7 @@ from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import Reading, read_log, read_matrix_file
 from probe.metrics.scorecard import Scorecard, scorecard
 from probe.validation import shown
+from scenarios.commands.screen.terminal import show_line
 from scenarios.options import MetricsOptions, names, weightings
 
 
@@ -65,10 +66,8 @@ def score_file(file: Path, options: MetricsOptions) -> None:
         reason = card.not_measured.get(f"{paper}.{metric}", "")
         table.add_row(paper, metric, "" if value is None else f"{value:.4f}", reason)
     Console().print(table)
-    print(
-        *(printable(f"{name}: {value}") for name, value in reading._asdict().items()),
-        sep="\n",
-    )
+    for name, read in reading._asdict().items():
+        show_line(f"{name}: {read}")
 
 
 def _matrix(path: Path, options: MetricsOptions) -> tuple[AccuracyMatrix, Reading]:
@@ -106,13 +105,12 @@ def _with_costs(
     reasons = {**card.not_measured}
     for name, weights in {**WEIGHTS, **weightings(options.weights or ())}.items():
         key = f"cl_score[{name}]"
-        if missing := [
-            criterion for criterion, value in criteria.items() if value is None
-        ]:
+        missing = [name for name, value in criteria.items() if value is None]
+        if missing:
             reasons[f"diaz_rodriguez.{key}"] = f"not measured: {', '.join(missing)}"
-        paper[key] = (
-            None if missing else cl_score(cast(dict[str, float], criteria), weights)
-        )
+            paper[key] = None
+        else:
+            paper[key] = cl_score(cast(dict[str, float], criteria), weights)
     return Scorecard(
         values={**card.values, "diaz_rodriguez": paper}, not_measured=reasons
     )

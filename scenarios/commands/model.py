@@ -11,6 +11,7 @@ import torch
 from pydantic import StrictInt, TypeAdapter, ValidationError
 
 from probe.errors import InputError, unknown
+from probe.metrics.task_predictions import TaskClasses
 from probe.progress import tracked
 from probe.record.checkpoints import Checkpoints
 from probe.record.readers import READERS, ForeignRuns
@@ -47,10 +48,9 @@ def probe_model(target: str, options: ModelOptions) -> bool:
     """
     runs = _runs(target, options)
     recording = runs if isinstance(runs, Recording) else None
-    class_order = runs.class_order if isinstance(runs, ForeignRuns) else None
-    user_code = replace(
-        _user_code(target, recording, options), class_order=class_order or ()
-    )
+    user_code = _user_code(target, recording, options)
+    if isinstance(runs, ForeignRuns):
+        user_code = replace(user_code, class_order=runs.class_order or ())
     with user_code.opened(BUILT_IN), TemporaryDirectory() as scratch:
         network = user_code.network_entry().name
         name = options.out.name if options.out else f"model-{network}"
@@ -61,11 +61,6 @@ def probe_model(target: str, options: ModelOptions) -> bool:
         checkpoints = _checkpoints(runs, folder, options)
         if recording and not options.call:
             options = replace(options, head=options.head or recording.head)
-        tasks = (
-            runs and runs.tasks
-            if options.tasks is None
-            else classes_of_tasks(options.tasks)
-        )
         loader = CheckpointLoader(
             user_code=user_code,
             name=name,
@@ -73,7 +68,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
             data=user_code.data_entry().name if user_code.data else str(options.data),
             checkpoints=checkpoints,
             recording=recording,
-            tasks=None if tasks is None else as_tasks(tasks),
+            tasks=_tasks(runs, options),
             orders=_orders(recording, options),
             options=options,
             code=source_of("network", network),
@@ -92,6 +87,17 @@ def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:
     source = loader.networks(device, partial(tracked, label="reading checkpoints"))
     sizes = [(len(task.train), len(task.test)) for task in source.scenario.tasks]
     return source, replace(loader, location=location).source, sizes
+
+
+def _tasks(
+    runs: Recording | ForeignRuns | None, options: ModelOptions
+) -> TaskClasses | None:
+    """Return the classes of each task, None if the data have tasks."""
+    if options.tasks is not None:
+        return as_tasks(classes_of_tasks(options.tasks))
+    if runs is None or runs.tasks is None:
+        return None
+    return as_tasks(runs.tasks)
 
 
 def _runs(target: str, options: ModelOptions) -> Recording | ForeignRuns | None:
@@ -183,10 +189,10 @@ def classes_of_tasks(text: str) -> list[list[int]]:
     tasks = []
     for task in names(text):
         limits = re.fullmatch(r"(\d{1,9})-(\d{1,9})", task)
-        if (
-            limits and 0 <= int(limits[2]) - int(limits[1]) < 100_000
-        ):  # more is a typing error
-            tasks.append(list(range(int(limits[1]), int(limits[2]) + 1)))
+        classes = range(int(limits[1]), int(limits[2]) + 1) if limits else range(0)
+        # More is a typing error.
+        if 0 < len(classes) <= 100_000:
+            tasks.append(list(classes))
         elif re.fullmatch(r"\d{1,9}(\+\d{1,9})*", task):
             tasks.append(list(map(int, task.split("+"))))
         else:
@@ -199,10 +205,10 @@ def classes_of_tasks(text: str) -> list[list[int]]:
 def _orders(recording: Recording | None, options: ModelOptions) -> Any:
     """Return the orders as a rule or by name, None for only the base order."""
     if options.orders is None:
-        orders = recording.orders if recording else {}
-        return {
-            name: [task + 1 for task in order] for name, order in orders.items()
-        } or None
+        orders = {}
+        for name, order in recording.orders.items() if recording else ():
+            orders[name] = [task + 1 for task in order]
+        return orders or None
     if not options.orders.endswith(".toml"):
         return options.orders
     try:

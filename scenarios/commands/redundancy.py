@@ -46,7 +46,8 @@ def show_redundancy(
             the same name.
     """
     location = Location.of(folder, download)
-    data_sets = {data.name: data for data in (load(name, location) for name in names)}
+    loaded = [load(name, location) for name in names]
+    data_sets = {data.name: data for data in loaded}
     # One table would replace the other.
     if len(data_sets) < len(names):
         raise InputError(
@@ -56,18 +57,24 @@ def show_redundancy(
     make_folder(out)
     tables = [write_redundancy(out, result) for result in results]
     pictures = style.save(draw(results), out, "redundancy")
+    show_sheet(Console(), _sheet(results))
+    for path in [*tables, *pictures]:
+        print(path)
+
+
+def _sheet(results: Sequence[Redundancy]) -> Sheet:
+    """Return the numbers of features of each data set: all, relevant and non-redundant."""
     lines = []
     for result in results:
         features = len(result.bins)
+        relevant = int((result.with_class > 0).sum())
         selected = len(result.selected)
-        numbers = features, int((result.with_class > 0).sum()), selected
         share = f"{100 * selected / features:.1f}"
-        lines.append((result.data, *(f"{number:,}" for number in numbers), share))
+        numbers = (f"{features:,}", f"{relevant:,}", f"{selected:,}")
+        lines.append((result.data, *numbers, share))
     columns = ("data set", "all", "relevant", "non-redundant", "% of all")
     title = f"features, {results[0].discretization}"
-    show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))
-    for path in [*tables, *pictures]:
-        print(path)
+    return Sheet(title=title, columns=columns, lines=lines)
 
 
 def measure(data: Dataset, bins: int | None = None) -> Redundancy:

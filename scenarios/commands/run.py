@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -108,25 +109,22 @@ def carry_through(
     """
     device = _device(options)
     options = replace(options, device=str(device))
-    executor, (source, loader, sizes) = executor_for(options, device), prepare(device)
-    plan, jobs = source.plan, jobs_of(source.plan)
+    executor = executor_for(options, device)
+    source, loader, sizes = prepare(device)
+    plan = source.plan
     work = _work(plan, loader, root, options)
     run_directory.refuse_foreign(root)
     # Before the files are looked at and the network is cut, which takes half as long
     # again.
-    show_line(f"{plan.name}: {len(jobs)} jobs, {_rows_of(plan)}results in {root}")
-    retrains = any(
-        key.readout.is_retraining for job in jobs for key in work.keys_left(job)
+    show_line(
+        f"{plan.name}: {len(jobs_of(plan))} jobs, {_rows_of(plan)}results in {root}"
     )
-    # A machine that only drives others with GPUs does not know their memory.
-    plans = (
-        _allocations(source, sizes, work) if retrains and work.sharing is None else {}
-    )
+    plans = _allocations(source, sizes, work)
     if options.dry_run:
         progress.show_dry_run(work, sizes, plans, side_by_side(options, device))
         return True
     del source
-    if any(one.location != "in memory" for plan in plans.values() for one in plan):
+    if any(plan.location != "in memory" for plan in chain(*plans.values())):
         progress.show_plan(plans, work.cache)
     try:
         ends, states = _to_the_end(work, executor, options)
@@ -154,12 +152,10 @@ def _device(options: RunOptions) -> torch.device:
 def _rows_of(plan: Plan) -> str:
     """Return after which tasks layers are retrained, as a part of the line of the plan."""
     named = {"all": "after every task", "ends": "after the last task alone"}
-    steps = plan.readouts[RETRAIN].steps if RETRAIN in plan.readouts else ()
-    return (
-        f"retraining {named[steps]}, "
-        if isinstance(steps, str) and steps in named
-        else ""
-    )
+    if RETRAIN not in plan.readouts:
+        return ""
+    rows = named.get(str(plan.readouts[RETRAIN].steps))
+    return f"retraining {rows}, " if rows else ""
 
 
 def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
@@ -187,9 +183,14 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
 
 def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocations:
     """Return where activations are cached, by network: the study's, or a learner's own."""
-    plans = dict[str, tuple[Allocation, ...]]()
+    plans: dict[str, tuple[Allocation, ...]] = {}
+    jobs = jobs_of(work.plan)
+    keys_left = chain(*map(work.keys_left, jobs))
+    # A machine that only drives others with GPUs does not know their memory.
+    if work.sharing or not any(key.readout.is_retraining for key in keys_left):
+        return plans
     train, test = zip(*sizes, strict=True)
-    for job in jobs_of(work.plan):
+    for job in jobs:
         network = job.learner if job.own_network else work.plan.network
         features = work.plan.learners[job.learner].features[:-1]
         if features and not job.offline and network not in plans:
@@ -244,9 +245,8 @@ def _to_the_end(
         "its files were damaged while they were read, twice: check the disk, and run "
         "again"
     )
-    return ends + [
-        Ended(job=job, how="failed", reason=lost) for job in remaining
-    ], states
+    ends += [Ended(job=job, how="failed", reason=lost) for job in remaining]
+    return ends, states
 
 
 def _write_results(work: Work) -> list[run_directory.JobState]:
@@ -259,11 +259,8 @@ def _write_results(work: Work) -> list[run_directory.JobState]:
 
     with _locked(work.root):
         # No job is at work any more: nobody is writing a first task's training.
-        for folder in (
-            work.root,
-            work.root / "figures",
-            *work.root.glob("jobs/first-task/*"),
-        ):
+        first_tasks = work.root.glob("jobs/first-task/*")
+        for folder in (work.root, work.root / "figures", *first_tasks):
             sweep(folder)
         # Before the tables: what is finished meanwhile may be in them, and then they
         # are made anew.

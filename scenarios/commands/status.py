@@ -4,13 +4,13 @@ It works while the study runs, from any machine that sees the run directory. Nei
 study's file nor its data are needed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from probe.by_layer.jobs import keys_of
+from probe.by_layer.jobs import Job, keys_of
 from probe.locks import is_locked
 from probe.results.run_directory import (
     JobState,
@@ -49,18 +49,20 @@ def show_status(root: Path, as_json: bool = False) -> None:
         return
     title = f"{status['study']}: jobs and finished measurements"
     keys = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
-    lines = [[str(row[key]) for key in keys] for row in status["learners"]]
+    lines = [list(map(str, map(row.get, keys))) for row in status["learners"]]
     columns = (*keys[:-2], "measurements", "of")
     show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))
     remedy = "a corrupt file; `probe run` sets it aside and computes it again"
-    for line in (
-        *_time_left(status),
-        *(f"{file['job']}, {file['file']}: {remedy}" for file in status["corrupt"]),
-        *(f"{job} is running in another process" for job in status["running"]),
-        *(f"{end['job']} failed: {end['reason']}" for end in status["failed"]),
-        *status["remarks"],
-    ):
+    for line in _time_left(status):
         show_line(line)
+    for file in status["corrupt"]:
+        show_line(f"{file['job']}, {file['file']}: {remedy}")
+    for job in status["running"]:
+        show_line(f"{job} is running in another process")
+    for end in status["failed"]:
+        show_line(f"{end['job']} failed: {end['reason']}")
+    for remark in status["remarks"]:
+        show_line(remark)
 
 
 def status_of(root: Path) -> dict[str, Any]:
@@ -73,33 +75,48 @@ def status_of(root: Path) -> dict[str, Any]:
     states = survey(plan, root, checkpoints=True)
     now = {state.job: _state(root, state) for state in states}
     remaining = {}
-    for job in (job for job in now if now[job] != "finished"):
-        finished = store_of(plan, root, job).finished()
-        remaining[job] = [key for key in keys_of(plan, job) if key not in finished]
-    running = [job.name for job in now if now[job] == "running"]
-    failed = [job for job in now if now[job] == "failed"]
-    learners = dict[str, dict[str, Any]]()
+    running = []
+    failed = []
+    for job, state_now in now.items():
+        if state_now != "finished":
+            finished = store_of(plan, root, job).finished()
+            remaining[job] = [key for key in keys_of(plan, job) if key not in finished]
+        if state_now == "running":
+            running.append(job.name)
+        if state_now == "failed":
+            failed.append({"job": job.name, "reason": failure(root, job)})
+    corrupt = []
+    for state in states:
+        corrupt += [{"job": state.job.name, "file": file} for file in state.corrupt]
+    pace = pace_of(plan, root, now)
+    return {
+        "study": plan.name,
+        "directory": str(root),
+        "learners": _by_learner(states, now),
+        "running": running,
+        "failed": failed,
+        "corrupt": corrupt,
+        "processes": len(running),
+        "seconds_left": seconds_left(remaining, pace, len(running)),
+        "remarks": list(remarks(root, states)),
+    }
+
+
+def _by_learner(
+    states: Sequence[JobState], now: Mapping[Job, str]
+) -> list[dict[str, Any]]:
+    """Return the numbers of jobs and measurements of each learner."""
+    counts = ("jobs", *STATES, "measurements", "measurements_finished")
+    learners: dict[str, dict[str, Any]] = {}
     for state in states:
         name = state.job.learner
-        counts = ("jobs", *STATES, "measurements", "measurements_finished")
-        row = learners.setdefault(name, {"learner": name, **dict.fromkeys(counts, 0)})
+        nothing = {"learner": name, **dict.fromkeys(counts, 0)}
+        row = learners.setdefault(name, nothing)
         row["jobs"] += 1
         row[now[state.job]] += 1
         row["measurements"] += state.measurements
         row["measurements_finished"] += state.done
-    return {
-        "study": plan.name,
-        "directory": str(root),
-        "learners": list(learners.values()),
-        "running": running,
-        "failed": [{"job": job.name, "reason": failure(root, job)} for job in failed],
-        "corrupt": [
-            {"job": s.job.name, "file": name} for s in states for name in s.corrupt
-        ],
-        "processes": len(running),
-        "seconds_left": seconds_left(remaining, pace_of(plan, root, now), len(running)),
-        "remarks": list(remarks(root, states)),
-    }
+    return list(learners.values())
 
 
 def _state(root: Path, state: JobState) -> str:
@@ -116,9 +133,8 @@ def _time_left(status: Mapping[str, Any]) -> list[str]:
         return []
     if status["seconds_left"] is None:
         return ["time left: unknown until more measurements are finished"]
-    by = (
-        "the present rate" if status["processes"] else "the rate so far, by one process"
-    )
-    return [
-        f"time left: about {shown_time(status['seconds_left'])} at {by} (an estimate)"
-    ]
+    rate = "the rate so far, by one process"
+    if status["processes"]:
+        rate = "the present rate"
+    time = shown_time(status["seconds_left"])
+    return [f"time left: about {time} at {rate} (an estimate)"]

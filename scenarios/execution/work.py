@@ -136,11 +136,9 @@ def carry_out(work: Work, job: Job) -> Iterator[Event]:
             )
         device = torch.device(work.device)
         recompute = work.recompute
-        cache = (
-            work.cache
-            if work.sharing is None
-            else work.cache.settled(device, work.sharing)
-        )
+        cache = work.cache
+        if work.sharing is not None:
+            cache = cache.settled(device, work.sharing)
         with no_exit(), ExitStack() as stack:
             source = partial(stack.enter_context, work.loader(work.plan, device))
             for key in measure_job(

@@ -60,10 +60,12 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
     name = work.plan.name
     ends = list[Ended]()
     jobs = jobs_of(work.plan)
-    efforts = {
-        (job, key): effort(job, key) for job in jobs for key in keys_of(work.plan, job)
-    }
-    done = {(job, key) for job in jobs for key in work.finished(job)}
+    efforts: dict[tuple[Job, Key], float] = {}
+    done: set[tuple[Job, Key]] = set()
+    for job in jobs:
+        for key in keys_of(work.plan, job):
+            efforts[job, key] = effort(job, key)
+        done |= {(job, key) for key in work.finished(job)}
     with bars.Progress(*columns) as progress:
         bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
         # Set after the bar has begun: the time left is estimated only from this run.
@@ -110,9 +112,8 @@ def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool
     # It stays as long as a file is in it.
     with suppress(OSError):
         (root / FAILURES).rmdir()
-    locked, failed = (
-        [end for end in ends if end.how == how] for how in ("locked", "failed")
-    )
+    locked = [end for end in ends if end.how == "locked"]
+    failed = [end for end in ends if end.how == "failed"]
     for part, how in (
         (locked, "running in other processes: the last to finish writes the tables"),
         # Last, so that the end of the output names what needs attention.

@@ -155,20 +155,18 @@ def show_omegas(console: Console, metrics: pd.DataFrame, times: pd.DataFrame) ->
     seconds = training_seconds(times)
     learners = where(metrics, metric="omega_new")["learner"].unique()
     by_first = metrics["metric"][metrics["metric"].str.startswith("omega_new[")]
-    for first in dict.fromkeys(name.removeprefix("omega_new") for name in by_first) or [
-        ""
-    ]:
+    firsts = [name.removeprefix("omega_new") for name in by_first.unique()]
+    for first in firsts or [""]:
         if first:
             console.print(printable(first.strip("[]")), markup=False, highlight=False)
         lines = []
         for learner in learners:
-            omegas = [
-                rows.get((learner, f"omega_{of}{first}"))
-                for of in ("base", "new", "all")
-            ]
+            cells = []
+            for of in ("base", "new", "all"):
+                omega = rows.get((learner, f"omega_{of}{first}"))
+                cells.append(mean_and_interval(omega, 1, ".3f"))
             size = rows.get((learner, "model_size_mb"))
             spent = seconds.get(learner)
-            cells = [mean_and_interval(row, 1, ".3f") for row in omegas]
             cells.append("-" if size is None else f"{size.mean:.2f}")
             cells.append("-" if spent is None else f"{spent:.1f}")
             lines.append((learner, *cells))
@@ -194,10 +192,10 @@ def note_lines(notes: pd.DataFrame) -> list[str]:
     """
     ordered = notes.sort_values("feature", key=lambda names: names != "", kind="stable")
     lines = [printable(f"note: {sentence}") for sentence in note_sentences(ordered)]
-    more = [f"and {len(lines) - _MOST_NOTES} more in notes.csv"] * (
-        len(lines) > _MOST_NOTES
-    )
-    return [*lines[:_MOST_NOTES], *more]
+    if len(lines) <= _MOST_NOTES:
+        return lines
+    more = f"and {len(lines) - _MOST_NOTES} more in notes.csv"
+    return [*lines[:_MOST_NOTES], more]
 
 
 def _by_features(pra: pd.DataFrame) -> dict[tuple[str, ...], list[str]]:

@@ -4,6 +4,6 @@ import pytest
 
 
 @pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def undrawn(monkeypatch):
     """Leave the figures out, which take longer than the studies."""
     monkeypatch.setattr("scenarios.commands.run.build", lambda *_, **__: [])

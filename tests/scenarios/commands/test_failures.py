@@ -1,27 +1,22 @@
 """A study of which a job fails: the rest goes on, and failures are listed at the end."""
 
 import functools
-from pathlib import Path
-from typing import Any
 
 import pandas as pd
-import pytest
 
 from scenarios.commands.figures import draw_requested
 from scenarios.execution.work import Work
 from scenarios.options import FigureOptions
-from scenarios.study.plan import Loader
 from tests.scenarios.execution.helpers import SICK, disturbed, run, tables
 
-FLAGS: dict[str, Any] = {"learners": "finetune,offline"}
+FLAGS = {"learners": "finetune,offline"}
 
 
-def test_an_error_is_kept_until_the_job_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, badly = tmp_path / "run", {SICK: "error output after 2"}
+def test_an_error_is_kept_until_the_job_is_done(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    badly = {SICK: "error output after 2"}
 
-    def work(loader: Loader, **settings: Any) -> Work:
+    def work(loader, **settings):
         return Work(loader=functools.partial(disturbed, loader, badly), **settings)
 
     with monkeypatch.context() as patch:

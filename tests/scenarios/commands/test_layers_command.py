@@ -38,9 +38,12 @@ def layers(probe, cwd):
 
 def rows(out):
     """Return the cells of a table's rows, by the feature."""
-    cells = [line.split("  ") for line in out.splitlines()]
-    cells = [[cell.strip() for cell in line if cell.strip()] for line in cells]
-    return {line[-6]: line[-6:] for line in cells if len(line) in (6, 7)}
+    by_feature = {}
+    for line in out.splitlines():
+        cells = [cell.strip() for cell in line.split("  ") if cell.strip()]
+        if len(cells) in (6, 7):
+            by_feature[cells[-6]] = cells[-6:]
+    return by_feature
 
 
 def test_text_and_json_with_the_reason_for_a_feature_that_cannot_be_cached(layers):

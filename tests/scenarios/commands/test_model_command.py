@@ -16,7 +16,7 @@ from tests.scenarios.own_run import SAME, Own, folders, metrics, tables
 
 
 @pytest.fixture(scope="module")
-def studied(tmp_path_factory: pytest.TempPathFactory) -> Own:
+def studied(tmp_path_factory):
     """A folder with a study by one process, and its checkpoints; no test may change it."""
     own = Own(tmp_path_factory.mktemp("studied")).written()
     own.keep(own.run())
@@ -24,13 +24,13 @@ def studied(tmp_path_factory: pytest.TempPathFactory) -> Own:
 
 
 @pytest.fixture(scope="module")
-def modeled(studied: Own) -> Path:
+def modeled(studied):
     """The run directory of `probe model` by two workers; no test may change it."""
     return studied.model(workers=2)
 
 
 @pytest.fixture
-def own(tmp_path: Path, studied: Own) -> Own:
+def own(tmp_path, studied):
     """A copy of the user's files alone, to be changed."""
     own = Own(tmp_path / "own").written()
     shutil.copytree(studied.checkpoints, own.checkpoints)
@@ -38,12 +38,12 @@ def own(tmp_path: Path, studied: Own) -> Own:
 
 
 @pytest.fixture
-def begun(own: Own, modeled: Path) -> Path:
+def begun(own, modeled):
     """A copy of the finished run directory beside these files."""
     return Path(shutil.copytree(modeled, own.folder / "model"))
 
 
-def test_the_tables_are_those_of_the_study(studied: Own, modeled: Path) -> None:
+def test_the_tables_are_those_of_the_study(studied, modeled):
     found = tables(modeled)
     assert found == tables(studied.folder / "study")
     # Not asked for.
@@ -55,9 +55,7 @@ def test_the_tables_are_those_of_the_study(studied: Own, modeled: Path) -> None:
     assert found["measurements.csv"].count(b"\n") > 200
 
 
-def test_only_what_other_checkpoints_are_of_is_done_again(
-    own: Own, begun: Path, modeled: Path
-) -> None:
+def test_only_what_other_checkpoints_are_of_is_done_again(own, begun, modeled):
     one, other = (
         own.checkpoints / f"finetune-order0-seed{seed}-task2.pt" for seed in (0, 1)
     )
@@ -70,9 +68,7 @@ def test_only_what_other_checkpoints_are_of_is_done_again(
     assert tables(begun)["measurements.csv"] != tables(modeled)["measurements.csv"]
 
 
-def test_readouts_are_measured_after_the_tasks_of_the_flag(
-    own: Own, begun: Path
-) -> None:
+def test_readouts_are_measured_after_the_tasks_of_the_flag(own, begun):
     """Of a finished run, which has all of them."""
     own.model(steps="retrain=last, linear=all")
     rows = pd.read_csv(begun / "measurements.csv")
@@ -84,8 +80,8 @@ def test_readouts_are_measured_after_the_tasks_of_the_flag(
 
 
 def test_status_and_figures_need_none_of_the_users_code(
-    studied: Own, modeled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    studied, modeled, tmp_path, capsys
+):
     for root in (studied.folder / "study", modeled):
         # Beside it there is no file of code, and nothing is registered.
         copy = Path(shutil.copytree(root, tmp_path / root.name / "run"))

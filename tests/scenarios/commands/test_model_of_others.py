@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from torch import nn
 
-from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.matrix_file import read_log
 from probe.record.recorder import Recorder
 from probe.tables.matrices import mean_accuracies
@@ -49,7 +48,7 @@ def test_the_last_row_of_r_is_that_of_the_log(probe, cwd, name, build, classes, 
     assert np.ptp(_last(R)) > 0.1
 
 
-def _last(R: AccuracyMatrix) -> list[float]:
+def _last(R):
     return R.values[-1].tolist()
 
 

@@ -1,8 +1,6 @@
 """`probe model` on data that bring their tasks, and on a network whose factory has changed."""
 
 from importlib import import_module
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -23,7 +21,7 @@ FLAGS = {**RECIPE, "tasks": None, "orders": None, "offline": None, "readouts": "
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
+def own(tmp_path_factory):
     """A user's folder with three checkpoints, and a file of each domain; no test may change it."""
     own = Own(tmp_path_factory.mktemp("domains")).written(DOMAINS)
     own.checkpoints.mkdir()
@@ -37,12 +35,12 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
     return own
 
 
-def module(own: Own) -> ModuleType:
+def module(own):
     with apart(), importing(f"{own.code}:build"):
         return import_module(MODULE)
 
 
-def measured(root: Path, head: str) -> dict[tuple[int, int], float]:
+def measured(root, head):
     """Return R, by tasks learned and task."""
     return {
         (row.tasks_seen, int(row.task)): row.value
@@ -52,9 +50,10 @@ def measured(root: Path, head: str) -> dict[tuple[int, int], float]:
     }
 
 
-def plain(own: Own, sign: int) -> dict[tuple[int, int], float]:
+def plain(own, sign):
     """Return R by a plain loop; sign: by which the logits of domain 2 are multiplied."""
-    code, found = module(own), {}
+    code = module(own)
+    found = {}
     for tasks_seen in range(1, 4):
         model = code.build().eval()
         model.load_state_dict(
@@ -66,7 +65,7 @@ def plain(own: Own, sign: int) -> dict[tuple[int, int], float]:
     return found
 
 
-def test_domains_by_a_function_and_by_files_are_the_plain_evaluation(own: Own) -> None:
+def test_domains_by_a_function_and_by_files_are_the_plain_evaluation(own):
     flags = {**FLAGS, "checkpoints": str(own.checkpoints / "task{task}.pt")}
     domains = {"data": f"{own.code}:domains", **flags}
     listed = own.model("listed", **domains)
@@ -92,15 +91,13 @@ def pretrained():
 """
 
 
-def draw(own: Own, seed: int, name: str) -> None:
+def draw(own, seed, name):
     """Write a checkpoint with the weights of a seed."""
     torch.manual_seed(seed)
     torch.save(module(own).build().state_dict(), name)
 
 
-def test_weights_that_the_factory_loads_are_part_of_what_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_weights_that_the_factory_loads_are_part_of_what_it_is(tmp_path, monkeypatch):
     """It is done again; the floor is that of the network as it is made."""
     own = Own(tmp_path).written(SOURCE + PRETRAINED)
     monkeypatch.chdir(tmp_path)

@@ -3,10 +3,6 @@
 import importlib
 import shutil
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 import torch
@@ -21,11 +17,11 @@ TABLES = (
     "summary.csv",
     *sorted({*LAYERS} - {"first_layer.csv", "controls.csv"}),
 )
-ONE: dict[str, Any] = {"seeds": 1, "orders": "none"}
+ONE = {"seeds": 1, "orders": "none"}
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
+def own(tmp_path_factory):
     """A user's folder with a study of one run, whose learner is called as analyses call it."""
     own = Own(tmp_path_factory.mktemp("own")).written()
     learner = '[learners.model]\nkind = "finetune"'
@@ -37,42 +33,42 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
 
 
 @pytest.fixture(scope="module")
-def code(own: Own) -> Iterator[ModuleType]:
+def code(own):
     sys.path.insert(0, str(own.folder))
     with apart():
         yield importlib.import_module(own.code.stem)
     sys.path.remove(str(own.folder))
 
 
-def state(path: Path) -> dict[str, torch.Tensor]:
+def state(path):
     found = torch.load(path, weights_only=True)["state_dict"]
     return {name.removeprefix("model."): value for name, value in found.items()}
 
 
-def paths(own: Own) -> dict[int, Path]:
+def paths(own):
     return {n: own.checkpoints / f"model-order0-seed0-task{n}.pt" for n in (1, 2)}
 
 
-def network(code: ModuleType, path: Path) -> torch.nn.Module:
+def network(code, path):
     model = code.build()
     model.load_state_dict(state(path))
     return model
 
 
-def analyzed(
-    code: ModuleType, models: Any, head: Any = None, **given: Any
-) -> probe.Analysis:
+def analyzed(code, models, head=None, **given):
     train, test = (probe.Examples(*half) for half in code.load())
     with quiet():
         return probe.analyze(
             probe.Model(models, fresh=code.build, head=head),
-            *(train, test, TASKS),
+            train,
+            test,
+            TASKS,
             recipe=probe.Recipe(**RECIPE),
             **given,
         )
 
 
-def with_out(own: Own, code: ModuleType, out: Path | None) -> probe.Analysis:
+def with_out(own, code, out):
     models = {
         tasks_seen: network(code, path) for tasks_seen, path in paths(own).items()
     }
@@ -80,21 +76,22 @@ def with_out(own: Own, code: ModuleType, out: Path | None) -> probe.Analysis:
     return analyzed(code, models, offline=offline, out=out)
 
 
-def in_memory(own: Own, code: ModuleType, out: Path) -> None:
+def in_memory(own, code, out):
     with_out(own, code, None).save(out)
 
 
-def by_paths(own: Own, code: ModuleType, out: Path) -> None:
+def by_paths(own, code, out):
     analyzed(code, paths(own), offline=own.checkpoints / "offline-0.pt").save(out)
 
 
-def by_pattern(own: Own, code: ModuleType, out: Path) -> None:
+def by_pattern(own, code, out):
     pattern = own.checkpoints / "{learner}-order{order}-seed{seed}-task{task}.pt"
     analyzed(code, pattern, offline=own.checkpoints / OFFLINE, out=out)
 
 
-def by_recorder(own: Own, code: ModuleType, out: Path) -> None:
-    model, (train, test) = code.build(), code.load()
+def by_recorder(own, code, out):
+    model = code.build()
+    (train, test) = code.load()
     folder = out.with_name("recorded")
     shutil.rmtree(folder, ignore_errors=True)
     rec = probe.Recorder(folder, model, test, TASKS, train=train)
@@ -105,7 +102,7 @@ def by_recorder(own: Own, code: ModuleType, out: Path) -> None:
     analyzed(code, folder, out=out)
 
 
-def by_command_and_recorder(own: Own, code: ModuleType, out: Path) -> None:
+def by_command_and_recorder(own, code, out):
     by_recorder(own, code, out.with_name("analysis"))
     flags = dict.fromkeys(("orders", "offline", "tasks", "data", "checkpoints"))
     own.model(
@@ -117,9 +114,7 @@ WAYS = (in_memory, with_out, by_paths, by_pattern, by_recorder, by_command_and_r
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_the_tables_are_those_of_the_study(
-    way: Any, own: Own, code: ModuleType
-) -> None:
+def test_the_tables_are_those_of_the_study(way, own, code):
     out = own.folder / way.__name__
     way(own, code, out)
     for name in TABLES:
@@ -132,9 +127,7 @@ def test_the_tables_are_those_of_the_study(
     assert found.count(b"\n") > 2
 
 
-def test_networks_that_are_told_the_task_have_one_table(
-    tmp_path: Path, own: Own, code: ModuleType
-) -> None:
+def test_networks_that_are_told_the_task_have_one_table(tmp_path, own, code):
     """A study of kind task, with the offline network trained there and trained here."""
     told = Own(tmp_path).written()
     text = (own.folder / "study.toml").read_text("utf-8")

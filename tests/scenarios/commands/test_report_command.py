@@ -11,7 +11,7 @@ from scenarios.commands.report import show_compared, show_report
 from tests.figures.report.hand_made import stated, tables
 
 
-def folder_of(root: Path, name: str, forgotten: float) -> Path:
+def folder_of(root, name, forgotten):
     folder = root / name
     folder.mkdir()
     found = tables(
@@ -22,10 +22,9 @@ def folder_of(root: Path, name: str, forgotten: float) -> Path:
     return folder
 
 
-def test_the_page_lies_in_the_first_directory_unless_told_otherwise(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    a, b = folder_of(tmp_path, "a", 0.03), folder_of(tmp_path, "b", 0.08)
+def test_the_page_lies_in_the_first_directory_unless_told_otherwise(tmp_path, capsys):
+    a = folder_of(tmp_path, "a", 0.03)
+    b = folder_of(tmp_path, "b", 0.08)
     show_report([a, b], None)
     assert capsys.readouterr().out.strip() == str(a / "report.html")
     assert "b minus a, in points of accuracy</h3>" in (a / "report.html").read_text()
@@ -33,10 +32,9 @@ def test_the_page_lies_in_the_first_directory_unless_told_otherwise(
     assert "conv2 forgot 8.0 points" in (tmp_path / "own.html").read_text()
 
 
-def test_a_limit_that_is_broken_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    a, b = folder_of(tmp_path, "a", 0.03), folder_of(tmp_path, "b", 0.08)
+def test_a_limit_that_is_broken_is_told(tmp_path, capsys):
+    a = folder_of(tmp_path, "a", 0.03)
+    b = folder_of(tmp_path, "b", 0.08)
     assert show_compared(a, b, None)
     assert "5.0 [5.0, 5.0]" in capsys.readouterr().out
     assert show_compared(b, a, 0.05)
@@ -50,9 +48,10 @@ def test_a_limit_that_is_broken_is_told(
 
 
 def test_a_run_is_compared_with_tables_of_the_package_by_their_name(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    digits, mnist = Path("reference:digits"), Path("reference:mnist")
+    capsys,
+):
+    digits = Path("reference:digits")
+    mnist = Path("reference:mnist")
     assert show_compared(digits, digits, None)
     assert "reference:digits minus reference:digits" in capsys.readouterr().out
     with pytest.raises(InputError, match="did you mean 'mnist'"):

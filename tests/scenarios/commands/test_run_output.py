@@ -1,11 +1,9 @@
 """Output of `probe run`: the plan of cached activations before a study, Kemker's table after it."""
 
 from collections import OrderedDict
-from pathlib import Path
-from typing import Any
 
 import pytest
-from torch import Tensor, nn
+from torch import nn
 
 from probe.memory import show_size
 from tests.bad_input.making import study
@@ -17,11 +15,11 @@ from tests.scenarios.execution.helpers import TINY, run
     ("kind", "trains"), [("class-incremental", True), ("incremental", False)]
 )
 def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_trained(
-    kind: str, trains: bool, cwd: Path, probe: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    kind, trains, cwd, probe, monkeypatch
+):
     """10 numbers of 4 bytes at hidden1, for each of 50 training and 360 test digits."""
 
-    def tailed(name: str, x: Tensor, classes: int) -> nn.Module:
+    def tailed(name, x, classes):
         first = nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
         last = nn.Linear(10, classes) if trains else nn.Identity()
         return nn.Sequential(OrderedDict(hidden1=first, hidden2=nn.ReLU(), output=last))
@@ -40,7 +38,7 @@ def test_kemkers_omegas_and_a_plan_without_the_examples_of_what_cannot_be_traine
 # `--dry-run`: the jobs that are left, and not a byte is written.
 
 
-def table(out: str) -> dict[str, list[str]]:
+def table(out):
     """Return the table by learner: jobs, finished, left, parts left, training steps left."""
     return {
         name: cells
@@ -48,7 +46,7 @@ def table(out: str) -> dict[str, list[str]]:
     }
 
 
-def test_what_a_dry_run_counts(probe: Any, cwd: Path) -> None:
+def test_what_a_dry_run_counts(probe, cwd):
     """A job of five tasks of 16 examples; two layers retrained on all 80, in batches of 64."""
     code, out, err = probe(
         f"run {TINY} --dry-run --workers 1 --learners finetune,er,fel"

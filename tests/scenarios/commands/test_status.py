@@ -1,15 +1,13 @@
 """`probe status`: the jobs that run, failed and finished, and not a byte is written."""
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 
 from probe.results.run_directory import describe
 from scenarios.execution.work import carried_out
 from tests.scenarios.execution.helpers import SICK, jobs_in, locked, work_of
 
 OFFLINE = "offline.seed-0"
-LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
+LEARNERS = {"finetune": {}, "offline": {}}
 COLUMNS = (
     "jobs",
     "finished",
@@ -19,10 +17,9 @@ COLUMNS = (
     "measurements_finished",
     "measurements",
 )
-Probe = Callable[[str], tuple[int, str, str]]
 
 
-def everything(root: Path) -> dict[Path, tuple[int, int, int, int]]:
+def everything(root):
     states = {path: path.lstat() for path in (root, *root.rglob("*"))}
     return {
         p: (s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
@@ -30,9 +27,7 @@ def everything(root: Path) -> dict[Path, tuple[int, int, int, int]]:
     }
 
 
-def test_finished_running_and_failed_jobs_in_text_and_json(
-    tmp_path: Path, probe: Probe
-) -> None:
+def test_finished_running_and_failed_jobs_in_text_and_json(tmp_path, probe):
     """Of three jobs one is finished, one is locked by another process, and one has failed."""
     work = work_of(tmp_path / "run", learners=LEARNERS)
     describe(work.root, work.plan)
@@ -76,9 +71,7 @@ def test_finished_running_and_failed_jobs_in_text_and_json(
     }
 
 
-def test_the_time_left_is_unknown_at_first_and_none_in_the_end(
-    tmp_path: Path, probe: Probe
-) -> None:
+def test_the_time_left_is_unknown_at_first_and_none_in_the_end(tmp_path, probe):
     work = work_of(tmp_path / "run", learners={"offline": {}})
     describe(work.root, work.plan)
     assert "time left: unknown" in probe("status run")[1]

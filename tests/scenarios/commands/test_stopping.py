@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -14,17 +13,15 @@ from scenarios.commands.screen.signals import stoppable
 from scenarios.execution.server import ctrl_c_held_back
 from tests.scenarios.execution.helpers import exit_code, fork
 
-Began = Callable[[], object]
 
-
-def in_a_block(action: Callable[[Began], object], number: int) -> int:
+def in_a_block(action, number):
     """Send a signal to a child once it is in the midst of its action; return its exit code.
 
     action: it calls the function that it is given, and does not end by itself then.
     """
     told, tell = os.pipe()
 
-    def act() -> None:
+    def act():
         with stoppable(0.5):
             action(lambda: os.write(tell, b"."))
 
@@ -34,18 +31,18 @@ def in_a_block(action: Callable[[Began], object], number: int) -> int:
     return exit_code(process)
 
 
-def sleep(began: Began) -> None:
+def sleep(began):
     began()
     time.sleep(600)
 
 
-def long_call(began: Began) -> None:
+def long_call(began):
     """Compute in C: Python's handler does not run, though other threads do."""
     began()
     hashlib.pbkdf2_hmac("sha256", b"", b"", 1_000_000_000)
 
 
-def deaf(began: Began = lambda: None) -> None:
+def deaf(began=lambda: None):
     """Go on whatever happens, as code does that catches everything."""
     while True:
         try:
@@ -55,7 +52,7 @@ def deaf(began: Began = lambda: None) -> None:
             began = time.time
 
 
-def failing(began: Began) -> None:
+def failing(began):
     """End in any error, as an import does that is interrupted."""
     try:
         sleep(began)
@@ -72,17 +69,15 @@ def failing(began: Began) -> None:
         (failing, signal.SIGTERM, 143),
     ],
 )
-def test_a_block_ends_if_it_can_and_is_ended_if_not(
-    action: Callable[[Began], object], number: int, code: int
-) -> None:
+def test_a_block_ends_if_it_can_and_is_ended_if_not(action, number, code):
     assert in_a_block(action, number) == code
 
 
-def test_ctrl_c_is_held_back_and_not_lost() -> None:
+def test_ctrl_c_is_held_back_and_not_lost():
     """A process that is started meanwhile never gets it; this one gets it afterwards."""
 
-    def act() -> int:
-        held: list[int] = []
+    def act():
+        held = []
         signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
         os.setpgrp()
         with ctrl_c_held_back():

@@ -2,8 +2,6 @@
 
 import sys
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,9 +30,10 @@ def __getattr__(name):
 NAMED = ("toml_trap", "./toml_trap.py:build", "{folder}/toml_trap.py", "own")
 """Ways to name the file that other tools would import."""
 
-NAME, NAMES = '"@"', '["@"]'
+NAME = '"@"'
+NAMES = '["@"]'
 # Keys of a study's file that take a name, in which @ stands for it.
-KEYS: dict[str, str] = {
+KEYS = {
     **dict.fromkeys(
         ("name", "scenario.data", "scenario.kind", "network.name", "storage"), NAME
     ),
@@ -56,10 +55,10 @@ class Begun(Exception):
 
 
 @pytest.fixture(autouse=True)
-def trap(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def trap(cwd, monkeypatch):
     """A file that could be imported, from the current folder, and tells if it was."""
 
-    def begin(*_: Any, **__: Any) -> None:
+    def begin(*_, **__):
         raise Begun
 
     (cwd / "toml_trap.py").write_text(TRAP)
@@ -70,9 +69,7 @@ def trap(cwd: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_no_key_of_a_study_makes_it_import(
-    probe: Any, cwd: Path, trap: Path, key: str
-) -> None:
+def test_no_key_of_a_study_makes_it_import(probe, cwd, trap, key):
     for named in NAMED:
         text = study({key: KEYS[key].replace("@", named)})
         (cwd / "study.toml").write_text(text.replace("{folder}", str(cwd)))
@@ -83,7 +80,7 @@ def test_no_key_of_a_study_makes_it_import(
         assert "toml_trap" not in sys.modules
 
 
-def test_a_typed_file_is_imported(probe: Any, cwd: Path, trap: Path) -> None:
+def test_a_typed_file_is_imported(probe, cwd, trap):
     toml = study({"network.name": '"own"', "network.features": '["1"]'})
     (cwd / "study.toml").write_text(toml)
     assert "unknown network 'own'" in probe("run study.toml --workers 1")[2]

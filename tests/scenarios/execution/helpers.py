@@ -5,40 +5,37 @@ import signal
 import time
 import tomllib
 import traceback
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import forkserver
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from probe.by_layer.jobs import Job, jobs_of
-from probe.by_layer.measurement import Key, Measurement
-from probe.by_layer.networks import Networks, Source
-from probe.by_layer.plan import Plan
+from probe.by_layer.jobs import jobs_of
+from probe.by_layer.networks import Source
 from probe.by_layer.store import Store
 from probe.errors import InputError, NotWritten
 from probe.locks import lock
 from probe.results.tables import write_tables
 from probe.values.allocation import CacheSettings
 from scenarios.data.datasets import Location
-from scenarios.execution.schedule import Executor, execute
+from scenarios.execution.schedule import execute
 from scenarios.execution.work import Ended, Work
 from scenarios.options import RunOptions
-from scenarios.study.plan import Loader, plan_of, study_networks
+from scenarios.study.plan import plan_of, study_networks
 from scenarios.study.study_file import check_study
 from scenarios.user_code import UserCode
 from tests.scenarios.table_names import TABLES
 
 TINY = Path(__file__).with_name("tiny.toml")
-FIRST, SICK = "finetune.order-there.seed-0", "finetune.order-back.seed-0"
+FIRST = "finetune.order-there.seed-0"
+SICK = "finetune.order-back.seed-0"
 
 
-def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
+def run(out, study=TINY, **flags):
     """Run or resume a study in this process, without figures, which take longer."""
     # Workers import this module, and need not load the figures.
     from scenarios.commands.run import run_study
@@ -50,7 +47,7 @@ def run(out: Path, study: Path | str = TINY, **flags: Any) -> bool:
         )
 
 
-def tables(root: Path) -> dict[str, bytes]:
+def tables(root):
     return {name: (root / name).read_bytes() for name in TABLES}
 
 
@@ -62,15 +59,15 @@ class Disturbed:
     badly: dict[str, str]
 
     @property
-    def plan(self) -> Plan:
+    def plan(self):
         return self.source.plan
 
-    def networks(self, job: Job, results: Any) -> Networks:
+    def networks(self, job, results):
         if job.name in self.badly:
             how, name = self.badly[job.name].split(" ", 1)
             mark = results.root.with_name(f"{job.name}.pid")
 
-            def write(key: Key, measurement: Measurement) -> None:
+            def write(key, measurement):
                 if str(key) == name:
                     end_badly(how, mark)
                 Store.write(results, key, measurement)
@@ -80,9 +77,7 @@ class Disturbed:
 
 
 @contextmanager
-def disturbed(
-    loader: Loader, badly: dict[str, str], plan: Plan, device: torch.device
-) -> Iterator[Source]:
+def disturbed(loader, badly, plan, device):
     """Load networks of which jobs end badly."""
     with loader(plan, device) as source:
         yield Disturbed(source, badly)
@@ -102,7 +97,7 @@ ERRORS = {
 }
 
 
-def end_badly(how: str, mark: Path) -> None:
+def end_badly(how, mark):
     """End as it says: by an error of above, by `kill`, or `wait` once to be killed by somebody."""
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -114,7 +109,7 @@ def end_badly(how: str, mark: Path) -> None:
         raise AssertionError("nobody killed this process")
 
 
-def waiting(work: Work, job: str) -> int | None:
+def waiting(work, job):
     """Return who waits to be killed in a job."""
     with suppress(FileNotFoundError):
         said = work.root.with_name(f"{job}.pid").read_text()
@@ -122,10 +117,11 @@ def waiting(work: Work, job: str) -> int | None:
     return None
 
 
-def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> Work:
+def work_of(root, badly=None, **changes):
     """Return work in a folder, which is made; changes: of the study."""
     root.mkdir(exist_ok=True)
-    raw, cpu = tomllib.loads(TINY.read_text()), torch.device("cpu")
+    raw = tomllib.loads(TINY.read_text())
+    cpu = torch.device("cpu")
     study = check_study({"name": "tiny", **raw, **changes}, "tiny")
     loader = partial(study_networks, study, Location(), UserCode())
     return Work(
@@ -137,11 +133,11 @@ def work_of(root: Path, badly: dict[str, str] | None = None, **changes: Any) -> 
     )
 
 
-def jobs_in(work: Work) -> list[Job]:
+def jobs_in(work):
     return jobs_of(work.plan)
 
 
-def finish(work: Work, executor: Executor) -> dict[str, Ended]:
+def finish(work, executor):
     """Do all jobs and write the tables; return how each job ended, by its name."""
     ends = [
         event
@@ -153,19 +149,19 @@ def finish(work: Work, executor: Executor) -> dict[str, Ended]:
     return {end.job.name: end for end in ends}
 
 
-def folder_of(work: Work, job: Job) -> Path:
+def folder_of(work, job):
     return work.root / "jobs" / job.name
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder):
     """Hold the lock of a folder, which may have to be made, as another process would."""
     folder.mkdir(parents=True, exist_ok=True)
     with lock(folder):
         yield
 
 
-def fork(action: Callable[[], object]) -> int:
+def fork(action):
     """Run in a silent child; its exit code: a number returned, 1 for False, 99 for an error."""
     process = os.fork()
     if process:
@@ -185,13 +181,13 @@ def fork(action: Callable[[], object]) -> int:
         os._exit(code)
 
 
-def exit_code(process: int) -> int:
+def exit_code(process):
     """Wait for a child; the code is negative if it was killed."""
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 @contextmanager
-def child(action: Callable[[], object]) -> Iterator[int]:
+def child(action):
     """Run in a child, which is killed at the end of the block if it still runs."""
     process = fork(action)
     try:
@@ -202,7 +198,7 @@ def child(action: Callable[[], object]) -> Iterator[int]:
             os.waitpid(process, 0)
 
 
-def until(condition: Callable[[], object], seconds: float = 600) -> None:
+def until(condition, seconds=600):
     """Wait for a condition; the limit only keeps a broken test from hanging."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -210,7 +206,7 @@ def until(condition: Callable[[], object], seconds: float = 600) -> None:
         time.sleep(0.005)
 
 
-def alive(process: int) -> bool:
+def alive(process):
     with suppress(OSError):
         return (
             Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
@@ -219,7 +215,7 @@ def alive(process: int) -> bool:
     return False
 
 
-def ignores_ctrl_c(process: int) -> bool:
+def ignores_ctrl_c(process):
     with suppress(OSError):
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
         [ignored] = [line.split()[1] for line in lines if line.startswith("SigIgn")]
@@ -227,21 +223,22 @@ def ignores_ctrl_c(process: int) -> bool:
     return False
 
 
-def workers_of(process: int) -> list[int]:
+def workers_of(process):
     """Return the workers of a pool that run: what the server of the process has forked."""
-    servers = [each for each in _children(process) if b"forkserver" in _command(each)]
-    return [
-        worker for server in servers for worker in _children(server) if alive(worker)
-    ]
+    workers = []
+    for server in _children(process):
+        if b"forkserver" in _command(server):
+            workers += filter(alive, _children(server))
+    return workers
 
 
-def _command(process: int) -> bytes:
+def _command(process):
     with suppress(OSError):
         return Path(f"/proc/{process}/cmdline").read_bytes()
     return b""
 
 
-def _children(process: int) -> list[int]:
+def _children(process):
     children = ""
     for path in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):

@@ -2,7 +2,6 @@
 
 import os
 from contextlib import nullcontext
-from typing import Any
 
 import pytest
 import torch
@@ -33,13 +32,7 @@ RAY = {"executor": "ray"}
         ),
     ],
 )
-def test_the_executor_of_flags(
-    monkeypatch: pytest.MonkeyPatch,
-    flags: dict[str, Any],
-    device: str,
-    name: str,
-    arguments: tuple[Any, ...],
-) -> None:
+def test_the_executor_of_flags(monkeypatch, flags, device, name, arguments):
     """On a machine of three cores and two cards."""
     monkeypatch.setattr(
         "scenarios.execution.cluster._connected", lambda *_: nullcontext()

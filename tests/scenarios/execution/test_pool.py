@@ -3,7 +3,6 @@
 import os
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -26,12 +25,12 @@ from tests.scenarios.execution.helpers import (
     workers_of,
 )
 
-LEARNERS: dict[str, dict[str, object]] = {"finetune": {}, "offline": {}}
+LEARNERS = {"finetune": {}, "offline": {}}
 NEEDED = {"scenarios.study.training", *MODULES.values()}
 LOADED = f"{NEEDED} <= __import__('sys').modules.keys()"
 
 
-def test_workers_give_the_same_tables(tmp_path: Path) -> None:
+def test_workers_give_the_same_tables(tmp_path):
     """More workers than jobs do no harm."""
     here, work = (
         work_of(tmp_path / name, learners=LEARNERS) for name in ("inline", "run")
@@ -44,7 +43,7 @@ def test_workers_give_the_same_tables(tmp_path: Path) -> None:
     assert workers_of(os.getpid()) == []
 
 
-def test_workers_are_preloaded() -> None:
+def test_workers_are_preloaded():
     """And learners, so that every worker has the same code, even if it is edited meanwhile."""
     with (
         variables({"PYTHONSAFEPATH": "1"}),
@@ -54,8 +53,8 @@ def test_workers_are_preloaded() -> None:
 
 
 def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     """Each has finished a measurement, and waits for ever; they ignore Ctrl-C."""
     work = work_of(
         tmp_path / "run", dict.fromkeys((FIRST, SICK), "wait output after 1")
@@ -71,7 +70,7 @@ def test_measurements_are_reported_at_once_and_workers_end_when_nobody_listens(
     assert not work.is_locked(first)
 
 
-def test_a_worker_that_cannot_write_ends_all(tmp_path: Path) -> None:
+def test_a_worker_that_cannot_write_ends_all(tmp_path):
     work = work_of(
         tmp_path / "run",
         {FIRST: "wait output after 1", SICK: "unwritten output after 2"},
@@ -81,7 +80,7 @@ def test_a_worker_that_cannot_write_ends_all(tmp_path: Path) -> None:
     assert workers_of(os.getpid()) == []
 
 
-def test_each_worker_computes_on_its_device(tmp_path: Path) -> None:
+def test_each_worker_computes_on_its_device(tmp_path):
     """On one of them nothing can be computed."""
     work = work_of(tmp_path / "run")
     events = execute(work, jobs_in(work)[:2], partial(pool, ["cpu", "meta"]))

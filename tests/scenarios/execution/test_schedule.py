@@ -2,16 +2,14 @@
 
 import shutil
 from collections import defaultdict
-from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from probe.by_layer.measurement import Key
-from scenarios.execution.schedule import RETRIES, Take, execute, inline
-from scenarios.execution.work import Ended, Event, Work, carry_out
+from scenarios.execution.schedule import RETRIES, execute, inline
+from scenarios.execution.work import Ended, carry_out
 from tests.scenarios.execution.helpers import folder_of, jobs_in, locked, work_of
 
 
@@ -23,7 +21,7 @@ class Scripted:
     tried: list[str] = field(default_factory=list)
     rounds: int = 0
 
-    def __call__(self, work: Work, take: Take) -> Generator[Event]:
+    def __call__(self, work, take):
         self.rounds += 1
         left = defaultdict(list, self.script)
         while job := take():
@@ -35,7 +33,7 @@ class Scripted:
 
 
 @pytest.fixture
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+def work(tmp_path, monkeypatch):
     monkeypatch.setattr("scenarios.execution.schedule._POLL", 0.01)
     return work_of(tmp_path / "run")
 
@@ -50,9 +48,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
         (["locked"], "finished", 2, 2),
     ],
 )
-def test_attempts_of_a_job(
-    work: Work, hows: list[str], ended: str, tries: int, rounds: int
-) -> None:
+def test_attempts_of_a_job(work, hows, ended, tries, rounds):
     """It is tried again after the others, and ends once."""
     names = [job.name for job in jobs_in(work)]
     executor = Scripted({names[0]: list(hows)})
@@ -66,12 +62,11 @@ def test_attempts_of_a_job(
 
 
 @pytest.mark.parametrize("wait", [True, False])
-def test_locked_jobs_are_skipped_and_then_waited_for_or_left(
-    work: Work, wait: bool
-) -> None:
+def test_locked_jobs_are_skipped_and_then_waited_for_or_left(work, wait):
     """Done here once they are free, unless somebody has finished them."""
     first, second, *others = jobs_in(work)
-    ends, waited = [], []
+    ends = []
+    waited = []
     with ExitStack() as locks:
         locks.enter_context(locked(folder_of(work, second)))
         script = Scripted({first.name: ["locked"]})
@@ -87,11 +82,10 @@ def test_locked_jobs_are_skipped_and_then_waited_for_or_left(
     assert ends == [*((job, "finished") for job in (*others, first)), last]
 
 
-def test_measurements_that_another_process_finishes_are_reported_once(
-    work: Work, tmp_path: Path
-) -> None:
+def test_measurements_that_another_process_finishes_are_reported_once(work, tmp_path):
     """As if they had been computed here."""
-    job, other = jobs_in(work)[-1], work_of(tmp_path / "other")
+    job = jobs_in(work)[-1]
+    other = work_of(tmp_path / "other")
     *parts, _ = carry_out(other, job)
     events = []
     with ExitStack() as locks:

@@ -4,40 +4,40 @@ import os
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.scenarios.execution.helpers import exit_code, fork, run, tables, until
 
-FLAGS: dict[str, Any] = {"learners": "finetune,offline"}  # three jobs
+FLAGS = {"learners": "finetune,offline"}  # three jobs
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def alone(tmp_path_factory):
     out = tmp_path_factory.mktemp("alone") / "run"
     run(out, **FLAGS)
     return tables(out)
 
 
-def test_processes_started_at_once(tmp_path: Path, alone: dict[str, bytes]) -> None:
+def test_processes_started_at_once(tmp_path, alone):
     """Shards or not, also more than there are jobs: one process alone writes a job's files.
 
     Each process waits with its first result for that of another: so at least two do
     jobs. The last writes the tables.
     """
-    out, notes = tmp_path / "run", tmp_path / "notes"
+    out = tmp_path / "run"
+    notes = tmp_path / "notes"
     notes.touch()
 
-    def noted() -> list[list[str]]:
+    def noted():
         return [
             line.split() for line in notes.read_text().splitlines() if " jobs/" in line
         ]
 
-    def noting(shard: str | None) -> bool:
+    def noting(shard):
         replace = os.replace
 
-        def replaced(source: Path, target: Path) -> None:
+        def replaced(source, target):
             replace(source, target)
             with notes.open("a") as file:
                 file.write(f"{os.getpid()} {Path(target).relative_to(out)}\n")

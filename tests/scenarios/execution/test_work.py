@@ -1,7 +1,6 @@
 """A job carried out under its lock, on one thread, and its reported end."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from probe.errors import NotWritten
 from probe.locks import is_locked
 from scenarios.execution.work import (
     Ended,
-    Work,
     carried_out,
     carry_out,
     effort,
@@ -40,15 +38,14 @@ FAILED = (
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Work:
+def work(tmp_path):
     return work_of(tmp_path / "run")
 
 
-def test_measurements_are_reported_on_one_thread_and_then_the_end(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_measurements_are_reported_on_one_thread_and_then_the_end(work, monkeypatch):
     """A finished job is not begun: not even its data are loaded. What is corrupt is made again."""
-    job, events = jobs_in(work)[0], []
+    job = jobs_in(work)[0]
+    events = []
     with locked(folder_of(work, job)):
         [ended] = carry_out(work, job)
     assert (ended.job, ended.how, work.finished(job)) == (job, "locked", set())
@@ -82,9 +79,7 @@ def test_measurements_are_reported_on_one_thread_and_then_the_end(
         ("unwritten", "", ""),
     ],
 )
-def test_a_job_that_ends_badly(
-    tmp_path: Path, badly: str, how: str, reason: str
-) -> None:
+def test_a_job_that_ends_badly(tmp_path, badly, how, reason):
     """Finished measurements are kept; only an unforeseen error has a traceback."""
     work = work_of(tmp_path / "run", {FIRST: f"{badly} output after 2"})
     job = jobs_in(work)[0]
@@ -101,8 +96,9 @@ def test_a_job_that_ends_badly(
     assert carried_out(work_of(work.root), job).how == "finished"
 
 
-def test_a_directory_that_was_moved_away_is_not_made_anew(work: Work) -> None:
-    job, moved = jobs_in(work)[0], work.root.with_name("moved")
+def test_a_directory_that_was_moved_away_is_not_made_anew(work):
+    job = jobs_in(work)[0]
+    moved = work.root.with_name("moved")
     next(events := carry_out(work, job))
     work.root.rename(moved)
     for said, left in (
@@ -115,9 +111,11 @@ def test_a_directory_that_was_moved_away_is_not_made_anew(work: Work) -> None:
     assert not is_locked(moved / "jobs" / FIRST)
 
 
-def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
+def test_a_file_of_the_same_name_with_other_data(tmp_path):
     """In one process, which keeps the data that it has loaded; a worker refuses the others."""
-    study, file, made = tmp_path / "features.toml", tmp_path / "birds.npz", []
+    study = tmp_path / "features.toml"
+    file = tmp_path / "birds.npz"
+    made = []
     study.write_text(
         f'orders = "none"\n[scenario]\ndata = "{file}"\n[network]\nname = "mlp"\n'
         f"[training]\nepochs = 1\n[learners.finetune]\n"
@@ -139,10 +137,11 @@ def test_a_file_of_the_same_name_with_other_data(tmp_path: Path) -> None:
 # The time left
 
 JOB = Job(learner="er", kind="er", order="a", tasks=(0, 1, 2), seed=0)
-OUTPUT, RETRAINED = Key(1), Key.parse(3, "conv1", "retrain")
+OUTPUT = Key(1)
+RETRAINED = Key.parse(3, "conv1", "retrain")
 
 
-def test_time_by_effort_and_kind_and_processes_that_share_jobs_but_not_a_job() -> None:
+def test_time_by_effort_and_kind_and_processes_that_share_jobs_but_not_a_job():
     linear = Key.parse(2, "conv1", "linear", "0123abcd")
     assert seconds_left({JOB: [OUTPUT, RETRAINED]}, {"output": 2.0}) == 2 + 3 * 2
     assert (
@@ -151,7 +150,8 @@ def test_time_by_effort_and_kind_and_processes_that_share_jobs_but_not_a_job() -
     )
     assert seconds_left({JOB: [linear]}, {"output": 4}) == pytest.approx(0.4)
     assert seconds_left({JOB: [OUTPUT]}, {}) is None
-    offline, cumulative = replace(JOB, offline=True), replace(JOB, kind="cumulative")
+    offline = replace(JOB, offline=True)
+    cumulative = replace(JOB, kind="cumulative")
     assert [effort(each, Key(2)) for each in (JOB, offline, cumulative)] == [1, 3, 2]
     left = {JOB: [OUTPUT, Key(2)], **{replace(JOB, seed=k): [OUTPUT] for k in (1, 2)}}
     expected = {1: 24, 2: 12, 50: 12}  # the longest job takes as long with any number
@@ -160,7 +160,7 @@ def test_time_by_effort_and_kind_and_processes_that_share_jobs_but_not_a_job() -
     } == expected
 
 
-def test_the_pace_is_the_median_of_what_measurements_took(tmp_path: Path) -> None:
+def test_the_pace_is_the_median_of_what_measurements_took(tmp_path):
     """So that a job paused for a night does no harm; nothing is known of a study not begun."""
     work = work_of(tmp_path / "run", learners={"finetune": {}})
     job, *_ = jobs = jobs_in(work)

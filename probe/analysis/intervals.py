@@ -208,8 +208,10 @@ def ratio_of(design: Design, num: Floats, den: Floats) -> Estimate:
     top = design.scaled(num)
     bottom = design.scaled(den)
     S = len(top)
-    above, below = (float(design.means(parts).mean()) for parts in (top, bottom))
-    of_above, of_below = design.components(top), design.components(bottom)
+    above = float(design.means(top).mean())
+    below = float(design.means(bottom).mean())
+    of_above = design.components(top)
+    of_below = design.components(bottom)
     # Quadratic forms: those of a difference give those of the product.
     product = (of_above + of_below - design.components(top - bottom)) / 2
 

@@ -91,11 +91,26 @@ COEFFICIENTS: Mapping[str, Coefficients] = {
     "accuracy": {Term.END: 1},
     "floor": {Term.FLOOR: 1},
     "ceiling": {Term.CEILING: 1},
-    "strength": {Term.OFFLINE: 1, Term.END: -1},
-    "missing": {Term.CEILING: 1, Term.END: -1},
-    "never_learned": {Term.CEILING: 1, Term.LEARNED: -1},
-    "forgotten": {Term.LEARNED: 1, Term.END: -1},
-    "forgotten_max": {Term.BEST: 1, Term.END: -1},
+    "strength": {
+        Term.OFFLINE: 1,
+        Term.END: -1,
+    },
+    "missing": {
+        Term.CEILING: 1,
+        Term.END: -1,
+    },
+    "never_learned": {
+        Term.CEILING: 1,
+        Term.LEARNED: -1,
+    },
+    "forgotten": {
+        Term.LEARNED: 1,
+        Term.END: -1,
+    },
+    "forgotten_max": {
+        Term.BEST: 1,
+        Term.END: -1,
+    },
     "own": {
         Term.LEARNED: 0.5,
         Term.BLOCK: 0.5,
@@ -108,9 +123,18 @@ COEFFICIENTS: Mapping[str, Coefficients] = {
         Term.UPSTREAM: 0.5,
         Term.END: -0.5,
     },
-    "above_floor": {Term.END: 1, Term.FLOOR: -1},
-    "offline_adds": {Term.CEILING: 1, Term.FLOOR: -1},
-    "acquired": {Term.LEARNED: 1, Term.FLOOR: -1},
+    "above_floor": {
+        Term.END: 1,
+        Term.FLOOR: -1,
+    },
+    "offline_adds": {
+        Term.CEILING: 1,
+        Term.FLOOR: -1,
+    },
+    "acquired": {
+        Term.LEARNED: 1,
+        Term.FLOOR: -1,
+    },
     "missing_drift": {
         Term.HALF_CEILING: 1,
         Term.HALF_END: -1,

@@ -41,7 +41,10 @@ class Compared:
         # Of the differences to the first example: the mean of a large constant would
         # round.
         self._mean = torch.zeros(self._width, dtype=torch.float64, device=x.device)
-        self._mean = sum((part.sum(0) for part in self._parts()), self._mean) / self._n
+        total = torch.zeros_like(self._mean)
+        for part in self._parts():
+            total += part.sum(0)
+        self._mean = total / self._n
         # The diagonal of the Gram matrix.
         self._norms = torch.cat([part.square().sum(1) for part in self._parts()])
 
@@ -63,7 +66,8 @@ class Compared:
     def _with_itself(self) -> float:
         """The HSIC of the feature with itself, NaN if it vanishes."""
         hsic = self._hsic(self)
-        return hsic if hsic > _TOLERANCE * float(self._norms.sum()) ** 2 else math.nan
+        least = _TOLERANCE * float(self._norms.sum()) ** 2
+        return hsic if hsic > least else math.nan
 
     def _hsic(self, y: "Compared") -> float:
         """Return n (n - 3) times the unbiased HSIC of eq. 5, K and L being Gram matrices.
@@ -75,7 +79,8 @@ class Compared:
         n = self._n
         both = float(self._norms @ y._norms)
         sums = float(self._norms.sum()) * float(y._norms.sum())
-        return self._product(y) - both + sums / ((n - 1) * (n - 2)) - 2 * both / (n - 2)
+        trace = self._product(y) - both
+        return trace + sums / ((n - 1) * (n - 2)) - 2 * both / (n - 2)
 
     def _product(self, y: "Compared") -> float:
         """Return tr(K L), the squared norm of X'Y."""

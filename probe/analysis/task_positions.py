@@ -96,8 +96,9 @@ def average_over(
     weights = np.zeros(n)
     total = np.zeros((len(values[0]), n))
     for position, e in zip(positions, values, strict=True):
-        weights[position.examples] += position.weights / len(positions)
-        total[:, position.examples] += position.weights / len(positions) * e
+        share = position.weights / len(positions)
+        weights[position.examples] += share
+        total[:, position.examples] += share * e
     examples = np.flatnonzero(weights)
     mean = TaskPosition(None, examples, weights[examples])
     return mean, total[:, examples] / mean.weights

@@ -23,12 +23,10 @@ class Activity:
         values = [value.double() for value in values]
         self._first = self._first or [value[:1] for value in values]
         pairs = zip(values, self._first, strict=True)
-        self._apart = self._apart + torch.cat(
-            [(v - w).abs().sum((0, 2)) for v, w in pairs]
-        )
-        self._magnitude = self._magnitude + torch.cat(
-            [v.abs().mean(2).sum(0) for v in values]
-        )
+        apart = [(v - w).abs().sum((0, 2)) for v, w in pairs]
+        magnitude = [v.abs().mean(2).sum(0) for v in values]
+        self._apart = self._apart + torch.cat(apart)
+        self._magnitude = self._magnitude + torch.cat(magnitude)
 
     def shares(self) -> dict[str, float]:
         """Return the number of `units`, and the shares of `dead` and `dormant` ones.
@@ -46,11 +44,15 @@ class Activity:
         >>> activity.shares()
         {'units': 4.0, 'dead': 0.5, 'dormant': 0.5}
         """
-        dormant = self._magnitude <= TAU * self._magnitude.mean()
         n = len(self._magnitude)
         # As counts: the share is the nearest float there is.
-        dead = int((self._apart == 0).sum()) / n
-        return {"units": float(n), "dead": dead, "dormant": int(dormant.sum()) / n}
+        dead = int((self._apart == 0).sum())
+        dormant = int((self._magnitude <= TAU * self._magnitude.mean()).sum())
+        return {
+            "units": float(n),
+            "dead": dead / n,
+            "dormant": dormant / n,
+        }
 
 
 def effective_rank(x: Tensor) -> float:

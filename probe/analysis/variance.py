@@ -74,17 +74,19 @@ class Design:
         """
         S = len(parts)
         strata = self._by_stratum(parts)
-        apart = parts.sum(axis=0) / S - np.repeat(strata.sum(axis=0) / S, self.sizes)
+        example_means = parts.sum(axis=0) / S
+        stratum_means = strata.sum(axis=0) / S
+        apart = example_means - np.repeat(stratum_means, self.sizes)
         cells = self.sizes * (self.sizes - 1.0)
         items = (np.add.reduceat(apart * apart, self._starts) / cells).sum()
         if S == 1:
             return np.array([0.0, items, 0.0])
         seeds = strata.sum(axis=1).var(ddof=1) / S
         residual = parts - apart - np.repeat(strata, self.sizes, axis=1)
-        squares = np.add.reduceat(
-            np.einsum("si,si->i", residual, residual), self._starts
-        )
-        return np.array([seeds, items, (squares / cells).sum() / (S * (S - 1))])
+        squares = np.einsum("si,si->i", residual, residual)
+        of_strata = np.add.reduceat(squares, self._starts)
+        both = (of_strata / cells).sum() / (S * (S - 1))
+        return np.array([seeds, items, both])
 
     def half_width(self, components: Floats, seeds: int, level: float) -> float:
         """Return half the width of the interval of a mean with variance V_seeds + V_rest.
@@ -116,10 +118,12 @@ class Design:
         variance = by_seeds + max(items - both, 0.0)
         if not variance:
             return 0.0
-        df = (max(seeds - 1, 1), int((self.sizes - 1).sum()))
-        t_seeds, t_items = (stdtrit(n, (1 - level) / 2) for n in df)
+        tail = (1 - level) / 2
+        t_seeds = stdtrit(max(seeds - 1, 1), tail)
+        t_items = stdtrit(int((self.sizes - 1).sum()), tail)
         share = (by_seeds / variance) ** _POWER
-        return -float(share * t_seeds + (1 - share) * t_items) * math.sqrt(variance)
+        quantile = share * t_seeds + (1 - share) * t_items
+        return -float(quantile) * math.sqrt(variance)
 
     def _by_stratum(self, parts: Floats) -> Floats:
         """Return the means by seed and stratum, (S, strata)."""
@@ -132,8 +136,9 @@ def _joined(strata: NDArray[np.integer]) -> NDArray[np.intp]:
     single = sizes == 1
     if single.any():
         # Single ones become one stratum; if there is only one, it goes to the largest.
-        target = int(sizes.argmax()) if single.sum() == 1 else len(sizes)
-        codes = np.unique(np.where(single[codes], target, codes), return_inverse=True)[
-            1
-        ]
+        target = len(sizes)
+        if single.sum() == 1:
+            target = int(sizes.argmax())
+        joined = np.where(single[codes], target, codes)
+        _, codes = np.unique(joined, return_inverse=True)
     return np.asarray(codes, dtype=np.intp)

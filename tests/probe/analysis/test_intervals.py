@@ -189,8 +189,10 @@ def coverage(ratio, seeds):
     """Over the chi-squared law of the seeds' part, the chance that the truth is covered."""
     chances = (np.arange(400) + 0.5) / 400
     parts = ratio * stats.chi2.ppf(chances, seeds - 1) / (seeds - 1)
-    components = [np.array([x, 1, 0]) for x in parts]
-    widths = [DESIGN.half_width(each, seeds, 0.95) for each in components]
+    widths = []
+    for part in parts:
+        components = np.array([part, 1, 0])
+        widths.append(DESIGN.half_width(components, seeds, 0.95))
     covered = stats.norm.cdf(widths / np.sqrt(ratio + 1))
     return (2 * covered - 1).mean()
 

@@ -86,6 +86,13 @@ class Term(StrEnum):
 
 
 Coefficients = Mapping[Term, float]
+"""The coefficient of each term in a sum."""
+
+_HALVES = {
+    Term.HALF_END: Term.END,
+    Term.HALF_LEARNED: Term.LEARNED,
+    Term.HALF_CEILING: Term.CEILING,
+}
 
 COEFFICIENTS: Mapping[str, Coefficients] = {
     "accuracy": {Term.END: 1},
@@ -230,29 +237,30 @@ class Terms:
 
     def at(self, position: TaskPosition) -> dict[Term, Floats]:
         """Return the terms that were measured at a task position, as values (S, m)."""
-        j = position.position
         right = {
             Term.END: self.after[self.T],
-            Term.LEARNED: self.after.get(j) if j else self._just_learned(),
             Term.BEST: self._best(position),
             Term.FLOOR: self.floor,
             Term.CEILING: self.ceiling,
             Term.OFFLINE: self.offline,
-            Term.UPSTREAM: self.upstream.get(j) if j else None,
-            Term.BLOCK: self.block.get(j) if j else None,
         }
+        j = position.position
+        if j is None:
+            right[Term.LEARNED] = self._just_learned()
+        else:
+            right[Term.LEARNED] = self.after.get(j)
+            right[Term.UPSTREAM] = self.upstream.get(j)
+            right[Term.BLOCK] = self.block.get(j)
         terms = {
             term: position.mean(values)
             for term, values in right.items()
             if values is not None
         }
         half = self.half.at(position) if self.half else {}
-        halves = {
-            Term.HALF_END: Term.END,
-            Term.HALF_LEARNED: Term.LEARNED,
-            Term.HALF_CEILING: Term.CEILING,
-        }
-        return terms | {at: half[term] for at, term in halves.items() if term in half}
+        for at_half, term in _HALVES.items():
+            if term in half:
+                terms[at_half] = half[term]
+        return terms
 
     def _just_learned(self) -> Right | None:
         """Return whether the network that has just learned an example's task is right."""

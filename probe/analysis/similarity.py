@@ -99,15 +99,17 @@ class Compared:
             mine = self._part(start)
             theirs = y._part(start)
             for later in range(start, self._n, _ROWS):
-                block = (mine @ self._part(later).T) * (theirs @ y._part(later).T)
+                K = mine @ self._part(later).T
+                L = theirs @ y._part(later).T
                 # What lies above the diagonal lies below it once more.
-                total += float(block.sum()) * (1 + (later > start))
+                total += float((K * L).sum()) * (1 + (later > start))
         return total
 
     def _part(self, start: int) -> Tensor:
         """Return the centred values of some examples, (up to _ROWS, D), float64."""
         first = self._x[:1].to(torch.float64)
-        return self._x[start : start + _ROWS].to(torch.float64) - first - self._mean
+        rows = self._x[start : start + _ROWS].to(torch.float64)
+        return rows - first - self._mean
 
     def _parts(self) -> Iterator[Tensor]:
         return map(self._part, range(0, self._n, _ROWS))

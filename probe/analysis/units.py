@@ -86,4 +86,6 @@ def effective_rank(x: Tensor) -> float:
     if not apart.any():
         return 0.0
     values = torch.linalg.svdvals(apart - apart.mean(0))
-    return float(torch.special.entr(values / values.sum()).sum().exp())
+    shares = values / values.sum()
+    entropy = torch.special.entr(shares).sum()
+    return float(entropy.exp())

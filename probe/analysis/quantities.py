@@ -388,12 +388,15 @@ def _is_count(values: Floats) -> bool:
     all.
     """
     is_whole = len(values) == 1 and np.array_equal(values, np.rint(values))
-    return is_whole or bool((values == values.flat[0]).all())
+    is_constant = bool((values == values.flat[0]).all())
+    return is_whole or is_constant
 
 
 def within_range(name: str, estimate: Estimate) -> Estimate:
     """Clip the interval of a quantity to values that an accuracy, or a difference, can have."""
     least = 0 if name in ("accuracy", "floor", "ceiling") else -1
-    low = float(np.clip(estimate.low, least, 1))
-    high = float(np.clip(estimate.high, least, 1))
-    return replace(estimate, low=low, high=high)
+    return replace(
+        estimate,
+        low=float(np.clip(estimate.low, least, 1)),
+        high=float(np.clip(estimate.high, least, 1)),
+    )

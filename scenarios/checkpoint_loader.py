@@ -13,6 +13,7 @@ from probe.by_layer.fingerprint import data_hash
 from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import Plan
 from probe.by_layer.probing import Measure
+from probe.by_layer.source_description import SourceDescription
 from probe.by_layer.trained_networks import in_checkpoints
 from probe.errors import InputError, located
 from probe.extensions import NetworkEntry
@@ -88,29 +89,29 @@ class CheckpointLoader:
                 raise InputError(
                     "your code has changed since the run started: run again"
                 )
-            source = self.networks(device)
+            description = self.networks(device)
             if (
                 not self.location.now(self.data).checked
-                and data_hash(source.scenario) != plan.data
+                and data_hash(description.scenario) != plan.data
             ):
                 raise InputError(
                     f"the data {self.data} are not those with which the run started: "
                     "seed what their function draws at random, or run again"
                 )
-            source.plan = plan
-            yield source
+            yield NetworkSource(description, plan)
 
     def networks(
         self, device: torch.device, progress: Callable[..., Iterable[Path]] = iter
-    ) -> NetworkSource:
-        """Read and check every checkpoint file, and return the networks.
+    ) -> SourceDescription:
+        """Describe the networks, without reading them.
 
         Args:
             device: The device of the data.
-            progress: A wrapper of the files that shows progress, as `tqdm` does.
+            progress: A wrapper of the files that shows progress, as `tqdm` does, when
+                they are read.
 
         Returns:
-            The networks.
+            The description.
         """
         entry = USER_NETWORKS[self.network]
         options = self.options
@@ -120,7 +121,7 @@ class CheckpointLoader:
         features: Sequence[str] | None = entry.features
         if options.features != "auto":
             features = names(options.features)
-        return NetworkSource(
+        return SourceDescription(
             name=self.name,
             network_name=entry.name,
             code=source_of("network", entry.name) or "",

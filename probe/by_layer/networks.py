@@ -22,6 +22,7 @@ from probe.by_layer.store import Results
 from probe.cut.cuts import Cuts
 from probe.cut.interface import CutFacts
 from probe.cut.model_call import ModelCall
+from probe.extensions import ReadoutEntry
 from probe.immutable import immutable
 from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import mode, unwrapped
@@ -204,6 +205,10 @@ class Networks(Protocol):
     @property
     def fresh(self) -> Fresh | None:
         """The source of fresh weights of a retrained tail, None = the recipe's rule."""
+
+    @property
+    def readouts(self) -> Mapping[str, ReadoutEntry]:
+        """The readouts that the plan may name."""
 
     def after(self, tasks_seen: int) -> TrainedNetwork:
         """Return the network after a number of tasks."""

@@ -44,8 +44,19 @@ def train_offline(
     clock = clock_on(data.y.device)
     start = clock()
     with products("fp32"):
-        generator = stream(seed, "batches", 0)
-        fit(called, data, recipe, generator, objective=objective, meter=meter)
+        generator = stream(
+            seed,
+            "batches",
+            0,
+        )
+        fit(
+            called,
+            data,
+            recipe,
+            generator,
+            objective=objective,
+            meter=meter,
+        )
     parameters = list(model.parameters())
     trained = sum(p.numel() for p in parameters if p.requires_grad)
     # The optimizer's operations, which are no matrix products.
@@ -55,12 +66,18 @@ def train_offline(
         carried_bytes=0,
         stored_bytes=0,
         train_bytes=bytes_of([*tensors(data.x), data.y]),
-        ops_one_pass=one_pass_ops(called, data, recipe.batch_size),
+        ops_one_pass=one_pass_ops(
+            called,
+            data,
+            recipe.batch_size,
+        ),
         ops=meter.total,
         kept_bytes=bytes_of([*parameters, *model.buffers()]),
     )
     return TrainingCost(
-        cost=cost, seconds=clock() - start, stuck=never_left(objective.losses)
+        cost=cost,
+        seconds=clock() - start,
+        stuck=never_left(objective.losses),
     )
 
 

@@ -19,6 +19,7 @@ from pydantic import (
     StrictBool,
     StrictInt,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     create_model,
@@ -95,11 +96,13 @@ Readouts = dict[str, PlannedReadout]
 """The readouts of a study by name; readouts not listed are not measured."""
 
 
-def readouts_model(names: Iterable[str] = ()) -> type[BaseModel]:
-    """Return a model with a table for each readout registered now, and for further names."""
+def readouts_model(
+    names: Iterable[str] = (), readouts: Mapping[str, ReadoutEntry] = READOUTS
+) -> type[BaseModel]:
+    """Return a model with a table for each readout, and for further names of them."""
     tables: dict[str, Any] = {}
-    for name in dict.fromkeys([*READOUTS, *names]):
-        if entry := entry_of(name):
+    for name in dict.fromkeys([*readouts, *names]):
+        if entry := entry_of(name, readouts):
             settings = entry.readout.__pydantic_fields__.items()
             columns: dict[str, Any] = {
                 key: (info.annotation, info) for key, info in settings
@@ -123,13 +126,18 @@ def _table_of_steps(value: object) -> object:
     return {"steps": value} if isinstance(value, str | list | tuple) else value
 
 
-def _check_readouts(tables: object) -> Readouts:
-    """Return the readouts of a table; raises pydantic's ValidationError, with paths within it."""
+def _check_readouts(tables: object, info: ValidationInfo) -> Readouts:
+    """Return the readouts of a table; raises pydantic's ValidationError, with paths within it.
+
+    The context of the validation may hold readouts that are not registered.
+    """
     readouts = Readouts()
-    names = filter(entry_of, tables) if isinstance(tables, Mapping) else ()
-    for name, table in readouts_model(names).model_validate(tables):
+    nameable = {**READOUTS, **(info.context or {})}
+    listed = tables if isinstance(tables, Mapping) else ()
+    names = [name for name in listed if entry_of(name, nameable)]
+    for name, table in readouts_model(names, nameable).model_validate(tables):
         if table is not None:
-            entry = cast(ReadoutEntry, entry_of(name))
+            entry = cast(ReadoutEntry, entry_of(name, nameable))
             settings = dict(table)
             steps = settings.pop("steps")
             settings = asdict(entry.readout(**settings))
@@ -295,7 +303,7 @@ class Measure:
             "blocks": self.blocks,
         }
         try:
-            probing = ProbingSpec.model_validate(settings)
+            probing = ProbingSpec.model_validate(settings, context=self.user_defined)
         except ValidationError as error:
             raise InputError("; ".join(map(problem, problems(error)))) from None
         if "exclusion" in probing.controls:

@@ -16,13 +16,17 @@ def _read(root: Path, packages: Sequence[str]) -> dict[str, bytes]:
     root: the folder with the packages. This takes some milliseconds, as nothing is
         parsed.
     """
-    paths = [path for package in packages for path in (root / package).rglob("*.py")]
-    names = [".".join(path.relative_to(root).with_suffix("").parts) for path in paths]
-    return {
-        name.removesuffix(".__init__"): path.read_bytes()
-        for name, path in zip(names, paths, strict=True)
-    }
+    content_of_module = {}
+    for package in packages:
+        for path in (root / package).rglob("*.py"):
+            parts = path.relative_to(root).with_suffix("").parts
+            name = ".".join(parts).removesuffix(".__init__")
+            content_of_module[name] = path.read_bytes()
+    return content_of_module
 
 
-SOURCES = _read(Path(__file__).parents[2], ("probe", "scenarios"))
+SOURCES = _read(
+    Path(__file__).parents[2],
+    ("probe", "scenarios"),
+)
 """The source of each module of `probe` and `scenarios`, by its dotted name."""

@@ -4,9 +4,10 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from itertools import chain
 from operator import index
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from torch import Tensor, nn
 
@@ -33,11 +34,16 @@ from probe.rewinding.attributes import attribute_digest
 from probe.seeding import stream
 from probe.training.fresh_weights import Factory, built_network
 
-LEARNER, ORDER = "model", "0"
-"""The default names of a run in tables."""
+LEARNER = "model"
+"""The default name of a learner in tables."""
+
+ORDER = "0"
+"""The default name of an order in tables."""
 
 Network = nn.Module | Path
 """A network in memory, or its file."""
+
+AnyNetwork = TypeVar("AnyNetwork", bound=nn.Module | Path)
 
 Progress = Callable[[Sequence[Network]], Iterable[Network]]
 """Iterates over networks, as a progress bar does."""
@@ -72,9 +78,7 @@ class TrainedNetworks:
 
     def blank(self) -> nn.Module:
         """Return a new network with weights from a fixed seed, or a copy of one in memory."""
-        network = next(
-            network for networks in self.runs.values() for network in networks.values()
-        )
+        network = _first(self.runs)
         if isinstance(network, nn.Module):
             return copied(network)
         return built_network(cast(Factory, self.build), stream(0, "build"))
@@ -88,49 +92,49 @@ class TrainedNetworks:
     def weight_hashes(self) -> Hashes:
         """Hash the weights of every network.
 
+        Returns:
+            The hashes by run and number of tasks learned.
+
         Raises:
             InputError: A network contains NaN or quantized weights, its file does not
                 fit the others, it is not the network that was recorded, or two seeds
                 have the same.
         """
-        names = {
-            network: display_name(run, tasks_seen)
-            if self.build is None
-            else str(network)
-            for run, networks in self.runs.items()
-            for tasks_seen, network in networks.items()
-        }
-        hash_of_network = dict[Network, str]()
+        names = self._names()
         model = unwrapped(self.blank())
-        for network in self.progress(
-            list(names) if self.build is None else sorted(names, key=str)
-        ):
+        hash_of_network: dict[Network, str] = {}
+        for network in self.progress(list(names)):
             if isinstance(network, nn.Module):
                 state = network.state_dict()
             else:
                 state = self.read(network)
                 fit_state(model, state, str(network))
-            if packed := [
-                key for key, values in state.items() if not isinstance(values, Tensor)
-            ]:
-                raise InputError(
-                    f"{names[network]} is quantized ({packed[0]!r} is no tensor): "
-                    "give it in floats"
-                )
-            if broken := [key for key, values in state.items() if values.isnan().any()]:
-                raise InputError(
-                    f"{names[network]} has NaN in {broken[0]!r}: it diverged; take an "
-                    "earlier one"
-                )
+            _check_values(state, names[network])
             hash_of_network[network] = tensor_hash(state)
         hash_of_network = _with_attributes(hash_of_network)
-        hashes = {
-            run: {
+        hashes: Hashes = {}
+        for run, networks in self.runs.items():
+            hashes[run] = {
                 tasks_seen: hash_of_network[network]
                 for tasks_seen, network in networks.items()
             }
-            for run, networks in self.runs.items()
-        }
+        self._check_against_recording(hashes)
+        if not self.repeated:
+            _check_seeds(hashes)
+        return hashes
+
+    def _names(self) -> dict[Network, str]:
+        """Return the name of each network in messages; files are sorted."""
+        names: dict[Network, str] = {}
+        for run, networks in self.runs.items():
+            for tasks_seen, network in networks.items():
+                names[network] = display_name(run, tasks_seen)
+        if self.build is None:
+            return names
+        return {path: str(path) for path in sorted(names, key=str)}
+
+    def _check_against_recording(self, hashes: Hashes) -> None:
+        """Raise InputError for a network that is not the one that was recorded."""
         for run in self.records.keys() & self.runs.keys():
             for tasks_seen, recorded in self.records[run].hashes.items():
                 if hashes[run][tasks_seen] != recorded:
@@ -138,9 +142,6 @@ class TrainedNetworks:
                         f"{self.runs[run][tasks_seen]} is not the network that was "
                         "recorded: put that back, or record the run again"
                     )
-        if not self.repeated:
-            _check_seeds(hashes)
-        return hashes
 
     def load(self, run: Run, tasks_seen: int, expected: str) -> tuple[nn.Module, Fit]:
         """Return a copy of a network, and what is to be said of its file.
@@ -165,6 +166,26 @@ class TrainedNetworks:
         return model, fit_state(unwrapped(model), state, str(network))
 
 
+def _first(runs: Mapping[Run, Mapping[int, AnyNetwork]]) -> AnyNetwork:
+    """Return the first network of runs."""
+    networks = chain.from_iterable(run.values() for run in runs.values())
+    return next(networks)
+
+
+def _check_values(state: Mapping[str, Any], name: str) -> None:
+    """Raise InputError for quantized weights, and for NaN."""
+    for key, values in state.items():
+        if not isinstance(values, Tensor):
+            raise InputError(
+                f"{name} is quantized ({key!r} is no tensor): give it in floats"
+            )
+    for key, values in state.items():
+        if values.isnan().any():
+            raise InputError(
+                f"{name} has NaN in {key!r}: it diverged; take an earlier one"
+            )
+
+
 def _with_attributes(hash_of_network: dict[Network, str]) -> dict[Network, str]:
     """Add plain attributes to the hashes of networks in memory, if they differ."""
     digests = {
@@ -174,22 +195,26 @@ def _with_attributes(hash_of_network: dict[Network, str]) -> dict[Network, str]:
     }
     if len(set(digests.values())) < 2:
         return hash_of_network
-    texts = {
-        network: f"{hash_of_network[network]} {digest}"
+    return {
+        network: sha256(f"{hash_of_network[network]} {digest}")
         for network, digest in digests.items()
     }
-    return {network: sha256(text) for network, text in texts.items()}
 
 
 def _warn_of_shared(models: Iterable[nn.Module]) -> None:
     """Warn if two networks have a parameter in the same memory."""
-    owners: dict[int, dict[int, str]] = {}
+    names_of_address: dict[int, dict[int, str]] = {}
     for model in models:
-        for name, parameter in (
-            (n, p) for n, p in model.named_parameters() if p.numel()
-        ):
-            owners.setdefault(parameter.data_ptr(), {})[id(model)] = name
-    if shared := {next(iter(of.values())) for of in owners.values() if len(of) > 1}:
+        for name, parameter in model.named_parameters():
+            if parameter.numel():
+                names = names_of_address.setdefault(parameter.data_ptr(), {})
+                names[id(model)] = name
+    shared = {
+        next(iter(names.values()))
+        for names in names_of_address.values()
+        if len(names) > 1
+    }
+    if shared:
         warnings.warn(
             f"networks share {listed(sorted(shared))} in memory: "
             "if one was trained, the others changed with it; copy.deepcopy each",
@@ -259,9 +284,7 @@ def trained_networks(
     files = (
         recording.checkpoints if recording else _checkpoints(networks, offline, tasks)
     )
-    path = next(
-        path for by_tasks_seen in files.runs.values() for path in by_tasks_seen.values()
-    )
+    path = _first(files.runs)
     build = model.build or partial(cast(Callable[[Path], nn.Module], model.load), path)
     built_network(build, stream(0, "check"), "fresh" if model.build else "load")
     return in_checkpoints(files, build, recording.records if recording else {}, model)
@@ -361,27 +384,52 @@ def _in_memory(
     Raises InputError for networks on other devices or of another architecture than the
     last.
     """
-    by_seed, ceilings = _of_seeds(models, offline, seeds)
-    if by_seed.keys() != ceilings.keys() or not all(
-        isinstance(s, int) and s >= 0 for s in by_seed
-    ):
+    models_of_seed, offline_of_seed = _by_seed(models, offline, seeds)
+    are_seeds = all(isinstance(seed, int) and seed >= 0 for seed in models_of_seed)
+    if not are_seeds or models_of_seed.keys() != offline_of_seed.keys():
         raise InputError(
-            f"got networks of seeds {listed(by_seed)}, offline of {listed(ceilings)}: "
-            f"give {{seed: {{{tasks}: model}}}} with seeds from 0"
+            f"got networks of seeds {listed(models_of_seed)}, offline of "
+            f"{listed(offline_of_seed)}: give {{seed: {{{tasks}: model}}}} with seeds "
+            "from 0"
         )
-    runs = {
-        Run(LEARNER, ORDER, s): _rows(own, untrained, tasks)
-        for s, own in by_seed.items()
+    runs: dict[Run, Mapping[int, Any]] = {
+        Run(LEARNER, ORDER, seed): _rows(models_of_run, untrained, tasks)
+        for seed, models_of_run in models_of_seed.items()
     }
-    every: dict[Run, Any] = _with_controls(runs, {} if offline is None else ceilings)
-    named = [
-        (display_name(run, t), m) for run, own in every.items() for t, m in own.items()
-    ]
-    for name, model in named:
-        with located(name):
-            check_model(model)
-    _warn_of_shared(model for _, model in named)
     last = next(iter(runs.values()))[tasks]
+    runs = _with_controls(runs, {} if offline is None else offline_of_seed)
+    named: list[tuple[str, Any]] = []
+    for run, networks in runs.items():
+        for tasks_seen, model in networks.items():
+            name = display_name(run, tasks_seen)
+            with located(name):
+                check_model(model)
+            named.append((name, model))
+    _warn_of_shared(model for _, model in named)
+    _check_alike(named, last)
+    return TrainedNetworks(runs=runs, repeated=seeds > 1)
+
+
+def _by_seed(
+    models: Any, offline: Any, seeds: int
+) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """Return the networks and the offline networks of each seed, or the same for each seed."""
+    rows = list(models.values()) if isinstance(models, Mapping) else []
+    is_by_seed = bool(rows) and all(isinstance(row, Mapping) for row in rows)
+    if is_by_seed and seeds == 1:
+        if not isinstance(offline, Mapping):
+            offline = dict.fromkeys(models, offline)
+        return dict(models), dict(offline)
+    if is_by_seed and len(rows) == 1:
+        # One training: its retrainings have seeds of their own.
+        [models] = rows
+        if isinstance(offline, Mapping):
+            offline = next(iter(offline.values()))
+    return dict.fromkeys(range(seeds), models), dict.fromkeys(range(seeds), offline)
+
+
+def _check_alike(named: Iterable[tuple[str, nn.Module]], last: nn.Module) -> None:
+    """Raise InputError for a network on another device or of another architecture."""
     device = device_of(last)
     expected = architecture(last)
     for name, model in named:
@@ -396,27 +444,6 @@ def _in_memory(
                 f"{name} and the last network differ in architecture at {where!r}: "
                 "give networks of the same architecture"
             )
-    return TrainedNetworks(runs=every, repeated=seeds > 1)
-
-
-def _of_seeds(
-    models: Any, offline: Any, seeds: int
-) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """Return the networks and the offline networks of each seed, or the same for each seed."""
-    values = list(models.values()) if isinstance(models, Mapping) else []
-    is_by_seed = bool(values) and all(isinstance(rows, Mapping) for rows in values)
-    if is_by_seed and seeds == 1:
-        by_seed = (
-            offline if isinstance(offline, Mapping) else dict.fromkeys(models, offline)
-        )
-        return dict(models), dict(by_seed)
-    if is_by_seed and len(values) == 1:
-        # One training: its retrainings have seeds of their own.
-        models = values[0]
-        offline = (
-            next(iter(offline.values())) if isinstance(offline, Mapping) else offline
-        )
-    return dict.fromkeys(range(seeds), models), dict.fromkeys(range(seeds), offline)
 
 
 def _rows(models: object, untrained: Any, tasks: int) -> dict[int, nn.Module]:
@@ -457,7 +484,7 @@ def _with_controls(
     for run, networks in runs.items():
         if 0 in networks:
             every.setdefault(Run(UNTRAINED, "", run.seed), {0: networks[0]})
-    last = max(tasks_seen for networks in runs.values() for tasks_seen in networks)
+    last = max(max(networks) for networks in runs.values() if networks)
     return every | {
         Run(OFFLINE, "", seed): {last: network} for seed, network in offline.items()
     }

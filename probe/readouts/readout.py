@@ -5,8 +5,7 @@ decorator `readout` names it. The classes above `READOUTS` can be named everywhe
 study's `[probing.readouts]`, in `probe model --readouts` and in `probe.analyze`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal, Protocol
 
@@ -211,18 +210,6 @@ OURS = tuple(READOUTS)
 _MOST_PER_CLASS = 10**6
 
 
-@contextmanager
-def nameable(readouts: Mapping[str, ReadoutEntry]) -> Iterator[None]:
-    """Register a user's readouts within the block, without replacing names that are taken."""
-    added = {name: entry for name, entry in readouts.items() if name not in READOUTS}
-    READOUTS.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            del READOUTS[name]
-
-
 def name_of(settings: object) -> str | None:
     """Return the name of a readout, None for anything else.
 
@@ -235,14 +222,21 @@ def name_of(settings: object) -> str | None:
     return entry.name if entry else None
 
 
-def entry_of(name: str) -> ReadoutEntry | None:
+def entry_of(
+    name: str,
+    readouts: Mapping[str, ReadoutEntry] = READOUTS,
+) -> ReadoutEntry | None:
     """Return the readout of a name, None if there is none.
+
+    Args:
+        name: The name, perhaps with a number of examples.
+        readouts: The readouts that may be named.
 
     >>> entry_of("linear:20").readout is Linear, entry_of("linear:0"), entry_of("ncm:5")
     (True, None, None)
     """
     parsed = ReadoutName.parse(name)
-    entry = READOUTS.get(parsed.base)
+    entry = readouts.get(parsed.base)
     if entry is None or name == parsed.base:
         return entry
     is_few = parsed.per_class is not None and 0 < parsed.per_class < _MOST_PER_CLASS

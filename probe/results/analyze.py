@@ -16,12 +16,13 @@ from typing import Literal, cast
 import torch
 from torch import nn
 
-from probe.batch import varied
 from probe.by_layer.engine import measure, offline_network
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.network_source import NetworkSource
 from probe.by_layer.plan import OFFLINE, Plan
 from probe.by_layer.probing import Measure
+from probe.by_layer.source_description import SourceDescription
+from probe.by_layer.source_plan import plan_by_reading
 from probe.by_layer.store import InMemory
 from probe.by_layer.trained_networks import LEARNER, TrainedNetworks, trained_networks
 from probe.cut.model_call import Called
@@ -35,7 +36,7 @@ from probe.metrics.murata import RETRAIN
 from probe.model import Model, Networks
 from probe.modules import device_of
 from probe.progress import tracked
-from probe.readouts.readout import Readout, nameable
+from probe.readouts.readout import Readout
 from probe.record.data import load_data
 from probe.record.recording import Recording, read_recording
 from probe.results.analysis import Analysis
@@ -52,10 +53,9 @@ from probe.results.run_directory import (
     survey,
 )
 from probe.results.tables import tables_of, write_tables
-from probe.retrain import SAMPLE
 from probe.retraining import RetrainSettings
 from probe.seeding import one_at_a_time
-from probe.source import hash_of, source_hash
+from probe.source import source_hash
 from probe.tables.folder import read_tables
 from probe.tables.matrices import Matrices
 from probe.task_aware import make_task_aware
@@ -156,97 +156,128 @@ def analyze(
     """
     measurements = Measure.coerce(readouts)
     model = Model.coerce(models)
-    if not isinstance(out, str | Path | None) or "\0" in str(out):
-        raise InputError(
-            f"`out` must be a path, got {out!r}: give arguments after tasks by name"
-        )
-    root, run_name = (None, "") if out is None else (Path(out), Path(out).name)
-    with (
-        explained_pair(model.network, train, tasks),
-        nameable(measurements.user_defined),
-    ):
-        cache = measurements.cache or CacheSettings()
-        # Which checks them.
-        provided = Recipe() if recipe is None else recipe
-        RetrainSettings(
-            recipe=provided, cache=cache, multiples=measurements.probing.budget
-        )
-        model, recording, examples = _complete(
-            model,
-            train,
-            test,
-            tasks,
-        )
+    root = _run_directory(out)
+    with explained_pair(model.network, train, tasks):
+        _check_settings(measurements, recipe)
+        model, recording, examples = _complete(model, train, test, tasks)
         if recipe is None:
             recipe = Recipe().long_enough(len(examples.splits["train"]))
-        T = len(examples.classes)
         networks = trained_networks(
             model,
             untrained,
             None if offline == "train" else offline,
             recording,
-            T,
+            len(examples.classes),
             measurements.seeds,
         )
         examples = _on_device(examples, networks, model.device)
-        model, name, code, marked_features = _identify(model, networks)
-        model, examples = make_task_aware(
+        description = _describe(
             model,
+            networks,
             examples,
-            networks.blank,
-            {run.order for run in networks.runs},
+            features,
+            measurements,
+            recipe,
+            offline == "train",
         )
-        scenario = Scenario.of_examples(DATA, examples)
-        data = scenario.tasks[0].train
-        source = NetworkSource(
-            name=re.sub(r"[^A-Za-z0-9._-]", "-", run_name).lstrip("._-") or "analysis",
-            network_name=name,
-            code=code,
-            weights=networks,
-            model=model,
-            scenario=scenario,
-            orders=model.orders,
-            features=marked_features if str(features) == "auto" else features,
-            probing=measurements.probing,
-            recipe=resolve_precision(
-                recipe,
-                Called(networks.blank(), model.class_call),
-                data,
-                data.y.device,
-                root,
-            ),
-            train_offline=offline == "train",
-            storage=cache.storage,
-            readout_sources={
-                n: hash_of(entry) for n, entry in measurements.user_defined.items()
-            },
-        )
-        if networks.build is None:
-            # The cuts are those of the last network, which is the first to be looked
-            # at.
-            _share_cuts(source, cast(nn.Module, next(iter(networks.runs.values()))[T]))
-        analysis = (
-            _in_memory(source, cache)
-            if root is None
-            else _in_directory(root, source, cache)
-        )
-    _warn_of_trained_floor(analysis, scenario, networks)
+        description = _with_precision(replace(description, name=_run_name(root)), root)
+        source = _planned(description)
+        if root is None:
+            analysis = _in_memory(source, _cache(measurements))
+        else:
+            analysis = _in_directory(root, source, _cache(measurements))
+    _warn_of_trained_floor(analysis, description)
     return analysis
 
 
-def _share_cuts(source: NetworkSource, network: nn.Module) -> None:
-    """Cut all networks where one of them is cut."""
-    sample = varied(source.scenario.test.x, SAMPLE)
-    source.shared_cuts(network, source.plan.learners[LEARNER].features[:-1], sample)
+def _run_directory(out: object) -> Path | None:
+    """Return the run directory, None for none; raises InputError unless it is a path."""
+    if not isinstance(out, str | Path | None) or "\0" in str(out):
+        raise InputError(
+            f"`out` must be a path, got {out!r}: give arguments after tasks by name"
+        )
+    return None if out is None else Path(out)
 
 
-def _warn_of_trained_floor(
-    analysis: Analysis, scenario: Scenario, networks: TrainedNetworks
-) -> None:
+def _run_name(root: Path | None) -> str:
+    """Return the name of the run: that of its folder, without what no name may have."""
+    name = "" if root is None else re.sub(r"[^A-Za-z0-9._-]", "-", root.name)
+    return name.lstrip("._-") or "analysis"
+
+
+def _cache(measurements: Measure) -> CacheSettings:
+    return measurements.cache or CacheSettings()
+
+
+def _check_settings(measurements: Measure, recipe: Recipe | None) -> None:
+    """Raise InputError for invalid settings, before any data are read."""
+    RetrainSettings(
+        recipe=Recipe() if recipe is None else recipe,
+        cache=_cache(measurements),
+        multiples=measurements.probing.budget,
+    )
+
+
+def _describe(
+    model: Model,
+    networks: TrainedNetworks,
+    examples: TaskedExamples,
+    features: Sequence[str] | Literal["auto"],
+    measurements: Measure,
+    recipe: Recipe,
+    train_offline: bool,
+) -> SourceDescription:
+    """Return the networks, data and measurements in one description."""
+    model, name, code, marked_features = _identify(model, networks)
+    orders = {run.order for run in networks.runs}
+    model, examples = make_task_aware(model, examples, networks.blank, orders)
+    return SourceDescription(
+        name=name,
+        network_name=name,
+        code=code,
+        weights=networks,
+        model=model,
+        scenario=Scenario.of_examples(DATA, examples),
+        orders=model.orders,
+        features=marked_features if str(features) == "auto" else features,
+        probing=measurements.probing,
+        recipe=recipe,
+        train_offline=train_offline,
+        storage=_cache(measurements).storage,
+        readouts=measurements.user_defined,
+    )
+
+
+def _with_precision(
+    description: SourceDescription, root: Path | None
+) -> SourceDescription:
+    """Return the description with the precision that `auto` stands for here."""
+    network = Called(description.weights.blank(), description.model.class_call)
+    data = description.scenario.tasks[0].train
+    recipe = resolve_precision(description.recipe, network, data, data.y.device, root)
+    return replace(description, recipe=recipe)
+
+
+def _planned(description: SourceDescription) -> NetworkSource:
+    """Read all networks, and return their source with its plan."""
+    plan = plan_by_reading(description)
+    source = NetworkSource(description, plan)
+    networks = description.weights
+    if networks.build is None:
+        # The cuts are those of the last network, which is the first to be looked at.
+        by_tasks_seen = next(iter(networks.runs.values()))
+        last = cast(nn.Module, by_tasks_seen[len(plan.tasks)])
+        source.share_cuts(last, plan.learners[LEARNER].features[:-1])
+    return source
+
+
+def _warn_of_trained_floor(analysis: Analysis, description: SourceDescription) -> None:
     """Warn if row 0 is a trained network, unless it has weights that were drawn here."""
-    if not any(0 in by_tasks_seen for by_tasks_seen in networks.runs.values()):
+    runs = description.weights.runs.values()
+    if not any(0 in by_tasks_seen for by_tasks_seen in runs):
         return
-    for warning in trained_floor(Matrices(analysis.measurements()), scenario):
+    matrices = Matrices(analysis.measurements())
+    for warning in trained_floor(matrices, description.scenario):
         # Of the caller of `analyze`, which is decorated.
         warnings.warn(warning, stacklevel=4)
 
@@ -263,22 +294,8 @@ def _in_memory(source: NetworkSource, cache: CacheSettings) -> Analysis:
     ceilings = {job.seed: job for job in stores if job.kind == OFFLINE}
     for job in tracked(list(stores), "networks"):
         ceiling = ceilings.get(job.seed, job)
-        offline = partial(
-            offline_network,
-            source,
-            ceiling,
-            stores[ceiling],
-        )
-        deque(
-            measure(
-                source,
-                job,
-                stores[job],
-                cache,
-                offline,
-            ),
-            maxlen=0,
-        )
+        offline = partial(offline_network, source, ceiling, stores[ceiling])
+        deque(measure(source, job, stores[job], cache, offline), maxlen=0)
     predictions = Predictions.of(
         plan, ((job, stores[job].measurements()) for job in jobs_of(plan))
     )
@@ -297,17 +314,7 @@ def _in_directory(root: Path, source: NetworkSource, cache: CacheSettings) -> An
     with lock(root, wait=True):
         describe(root, plan)
     for job in tracked(_jobs(plan), "networks"):
-        deque(
-            measure_job(
-                plan,
-                root,
-                job,
-                lambda: source,
-                cache,
-                wait=True,
-            ),
-            maxlen=0,
-        )
+        deque(measure_job(plan, root, job, lambda: source, cache, wait=True), maxlen=0)
     with lock(root, wait=True):
         states = survey(plan, root)
         remove_locks(root, states)
@@ -354,17 +361,12 @@ def _as_recorded(model: Model, recording: Recording) -> Model:
             "the recorded network was called by a function, which is not saved: give "
             "it again as Model(rec, call=...)"
         )
-    orders = {
-        name: [task + 1 for task in tasks] for name, tasks in recording.orders.items()
-    }
+    orders: dict[str, list[int]] = {}
+    for name, tasks in recording.orders.items():
+        orders[name] = [task + 1 for task in tasks]
     output = recording.output if model.output is None else model.output
     head = model.head or (None if model.call_is_task_aware else recording.head)
-    return replace(
-        model,
-        output=output,
-        head=head,
-        orders=model.orders or orders,
-    )
+    return replace(model, output=output, head=head, orders=model.orders or orders)
 
 
 def _on_device(

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from pydantic import StrictInt, TypeAdapter, ValidationError
 
+from probe.by_layer.network_source import NetworkSource
+from probe.by_layer.source_plan import plan_by_reading
 from probe.errors import InputError, unknown
 from probe.metrics.task_predictions import TaskClasses
 from probe.progress import tracked
@@ -84,7 +86,8 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:
     location = Location(files=loader.location.stamps(loader.data))
-    source = loader.networks(device, partial(tracked, label="reading checkpoints"))
+    networks = loader.networks(device, partial(tracked, label="reading checkpoints"))
+    source = NetworkSource(networks, plan_by_reading(networks))
     sizes = [(len(task.train), len(task.test)) for task in source.scenario.tasks]
     return source, replace(loader, location=location).source, sizes
 

@@ -13,7 +13,7 @@ Training on the first task is done once for all learners that train on it in the
 way.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -32,7 +32,9 @@ from probe.cut.cuts import Cuts, cut_each
 from probe.cut.model_call import ModelCall
 from probe.errors import located
 from probe.examples import Examples
+from probe.extensions import ReadoutEntry
 from probe.modules import architecture
+from probe.readouts.readout import READOUTS
 from probe.seeding import global_stream, stream
 from probe.stored_names import Peer
 from probe.task_aware import append_task, restrict_to_task
@@ -221,6 +223,11 @@ class LearnedNetworks:
     fresh: Fresh | None
     store: Store
     _now: tuple[Learner, TrainingCost | None] | None = field(default=None, init=False)
+
+    @property
+    def readouts(self) -> Mapping[str, ReadoutEntry]:
+        """The readouts that the plan may name: this package's, and those of loaded files."""
+        return READOUTS
 
     def after(self, step: int) -> TrainedNetwork:
         """Return the learner after `step` tasks, from a checkpoint or by learning."""

@@ -52,7 +52,12 @@ def fresh(seed: int = 0, norm: bool = False) -> nn.Sequential:
 def offline() -> nn.Sequential:
     """A network trained on all tasks at once; not to be changed."""
     net = fresh()
-    fit(net, digits()[0], TRAINED, stream(0, "offline"))
+    fit(
+        net,
+        digits()[0],
+        TRAINED,
+        stream(0, "offline"),
+    )
     return net
 
 
@@ -62,7 +67,12 @@ def finetuned(tasks: int = 3) -> nn.Sequential:
     if not tasks:
         return fresh()
     net, last = copy.deepcopy(finetuned(tasks - 1)), tasks - 1
-    fit(net, digits()[0].of_classes(TASKS[last]), TRAINED, stream(last, "task"))
+    fit(
+        net,
+        digits()[0].of_classes(TASKS[last]),
+        TRAINED,
+        stream(last, "task"),
+    )
     return net
 
 
@@ -119,4 +129,12 @@ def right(
     found: Analysis, tasks_seen: int | str, feature: str = "output", readout: str = ""
 ) -> NDArray[np.bool_]:
     """Whether each test example is classified correctly, by seed, see `classes`."""
-    return classes(found, tasks_seen, feature, readout) == digits()[1].y.numpy()
+    return (
+        classes(
+            found,
+            tasks_seen,
+            feature,
+            readout,
+        )
+        == digits()[1].y.numpy()
+    )

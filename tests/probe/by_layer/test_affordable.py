@@ -24,7 +24,14 @@ def test_all_rows_are_retrained_up_to_an_amount_of_work(
     tails: int, budget: list[int], steps: str
 ) -> None:
     probing = ProbingSpec.model_validate({"budget": budget})
-    readouts = with_steps(probing, RECIPE, lambda: NETWORK, X, 100, tails).readouts
+    readouts = with_steps(
+        probing,
+        RECIPE,
+        lambda: NETWORK,
+        X,
+        100,
+        tails,
+    ).readouts
     found = {name: readout.steps for name, readout in readouts.items()}
     assert found == {"retrain": steps, "linear": "spread"}
 
@@ -41,12 +48,25 @@ def test_what_torch_does_not_count_is_not_free() -> None:
     assert readouts["retrain"].steps == "ends"
 
 
-@pytest.mark.parametrize("steps", ["ends", "all", "last", [0, 1]])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "ends",
+        "all",
+        "last",
+        [0, 1],
+    ],
+)
 def test_what_is_asked_for_is_not_changed_and_no_network_is_built(
     steps: object,
 ) -> None:
     probing = ProbingSpec.model_validate({"readouts": {"retrain": steps}})
     built = with_steps(
-        probing, RECIPE, lambda: pytest.fail("it was built"), X, 10**12, tails=10
+        probing,
+        RECIPE,
+        lambda: pytest.fail("it was built"),
+        X,
+        10**12,
+        tails=10,
     )
     assert built is probing

@@ -110,13 +110,29 @@ def test_downstream_of_a_feature_retraining_is_the_protocol_for_one_model(
     train, test = digits()
     for seed in range(2):
         single = partial_retrain(
-            finetuned(), FEATURES, train, test, TASKS, RECIPE, seed=seed
+            finetuned(),
+            FEATURES,
+            train,
+            test,
+            TASKS,
+            RECIPE,
+            seed=seed,
         )
         for feature in FEATURES:
             readout = "" if feature == "output" else "retrain"
-            found = classes(whole, 3, feature, readout)[seed]
+            found = classes(
+                whole,
+                3,
+                feature,
+                readout,
+            )[seed]
             assert Counts.of(test.y, found, 10) == single.counts[feature]
-    first, second = classes(whole, 3, "relu2", "retrain")
+    first, second = classes(
+        whole,
+        3,
+        "relu2",
+        "retrain",
+    )
     assert (first != second).any()
 
 
@@ -130,8 +146,24 @@ def test_the_linear_readout_is_scikit_learn_s(whole: Analysis) -> None:
     )
     expected = theirs.predict(scaler.transform(inputs[1]))
     # Ours stops where a ten-thousandth of the objective is left.
-    assert (expected != classes(whole, 3, "relu1", "linear")).mean() < 0.03
-    assert (expected != classes(whole, 3, "relu2", "linear")).mean() > 0.1
+    assert (
+        expected
+        != classes(
+            whole,
+            3,
+            "relu1",
+            "linear",
+        )
+    ).mean() < 0.03
+    assert (
+        expected
+        != classes(
+            whole,
+            3,
+            "relu2",
+            "linear",
+        )
+    ).mean() > 0.1
 
 
 def test_the_untrained_network_is_row_0_and_the_floor(whole: Analysis) -> None:
@@ -139,7 +171,12 @@ def test_the_untrained_network_is_row_0_and_the_floor(whole: Analysis) -> None:
     for feature in FEATURES:
         floor = whole.matrix(feature, "linear").values[0]
         np.testing.assert_array_equal(again.matrix(feature, "linear").values[0], floor)
-        share = right(whole, 0, feature, "" if feature == "output" else "linear").mean()
+        share = right(
+            whole,
+            0,
+            feature,
+            "" if feature == "output" else "linear",
+        ).mean()
         assert rows(whole, "floor")["linear", feature].value == pytest.approx(share)
 
 
@@ -148,7 +185,12 @@ def test_a_dead_layer_is_flagged_and_a_living_one_is_not() -> None:
     with torch.no_grad():
         dead.get_submodule("hidden2").bias.fill_(-1e3)
     measure = Measure(seeds=2)
-    found = analyzed({3: dead}, offline=offline(), readouts=measure, recipe=SHORT)
+    found = analyzed(
+        {3: dead},
+        offline=offline(),
+        readouts=measure,
+        recipe=SHORT,
+    )
     units = found.tables()["diagnostics"].query("metric == 'dead'")
     share = units.set_index(["learner", "feature"])["value"].to_dict()
     assert share["model", "relu2"] == 1.0
@@ -174,7 +216,12 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
         inputs = net[:2](train.x)
     # The mean over batches of one size is that over all.
     norm = expected.get_submodule("norm")
-    torch.testing.assert_close(norm.running_mean, inputs.mean(0), rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        norm.running_mean,
+        inputs.mean(0),
+        rtol=1e-3,
+        atol=1e-4,
+    )
     assert (classes(found, 0) == predicted(expected).numpy()).all()
     # As row 1 the same network keeps the statistics that it has: of nothing.
     floor, kept = (found.matrix("relu2", "ncm").values[row] for row in (0, 1))
@@ -185,7 +232,12 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
     assert all(torch.equal(one, other) for one, other in pairs)
     # No labels go into them.
     turned = Examples(train.x, (train.y + 1) % 10)
-    other = analyzed({1: net, 3: net}, untrained=given, train=turned, readouts=measure)
+    other = analyzed(
+        {1: net, 3: net},
+        untrained=given,
+        train=turned,
+        readouts=measure,
+    )
     assert (classes(other, 0) == classes(found, 0)).all()
     assert (other.matrix("relu2", "ncm").values[0] < floor).all()
 
@@ -193,7 +245,12 @@ def test_an_untrained_batch_norm_gets_the_statistics_of_the_training_inputs() ->
 def test_the_networks_are_not_changed() -> None:
     models = {0: fresh(norm=True), 3: fresh(1, norm=True).train()}
     before = copy.deepcopy(models)
-    analyzed(models, offline="train", readouts=["ncm"], recipe=SHORT)
+    analyzed(
+        models,
+        offline="train",
+        readouts=["ncm"],
+        recipe=SHORT,
+    )
     for tasks_seen, model in models.items():
         state, old = model.state_dict(), before[tasks_seen].state_dict()
         assert all(torch.equal(state[name], value) for name, value in old.items())
@@ -225,7 +282,10 @@ class Named(nn.Module):
 def test_models_are_called_and_read_as_they_want_it() -> None:
     train, test = (Examples({"pixels": each.x}, each.y) for each in digits())
     plain = analyzed(
-        {3: finetuned()}, untrained=fresh(), features=["relu1"], readouts=["linear"]
+        {3: finetuned()},
+        untrained=fresh(),
+        features=["relu1"],
+        readouts=["linear"],
     )
     found = analyzed(
         Model({3: Named(finetuned())}, output="scores", classes=range(2, 12)),
@@ -244,7 +304,12 @@ def test_where_no_fresh_network_can_be_drawn_there_is_no_floor() -> None:
     scaled, ceiling = (
         nn.Sequential(Scaled(64), *net) for net in (finetuned(), offline())
     )
-    found = analyzed({3: scaled}, features=["2"], offline=ceiling, recipe=SHORT)
+    found = analyzed(
+        {3: scaled},
+        features=["2"],
+        offline=ceiling,
+        recipe=SHORT,
+    )
     assert np.isnan(found.matrix("2", "linear").values[0]).all()
     assert np.isfinite(found.ceiling("2", "linear")).all()
     assert np.isfinite(found.matrix("2", "retrain").values[3]).all()

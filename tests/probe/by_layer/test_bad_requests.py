@@ -38,7 +38,13 @@ def asked(
     models = {2: net()} if models is None else models
     train = given.pop("train", DATA)
     given = {"test": train, "recipe": Recipe(epochs=1), **given}
-    return analyze(models, train, tasks=tasks, features=features, **given)
+    return analyze(
+        models,
+        train,
+        tasks=tasks,
+        features=features,
+        **given,
+    )
 
 
 def called(**given: Any) -> Any:
@@ -73,7 +79,12 @@ CASES: tuple[Case, ...] = (
     (lambda: asked({1: NAN, 2: net()}), "the model after 1 task has NaN in '2.weight'"),
     (lambda: asked({2: SCALED}, ["0"]), "'1.scale'"),
     (
-        lambda: asked({2: SCALED}, ["0"], offline="train", readouts=["linear"]),
+        lambda: asked(
+            {2: SCALED},
+            ["0"],
+            offline="train",
+            readouts=["linear"],
+        ),
         "'1.scale'",
     ),
     (lambda: asked(FILES), "Model(files, fresh=build)"),
@@ -90,7 +101,12 @@ CASES: tuple[Case, ...] = (
     ),
     (lambda: asked({2: TEN}), "Model(..., classes=[...])"),
     (
-        lambda: asked({2: HALF}, ["0"], train=(X.half(), DATA.y), readouts=["ncm"]),
+        lambda: asked(
+            {2: HALF},
+            ["0"],
+            train=(X.half(), DATA.y),
+            readouts=["ncm"],
+        ),
         "float16",
     ),
     (lambda: asked(train=({"image": X}, DATA.y)), "Examples.of(data, columns='image')"),

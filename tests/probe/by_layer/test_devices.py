@@ -22,13 +22,23 @@ Tables = dict[str, pd.DataFrame]
 def network() -> nn.Module:
     stem = nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU()
     return nn.Sequential(
-        *stem, nn.Conv2d(8, 8, 3, 2, 1), nn.ReLU(), nn.Flatten(), nn.Linear(32, 6)
+        *stem,
+        nn.Conv2d(8, 8, 3, 2, 1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(32, 6),
     )
 
 
 def data(examples: int) -> tuple[Tensor, Tensor]:
     draw = torch.Generator().manual_seed(examples)
-    return torch.randn(examples, 3, 8, 8, generator=draw), torch.arange(examples) % 6
+    return torch.randn(
+        examples,
+        3,
+        8,
+        8,
+        generator=draw,
+    ), torch.arange(examples) % 6
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +98,12 @@ def test_so_do_causes_by_example(networks: dict[int, nn.Module]) -> None:
     def causes(device: torch.device) -> pd.DataFrame:
         at = {t: deepcopy(network).to(device) for t, network in models.items()}
         test = [(x[:15], y[:15].to(device)), (x[15:].to(device), y[15:])]
-        return probe.causes(at, test, "loss", ["2", "4"])
+        return probe.causes(
+            at,
+            test,
+            "loss",
+            ["2", "4"],
+        )
 
     expected = causes(torch.device("cpu"))
     with OtherDevice() as there:
@@ -102,7 +117,12 @@ def waits(batch_size: int) -> int:
         rows = Examples(FileRows.of(x).on(there.device), y.to(there.device))
         model = network().to(there.device)
         there.waits.clear()
-        fit(model, rows, Recipe(epochs=1, batch_size=batch_size), torch.Generator())
+        fit(
+            model,
+            rows,
+            Recipe(epochs=1, batch_size=batch_size),
+            torch.Generator(),
+        )
         return there.waits.total()
 
 
@@ -123,7 +143,12 @@ def test_stored_samples_join_rows_outside_of_the_device() -> None:
 def test_a_step_of_a_linear_fit_waits_once() -> None:
     x, y = data(120)
     with OtherDevice() as there:
-        loss = LogisticLoss(x.flatten(1).to(there.device), y.to(there.device), 6, 1.0)
+        loss = LogisticLoss(
+            x.flatten(1).to(there.device),
+            y.to(there.device),
+            6,
+            1.0,
+        )
         counts = []
         for steps in (1, 6):
             there.waits.clear()

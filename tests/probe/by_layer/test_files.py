@@ -152,7 +152,14 @@ def test_another_way_to_the_logits_is_measured_anew(
 def test_a_recorder_that_was_given_call_wants_it_again(tmp_path: Path) -> None:
     train, test = digits()
     call = partial(_signed, -1)
-    rec = probe.Recorder(tmp_path, finetuned(), test, TASKS, train=train, call=call)
+    rec = probe.Recorder(
+        tmp_path,
+        finetuned(),
+        test,
+        TASKS,
+        train=train,
+        call=call,
+    )
     for tasks_seen in (1, 2, 3):
         rec.after_task(tasks_seen)
     with pytest.raises(InputError, match="recorded network was called by a function"):
@@ -167,7 +174,13 @@ def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(
     tmp_path: Path,
 ) -> None:
     train, test = digits()
-    rec = probe.Recorder(tmp_path, finetuned(), test, TASKS, train=train)
+    rec = probe.Recorder(
+        tmp_path,
+        finetuned(),
+        test,
+        TASKS,
+        train=train,
+    )
     for tasks_seen in (1, 2, 3):
         rec.model.load_state_dict(finetuned(tasks_seen).state_dict())
         rec.after_task(tasks_seen)
@@ -181,7 +194,10 @@ def test_a_recording_is_of_the_networks_and_the_data_that_are_measured(
         ("multi", False),
     ):  # of other outputs, it is no recorded one
         changed = probe.analyze(
-            replace(files, head=head), train, replace(test, x=-test.x), **given
+            replace(files, head=head),
+            train,
+            replace(test, x=-test.x),
+            **given,
         )
         assert ("its recorded accuracy on task 1 is" in str(changed)) == noted
     run = tmp_path / "runs/model/order-0/seed-0"

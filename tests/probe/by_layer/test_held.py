@@ -72,7 +72,12 @@ def test_frames_have_each_row(whole: Analysis) -> None:
 
 def test_a_note_counts_the_runs_of_every_order_and_seed() -> None:
     runs = [
-        {"learner": "er", "order": o, "seed": s, "note": "odd"}
+        {
+            "learner": "er",
+            "order": o,
+            "seed": s,
+            "note": "odd",
+        }
         for o in "ab"
         for s in (0, 1)
     ]

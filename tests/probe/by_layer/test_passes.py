@@ -25,20 +25,48 @@ class Stem(nn.Conv2d):
 
 
 def network() -> nn.Module:
-    body = nn.Sequential(nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.ReLU())
-    return nn.Sequential(Stem(3, 4, 4, 4), *body, nn.Flatten(), nn.Linear(16, 6))
+    body = nn.Sequential(
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.Conv2d(4, 4, 3),
+        nn.ReLU(),
+    )
+    return nn.Sequential(
+        Stem(3, 4, 4, 4),
+        *body,
+        nn.Flatten(),
+        nn.Linear(16, 6),
+    )
 
 
 def forwarded(train: int, test: int, readouts: list[str]) -> int:
     """Count the examples that an analysis of four networks forwards."""
     torch.manual_seed(0)
-    data = [(torch.randn(n, 3, 16, 16), torch.arange(n) % 6) for n in (train, test)]
+    data = [
+        (
+            torch.randn(
+                n,
+                3,
+                16,
+                16,
+            ),
+            torch.arange(n) % 6,
+        )
+        for n in (train, test)
+    ]
     networks, measure = (
         {t: network() for t in (1, 2, 3)},
         Measure(readouts=readouts, hybrids=0, inherited=False),
     )
     Stem.batches.clear()
-    probe.analyze(networks, *data, TASKS, ["0", "2", "4"], network(), readouts=measure)
+    probe.analyze(
+        networks,
+        *data,
+        TASKS,
+        ["0", "2", "4"],
+        network(),
+        readouts=measure,
+    )
     return sum(Stem.batches)
 
 
@@ -54,7 +82,12 @@ def test_cutting_a_network_at_many_features_passes_its_sample_six_times_at_most(
     model = nn.Sequential(
         *(nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU()) for _ in range(6))
     )
-    model = nn.Sequential(Stem(3, 4, 4, 4), model, nn.Flatten(), nn.Linear(64, 6))
+    model = nn.Sequential(
+        Stem(3, 4, 4, 4),
+        model,
+        nn.Flatten(),
+        nn.Linear(64, 6),
+    )
     Stem.batches.clear()
     cut_each(model, [f"1.{k}" for k in range(6)], torch.randn(8, 3, 16, 16))
     assert Stem.batches.count(8) <= 6

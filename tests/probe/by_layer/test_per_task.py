@@ -45,7 +45,11 @@ def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
     train, test = (Examples(half.x, half.y - classes[0]) for half in halves)
     model, tasks = Model({1: finetuned()}, classes=classes), [range(len(classes))]
     alone = analyzed(
-        model, train=train, test=test, tasks=tasks, readouts=["linear", NAME]
+        model,
+        train=train,
+        test=test,
+        tasks=tasks,
+        readouts=["linear", NAME],
     )
     frame = predictions(alone)
     for feature in FEATURES:
@@ -58,7 +62,12 @@ def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
         assert own["predicted"].tolist() == linear["predicted"].tolist()
         correct = (own["predicted"] == own["label"]).to_numpy()
         # Batches of other sizes can change the last bits.
-        whole = right(found, 3, feature, NAME)[:, np.isin(TRUTH, classes)]
+        whole = right(
+            found,
+            3,
+            feature,
+            NAME,
+        )[:, np.isin(TRUTH, classes)]
         assert (whole != correct).mean() < 0.02
 
 
@@ -77,9 +86,19 @@ def test_at_the_output_every_table_is_multi_head(found):
     assert gaps["replay_gap", NAME, "relu2"] == pytest.approx(lost - shown["relu2"])
     chance = sum(np.isin(TRUTH, own).mean() / len(own) for own in TASKS)
     assert rows(found, "chance")[NAME, "output"].value == pytest.approx(chance)
-    pra = pytest.approx(right(found, 3, "output", NAME).mean())
+    pra = pytest.approx(
+        right(
+            found,
+            3,
+            "output",
+            NAME,
+        ).mean()
+    )
     cells = to_dataset(found.measurements()).pra.sel(
-        learner="model", order="0", tasks_seen=3, readout=NAME
+        learner="model",
+        order="0",
+        tasks_seen=3,
+        readout=NAME,
     )
     steps = pra_by_step(found.measurements(), NAME).query(
         "learner == 'model' and tasks_seen == 3"
@@ -94,12 +113,26 @@ def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():
         Examples(parity[:, None].float(), labels) for labels in (parity, 1 - parity)
     )
     tasks = [
-        Task(index=1, name="", classes=(0, 1), train=own, test=own) for own in data
+        Task(
+            index=1,
+            name="",
+            classes=(0, 1),
+            train=own,
+            test=own,
+        )
+        for own in data
     ]
     merged = Scenario(name="", kind="", tasks=tuple(tasks)).merged
     x, y = merged.test.x, merged.test.y
     told, whole = (
-        read_each(LinearTask(), x, x, own).predicted == y for own in (tasks, [merged])
+        read_each(
+            LinearTask(),
+            x,
+            x,
+            own,
+        ).predicted
+        == y
+        for own in (tasks, [merged])
     )
     assert (told.sum(), whole.sum()) == (80, 40)
 
@@ -108,14 +141,35 @@ def test_the_order_in_which_a_task_lists_its_classes_changes_nothing():
     own = Examples(torch.randn(60, 5), torch.arange(60) % 3)
     lists = ((0, 1, 2), (2, 0, 1))
     tasks = [
-        Task(index=1, name="", classes=listed, train=own, test=own) for listed in lists
+        Task(
+            index=1,
+            name="",
+            classes=listed,
+            train=own,
+            test=own,
+        )
+        for listed in lists
     ]
     one, two = (
-        read_each(LinearTask(), own.x, own.x, [task]).predicted for task in tasks
+        read_each(
+            LinearTask(),
+            own.x,
+            own.x,
+            [task],
+        ).predicted
+        for task in tasks
     )
     assert one.tolist() == two.tolist()
 
 
 def test_a_user_defined_one_knows_the_classes_of_a_task_by_their_rank(found):
     second = np.isin(TRUTH, [own[1] for own in TASKS])
-    assert (right(found, 1, "relu1", "second") == second).all()
+    assert (
+        right(
+            found,
+            1,
+            "relu1",
+            "second",
+        )
+        == second
+    ).all()

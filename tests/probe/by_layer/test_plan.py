@@ -99,10 +99,20 @@ def test_more_than_ten_steps_are_thinned_to_ten_unless_all_are_asked_for(tasks):
 
 
 def test_each_learner_is_read_at_the_steps_of_the_study_and_the_controls_once():
-    steps = {"retrain": "ends", "linear": "all", "ncm": "last", "knn": [1, 3]}
+    steps = {
+        "retrain": "ends",
+        "linear": "all",
+        "ncm": "last",
+        "knn": [1, 3],
+    }
     given = plan({"readouts": steps})
     assert read(given, "finetune") == {
-        **{"retrain": [5], "linear": [1, 2, 3, 4, 5], "ncm": [5], "knn": [1, 3]},
+        **{
+            "retrain": [5],
+            "linear": [1, 2, 3, 4, 5],
+            "ncm": [5],
+            "knn": [1, 3],
+        },
         "diagnostics": [5],
     }
     controls = {"retrain", "linear", "diagnostics"}

@@ -19,7 +19,13 @@ def test_many_numbers_of_few_examples_are_memorised_and_sample_of_many_are_not(
     net = nn.Sequential(nn.Identity(), nn.Linear(numbers, K))
     measure = Measure(readouts=["linear", "ncm"], controls=["labels"])
     found = analyze(
-        {2: net}, train, test, [[0, 1], [2, 3]], ["0"], net, readouts=measure
+        {2: net},
+        train,
+        test,
+        [[0, 1], [2, 3]],
+        ["0"],
+        net,
+        readouts=measure,
     )
     own = list(found.tables()["controls"].query("learner == 'model'").itertuples())
     assert [(row.readout, row.feature) for row in own] == [

@@ -35,7 +35,12 @@ def trained(seed: int) -> nn.Sequential:
     )
     net = nn.Sequential(layers)
     initialize(net, "torch", stream(seed, "init"))
-    fit(net, digits()[0], TRAINED, stream(seed, "offline"))
+    fit(
+        net,
+        digits()[0],
+        TRAINED,
+        stream(seed, "offline"),
+    )
     return net
 
 
@@ -55,7 +60,12 @@ def check_found(
     """Layers before it lack nothing at all; retraining names none where it has not converged."""
     measured = Measure(readouts=readouts, seeds=3)
     last, offline = noisy(seed, layer), trained(seed)
-    found = analyzed({3: last}, features=FEATURES, offline=offline, readouts=measured)
+    found = analyzed(
+        {3: last},
+        features=FEATURES,
+        offline=offline,
+        readouts=measured,
+    )
     missing = rows(found, "missing")
     for readout in readouts:
         assert missing[readout, feature].value > 0.05
@@ -83,7 +93,12 @@ def check_found(
 def test_a_layer_overwritten_with_noise_is_found(
     layer: str, feature: str, readouts: Sequence[str], seed: int
 ) -> None:
-    check_found(layer, feature, seed, readouts)
+    check_found(
+        layer,
+        feature,
+        seed,
+        readouts,
+    )
 
 
 def test_one_of_them_is_among_the_fast_tests() -> None:
@@ -95,6 +110,11 @@ def test_where_nothing_was_overwritten_no_layer_is_found() -> None:
     offline = copy.deepcopy(net)
     with torch.no_grad():
         offline.output.bias.add_(1e-6)  # the same network would be no ceiling
-    found = analyzed({3: net}, features=FEATURES, offline=offline, readouts=measured)
+    found = analyzed(
+        {3: net},
+        features=FEATURES,
+        offline=offline,
+        readouts=measured,
+    )
     (start,) = found.first_layers().itertuples()
     assert (start.first_confirmed, start.first_possible) == ("", "")

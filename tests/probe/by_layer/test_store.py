@@ -77,7 +77,10 @@ def test_what_was_stored_reads_back_bit_for_bit(store):
 def test_numpy_and_torch_alone_read_the_files(store):
     with np.load(store.folder / FILE) as arrays:
         rows = zip(
-            arrays["measurement"], arrays["head"], arrays["predicted"], strict=True
+            arrays["measurement"],
+            arrays["head"],
+            arrays["predicted"],
+            strict=True,
         )
         found = {(int(i), str(head)): row.tolist() for i, head, row in rows}
         expected = {name: row.tolist() for name, row in MEASURED.predicted.items()}
@@ -91,7 +94,17 @@ def test_numpy_and_torch_alone_read_the_files(store):
     assert equal({name: state[name] for name in MODEL}, MODEL)
 
 
-@pytest.mark.parametrize("most", [0, 1, 255, 256, 2**16 - 1, 2**16])
+@pytest.mark.parametrize(
+    "most",
+    [
+        0,
+        1,
+        255,
+        256,
+        2**16 - 1,
+        2**16,
+    ],
+)
 def test_classes_are_in_the_smallest_integers_that_hold_them(most):
     test = TestExamples(labels=np.array([0, most]), tasks=np.array([0, 0]))
     given = Measurement(test=test, predicted={"all": np.array([most, 0])})
@@ -133,7 +146,15 @@ def test_a_job_has_few_files_at_any_time_and_each_measurement_in_one(
     tmp_path, seed, finished
 ):
     """Seven of a size, whatever the order of M measurements; or it was finished before."""
-    store, draw = Store(tmp_path, "job", RECORD, "code"), random.Random(seed)
+    store, draw = (
+        Store(
+            tmp_path,
+            "job",
+            RECORD,
+            "code",
+        ),
+        random.Random(seed),
+    )
     keys = [Key(t, feature) for t in range(30) for feature in ("", "conv1", "conv2")]
     draw.shuffle(keys)
     for count, key in enumerate(keys, 1):
@@ -160,7 +181,12 @@ def test_whatever_is_killed_or_fails_in_a_merge_nothing_is_lost(tmp_path, monkey
     keys, names = [Key(t) for t in range(12)], ("replace", "unlink")
     for deadly in itertools.count(1):
         store, left = (
-            Store(tmp_path, f"job-{deadly}", RECORD, "code"),
+            Store(
+                tmp_path,
+                f"job-{deadly}",
+                RECORD,
+                "code",
+            ),
             itertools.count(1),
         )
 
@@ -196,7 +222,15 @@ def test_whatever_is_killed_or_fails_in_a_merge_nothing_is_lost(tmp_path, monkey
 
 def test_two_processes_that_do_the_same_job_lose_nothing(tmp_path, monkeypatch):
     """Each merges what the other has written, at the moment when it reads a file."""
-    one, other = (Store(tmp_path, "job", RECORD, "code") for _ in range(2))
+    one, other = (
+        Store(
+            tmp_path,
+            "job",
+            RECORD,
+            "code",
+        )
+        for _ in range(2)
+    )
     keys, read, begun = [Key(t) for t in range(16)], Path.read_bytes, set()
     late = iter(keys)
 
@@ -220,7 +254,12 @@ def test_two_processes_that_do_the_same_job_lose_nothing(tmp_path, monkeypatch):
 
 
 def test_results_of_another_fingerprint_lie_beside_and_differ_in_what_is_named(store):
-    other = Store(store.root, JOB, OTHER_RECORD, "code")
+    other = Store(
+        store.root,
+        JOB,
+        OTHER_RECORD,
+        "code",
+    )
     assert (other.measurements(), other.load_checkpoint(1)) == ({}, None)
     assert other.others() == ["training.epochs is 1 there and 2 here"]
     assert store.others() == []
@@ -232,7 +271,15 @@ def test_results_of_another_fingerprint_lie_beside_and_differ_in_what_is_named(s
     assert contents(store.folder) == before
 
 
-@pytest.mark.parametrize("record", ["", "[" * 10**5, '{"a": 1}', None])
+@pytest.mark.parametrize(
+    "record",
+    [
+        "",
+        "[" * 10**5,
+        '{"a": 1}',
+        None,
+    ],
+)
 def test_others_whose_record_is_corrupt_are_named_all_the_same(store, record):
     path = store.folder / FILE
     if record is None:
@@ -245,7 +292,12 @@ def test_others_whose_record_is_corrupt_are_named_all_the_same(store, record):
 
 def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(store):
     """Even if nothing of the other code is left, and if the other code comes back."""
-    today = Store(store.root, JOB, RECORD, "today's code")
+    today = Store(
+        store.root,
+        JOB,
+        RECORD,
+        "today's code",
+    )
     today.continue_from(today.load_checkpoint(1))
     for path in store.folder.iterdir():
         path.unlink()
@@ -258,7 +310,12 @@ def test_what_is_made_from_a_checkpoint_of_other_code_is_not_of_today_s_alone(st
     "make", [lambda s: s.write(FIRST, MEASURED), lambda s: s.save_checkpoint(1, {}, {})]
 )
 def test_results_of_other_code_are_known_until_they_are_cleared(store, make):
-    today = Store(store.root, JOB, RECORD, "other code")
+    today = Store(
+        store.root,
+        JOB,
+        RECORD,
+        "other code",
+    )
     make(today)
     # One of them was made by today's.
     assert (store.made_by_other_code(), today.made_by_other_code()) == (True, True)
@@ -328,7 +385,12 @@ def test_with_any_bit_flipped_or_cut_off_anywhere_it_is_read_intact_or_set_aside
 
 @pytest.mark.parametrize("during", ["write", "finish"])
 def test_a_file_that_is_corrupt_when_it_is_merged_is_set_aside(tmp_path, during):
-    store = Store(tmp_path, "job", RECORD, "code")
+    store = Store(
+        tmp_path,
+        "job",
+        RECORD,
+        "code",
+    )
     first, *others = [Key(t) for t in range(8 if during == "write" else 2)]
     store.write(first, MEASURED)
     [path] = store.folder.iterdir()

@@ -1,0 +1,101 @@
+"""Diagnostics of features: dead units, rank, and similarity to the same feature elsewhere."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+
+from probe.analysis.similarity import Compared
+from probe.analysis.units import Activity, effective_rank
+from probe.batch import tensors
+from probe.by_layer.jobs import peers_of
+from probe.by_layer.measurement import Key, Measurement
+from probe.by_layer.pass_context import PassContext
+from probe.by_layer.plan import OFFLINE
+from probe.readouts.matrix import Matrices
+from probe.stored_names import Peer, similarity_name
+
+_SHARE = 8  # of the bytes of the data: earlier networks' matrices take one part at most
+
+
+def keep_to_compare(
+    context: PassContext,
+    peer: Peer,
+    matrices: Matrices,
+) -> None:
+    """Keep a network's matrices to compare the last one with, if they are small.
+
+    Args:
+        context: The job.
+        peer: The network.
+        matrices: Its matrices of the test data.
+    """
+    kept_bytes = 0
+    for matrices_of_peer in (matrices, *context.earlier.values()):
+        kept_bytes += sum(x.nbytes for x, _ in matrices_of_peer.values())
+    data_bytes = 0
+    for inputs in (context.scenario.merged.train.x, context.scenario.test.x):
+        data_bytes += sum(x.nbytes for x in tensors(inputs))
+    if kept_bytes <= data_bytes // _SHARE:
+        context.earlier[peer] = matrices
+
+
+def diagnose(
+    context: PassContext,
+    keys: Sequence[Key],
+    activities: Mapping[str, Activity],
+    matrices: Matrices,
+) -> Iterator[tuple[Key, Measurement]]:
+    """Yield the diagnostics of features.
+
+    Args:
+        context: The job.
+        keys: The key of each feature's diagnostics.
+        activities: The activity of each feature's units.
+        matrices: The features' matrices of the test data.
+
+    Yields:
+        Each key with its measurement.
+    """
+    diagnostics: dict[str, dict[str, float]] = {}
+    compared: dict[str, Compared] = {}
+    for feature in dict.fromkeys(key.feature for key in keys):
+        values = matrices[feature][0]
+        compared[feature] = Compared(values)
+        diagnostics[feature] = {
+            **activities[feature].shares(),
+            "width": float(values.shape[1]),
+            "rank": effective_rank(values),
+        }
+    for peer in peers_of(context.plan, context.job):
+        matrices_of_peer = _matrices_of(
+            context,
+            peer,
+            list(diagnostics),
+        )
+        for feature, numbers in diagnostics.items():
+            values = matrices[feature][0]
+            peer_values = matrices_of_peer[feature][0]
+            similarity = compared[feature].cka(peer_values)
+            similarity = min(similarity, math.nextafter(1, 0))
+            # Exactly 1 only of the same values, as of a frozen layer.
+            if torch.equal(values, peer_values):
+                similarity = 1.0
+            numbers[similarity_name(peer)] = similarity
+    for key in keys:
+        yield key, context.measurement({}, values=diagnostics[key.feature])
+
+
+def _matrices_of(
+    context: PassContext,
+    peer: Peer,
+    features: Sequence[str],
+) -> Matrices:
+    """Return the matrices of a network to compare with, which may have been kept."""
+    matrices = context.earlier.pop(peer, {})
+    if matrices.keys() >= set(features):
+        return matrices
+    model_of_peer = context.networks.compared_with
+    model = context.offline() if peer == OFFLINE else model_of_peer(peer)
+    cuts = context.cuts(model, features)
+    return context.matrices(cuts, context.scenario.test.x)

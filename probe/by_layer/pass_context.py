@@ -1,0 +1,107 @@
+"""The networks, data and plan that all passes over a job share."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from torch import Tensor, nn
+
+from probe.analysis.units import Activity
+from probe.batch import Value, varied
+from probe.by_layer.jobs import Job
+from probe.by_layer.measurement import Measurement
+from probe.by_layer.networks import Networks
+from probe.by_layer.plan import Plan
+from probe.cut.cuts import Cuts
+from probe.notes import of_classes
+from probe.readouts.matrix import Matrices, feature_matrices
+from probe.readouts.pooling import Pooling
+from probe.readouts.readout import Readout
+from probe.retrain import SAMPLE
+from probe.stored_names import Peer
+from probe.tasks import Scenario
+from probe.training.history import History
+from probe.values.allocation import CacheSettings
+
+OfflineNetwork = Callable[[], nn.Module]
+"""Function that returns the network of the offline job of the same seed, on the device."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassContext:
+    """The networks and data of a job, and its plan, which all passes share.
+
+    Attributes:
+        plan: The plan.
+        job: The job.
+        networks: The networks of the job.
+        readouts: The readouts of the plan by name.
+        cache: Memory and disk for features' values.
+        offline: Function that returns the offline network of the same seed.
+        earlier: Matrices of earlier networks, kept to compare the last network with.
+    """
+
+    plan: Plan
+    job: Job
+    networks: Networks
+    readouts: Mapping[str, Readout]
+    cache: CacheSettings
+    offline: OfflineNetwork
+    earlier: dict[Peer, Matrices] = field(default_factory=dict)
+
+    @property
+    def scenario(self) -> Scenario:
+        """The tasks in executed order."""
+        return self.networks.scenario
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features of the job's networks by depth, the output last."""
+        return self.plan.learners[self.job.learner].features
+
+    @cached_property
+    def class_notes(self) -> list[str]:
+        """Notes on classes without examples."""
+        labels = ((task.train.y, task.test.y) for task in self.scenario.tasks)
+        return of_classes(labels, self.scenario.classes)
+
+    def shared_cuts(self, model: nn.Module) -> Cuts:
+        """Return the cuts of the first network at all features."""
+        sample = varied(self.scenario.test.x, SAMPLE)
+        return self.networks.cuts(model, self.features[:-1], sample)
+
+    def cuts(
+        self, model: nn.Module, features: Collection[str], tails: bool = False
+    ) -> Cuts:
+        """Return a network's own cuts at some features, in the order of the plan."""
+        cuts = self.shared_cuts(model).at(features).of(model, tails)
+        return replace(cuts, current=True)
+
+    def matrices(
+        self,
+        cuts: Cuts,
+        x: Value,
+        pooling: Pooling | None = None,
+        activities: dict[str, Activity] | None = None,
+    ) -> Matrices:
+        """Return the matrix of each feature for inputs x (N, ...); cuts: of the network itself."""
+        return feature_matrices(
+            cuts.each, x, None, self.cache.budget, pooling, activities
+        )
+
+    def measurement(
+        self,
+        predicted: Mapping[str, Tensor],
+        notes: Sequence[str] = (),
+        history: History | None = None,
+        values: Mapping[str, float] | None = None,
+    ) -> Measurement:
+        """Return a measurement with predictions by head, given in executed order."""
+        in_order = self.scenario.in_callers_order
+        return Measurement(
+            test=self.scenario.test_examples,
+            predicted={head: in_order(labels) for head, labels in predicted.items()},
+            history=history,
+            values=values or {},
+            notes=tuple(notes),
+        )

@@ -1,0 +1,193 @@
+"""The plan of the measurements of networks that were trained elsewhere."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import cast
+
+import torch
+
+from probe.by_layer.affordable import with_steps
+from probe.by_layer.fingerprint import data_hash, tensor_hash
+from probe.by_layer.plan import (
+    CONTROLS,
+    OFFLINE,
+    UNTRAINED,
+    Plan,
+    PlannedLearner,
+    PlannedTask,
+    probing_fields,
+)
+from probe.by_layer.probing import ProbingSpec
+from probe.by_layer.report import ReportSpec
+from probe.by_layer.source_checks import (
+    check_fresh_weights,
+    check_names,
+    check_steps,
+    checked_orders,
+)
+from probe.by_layer.source_description import SourceDescription, by_architecture
+from probe.by_layer.trained_networks import Hashes
+from probe.cut.model_call import Called
+from probe.errors import InputError
+from probe.files import sha256
+from probe.modules import architecture, architecture_difference
+from probe.record.checkpoints import Run
+from probe.seeding import stream
+from probe.source import hash_of
+from probe.training.fresh_weights import fresh_state
+
+KIND = "checkpoints"
+"""The kind of the learners of networks that were trained elsewhere."""
+
+_MODULES = ("probe.by_layer.network_source",)
+
+
+def plan_by_reading(description: SourceDescription) -> Plan:
+    """Read every network, and plan its measurements.
+
+    Args:
+        description: The networks.
+
+    Returns:
+        The plan.
+
+    Raises:
+        InputError: Tasks, orders or features do not fit the networks, or a file cannot
+            be read.
+    """
+    first, others = by_architecture(description)
+    plan = _plan_of_one_architecture(first)
+    learners = dict(plan.learners)
+    expected = architecture(first.blank)
+    for name, other in others.items():
+        planned = _plan_of_one_architecture(other).learners[name]
+        differs = architecture_difference(expected, architecture(other.blank))
+        learners[name] = planned.model_copy(update={"own_network": bool(differs)})
+    return plan.model_copy(update={"learners": learners})
+
+
+def _plan_of_one_architecture(description: SourceDescription) -> Plan:
+    scenario = description.scenario
+    runs = description.weights.runs
+    learned = [run for run in runs if run.learner not in CONTROLS or run.order]
+    check_names(learned)
+    check_steps(max(max(runs[run]) for run in learned), len(scenario.tasks))
+    names = list(dict.fromkeys(run.order for run in learned))
+    orders = checked_orders(names, description.orders, len(scenario.tasks))
+    steps_of_learner = _steps_of_learner(description, learned)
+    learners = _learners(description, steps_of_learner)
+    task_aware = description.model.task_aware
+    sources = {name: hash_of(entry) for name, entry in description.readouts.items()}
+    probing = _with_steps(description, learned)
+    return Plan(
+        name=description.name,
+        scenario=scenario.name,
+        network=description.network_name,
+        tasks=tuple(
+            PlannedTask(name=t.name, classes=t.classes) for t in scenario.tasks
+        ),
+        learners=learners,
+        orders=orders,
+        seeds=tuple(sorted({run.seed for run in learned})),
+        retraining=description.recipe,
+        storage=description.storage,
+        **probing_fields(probing, sources, task_aware=task_aware),
+        report=ReportSpec(heads=("multi" if task_aware else "single",)),
+        data=data_hash(scenario),
+        device=description.device.type,
+        torch=str(torch.__version__),
+    )
+
+
+def _learners(
+    description: SourceDescription, steps_of_learner: Mapping[str, Collection[int]]
+) -> dict[str, PlannedLearner]:
+    """Return the plans of the learners and controls; every network is read."""
+    hashes = description.weights.weight_hashes()
+    identity = _identity(description)
+    return {
+        name: _learner(description, name, identity, hashes, steps)
+        for name, steps in steps_of_learner.items()
+    }
+
+
+def _steps_of_learner(
+    description: SourceDescription, learned: Sequence[Run]
+) -> dict[str, set[int]]:
+    """Return the numbers of tasks after which each learner and control has a network."""
+    T = len(description.scenario.tasks)
+    runs = description.weights.runs
+    not_drawn = check_fresh_weights(description)
+    has_offline = any(run.learner == OFFLINE for run in runs)
+    if description.train_offline and has_offline:
+        raise InputError("got offline networks and a request to train them: choose one")
+    steps = set[int]().union(*(runs[run] for run in learned))
+    has_floor = not not_drawn or 0 in steps
+    if has_floor:
+        steps.add(0)
+    steps_of_learner = {run.learner: steps for run in learned}
+    if has_offline or description.train_offline:
+        steps_of_learner[OFFLINE] = {T} if not_drawn else {0, T}
+    if has_floor and description.probing.has_floor:
+        steps_of_learner[UNTRAINED] = {0}
+    return steps_of_learner
+
+
+def _with_steps(description: SourceDescription, learned: Sequence[Run]) -> ProbingSpec:
+    """Return the measurements with the steps that `affordable` stands for."""
+    runs = description.weights.runs
+    networks = sum(len(runs[run].keys() - {0}) for run in learned)
+    return with_steps(
+        description.probing,
+        description.recipe,
+        lambda: Called(description.blank, description.model.class_call),
+        description.sample,
+        sum(len(task.train) for task in description.scenario.tasks),
+        len(description.probed_features[:-1]) * networks,
+    )
+
+
+def _learner(
+    description: SourceDescription,
+    name: str,
+    identity: str,
+    hashes: Hashes,
+    steps: Collection[int],
+) -> PlannedLearner:
+    """Return the plan of one learner or control."""
+    kind = name if name in CONTROLS else KIND
+    weight_hashes = {
+        f"{run.order}/{run.seed}": by_tasks_seen
+        for run, by_tasks_seen in hashes.items()
+        if run.learner == name
+    }
+    return PlannedLearner(
+        kind=kind,
+        modules=_MODULES,
+        listed=bool(weight_hashes) or kind != UNTRAINED,
+        offline=kind in CONTROLS,
+        task_aware=description.model.task_aware,
+        features=description.probed_features,
+        steps=tuple(sorted(steps)),
+        network={"own": description.network_name, "source": identity},
+        settings={"kind": kind},
+        training=description.recipe,
+        weight_hashes=weight_hashes,
+    )
+
+
+def _identity(description: SourceDescription) -> str:
+    """Return a hash of the network's code, its architecture, and the ranks of its outputs.
+
+    Code does not show the values in a closure or a partial function. Logits themselves
+    would not do, as machines round them differently.
+    """
+    model = description.model
+    blank = description.blank
+    ranks = description.logits(blank, model.class_call).argsort(dim=1, stable=True)
+    fresh = cast(object, description.fresh)
+    if not isinstance(description.fresh, str):
+        drawn = fresh_state(description.fresh, stream(0, "build"))
+        fresh = tensor_hash(dict(drawn))
+    ranks_hash = tensor_hash({"ranks": ranks})
+    identity = (description.code, str(blank), fresh, model.trainable, ranks_hash)
+    return sha256(repr(identity))

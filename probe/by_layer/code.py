@@ -20,7 +20,8 @@ from functools import cache
 from probe.by_layer.sources import SOURCES
 from probe.source import imported_names, syntax_hash
 
-_ENGINE, _REGISTRY = "probe.by_layer.engine", "scenarios.learners.catalog"
+_ENGINE = "probe.by_layer.engine"
+_REGISTRY = "scenarios.learners.catalog"
 
 
 @cache

@@ -72,7 +72,8 @@ class TrainedNetwork:
             check: Whether to check that an output does not depend on the others of its
                 batch.
         """
-        scenario, notes = self.scenario, set(self.notes)
+        scenario = self.scenario
+        notes = set(self.notes)
 
         def logits_of(x: Value) -> Tensor:
             logits = self.logits(x)

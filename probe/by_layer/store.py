@@ -55,7 +55,8 @@ from probe.files import (
 
 T = TypeVar("T")
 
-_FINISHED, _PREDICTIONS = "predictions.npz", "predictions*.npz"
+_FINISHED = "predictions.npz"
+_PREDICTIONS = "predictions*.npz"
 _TOGETHER = 8  # files of similar size are merged
 _TRIES = 5  # to read files that another process merges meanwhile
 

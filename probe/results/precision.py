@@ -18,7 +18,8 @@ from probe.seeding import stream
 from probe.training.loop import fit
 from probe.training.recipe import Recipe
 
-_STEPS, _TURNS = 4, 2
+_STEPS = 4
+_TURNS = 2
 _GAIN = 1.2  # for less, fp32 stays
 
 

@@ -138,19 +138,22 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
     }
     tables = {name: new_table(name, of_table) for name, of_table in rows.items()}
     depths = {job.learner: len(predictions.features(job)) for job in predictions.runs}
-    measured = [
-        (row, j.last) for j in predictions.runs for row in measured_rows(predictions, j)
-    ]
-    measurements = new_table("measurements", (row for row, _ in measured))
+    tables["first_layer"] = first_layers(tables["statements"], depths)
+    return {**tables, **_measured_tables(predictions)}
+
+
+def _measured_tables(predictions: Predictions) -> Tables:
+    """Return all measurements, and their summary over orders and seeds."""
+    rows: list[Row] = []
+    last: list[int] = []
+    for job in predictions.runs:
+        rows += measured_rows(predictions, job)
+        last += [job.last] * (len(rows) - len(last))
+    measurements = new_table("measurements", rows)
     # Networks at the end of jobs; accuracies say the learners' order.
-    at_end = measurements["tasks_seen"] == [last for _, last in measured]
+    at_end = measurements["tasks_seen"] == last
     summarized = measurements[at_end | (measurements["metric"] == "accuracy")]
-    return {
-        **tables,
-        "first_layer": first_layers(tables["statements"], depths),
-        "measurements": measurements,
-        "summary": summarize(summarized),
-    }
+    return {"measurements": measurements, "summary": summarize(summarized)}
 
 
 def write_tables(plan: Plan, root: Path, metrics: Iterable[MetricEntry] = ()) -> None:

@@ -15,27 +15,23 @@ from tests.bad_input import files, networks, studies
 from tests.bad_input.making import SPRUNG, TINY, TRAP
 from tests.bad_input.refused import assert_refused, last_changes
 
-ROOMS = (files, networks, studies)
-FILES = {name: content for room in ROOMS for name, content in room.FILES.items()}
-MISTAKES = {line: named for room in ROOMS for line, named in room.MISTAKES.items()}
+FILES = files.FILES | networks.FILES | studies.FILES
+MISTAKES = files.MISTAKES | networks.MISTAKES | studies.MISTAKES
 # A module that was found to be broken must not be found again by another's name.
-MINE = {
-    name.partition("/")[0].removesuffix(".py") for name in FILES if name.endswith(".py")
-}
+MINE = {Path(name).stem for name in FILES if name.endswith(".py")}
 
 
 @pytest.fixture(scope="module")
 def cwd(tmp_path_factory):
     """A folder with all the files; no test may change it."""
     folder = tmp_path_factory.mktemp("cwd")
-    for name, content in {
-        **FILES,
-        "tiny.toml": TINY,
-        "bom.toml": "\ufeff" + TINY,
-    }.items():
+    studies = {"tiny.toml": TINY, "bom.toml": "\ufeff" + TINY}
+    for name, content in {**FILES, **studies}.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        if isinstance(content, str):
+            content = content.encode()
+        path.write_bytes(content)
     return folder
 
 
@@ -90,12 +86,10 @@ def test_the_trap_is_sprung_where_pickles_are_run(cwd, tmp_path, monkeypatch):
     ],
 )
 def test_the_same_without_the_mistake_is_accepted(probe, tmp_path, line):
-    name = "out.npz" if line.startswith("features") else "out"
-    flag = (
-        f" --out {tmp_path / name}"
-        if line.startswith(("redundancy", "features"))
-        else ""
-    )
-    code, out, err = probe(line + flag)
+    if line.startswith("features"):
+        line += f" --out {tmp_path / 'out.npz'}"
+    if line.startswith("redundancy"):
+        line += f" --out {tmp_path / 'out'}"
+    code, out, err = probe(line)
     assert (code, err) == (0, "")
     assert out

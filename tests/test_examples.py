@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,7 @@ def _layers(cwd, name, features):
         "task_position.isna()"
     )
     found = set(zip(rows["readout"], rows["feature"], rows["quantity"], strict=True))
-    wanted = {
-        (readout, feature) for readout in ("retrain", "linear") for feature in features
-    }
+    wanted = set(product(("retrain", "linear"), features))
     for quantity in ("accuracy", "floor", "ceiling", "missing"):
         assert {each[:2] for each in found if each[2] == quantity} >= wanted
     assert (cwd / "runs" / name / "figures" / "layers.png").is_file()

@@ -29,8 +29,7 @@ def test_a_script_runs_and_leaves_no_file(script, tmp_path):
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_uses_public_names_that_exist(script):
     """`probe.NAME`, `figures.NAME` and `from probe import NAME` are of `dir(probe)` or `dir`."""
-    tree = ast.walk(ast.parse(script.read_text("utf-8")))
-    for node in tree:
+    for node in ast.walk(ast.parse(script.read_text("utf-8"))):
         match node:
             case ast.Attribute(
                 value=ast.Name(id="probe" | "figures" as room), attr=name

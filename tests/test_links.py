@@ -36,11 +36,12 @@ def broken(page):
     """The page's links to what does not exist."""
     found = []
     for path, anchor in LINK.findall(prose(page)):
-        target = (page.parent / path).resolve() if path else page
+        target = page
+        if path:
+            target = (page.parent / path).resolve()
         # The site has CONTRIBUTING as a page.
-        target = (
-            ROOT / "CONTRIBUTING.md" if target.name == "contributing.md" else target
-        )
+        if target.name == "contributing.md":
+            target = ROOT / "CONTRIBUTING.md"
         if path.startswith(MADE) or (
             target.exists() and (not anchor or anchor in anchors(target))
         ):

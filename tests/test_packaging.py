@@ -32,9 +32,8 @@ def run(*command, **where):
 def tracked():
     if not (ROOT / ".git").exists():
         pytest.skip("not a git repository")
-    listed = run(
-        "git", "ls-files", "--cached", "--others", "--exclude-standard", cwd=ROOT
-    )
+    command = "git ls-files --cached --others --exclude-standard"
+    listed = run(*command.split(), cwd=ROOT)
     return {name for name in listed.splitlines() if (ROOT / name).is_file()}
 
 

@@ -46,9 +46,10 @@ def test_a_silenced_head_removes_nothing_upstream_and_a_probe_finds_the_never_se
     capsys,
 ):
     table = re.sub(r"[][,]", " ", printed("unlearning.md", capsys)).splitlines()[2:14]
-    found = {
-        tuple(row.split()[:2]): [float(n) for n in row.split()[2:]] for row in table
-    }
+    found = {}
+    for row in table:
+        name, layer, *numbers = row.split()
+        found[name, layer] = list(map(float, numbers))
     assert all(found["silence", layer][3] == 0 for layer in "135")
     assert found["silence", "1"][0] > 80 > found["silence", "output"][1] == 0
     assert found["silence", "5"][7] > 0 > found["retrain", "5"][7]

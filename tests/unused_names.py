@@ -32,11 +32,15 @@ CHANGING = (
 def unused(sources, docs=""):
     """Return `MODULE: NAME` for each unused name; sources: the text of each module by its name."""
     trees = {module: ast.parse(text) for module, text in sources.items()}
-    nodes = [node for tree in trees.values() for node in ast.walk(tree)]
-    classes = {node.name for node in nodes if isinstance(node, ast.ClassDef)}
-    uses = {use for tree in trees.values() for use in _uses(tree)}
+    classes = set()
+    uses = set()
+    public = set()
+    for tree in trees.values():
+        nodes = ast.walk(tree)
+        classes |= {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+        uses.update(_uses(tree))
+        public.update(_public(tree))
     examples = " ".join(re.findall(r">>> .*|\.\.\. .*", " ".join(sources.values())))
-    public = {name for tree in trees.values() for name in _public(tree)}
     said = set(re.findall(r"(?:`|\.|:|import |, )(\w+)", docs)) | set(
         re.findall(r"\w+", examples)
     )
@@ -45,14 +49,16 @@ def unused(sources, docs=""):
         used = {
             node.id
             for node in ast.walk(tree)
-            if isinstance(node, ast.Name) and _is_read(node)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
         }
         names = set(_defined(tree.body)) - used - said - public
         for name in names:
             # Constants of modules that are imported by name are read as attributes of
             # anything.
-            plugin = {f".{name}"} if name.isupper() and len(name) > 1 else set()
-            if not uses & {f"{module}.{name}", f":{name}", *plugin}:
+            places = {f"{module}.{name}", f":{name}"}
+            if name.isupper() and len(name) > 1:
+                places.add(f".{name}")
+            if not uses & places:
                 found.append(f"{module}: {name}")
         for node in ast.walk(tree):
             # A base class from elsewhere may call any method.
@@ -69,10 +75,6 @@ def unused(sources, docs=""):
     return sorted(
         name for name in found if not re.search(r"\b(__\w+__|model_config)$", name)
     )
-
-
-def _is_read(node):
-    return isinstance(node.ctx, ast.Load)
 
 
 def _uses(tree):
@@ -148,7 +150,9 @@ def _last(node):
 
 
 def main():
-    paths = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    paths = []
+    for room in ROOMS:
+        paths += (ROOT / room).rglob("*.py")
     names = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in paths]
     texts = [path.read_text("utf-8") for path in paths]
     pages = [

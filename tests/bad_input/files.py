@@ -33,7 +33,6 @@ TABLES = {
     "times": "learner,order,seed,tasks_seen,seconds\nfinetune,0,0,1,2.5\n",
 }
 # By command line: the file, its content, and what the sentence names beside the file.
-Given = str | bytes | None
 METRICS = {
     "text.csv": ("0.9,x\n0.5,0.8\n", "'x'"),
     "pickle.csv": (TRAP, "UnicodeDecodeError"),

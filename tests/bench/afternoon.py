@@ -18,13 +18,7 @@ from tests.laws.reference import fresh
 _SIZE = 500
 
 
-def sweep(
-    model,
-    features,
-    train,
-    test,
-    recipe,
-):
+def sweep(model, features, train, test, recipe):
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
     names = [name for name, _ in model.named_children()]
     cuts = {feature: names.index(feature) + 1 for feature in features}

@@ -8,6 +8,7 @@ the ways take turns.
 import subprocess
 import sys
 from functools import partial
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 
@@ -19,14 +20,11 @@ FEW, MANY = 4, 16
 
 def executors(repeats):
     """Studies of 16 jobs on the clock, in one process and in two."""
-    runs = {
-        f"{way} {jobs}": partial(_run, WAYS[way], jobs)
-        for way in WAYS
-        for jobs in (FEW, MANY)
-    }
+    sizes = product(WAYS, (FEW, MANY))
+    runs = {(way, jobs): partial(_run, WAYS[way], jobs) for way, jobs in sizes}
     taken = interleaved(runs, repeats, perf_counter)
-    whole = {way: taken[f"{way} {MANY}"] for way in WAYS}
-    job = {way: (whole[way] - taken[f"{way} {FEW}"]) / (MANY - FEW) for way in WAYS}
+    whole = {way: taken[way, MANY] for way in WAYS}
+    job = {way: (whole[way] - taken[way, FEW]) / (MANY - FEW) for way in WAYS}
     yield "", "s a job", "command, s", "job x", "command x"
     for way in WAYS:
         gains = (f"{each['inline'] / each[way]:.2f}" for each in (job, whole))

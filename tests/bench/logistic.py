@@ -5,7 +5,7 @@ from functools import partial
 
 import torch
 from sklearn.linear_model import LogisticRegression
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 from torchvision.datasets import CIFAR10
 
@@ -13,7 +13,7 @@ from probe import Examples, Recipe
 from probe.readouts.lbfgs import LogisticLoss, minimize
 from probe.readouts.standardization import standardization
 from probe.training.loop import fit
-from tests.bench.timing import Rows, interleaved
+from tests.bench.timing import interleaved
 
 # Numbers of examples, and grids to which the 64 channels are averaged.
 CASES = (
@@ -23,7 +23,7 @@ CASES = (
 GAP = 1e-3  # of the minimum
 
 
-def fits(repeats: int) -> Rows:
+def fits(repeats):
     """Seconds until the objective is within a thousandth of its minimum, and the iterations."""
     values, y = features()
     yield "examples, features", "ours", "scikit-learn"
@@ -45,7 +45,7 @@ def fits(repeats: int) -> Rows:
         yield f"{count}, {x.shape[1]}", *(f"{s:.2f} ({k})" for s, k in pairs)
 
 
-def features() -> tuple[Tensor, Tensor]:
+def features():
     """Return the last maps (N, 64, 8, 8) of a network trained for three epochs, and the labels."""
     data = CIFAR10(os.environ["PROBE_DATA"])
     x = torch.from_numpy(data.data).permute(0, 3, 1, 2).float().div(255).contiguous()
@@ -64,21 +64,21 @@ def features() -> tuple[Tensor, Tensor]:
         return model[:4](x[:20000]), y[:20000]
 
 
-def objective(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor) -> float:
+def objective(x, y, weight, bias):
     """Return the sum of the losses and half the squared norm of the weights."""
     logits = x.double() @ weight.T + bias
     loss = functional.cross_entropy(logits, y, reduction="sum")
     return float(loss + weight.square().sum() / 2)
 
 
-def ours(x: Tensor, y: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
+def ours(x, y, iterations):
     """Fit by `probe.readouts.lbfgs`."""
     loss = LogisticLoss(x, y, 10, 1.0)
     parameters, *_ = minimize(loss, 0.0, iterations)
     return loss.weight(parameters), parameters[:, -1]
 
 
-def by_sklearn(x: Tensor, y: Tensor, iterations: int) -> tuple[Tensor, Tensor]:
+def by_sklearn(x, y, iterations):
     """Fit by scikit-learn."""
     model = LogisticRegression(tol=1e-15, max_iter=iterations)
     model.fit(x.numpy(), y.numpy())

@@ -15,13 +15,7 @@ from probe.seeding import stream
 from tests.laws.reference import fresh
 
 
-def sweep(
-    model,
-    features,
-    train,
-    test,
-    recipe,
-):
+def sweep(model, features, train, test, recipe):
     """Return each feature's accuracy on `test` after the layers downstream were retrained."""
     return {f: accuracy(_retrained(model, f, train, recipe), test) for f in features}
 

@@ -6,6 +6,7 @@ The files lie in the system's cache, as they have just been written.
 import time
 from dataclasses import fields
 from functools import partial
+from itertools import chain, cycle
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def tables(repeats):
 def _written_tables(root):
     """Read the measurements of a study and write its tables; return the seconds of each step."""
     plan = read_plan(root)
-    seconds = list[float]()
+    seconds = []
 
     def step(action):
         start = time.perf_counter()
@@ -65,8 +66,8 @@ def _written_tables(root):
 
     predictions = step(lambda: read_predictions(plan, root))
     summary, metrics, measured = (root / name for name in STEPS[1:])
-    rows = (row for job in predictions.runs for row in measured_rows(predictions, job))
-    table = new_table("measurements", rows)
+    rows = map(partial(measured_rows, predictions), predictions.runs)
+    table = new_table("measurements", chain.from_iterable(rows))
     step(lambda: write_table(summary, "summary", summarize(table)))
     scores = partial(metric_rows, predictions)
     step(lambda: write_table(metrics, "metrics", new_table("metrics", scores())))
@@ -96,17 +97,21 @@ def _write_study(root):
     shares = [
         draw.dirichlet(np.full(len(classes), 0.1), len(classes)) for _ in range(_POOL)
     ]
-    pool = [
-        np.concatenate([draw.choice(classes, 100, p=p) for p in own]) for own in shares
-    ]
+    pool = []
+    for own in shares:
+        predicted = [draw.choice(classes, 100, p=p) for p in own]
+        pool.append(np.concatenate(predicted))
     test = TestExamples(labels=labels, tasks=labels // PER_TASK)
-    keys = [(job, key) for job in jobs_of(plan) for key in keys_of(plan, job)]
-    for k, (job, key) in enumerate(keys):
-        store_of(plan, root, job).write(key, _measured(key, test, pool[7 * k % _POOL]))
+    turns = cycle(pool)
+    for job in jobs_of(plan):
+        store = store_of(plan, root, job)
+        for key in keys_of(plan, job):
+            store.write(key, _measured(key, test, next(turns)))
 
 
 def _measured(key, test, predicted):
     heads = HEADS[:1] if key.feature else HEADS
-    learned = key.tasks_seen and not key.feature
-    cost = TrainingCost(cost=_COST, seconds=0.5) if learned else None
+    cost = None
+    if key.tasks_seen and not key.feature:
+        cost = TrainingCost(cost=_COST, seconds=0.5)
     return Measurement(test=test, predicted=dict.fromkeys(heads, predicted), cost=cost)

@@ -94,7 +94,8 @@ def _trained():
 def _learner(model, readout_rate):
     """Return a learner of the model that is ready for blocks of examples."""
     own = Geppnet(model, Recipe(), MapSettings(readout_rate=readout_rate), 0)
-    own.meter, own.lattice = OpsMeter(), own.som.lattice()
+    own.meter = OpsMeter()
+    own.lattice = own.som.lattice()
     return own
 
 

@@ -3,9 +3,9 @@
 The networks are measured on noise of the right size: only the time counts.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import NamedTuple
 
 import torch
@@ -33,8 +33,6 @@ PLAIN = {
     "afternoon bf16": afternoon.sweep,
 }
 WAYS = (*PLAIN, "fp32", "bf16")
-
-Run = Callable[[int, int], object]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,13 +157,7 @@ def _sweep_costs(subject, features, repeats):
     return _costs({way: partial(run, way) for way in WAYS}, subject.n, more, repeats)
 
 
-def _sweep(
-    model,
-    features,
-    train,
-    test,
-    recipe,
-):
+def _sweep(model, features, train, test, recipe):
     """Return each feature's accuracy on `test`, as `obvious.sweep` does, by the product."""
     each = retrain_each(
         model, features, train, test, CLASSES, RetrainSettings(recipe=recipe)
@@ -181,15 +173,13 @@ def _costs(runs, n, more, repeats):
     more: the additional epochs of the longer run of each.
     """
     sizes = {way: ((n, 1), (n, 1 + more[way]), (2 * n, 1)) for way in runs}
-    actions = {
-        f"{way} {k}": partial(run, *sizes[way][k])
-        for k in range(3)
-        for way, run in runs.items()
-    }
+    actions = {}
+    for k, way in product(range(3), runs):
+        actions[way, k] = partial(runs[way], *sizes[way][k])
     times = interleaved(actions, repeats)
     solved = {}
     for way in runs:
-        base, longer, larger = (times[f"{way} {k}"] for k in range(3))
+        base, longer, larger = (times[way, k] for k in range(3))
         step = (longer - base) / more[way] / n
         example = max(0.0, (larger - base) / n - step)
         solved[way] = Cost(max(0.0, base - n * (step + example)), example, step)

@@ -10,21 +10,13 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
 
-Rows = Iterator[Sequence[str]]
-"""The head of a table and its rows, as they are measured; the first cell names the row."""
 
-
-def interleaved(
-    actions,
-    repeats,
-    now=time.process_time,
-):
+def interleaved(actions, repeats, now=time.process_time):
     """Return each action's median time in seconds; they take turns, after one turn to warm up."""
     times = {name: [] for name in actions}
     for turn in range(-1, repeats):
@@ -47,7 +39,9 @@ def scratch():
 
 def machine():
     """Return the processor, its support of bf16, torch's version and the load."""
-    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    text = ""
+    with suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text()
     name, *_ = re.findall(r"model name\s*: (.*)", text) or [platform.machine()]
     skills = [
         s for s in ("amx_bf16", "avx512_bf16", "avx512f", "avx2") if f" {s} " in text

@@ -6,6 +6,7 @@ work. On an H100 all take under six minutes.
 """
 
 import argparse
+import math
 import os
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import probe
 from probe.analysis.similarity import Compared
@@ -32,7 +33,6 @@ from probe.values.allocation import CacheSettings
 
 TASKS = [[0, 1], [2, 3], [4, 5]]
 READOUTS = ["retrain", "linear", "linear-task", "ncm", "knn"]
-Data = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,9 @@ class Settings:
 
     def peak(self):
         """Return the most gigabytes that were allocated on the GPU, NaN without one."""
-        return torch.cuda.max_memory_allocated() / 1e9 if self.on_gpu else float("nan")
+        if not self.on_gpu:
+            return math.nan
+        return torch.cuda.max_memory_allocated() / 1e9
 
     def seconds(self, action):
         """Return the wall time of an action, with all that it started on the GPU."""
@@ -90,13 +92,7 @@ def cnn():
     )
 
 
-def trained(
-    network,
-    data,
-    classes,
-    steps,
-    device,
-):
+def trained(network, data, classes, steps, device):
     """Return a copy of a network, trained on the examples of some classes."""
     network = deepcopy(network).to(device).train()
     (x, labels) = data
@@ -132,6 +128,12 @@ def analysis(device):
     )  # fmt: skip
 
 
+def linear(models, train, test, **settings):
+    """Measure a layer by the linear readout."""
+    readouts = ["linear"]
+    probe.analyze(models, train, test, TASKS, ["2"], readouts=readouts, **settings)
+
+
 def name_device(settings):
     """Name the device."""
     if not settings.on_gpu:
@@ -151,20 +153,19 @@ def compare_with_cpu(settings):
     """
     here = analysis(settings.device)
     cpu = analysis(torch.device("cpu"))
-    largest = dict.fromkeys(READOUTS, 0.0)
-    for readout in READOUTS:
-        for feature in here.features:
-            change = (
-                here.matrix(feature, readout).values
-                - cpu.matrix(feature, readout).values
-            )
-            largest[readout] = max(largest[readout], float(np.nanmax(abs(change))))
-    assert all(
-        x <= (0.15 if name == "retrain" else 0.03) for name, x in largest.items()
-    ), largest
-    return (
-        f"largest differences { ({name: round(x, 3) for name, x in largest.items()}) }"
-    )
+    largest = {readout: difference(here, cpu, readout) for readout in READOUTS}
+    for name, value in largest.items():
+        assert value <= (0.15 if name == "retrain" else 0.03), largest
+    return f"largest differences {largest}"
+
+
+def difference(one, other, readout):
+    """Return the largest difference of two analyses in an accuracy."""
+    changes = []
+    for feature in one.features:
+        values = one.matrix(feature, readout).values
+        changes.append(values - other.matrix(feature, readout).values)
+    return round(float(np.nanmax(np.abs(changes))), 3)
 
 
 def draw_weights(settings):
@@ -187,17 +188,14 @@ def repeat(settings):
 def mix_devices(settings):
     """Data on the device are taken; networks on two devices are refused."""
     network, (x, y), test = setting(120)
-    untrained = settings.to_device(network)
     data = (x.to(settings.device), y.to(settings.device))
     models = {3: settings.to_device(network)}
-    probe.analyze(
-        models, data, test, TASKS, ["2"], untrained=untrained, readouts=["linear"]
-    )
+    linear(models, data, test, untrained=settings.to_device(network))
     if not settings.on_gpu:
         return "data on the device"
     try:
         models = {1: network, 3: settings.to_device(network)}
-        probe.analyze(models, (x, y), test, TASKS, ["2"], readouts=["linear"])
+        linear(models, (x, y), test)
     except probe.errors.InputError as error:
         return f"refused: {error}"
     raise AssertionError("networks on two devices were not refused")
@@ -244,14 +242,9 @@ def copy_batches(settings):
         patch("probe.examples.free_memory", return_value=0),
     ):
         elsewhere = analysis(settings.device)
-    largest = 0.0
-    for feature in here.features:
-        one, other = (
-            result.matrix(feature, "linear").values for result in (here, elsewhere)
-        )
-        largest = max(largest, float(np.nanmax(abs(one - other))))
+    largest = difference(here, elsewhere, "linear")
     assert largest <= (0.03 if settings.on_gpu else 0), largest
-    return f"largest difference {largest:.3f}"
+    return f"largest difference {largest}"
 
 
 def count_waits(settings):
@@ -284,10 +277,7 @@ def measure_memory(settings):
         call=lambda model, z: model(z.float() / 255),
         fresh=cnn,
     )
-    untrained = settings.to_device(network)
-    probe.analyze(
-        model, (x, y), test, TASKS, ["2"], untrained=untrained, readouts=["linear"]
-    )
+    linear(model, (x, y), test, untrained=settings.to_device(network))
     return (
         f"data {x.nbytes / 1e9:.3f} GB, peak {settings.peak() / (x.nbytes / 1e9):.1f} "
         "times that"
@@ -324,17 +314,19 @@ def probe_network(settings, build, features, size):
         t: trained(network, train, TASKS[t - 1], steps, settings.device) for t in (1, 3)
     }
     result = probe.analyze(
-        probe.Model(networks, fresh=build), train, test, TASKS, features,
-        untrained=settings.to_device(network), readouts=["linear", "retrain"],
+        probe.Model(networks, fresh=build),
+        train,
+        test,
+        TASKS,
+        features,
+        untrained=settings.to_device(network),
+        readouts=["linear", "retrain"],
         recipe=probe.Recipe(epochs=1, batch_size=32, precision="auto"),
-    )  # fmt: skip
-    ends = [
-        float(result.matrix(name, "linear").values[-1].mean())
-        for name in result.features
-    ]
-    return (
-        f"{examples} images of {size}: {dict(zip(result.features, ends, strict=True))}"
     )
+    ends = {}
+    for name in result.features:
+        ends[name] = float(result.matrix(name, "linear").values[-1].mean())
+    return f"{examples} images of {size}: {ends}"
 
 
 def probe_resnet(settings):
@@ -409,9 +401,7 @@ def read_checkpoints(settings):
                 settings.to_device(network).state_dict(), f"{folder}/seed0-task{t}.pt"
             )
         files = probe.Model(f"{folder}/seed{{seed}}-task{{task}}.pt", fresh=cnn)
-        probe.analyze(
-            files, train, test, TASKS, ["2"], untrained=None, readouts=["linear"]
-        )
+        linear(files, train, test, untrained=None)
         recorder = probe.Recorder(
             f"{folder}/recording", settings.to_device(network), test, TASKS, train=train
         )

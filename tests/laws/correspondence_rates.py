@@ -141,13 +141,12 @@ def signs(earlier, last, examples):
 
 def main():
     arguments = options(__doc__)
-    lines = [
-        {"architecture": architecture, "kind": kind, **signs(*pair)}
-        for architecture, seed in product(
-            ARCHITECTURES | OTHERS, range(arguments.seeds)
-        )
-        for kind, *pair in pairs(architecture, seed)
-    ]
+    lines = []
+    seeds = range(arguments.seeds)
+    for architecture, seed in product(ARCHITECTURES | OTHERS, seeds):
+        for kind, *pair in pairs(architecture, seed):
+            names = {"architecture": architecture, "kind": kind}
+            lines.append(names | signs(*pair))
     table = pd.DataFrame(lines)
     table.to_csv(arguments.out, index=False)
     print(

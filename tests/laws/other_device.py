@@ -88,13 +88,7 @@ class Held(Tensor):
         return copy
 
     @classmethod
-    def __torch_dispatch__(
-        cls,
-        func,
-        types,
-        args=(),
-        kwargs=None,
-    ):
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         raise RuntimeError(
             f"{func} on a tensor of the other device outside of its block"
         )
@@ -128,13 +122,7 @@ class OtherDevice(TorchDispatchMode):
         super().__exit__(*error)
         self._borrowed.close()
 
-    def __torch_dispatch__(
-        self,
-        func,
-        types,
-        args=(),
-        kwargs=None,
-    ):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         given = dict(kwargs or {})
         if any(isinstance(leaf, FileRows) for leaf in tree_leaves((args, given))):
             # Rows in the CPU's memory, whose batches are copied to the device.
@@ -148,7 +136,9 @@ class OtherDevice(TorchDispatchMode):
         ]
         held = [tensor for tensor in tensors if isinstance(tensor, Held)]
         asked = given.get("device")
-        there = bool(held) if asked is None else asked != CPU
+        there = asked != CPU
+        if asked is None:
+            there = bool(held)
         if not (held or there):
             return func(*args, **given)
         _refuse_a_mixture(func, args, given, tensors, there)
@@ -156,25 +146,15 @@ class OtherDevice(TorchDispatchMode):
             self.waits[_name(func)] += 1
         if asked is not None:
             given["device"] = CPU
-        values, more = (
-            tree_map_only(Held, lambda each: each.held, part) for part in (args, given)
-        )
+        inputs = (args, given)
+        values, more = tree_map_only(Held, lambda each: each.held, inputs)
         out = func(*values, **more)
-        return _written(
-            func,
-            args,
-            given,
-            tree_map_only(Tensor, Held, out) if there else out,
-        )
+        if there:
+            out = tree_map_only(Tensor, Held, out)
+        return _written(func, args, given, out)
 
 
-def _refuse_a_mixture(
-    func,
-    args,
-    given,
-    tensors,
-    there,
-):
+def _refuse_a_mixture(func, args, given, tensors, there):
     """Raise RuntimeError where torch does for a GPU."""
     if any(each.device.type == "meta" for each in tensors):
         raise RuntimeError(
@@ -190,7 +170,8 @@ def _refuse_a_mixture(
         return
     if _name(func) in _INDEXING and isinstance(args[0], Held):
         # Indices may be on the CPU: they are copied, for which somebody waits.
-        mixed = [each for each in mixed if not any(each is index for index in args[1])]
+        indices = set(map(id, args[1]))
+        mixed = [each for each in mixed if id(each) not in indices]
     pointwise = torch.Tag.pointwise in func.tags or _name(func) in _INDEXING
     if any(each.ndim or not pointwise for each in mixed):
         shapes = [tuple(each.shape) for each in mixed]
@@ -199,13 +180,7 @@ def _refuse_a_mixture(
         )
 
 
-def _waits(
-    func,
-    args,
-    given,
-    tensors,
-    there,
-):
+def _waits(func, args, given, tensors, there):
     called = _name(func)
     if called in _INDEXING:
         # A mask's shape depends on values, and numbers from the CPU are copied.
@@ -217,7 +192,9 @@ def _waits(
         if there and (given.get("non_blocking") or args[-1] is True):
             return False  # on the way to the device
         sides = {isinstance(each, Held) for each in tensors}
-        return len(sides | (set() if called == "copy_" else {there})) > 1
+        if called != "copy_":
+            sides.add(there)
+        return len(sides) > 1
     return called in _WAITING
 
 
@@ -230,11 +207,13 @@ def _written(func, args, given, out):
             arguments[of] = args[k] if k < len(args) else given.get(each.name)
     if not arguments:
         return out
-    outs = list(out) if isinstance(out, tuple) else [out]
+    outs = list(out if isinstance(out, tuple) else [out])
     for k, each in enumerate(func._schema.returns):
         if each.alias_info is not None and each.alias_info.is_write:
             outs[k] = arguments[frozenset(each.alias_info.before_set)]
-    return tuple(outs) if isinstance(out, tuple) else outs[0]
+    if isinstance(out, tuple):
+        return tuple(outs)
+    return outs[0]
 
 
 def _name(func):

@@ -24,7 +24,11 @@ import probe
 
 Examples = tuple[Any, Tensor]
 
-LEAST = {"accuracy": 0.08, "loss": 0.1, "squared_error": 0.1}  # what damage must cost
+LEAST = {
+    "accuracy": 0.08,
+    "loss": 0.1,
+    "squared_error": 0.1,
+}  # what damage must cost
 STRENGTHS = (0.25, 0.5, 1, 2, 5, 30)
 N_CLASSES = 10
 SILENT = -100  # no next token
@@ -146,7 +150,11 @@ class Regression(nn.Sequential):
     def __init__(self):
         layers = []
         for size, width in ((6, 64), (64, 48), (48, 32)):
-            layers += [nn.Linear(size, width), nn.BatchNorm1d(width), nn.ReLU()]
+            layers += [
+                nn.Linear(size, width),
+                nn.BatchNorm1d(width),
+                nn.ReLU(),
+            ]
         super().__init__(*layers, nn.Linear(32, 2), Rescale())
 
 
@@ -323,12 +331,7 @@ def score(network, examples, name):
     return -loss(network, x, y).item()
 
 
-def learn(
-    network,
-    examples,
-    epochs,
-    rate=0.003,
-):
+def learn(network, examples, epochs, rate=0.003):
     """Return a copy that has learned the examples; the rate falls to 0."""
     network = deepcopy(network).train()
     optimizer = torch.optim.Adam(network.parameters())

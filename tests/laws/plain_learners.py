@@ -17,13 +17,7 @@ from probe.seeding import stream
 class PlainLearner:
     """A learner by kind: `er`, `gem`, `lwf`, `icarl`, or `finetune` with exemplars."""
 
-    def __init__(
-        self,
-        kind,
-        model,
-        recipe,
-        chosen,
-    ):
+    def __init__(self, kind, model, recipe, chosen):
         self.kind = kind
         self.model = model
         self.recipe = recipe
@@ -42,7 +36,9 @@ class PlainLearner:
         x, y = task.train.x, task.train.y
         budget = self.chosen.budget
         draws = stream(0, "replay", done)
-        old = self.memory() if self.kind != "gem" else None
+        old = None
+        if self.kind != "gem":
+            old = self.memory()
         if self.seen:
             self.teacher = copy.deepcopy(self.model).eval()
         joined = old is not None and budget.replay == "joined"
@@ -73,13 +69,7 @@ class PlainLearner:
         if budget:
             self.store(done, task, budget)
 
-    def step(
-        self,
-        x,
-        y,
-        task,
-        optimizer,
-    ):
+    def step(self, x, y, task, optimizer):
         self.model.train()
         optimizer.zero_grad()
         self.loss(x, y, task).backward()
@@ -89,8 +79,10 @@ class PlainLearner:
 
     def loss(self, x, y, task):
         scores = self.model(x)
-        with torch.no_grad():
-            old = None if self.teacher is None else self.teacher(x)
+        old = None
+        if self.teacher is not None:
+            with torch.no_grad():
+                old = self.teacher(x)
         if self.kind == "icarl":
             loss = torch.zeros(())
             for label in task.classes:
@@ -102,9 +94,8 @@ class PlainLearner:
         if self.kind == "lwf" and old is not None:
             T = self.chosen.temperature
             p, q = ((z[:, self.seen] / T).log_softmax(1) for z in (old, scores))
-            loss = (
-                loss + self.chosen.strength * T**2 * (p.exp() * (p - q)).sum(1).mean()
-            )
+            divergence = (p.exp() * (p - q)).sum(1).mean()
+            loss = loss + self.chosen.strength * T**2 * divergence
         return loss
 
     def project(self):
@@ -151,13 +142,7 @@ class PlainLearner:
             )
         self.groups = [(task, label, x[:quota]) for task, label, x in self.groups]
 
-    def choose(
-        self,
-        sampling,
-        x,
-        quota,
-        draw,
-    ):
+    def choose(self, sampling, x, quota, draw):
         if sampling == "uniform":
             return torch.randperm(len(x), generator=draw)[:quota].tolist()
         if sampling == "fifo":
@@ -192,11 +177,9 @@ class PlainLearner:
 def batches(order, size):
     """Split an order; a last batch of one example, which stops batch norm, joins the one before."""
     *parts, last = order.split(size)
-    return (
-        [*parts[:-1], torch.cat([parts[-1], last])]
-        if parts and len(last) == 1
-        else [*parts, last]
-    )
+    if parts and len(last) == 1:
+        last = torch.cat([parts.pop(), last])
+    return [*parts, last]
 
 
 def binary(scores, targets):

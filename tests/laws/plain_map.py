@@ -10,14 +10,10 @@ from collections import deque
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from probe.examples import join
 from probe.seeding import stream
 from scenarios.learners.kemker.geppnet import GeppnetStmSettings
-
-Array = NDArray[np.floating]
-Drawn = list[tuple[Array, int]]
 
 
 class ByUnit:
@@ -49,13 +45,7 @@ class ByUnit:
         scores = self.weight @ self.activity(self.squared(x)) + self.bias
         return float(scores[label] - max(np.delete(scores, label)))
 
-    def move(
-        self,
-        x,
-        winner,
-        rate,
-        radius,
-    ):
+    def move(self, x, winner, rate, radius):
         for unit, w in enumerate(self.prototypes):
             down = unit // self.columns - winner // self.columns
             across = unit % self.columns - winner % self.columns
@@ -68,14 +58,7 @@ class ByUnit:
         self.move(x, winner, rate, radius)
         return winner
 
-    def learn(
-        self,
-        x,
-        label,
-        rate,
-        radius,
-        threshold=None,
-    ):
+    def learn(self, x, label, rate, radius, threshold=None):
         squared = self.squared(x)
         activity = self.activity(squared)
         scores = self.weight @ activity + self.bias
@@ -102,13 +85,7 @@ class Whole(ByUnit):
         beyond = squared - squared.min()
         return np.exp(-beyond / (2 * self.width**2 * beyond.mean()))
 
-    def move(
-        self,
-        x,
-        winner,
-        rate,
-        radius,
-    ):
+    def move(self, x, winner, rate, radius):
         unit = np.arange(len(self.prototypes))
         down = unit // self.columns - winner // self.columns
         across = unit % self.columns - winner % self.columns
@@ -131,12 +108,7 @@ def sessions(model, settings, tasks):
             asleep(plain, settings, some)
         else:
             for x, label in some:
-                plain.learn(
-                    x,
-                    label,
-                    *constant(settings),
-                    settings.threshold,
-                )
+                plain.learn(x, label, *constant(settings), settings.threshold)
     return plain
 
 

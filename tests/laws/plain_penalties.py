@@ -26,10 +26,11 @@ def fisher_by_loop(model, data, outputs=None):
     for x, label in zip(data.x.split(1), data.y.tolist(), strict=True):
         model.zero_grad()
         scores = model(x.clone())[0]
-        among = list(range(len(scores))) if outputs is None else list(outputs)
+        among = list(outputs or range(len(scores)))
         functional.log_softmax(scores[among], 0)[among.index(label)].backward()
         for n, p in trained.items():
-            total[n] += 0 if p.grad is None else p.grad**2 / len(data)
+            if p.grad is not None:
+                total[n] += p.grad**2 / len(data)
     model.zero_grad()
     return total
 
@@ -54,14 +55,13 @@ class Plain:
             foreach=False,
         )
         self.start = self.mark = weights(self.model)
-        self.path, self.drop, self.score = (
-            torch.zeros_like(self.start) for _ in range(3)
-        )
+        self.path = torch.zeros_like(self.start)
+        self.drop = torch.zeros_like(self.start)
+        self.score = torch.zeros_like(self.start)
         self.steps = 0
         for _ in range(recipe.epochs):
-            for chosen in torch.randperm(len(data), generator=generator).split(
-                recipe.batch_size
-            ):
+            order = torch.randperm(len(data), generator=generator)
+            for chosen in order.split(recipe.batch_size):
                 self.step(data.x[chosen], data.y[chosen], optimizer)
         getattr(self, f"end_{self.chosen.kind}")(data)
 
@@ -71,10 +71,8 @@ class Plain:
         theta = parameters_to_vector(self.model.parameters())
         penalty = sum((w * (theta - a) ** 2).sum() for w, a in self.terms)
         half = 0.5 if self.chosen.kind.startswith("ewc") else 1.0
-        total = (
-            functional.cross_entropy(self.model(x), y)
-            + half * self.chosen.strength * penalty
-        )
+        total = functional.cross_entropy(self.model(x), y)
+        total = total + half * self.chosen.strength * penalty
         optimizer.zero_grad()
         total.backward()
         optimizer.step()
@@ -99,29 +97,30 @@ class Plain:
         euclidean = self.chosen.distance == "euclidean"
         distance = moved**2 * (1 if euclidean else self.fisher / 2)
         share = self.drop / (distance + self.chosen.epsilon)
-        self.score = self.score + (
-            share.clamp(0) if self.chosen.clipped == "interval" else share
-        )
-        self.mark, self.drop = weights(self.model), torch.zeros_like(self.drop)
+        if self.chosen.clipped == "interval":
+            share = share.clamp(0)
+        self.score = self.score + share
+        self.mark = weights(self.model)
+        self.drop = torch.zeros_like(self.drop)
 
     def end_ewc(self, data):
         draw = stream(0, "fisher", len(self.terms) + 1)
         count = self.chosen.fisher_examples
         some = data.take(torch.randperm(len(data), generator=draw)[:count])
         fisher = fisher_by_loop(self.model, some).values()
-        self.terms.append(
-            (torch.cat([f.flatten() for f in fisher]), weights(self.model))
-        )
+        flat = torch.cat([f.flatten() for f in fisher])
+        self.terms.append((flat, weights(self.model)))
 
     def end_ewc_online(self, data):
-        fisher = unit(self.fisher) if self.chosen.normalized else self.fisher
+        fisher = self.fisher
+        if self.chosen.normalized:
+            fisher = unit(fisher)
         self.terms = [(fisher, weights(self.model))]
 
     def end_si(self, data):
         moved = weights(self.model) - self.start
-        self.omega = self.omega + self.path.clamp(min=0) / (
-            moved**2 + self.chosen.damping
-        )
+        share = self.path.clamp(min=0) / (moved**2 + self.chosen.damping)
+        self.omega = self.omega + share
         self.terms = [(self.omega, weights(self.model))]
 
     def end_rwalk(self, data):

@@ -81,12 +81,7 @@ def other_statistics(network, layer, strength):
 
 def train_wrongly(network, layer, strength):
     """Train the layer for some epochs on the labels of other classes."""
-    learn(
-        network,
-        (TRAIN[0], (TRAIN[1] + 1) % 10),
-        int(strength),
-        layer,
-    )
+    learn(network, (TRAIN[0], (TRAIN[1] + 1) % 10), int(strength), layer)
 
 
 def reset(network, layer, strength):
@@ -129,11 +124,11 @@ class Fault:
     """Layers with such a module in them can have it."""
 
     def layers(self, network):
-        return [
-            name
-            for name, layer in network.named_children()
-            if any(isinstance(module, self.kind) for module in layer.modules())
-        ]
+        names = []
+        for name, layer in network.named_children():
+            if any(isinstance(module, self.kind) for module in layer.modules()):
+                names.append(name)
+        return names
 
 
 FAULTS = {
@@ -198,11 +193,9 @@ def cases(architecture, seed):
 
 def main():
     arguments = options(__doc__)
-    lines = [
-        line
-        for architecture, seed in product(ARCHITECTURES, range(arguments.seeds))
-        for line in cases(architecture, seed)
-    ]
+    lines = []
+    for architecture, seed in product(ARCHITECTURES, range(arguments.seeds)):
+        lines += cases(architecture, seed)
     table = pd.DataFrame(lines)
     table.to_csv(arguments.out, index=False)
     counted = table.assign(is_fault=table.fault != "").drop(

@@ -40,14 +40,7 @@ def fresh(model, generator, prefix=()):
             nn.init.zeros_(module.bias)
 
 
-def train(
-    model,
-    x,
-    y,
-    recipe,
-    generator,
-    prefix=(),
-):
+def train(model, x, y, recipe, generator, prefix=()):
     """Train what is not in the prefix."""
     trainable = [p for p in model.parameters() if p.requires_grad]
     kind = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[recipe.optimizer]
@@ -80,26 +73,12 @@ def predictions(model, x, competing=None):
     return answers
 
 
-def partial_retrained(
-    model,
-    prefix,
-    x,
-    y,
-    recipe,
-    seed,
-):
+def partial_retrained(model, prefix, x, y, recipe, seed):
     """Retrain a copy of the model downstream of the last stage named in `prefix`."""
     own = copy.deepcopy(model)
     for held in prefix:
         own.get_submodule(held).requires_grad_(False)
     feature = prefix[-1]
     fresh(own, stream(seed, "tail", feature), prefix)
-    train(
-        own,
-        x,
-        y,
-        recipe,
-        stream(seed, "retrain", feature),
-        prefix,
-    )
+    train(own, x, y, recipe, stream(seed, "retrain", feature), prefix)
     return own

@@ -18,12 +18,7 @@ def table(folder, name, **columns):
     return frame
 
 
-def accuracies(
-    folder,
-    learner,
-    feature,
-    readout,
-):
+def accuracies(folder, learner, feature, readout):
     """Return A by (seed, order, tasks seen, name of the task), R at the output."""
     if feature == OUTPUT:
         feature = readout = ""

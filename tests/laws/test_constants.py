@@ -67,9 +67,7 @@ def test_similarity_in_blocks_is_that_of_whole_gram_matrices(n, width):
 
 
 @pytest.mark.parametrize("shape", [(40, 9), (9, 40), (2, 3), (30, 30)])
-def test_the_effective_rank_of_equal_singular_values_is_their_number(
-    shape,
-):
+def test_the_effective_rank_of_equal_singular_values_is_their_number(shape):
     n, D = shape
     for k in range(1, min(n - 1, D) + 1, 3):
         centred = torch.eye(n, dtype=torch.float64) - 1 / n

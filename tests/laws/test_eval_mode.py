@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import probe
 from tests.laws.reference import partial_retrained, predictions
@@ -20,7 +20,6 @@ RECIPE = probe.Recipe(
     learning_rate=0.1,
     init="murata",
 )
-Half = tuple[Tensor, Tensor]
 
 
 def network():
@@ -64,7 +63,7 @@ def rows(model, test):
     readouts = probe.Measure(
         readouts=["retrain", "linear", "linear-task", "ncm", "knn"]
     )
-    found = probe.analyze(
+    result = probe.analyze(
         {0: seeded(network, 1), 2: model},
         TRAIN,
         test,
@@ -72,13 +71,11 @@ def rows(model, test):
         features=["0", "2", "4"],
         recipe=RECIPE,
         readouts=readouts,
-    ).to_pandas("measurements")
-    found = found[found[METRIC] == "accuracy"]
-    keys = [column for column in found.columns if column != "value"]
-    return {
-        tuple(map(str, row[:-1])): row[-1]
-        for row in found[[*keys, "value"]].itertuples(index=False, name=None)
-    }
+    )
+    found = result.to_pandas("measurements").query(f"{METRIC} == 'accuracy'")
+    values = found.pop("value")
+    keys = found.astype(str).itertuples(index=False, name=None)
+    return dict(zip(keys, values, strict=True))
 
 
 def test_the_readouts_of_an_analysis_test_each_example_by_itself():
@@ -94,20 +91,12 @@ def test_the_readouts_of_an_analysis_test_each_example_by_itself():
 
 
 @pytest.mark.parametrize("feature", [0, 2, 4, 6])
-def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(
-    feature,
-):
+def test_a_tail_with_dropout_is_retrained_and_tested_as_a_plain_loop_does(feature):
     """Its dropout draws in training only, its batch norm uses the statistics of training."""
     model = trained()
     prefix = [str(layer) for layer in range(feature + 1)]
-    found = probe.partial_retrain(
-        model,
-        [str(feature)],
-        TRAIN,
-        TEST,
-        TASKS,
-        RECIPE,
-    )
+    names = [str(feature)]
+    found = probe.partial_retrain(model, names, TRAIN, TEST, TASKS, RECIPE)
     plain = partial_retrained(model, prefix, *TRAIN, RECIPE, seed=0)
     table = np.zeros((4, 4), dtype=int)
     np.add.at(table, (TEST[1].numpy(), predictions(plain, TEST[0])), 1)

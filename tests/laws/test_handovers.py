@@ -1,6 +1,7 @@
 """What one module hands to another arrives: settings, orders, codes, states, one law for each."""
 
 import copy
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -44,11 +45,18 @@ LAYERS = {
     "c": (6, 3),
     "mix": nn.Identity,
 }
-CPU = torch.device("cpu")
 
 
 def network():
     return nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 3))
+
+
+def points(n):
+    return torch.randn(n, 6), torch.arange(n) % 3
+
+
+def analyzed(model, train, test, **settings):
+    return probe.analyze(model, train, test, [[0, 1], [2]], ["0"], **settings)
 
 
 def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
@@ -64,10 +72,8 @@ def test_a_feature_depends_on_what_examples_at_the_end_of_sorted_data_need():
     x[:, 0] = torch.arange(600.0).flip(0) - 200
     model = Written(run, LAYERS)
     model.c.bias.requires_grad_(False)
-    for trainable, trained in (
-        ("tail", {"c.weight", "c.bias"}),
-        ("as given", {"c.weight"}),
-    ):
+    trained_by_rule = {"tail": {"c.weight", "c.bias"}, "as given": {"c.weight"}}
+    for trainable, trained in trained_by_rule.items():
         cuts = cut_each(model, ["mix"], x[:8], trainable=trainable)
         cut = cuts.each[0].again(x, "so", whole=True)
         assert "b.weight" in cut.split().frozen
@@ -94,7 +100,11 @@ def test_a_copied_tail_computes_what_its_original_does(monkeypatch):
 
 
 def test_a_pass_for_values_leaves_the_global_generator():
-    model = Written(lambda m, x: (torch.rand(3), m.c(m.b(m.a(x))))[1], LAYERS)
+    def run(m, x):
+        torch.rand(3)
+        return m.c(m.b(m.a(x)))
+
+    model = Written(run, LAYERS)
     x = torch.randn(8, 6)
     cuts = cut_each(model, ["a"], x)
     before = torch.get_rng_state()
@@ -123,14 +133,9 @@ def test_a_checkpoint_keeps_its_code_when_its_learner_is_dropped(tmp_path):
 
 def test_one_of_those_that_compete_is_predicted_also_where_all_are_minus_infinity():
     data = Examples(torch.tensor([[0.0, -torch.inf, -torch.inf]]), torch.tensor([1]))
-    barred = {"multi": barred_but([[1, 2]], 3, CPU)}
-    predicted, _ = predict_each(
-        nn.Identity(),
-        data,
-        3,
-        barred,
-        rows=torch.tensor([0]),
-    )
+    barred = {"multi": barred_but([[1, 2]], 3, torch.device("cpu"))}
+    rows = torch.tensor([0])
+    predicted, _ = predict_each(nn.Identity(), data, 3, barred, rows=rows)
     assert int(predicted["multi"]) in (1, 2)
 
 
@@ -152,15 +157,12 @@ def test_fresh_values_that_are_given_are_followed_under_every_rule():
 
 def test_recorded_orders_are_the_numbers_given(tmp_path):
     test = Examples(torch.randn(12, 8), torch.arange(12) % 2, torch.arange(12) // 4)
-    for order, numbers in (("a", [2, 0, 1]), ("b", [0, 2, 1])):
-        Recorder(
-            tmp_path,
-            nn.Linear(8, 2),
-            test,
-            numbers,
-            order=order,
-        ).after_task(3)
-    assert read_recording(tmp_path).orders == {"a": (2, 0, 1), "b": (0, 2, 1)}
+    orders = {"a": (2, 0, 1), "b": (0, 2, 1)}
+    for order, numbers in orders.items():
+        net = nn.Linear(8, 2)
+        recorder = Recorder(tmp_path, net, test, list(numbers), order=order)
+        recorder.after_task(3)
+    assert read_recording(tmp_path).orders == orders
 
 
 def test_a_job_in_several_files_is_not_finished(tmp_path):
@@ -185,108 +187,87 @@ def test_tables_of_results_of_other_code_are_outdated(tmp_path, monkeypatch):
 
 def test_each_seed_permutes_labels_and_trains_offline_by_itself():
     torch.manual_seed(0)
-    x = torch.randn(200, 6)
-    y = torch.arange(200) % 3
-    result = probe.analyze(
-        {2: network()}, (x, y), (x, y), [[0, 1], [2]], ["0"], offline="train",
-        readouts=probe.Measure(readouts=["ncm"], seeds=2, controls=["labels"],),
+    data = points(200)
+    result = analyzed(
+        {2: network()},
+        data,
+        data,
+        offline="train",
+        readouts=probe.Measure(readouts=["ncm"], seeds=2, controls=["labels"]),
         recipe=probe.Recipe(epochs=1),
-    )  # fmt: skip
-    jobs = result.records.measurements
-    learned = [
-        m for name in jobs if name.startswith("model") for m in jobs[name].values()
-    ]
-    assert len({m.values["control"] for m in learned if "control" in m.values}) == 2
-    rows = result.to_pandas("diagnostics").query(
-        "learner == 'model' and metric == 'cka.offline'"
     )
+    controls = set()
+    for name, measurements in result.records.measurements.items():
+        if name.startswith("model"):
+            controls |= {m.values.get("control") for m in measurements.values()}
+    assert len(controls - {None}) == 2
+    rows = result.to_pandas("diagnostics").query("learner == 'model'")
+    rows = rows[rows["metric"] == "cka.offline"]
     assert rows["value"].nunique() == rows["seed"].nunique() == 2
 
 
 def test_results_of_other_trained_parameters_are_not_taken(tmp_path):
-    data = (torch.randn(12, 6), torch.arange(12) % 3)
+    data = points(12)
     net = network()
     for trainable in ("tail", "as given"):
         model = Model({2: net}, trainable=trainable)
-        how = {"readouts": ["ncm"], "out": tmp_path / "run"}
-        probe.analyze(
+        analyzed(
             model,
             data,
             data,
-            [[0, 1], [2]],
-            ["0"],
-            **how,
+            readouts=["ncm"],
+            out=tmp_path / "run",
         )
     assert len(list(tmp_path.glob("run/jobs/model*/*/predictions.npz"))) == 2
 
 
 def test_an_analysis_retrains_nothing_that_the_user_has_frozen():
-    data = (torch.randn(60, 6), torch.arange(60) % 3)
+    data = points(60)
     net = network()
     net[2].requires_grad_(False)
     model = Model({2: net}, trainable="as given")
-    tasks = [[0, 1], [2]]
-    found = probe.analyze(
-        model,
-        data,
-        data,
-        tasks,
-        ["0"],
-        readouts=["retrain"],
-    )
+    found = analyzed(model, data, data, readouts=["retrain"])
     frame = probe.predictions(found).query("tasks_seen == 2 and head == 'single'")
-    own, left = (
-        frame["predicted"][frame["readout"] == name] for name in ("", "retrain")
-    )
-    assert left.tolist() == own.tolist() != []
+    predicted = frame.groupby("readout", observed=True)["predicted"].agg(list)
+    assert predicted["retrain"] == predicted[""] != []
 
 
 def test_a_study_draws_tails_by_the_rule_of_its_retraining():
-    raw = {**toy.RAW, "training": {"init": "murata"}, "retraining": {"init": "torch"}}
+    raw = {
+        **toy.RAW,
+        "training": {"init": "murata"},
+        "retraining": {"init": "torch"},
+    }
     study = check_study(raw, "tiny")
     plan = toy.made_plan(study)
-    source = StudyNetworks(
-        plan=plan,
-        study=study,
-        scenario=toy.scenario(),
-    )
+    source = StudyNetworks(plan=plan, study=study, scenario=toy.scenario())
     assert source.networks(jobs_of(plan)[0], InMemory()).fresh == "torch"
 
 
 def test_a_retraining_says_which_classes_it_could_not_learn():
-    x = torch.randn(60, 6)
-    y = torch.arange(60) % 3
-    train = Examples(x, y).of_classes([0, 2])
-    how = {"features": ["0"], "readouts": ["retrain"], "recipe": probe.Recipe(epochs=1)}
-    found = probe.analyze(
+    test = points(60)
+    train = Examples(*test).of_classes([0, 2])
+    once = probe.Recipe(epochs=1)
+    found = analyzed(
         {2: network()},
         train,
-        (x, y),
-        [[0, 1], [2]],
-        **how,
+        test,
+        readouts=["retrain"],
+        recipe=once,
     )
     assert "class 1 has no training examples" in str(found)
 
 
 def test_a_run_in_another_order_has_the_accuracies_that_were_recorded(tmp_path):
-    y = torch.arange(60) % 3
+    x, y = points(60)
     net = network()
-    data = Examples(torch.randn(60, 6), y, y)
+    data = Examples(x, y, y)
     with torch.no_grad():
         net[2].bias += torch.tensor([9.0, 0, 0])  # one task is right, and no other
-    Recorder(
-        tmp_path,
-        net,
-        data,
-        [2, 0, 1],
-        order="a",
-        train=data,
-    ).after_task(3)
-    found = probe.analyze(
-        Model(tmp_path, fresh=network),
-        features=["0"],
-        readouts=["ncm"],
-    )
+    recorder = Recorder(tmp_path, net, data, [2, 0, 1], order="a", train=data)
+    recorder.after_task(3)
+    model = Model(tmp_path, fresh=network)
+    found = probe.analyze(model, features=["0"], readouts=["ncm"])
     assert found.R.values[3].tolist() == [0, 1, 0]
     assert "recorded accuracy" not in str(found)
 
@@ -294,18 +275,14 @@ def test_a_run_in_another_order_has_the_accuracies_that_were_recorded(tmp_path):
 def test_readouts_of_a_multi_head_network_choose_among_the_classes_of_the_task():
     x = torch.randn(80, 6)
     y = torch.arange(80) % 4
-    model = Model(
-        {2: nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 4))}, head="multi"
-    )
-    tasks = [[0, 1], [2, 3]]
-    how = ["retrain", "linear", "ncm"]
+    net = nn.Sequential(nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 4))
     found = probe.analyze(
-        model,
+        Model({2: net}, head="multi"),
         (x, y),
         (x, y),
-        tasks,
-        ["0"],
-        readouts=how,
+        tasks=[[0, 1], [2, 3]],
+        features=["0"],
+        readouts=["retrain", "linear", "ncm"],
     )
     frame = probe.predictions(found)
     assert (frame["predicted"] // 2 == frame["label"] // 2).all()
@@ -326,15 +303,14 @@ def test_intervals_include_the_task_just_learned_and_only_later_ones_are_pale():
 
 
 def test_the_ceiling_is_the_last_row_of_the_offline_network():
-    low = LEVELS[LEVELS["learner"] == "offline"].assign(tasks_seen=0, value=0.1)
+    low = LEVELS[LEVELS["learner"] == "offline"].assign(
+        tasks_seen=0,
+        value=0.1,
+    )
 
     def dashed(*rows):
         figure = figures.time(StudyTables(measurements=pd.concat(rows)))
-        return [
-            x.get_ydata().tolist()
-            for a in figure.axes
-            for x in a.lines
-            if x.is_dashed()
-        ]
+        lines = chain.from_iterable(axes.lines for axes in figure.axes)
+        return [line.get_ydata().tolist() for line in lines if line.is_dashed()]
 
     assert dashed(COURSES, LEVELS, low) == dashed(COURSES, LEVELS) != []

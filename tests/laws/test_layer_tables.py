@@ -1,9 +1,11 @@
 """Every layer's quantity and metric against plain loops over rows, and rows over the networks."""
 
 import copy
+from collections import defaultdict
 from itertools import combinations, permutations, product
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -32,13 +34,7 @@ def world(request):
 class Layer:
     """The accuracies of a layer as they are in the rows, looked up one by one."""
 
-    def __init__(
-        self,
-        world,
-        learner,
-        feature,
-        readout,
-    ):
+    def __init__(self, world, learner, feature, readout):
         self.world = world
         self.runs = list(product(range(world.seeds), ORDERS))
         self.A, self.floor, self.ceiling = (
@@ -59,31 +55,22 @@ class Layer:
 
     def matrix(self, seed, order):
         """A run's matrix (T+1, T), tasks by position."""
-        each = [
-            [self.at(seed, order, seen, task) for task in ORDERS[order]]
-            for seen in range(T + 1)
-        ]
-        return np.array(each)
+        cells = product(range(T + 1), ORDERS[order])
+        values = [self.at(seed, order, *cell) for cell in cells]
+        return np.array(values).reshape(T + 1, T)
 
     def by_position(self, quantity, position):
         """The mean over seeds and orders of a quantity of the task at a position, from 1."""
-        return float(
-            np.mean([self.of_run(quantity, *run, position) for run in self.runs])
-        )
+        values = [self.of_run(quantity, *run, position) for run in self.runs]
+        return float(np.mean(values))
 
-    def of_run(
-        self,
-        quantity,
-        seed,
-        order,
-        position,
-    ):
+    def of_run(self, quantity, seed, order, position):
         task = ORDERS[order][position - 1]
-        last, learned = (self.at(seed, order, seen, task) for seen in (T, position))
-        floor, ceiling = (
-            self.control(seed, kind, task) for kind in ("floor", "ceiling")
-        )
-        between = [self.at(seed, order, seen, task) for seen in range(position, T)]
+        course = [self.at(seed, order, seen, task) for seen in range(position, T + 1)]
+        learned = course[0]
+        *between, last = course
+        floor = self.control(seed, "floor", task)
+        ceiling = self.control(seed, "ceiling", task)
         return {
             "accuracy": last,
             "floor": floor,
@@ -102,9 +89,8 @@ class Layer:
         """The same of all tasks, by their test examples; forgetting by positions."""
         positions = range(1, T + 1)
         if quantity in ("forgotten", "forgotten_max"):
-            return float(
-                np.mean([self.by_position(quantity, p) for p in positions[:-1]])
-            )
+            values = [self.by_position(quantity, p) for p in positions[:-1]]
+            return float(np.mean(values))
         weights = []
         values = []
         for seed, order in self.runs:
@@ -115,30 +101,37 @@ class Layer:
 
     def of_all(self):
         """Every quantity by name and position, "" for all tasks."""
-        whole = [
+        whole = (
             "accuracy",
             "floor",
             "ceiling",
             "missing",
             "never_learned",
             "above_floor",
-        ]
-        whole += ["acquired", "strength", "offline_adds"]
+            "acquired",
+            "strength",
+            "offline_adds",
+        )
         partly = ["forgotten", "forgotten_max"]
         found = {(name, ""): self.overall(name) for name in (*whole, *partly)}
         for p in range(1, T + 1):
             names = whole if p == T else (*whole, *partly)
             found |= {(name, str(p)): self.by_position(name, p) for name in names}
         for at in ("", *map(str, range(1, T + 1))):
-            found["retained", at] = found["above_floor", at] / (
-                found["ceiling", at] - found["floor", at]
-            )
-        found["forgotten_share", ""] = (
-            1 - found["never_learned", ""] / found["missing", ""]
-        )
+            room = found["ceiling", at] - found["floor", at]
+            found["retained", at] = found["above_floor", at] / room
+        learned = found["never_learned", ""] / found["missing", ""]
+        found["forgotten_share", ""] = 1 - learned
         worse = [found["never_learned", str(p)] for p in range(1, T + 1)]
         found["never_learned_slope", ""] = np.polyfit(range(T), worse, 1)[0]
         return found
+
+
+def values_by(frame, *columns):
+    """Return the numbers of a table's rows by what stands in other columns."""
+    keys = frame[list(columns)].itertuples(index=False, name=None)
+    values = frame["value"].replace("", "nan").astype(float)
+    return dict(zip(keys, values, strict=True))
 
 
 def layers(world):
@@ -150,20 +143,16 @@ def test_quantities_of_layers_are_those_of_the_rows(world):
     ratios = 0
     for learner, feature, readout in layers(world):
         expected = Layer(world, learner, feature, readout).of_all()
-        here = {"learner": learner, "feature": feature, "readout": readout}
+        here = {
+            "learner": learner,
+            "feature": feature,
+            "readout": readout,
+        }
         frame = table(world.folder, "layers", **here)
         elsewhere = frame["quantity"].isin(["chance", "own", "inherited"])
         frame = frame[~elsewhere & ~frame["quantity"].str.endswith("_drift")]
         assert set(frame["seeds"]) == {world.seeds}
-        got = {
-            (name, str(position)): float(value or "nan")
-            for name, position, value in zip(
-                frame["quantity"],
-                frame[POSITION],
-                frame["value"],
-                strict=True,
-            )
-        }
+        got = values_by(frame, "quantity", POSITION)
         undecided = {key for key, value in got.items() if np.isnan(value)}
         assert {name for name, _ in undecided} <= {"retained", "forgotten_share"}
         ratios += sum(
@@ -179,54 +168,31 @@ def test_quantities_of_layers_are_those_of_the_rows(world):
     assert ratios
 
 
-def right(folder, run, seen, feature, head):
-    """Return the share of right predictions of a retraining as NumPy reads them."""
+def gained(folder, run, feature):
+    """Return what the second half of a last retraining adds, as NumPy reads it."""
     [path] = folder.glob(f"jobs/{run}/*/predictions.npz")
+    shares = {}
     with np.load(path) as a:
-        named = (
-            (a["tasks_seen"] == seen)
-            & (a["feature"] == feature)
-            & (a["readout"] == "retrain")
-        )
-        row = named[a["measurement"]] & (a["head"] == head)
-        return float((a["predicted"][row] == a["label"]).mean())
+        named = (a["tasks_seen"] == T) & (a["feature"] == feature)
+        named &= a["readout"] == "retrain"
+        for head in ("half", "single"):
+            row = named[a["measurement"]] & (a["head"] == head)
+            shares[head] = float((a["predicted"][row] == a["label"]).mean())
+    return shares["single"] - shares["half"]
 
 
-def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many(
-    study,
-):
+def test_drift_is_what_half_of_the_epochs_miss_more_against_a_ceiling_of_as_many(study):
+    frame = table(study.folder, "layers", quantity="missing_drift")
+    assert set(frame["readout"]) == {"retrain"}
+    drifts = values_by(frame, "learner", "feature", POSITION)
     for learner, feature in product(study.learners, study.features):
         moved = []
         for seed, order in product(range(study.seeds), ORDERS):
-            runs = (
-                (f"offline.seed-{seed}", 1),
-                (f"{learner}.order-{order}.seed-{seed}", -1),
-            )
-            moved += [
-                sign
-                * (
-                    right(study.folder, run, T, feature, "half")
-                    - right(study.folder, run, T, feature, "single")
-                )
-                for run, sign in runs
-            ]
-        frame = table(
-            study.folder,
-            "layers",
-            learner=learner,
-            feature=feature,
-            readout="retrain",
-        )
-        frame = frame[(frame["quantity"] == "missing_drift") & (frame[POSITION] == "")]
-        assert float(frame["value"].item()) == pytest.approx(
-            2 * np.mean(moved), **CLOSE
-        )
-        assert table(
-            study.folder,
-            "layers",
-            readout="ncm",
-            quantity="missing_drift",
-        ).empty
+            run = f"{learner}.order-{order}.seed-{seed}"
+            by_learner = gained(study.folder, run, feature)
+            by_offline = gained(study.folder, f"offline.seed-{seed}", feature)
+            moved.append(by_learner - by_offline)
+        assert drifts[learner, feature, ""] == pytest.approx(np.mean(moved), **CLOSE)
 
 
 def test_metrics_of_layers_are_those_of_each_run_s_matrix(world):
@@ -240,37 +206,23 @@ def test_metrics_of_layers_are_those_of_each_run_s_matrix(world):
                 ideal=layer.control(seed, "ceiling", order[0]) or None,
                 test_sizes=[world.test_counts[task] for task in order],
             )
-            cards[seed, name] = {
-                (paper, metric): value for paper, metric, value in card.rows()
-            }
-        at_output = feature == OUTPUT
-        here = {"feature": "", "head": "single"} if at_output else {"feature": feature}
-        frame = table(
-            world.folder,
-            "metrics",
-            learner=learner,
-            readout="" if at_output else readout,
-            **here,
-        )
-        columns = (frame[name] for name in ("paper", "metric", "mean", "std"))
-        got = {
-            (paper, metric): (mean, std)
-            for paper, metric, mean, std in zip(*columns, strict=True)
-        }
+            for paper, metric, value in card.rows():
+                cards[paper, metric, name, seed] = value
+        here = {"feature": feature, "readout": readout}
+        if feature == OUTPUT:
+            here = {"feature": "", "readout": "", "head": "single"}
+        frame = table(world.folder, "metrics", learner=learner, **here)
+        values = pd.Series(cards, dtype=float).groupby(level=[0, 1, 3]).mean()
+        of_seeds = values.groupby(level=[0, 1])
+        means = of_seeds.mean()
+        stds = of_seeds.std()
         checked = set()
-        for key in got.keys() & cards[0, "cyclic"].keys():
-            values = {
-                run: card[key] for run, card in cards.items() if card[key] is not None
-            }
-            seeds = [
-                np.mean([value for (s, _), value in values.items() if s == seed])
-                for seed in dict.fromkeys(seed for seed, _ in values)
-            ]
-            mean, std = map(float, (np.mean(seeds), np.std(seeds, ddof=1)))
-            assert tuple(map(float, got[key])) == pytest.approx((mean, std), **CLOSE), (
-                key
-            )
-            checked.add(key[1])
+        for row in frame.itertuples():
+            key = row.paper, row.metric
+            if key in means:
+                found = (float(row.mean), float(row.std))
+                assert found == pytest.approx((means[key], stds[key]), **CLOSE), key
+                checked.add(row.metric)
         assert {"omega_base", "omega_all", "bwt", "fwt", "forgetting[3]"} <= checked
 
 
@@ -296,18 +248,20 @@ def by_class_means(world, network, feature):
     spread[spread < 1e-6] = 1
     seen, tested = ((half - seen.mean(0)) / spread for half in (seen, tested))
     means = torch.stack([seen[y == label].mean(0) for label in range(10)])
-    return (
-        torch.cdist(tested, means, compute_mode="donot_use_mm_for_euclid_dist")
-        .argmin(1)
-        .numpy()
-    )
+    distances = (tested[:, None] - means).norm(dim=2)
+    return distances.argmin(1).numpy()
+
+
+def unseen(tasks):
+    """Return the classes of no such task."""
+    return np.setdiff1d(range(10), np.concatenate([TASKS[task] for task in tasks]))
 
 
 def by_outputs(world, network, learned):
-    """Predictions among the classes learned, all before the first task."""
+    """Predictions among the classes of the tasks learned, all before the first."""
     scores = values_at(network, "", world.test[0])
-    barred = [label for label in range(10) if learned and label not in learned]
-    scores[:, barred] = -torch.inf
+    if learned:
+        scores[:, unseen(learned)] = -torch.inf
     return scores.argmax(1).numpy()
 
 
@@ -318,29 +272,21 @@ def test_rows_are_the_accuracies_of_the_networks_in_eval_mode(world):
     for (kind, seed, names), network in world.networks.items():
         if kind not in world.learners or names[:1] == ("before",):
             continue
-        [(order, tasks)] = [
-            (n, o) for n, o in ORDERS.items() if NAMES[o[0]] == names[0]
-        ]
-        classes = [label for task in tasks[: len(names)] for label in TASKS[task]]
+        [order] = [name for name in ORDERS if NAMES[ORDERS[name][0]] == names[0]]
         for feature in (*world.features, OUTPUT):
-            at_output = feature == OUTPUT
-            predicted = (
-                by_outputs(world, network, classes)
-                if at_output
-                else by_class_means(world, network, feature)
-            )
+            # In float32 and in batches an example between two means may fall either
+            # way.
+            close = {"abs": 1.5} if feature != OUTPUT else CLOSE
+            if feature == OUTPUT:
+                predicted = by_outputs(world, network, ORDERS[order][: len(names)])
+            else:
+                predicted = by_class_means(world, network, feature)
             rows = accuracies(world.folder, kind, feature, "ncm")
             for task, name in enumerate(NAMES):
                 own = np.isin(y, TASKS[task])
                 right = int((predicted[own] == y[own]).sum())
                 found = rows[seed, order, len(names), name] * own.sum()
-                # In float32 and in batches an example between two means may fall either
-                # way.
-                assert (
-                    abs(found - right) < 1.5
-                    if not at_output
-                    else found == pytest.approx(right)
-                )
+                assert found == pytest.approx(right, **close)
                 compared += 1
     assert compared == len(world.learners) * world.seeds * len(ORDERS) * T * 3 * T
 
@@ -350,9 +296,7 @@ def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study):
     starts = {0: [], 1: []}
     for (_, seed, names), network in study.networks.items():
         if names[:1] == ("before",):
-            starts[seed].append(
-                {name: p.detach() for name, p in network.named_parameters()}
-            )
+            starts[seed].append(dict(network.named_parameters()))
     # Two learners in two orders, and the offline network.
     assert [len(own) for own in starts.values()] == [5, 5]
     for own in starts.values():
@@ -363,130 +307,138 @@ def test_a_seed_s_learners_and_orders_start_from_the_same_weights(study):
             assert not (p == starts[1][0][name]).any(), name
 
 
+def after_each_task(world, learner, seed, order):
+    """Return a run's networks after one task and after each later one."""
+    names = [NAMES[task] for task in order]
+    return [world.networks[learner, seed, tuple(names[:k])] for k in range(1, T + 1)]
+
+
+def put_together(network, earlier, names):
+    """Return a copy whose tensors with names that begin so are those of an earlier network."""
+    hybrid = copy.deepcopy(network)
+    before = earlier.state_dict()
+    state = {name: before[name] for name in before if name.startswith(names)}
+    hybrid.load_state_dict(state, strict=False)
+    return hybrid
+
+
+class Causes:
+    """What the blocks of a network do to its accuracy on each task, one hybrid at a time."""
+
+    def __init__(self, world):
+        self.x, y = world.test
+        self.y = y.numpy()
+        self.blocks = (*world.features, OUTPUT)
+        shares = [np.isin(self.y, task) / np.isin(self.y, task).sum() for task in TASKS]
+        self.weights = np.stack(shares)
+
+    def accuracies(self, network, learned):
+        """Return the accuracy on each task, among the classes learned."""
+        with torch.no_grad():
+            scores = copy.deepcopy(network).eval()(self.x)
+        scores[:, unseen(learned)] = -torch.inf
+        return self.weights @ (scores.argmax(1).numpy() == self.y)
+
+    def prefixes(self, names, tensors):
+        """Return how the tensors of some blocks begin: the output's are those of no other."""
+        inner = tuple(f"{name}." for name in self.blocks[:-1])
+        prefixes = [f"{name}." for name in names - {OUTPUT}]
+        if OUTPUT in names:
+            prefixes += [name for name in tensors if not name.startswith(inner)]
+        return tuple(prefixes)
+
+    def pieces(self, before, last, order, j):
+        """Return each quantity of each block, of the task that was learned at j."""
+        task = order[j - 1]
+        tensors = last.state_dict()
+        scores = {}
+        for size in range(len(self.blocks) + 1):
+            for names in map(frozenset, combinations(self.blocks, size)):
+                hybrid = put_together(last, before, self.prefixes(names, tensors))
+                scores[names] = self.accuracies(hybrid, order)
+        value = {names: by_task[task] for names, by_task in scores.items()}
+        every = frozenset(self.blocks)
+        none = frozenset()
+        first = self.accuracies(before, order[:j])[task]
+        found = {
+            ("lost", ""): value[every] - value[none],
+            ("competition", ""): first - value[every],
+            ("forgotten", ""): first - value[none],
+        }
+        for block in self.blocks:
+            own = frozenset({block})
+            joined = [frozenset(o[: o.index(block)]) for o in permutations(self.blocks)]
+            gains = [value[names | own] - value[names] for names in joined]
+            found["attributed", block] = np.mean(gains)
+            found["restored", block] = value[own] - value[none]
+            found["broken", block] = value[every] - value[every - own]
+            found["net", block] = (scores[own] - scores[none]).mean()
+        return found
+
+
 def test_causes_are_shapley_values_of_networks_put_together_apart(world):
     """The mean over all orders of putting back blocks, and what one block does without others."""
-    x, y = world.test
-    blocks = (*world.features, OUTPUT)
-    weights = np.concatenate(
-        [np.isin(y, task)[None] / np.isin(y, task).sum() for task in TASKS]
-    )
-
-    def block_of(tensor):
-        return next(
-            (name for name in world.features if tensor.startswith(f"{name}.")), OUTPUT
-        )
-
-    def right(network, learned):
-        barred = [
-            c
-            for c in range(10)
-            if c not in [c for task in learned for c in TASKS[task]]
-        ]
-        with torch.no_grad():
-            scores = copy.deepcopy(network).eval()(x)
-        scores[:, barred] = -torch.inf
-        return (scores.argmax(1) == y).numpy()
-
+    causes = Causes(world)
     for learner in world.learners:
-        cells = {}
+        cells = defaultdict(list)
         for seed, order in product(range(world.seeds), ORDERS.values()):
-            after = [
-                world.networks[learner, seed, tuple(NAMES[t] for t in order[: k + 1])]
-                for k in range(T)
-            ]
-            for j, before in enumerate(after[:-1], 1):
-                scores = {}
-                for put_back in (
-                    set(some) for n in range(4) for some in combinations(blocks, n)
-                ):
-                    hybrid = copy.deepcopy(after[-1])
-                    earlier = before.state_dict()
-                    state = {n: earlier[n] for n in earlier if block_of(n) in put_back}
-                    hybrid.load_state_dict(state, strict=False)
-                    scores[frozenset(put_back)] = weights @ right(hybrid, order)
-                v = {some: by_task[order[j - 1]] for some, by_task in scores.items()}
-                every = frozenset(blocks)
-                none = frozenset()
-                first = weights[order[j - 1]] @ right(before, order[:j])
-                cells.setdefault(("lost", "", j), []).append(v[every] - v[none])
-                cells.setdefault(("competition", "", j), []).append(first - v[every])
-                cells.setdefault(("forgotten", "", j), []).append(first - v[none])
-                for block in blocks:
-                    own = frozenset({block})
-                    joined = [
-                        frozenset(o[: o.index(block)]) for o in permutations(blocks)
-                    ]
-                    pieces = {
-                        "attributed": np.mean(
-                            [v[some | own] - v[some] for some in joined]
-                        ),
-                        "restored": v[own] - v[none],
-                        "broken": v[every] - v[every - own],
-                        "net": (scores[own] - scores[none]).mean(),
-                    }
-                    for name, value in pieces.items():
-                        cells.setdefault((name, block, j), []).append(value)
-        frame = table(
-            world.folder,
-            "causes",
-            learner=learner,
-            score="accuracy",
-        )
-        columns = (frame[name] for name in ("quantity", "feature", POSITION, "value"))
-        got = {(q, f, p): float(value) for q, f, p, value in zip(*columns, strict=True)}
-        expected = {
-            (q, f, str(j)): np.mean(values) for (q, f, j), values in cells.items()
-        }
-        for q, f, _ in list(cells):
-            expected[q, f, ""] = np.mean([expected[q, f, str(j)] for j in range(1, T)])
+            *earlier, last = after_each_task(world, learner, seed, order)
+            for j, before in enumerate(earlier, 1):
+                for name, value in causes.pieces(before, last, order, j).items():
+                    cells[*name, str(j)].append(value)
+        expected = {name: np.mean(values) for name, values in cells.items()}
+        for quantity, block, _ in cells:
+            positions = [expected[quantity, block, str(j)] for j in range(1, T)]
+            expected[quantity, block, ""] = np.mean(positions)
+        frame = table(world.folder, "causes", learner=learner, score="accuracy")
+        got = values_by(frame, "quantity", "feature", POSITION)
         assert got.keys() == expected.keys()
         for key in got:
             assert got[key] == pytest.approx(expected[key], **CLOSE), (learner, key)
 
 
-def test_own_and_inherited_change_are_read_from_networks_put_together_apart(
-    world,
-):
+def shares_of_change(world, feature, networks, of_task):
+    """Return what a feature lost by its own change, and what by that of layers before it."""
+    before, last = networks
+    depth = world.features.index(feature)
+    upstream = tuple(f"{name}." for name in world.features[:depth])
+
+    def read(network, names):
+        hybrid = put_together(network, before, names)
+        predicted = by_class_means(world, hybrid, feature)
+        return float((predicted == world.test[1].numpy())[of_task].mean())
+
+    now = read(last, ())
+    first = read(before, ())
+    mixed = read(last, upstream)
+    block = read(last, (f"{feature}.",))
+    own = ((first - mixed) + (block - now)) / 2
+    return own, first - now - own
+
+
+def test_own_and_inherited_change_are_read_from_networks_put_together_apart(world):
     """By class means, whose predictions may differ from plain ones in an example or two."""
     y = world.test[1].numpy()
     for learner, feature in product(world.learners, world.features):
-        depth = world.features.index(feature)
-        cells = {}
-        upstream = tuple(f"{name}." for name in world.features[:depth])
+        cells = defaultdict(list)
         for seed, order in product(range(world.seeds), ORDERS.values()):
-            after = [
-                world.networks[learner, seed, tuple(NAMES[t] for t in order[: k + 1])]
-                for k in range(T)
-            ]
-            for j, before in enumerate(after[:-1], 1):
+            *earlier, last = after_each_task(world, learner, seed, order)
+            for j, before in enumerate(earlier, 1):
                 of_task = np.isin(y, TASKS[order[j - 1]])
-
-                def read(network, put_back):
-                    hybrid, earlier = copy.deepcopy(network), before.state_dict()  # noqa: B023
-                    state = {n: x for n, x in earlier.items() if n.startswith(put_back)}
-                    hybrid.load_state_dict(state, strict=False)
-                    right = by_class_means(world, hybrid, feature) == y  # noqa: B023
-                    return float(right[of_task].mean())  # noqa: B023
-
-                now = read(after[-1], ())
-                first = read(before, ())
-                mixed = read(after[-1], upstream)
-                block = read(after[-1], (f"{feature}.",))
-                own = ((first - mixed) + (block - now)) / 2
-                cells.setdefault(("own", j), []).append(own)
-                cells.setdefault(("inherited", j), []).append(first - now - own)
-        frame = table(
-            world.folder,
-            "layers",
-            learner=learner,
-            feature=feature,
-            readout="ncm",
-        )
-        columns = (frame[name] for name in ("quantity", POSITION, "value"))
-        got = {(q, p): float(x or "nan") for q, p, x in zip(*columns, strict=True)}
-        for (quantity, j), values in cells.items():
-            assert got[quantity, str(j)] == pytest.approx(np.mean(values), abs=0.03)
+                pair = before, last
+                own, inherited = shares_of_change(world, feature, pair, of_task)
+                cells["own", str(j)].append(own)
+                cells["inherited", str(j)].append(inherited)
+        here = {
+            "learner": learner,
+            "feature": feature,
+            "readout": "ncm",
+        }
+        frame = table(world.folder, "layers", **here)
+        got = values_by(frame, "quantity", POSITION)
+        for key, values in cells.items():
+            assert got[key] == pytest.approx(np.mean(values), abs=0.03)
         for at in ("", *map(str, range(1, T))):
             parts = got["own", at] + got["inherited", at]
             assert parts == pytest.approx(got["forgotten", at], **CLOSE)
-            assert depth or got["inherited", at] == 0
+            assert feature != world.features[0] or got["inherited", at] == 0

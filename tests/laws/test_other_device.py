@@ -1,16 +1,13 @@
 """The device of `other_device` computes as the CPU does, and refuses and counts as a GPU does."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tests.laws.other_device import Held, OtherDevice
 
 X = torch.arange(6.0).reshape(2, 3)
 NUMBERS = torch.tensor([1, 0])
-Operation = Callable[[Tensor], object]
 
 
 def test_it_computes_what_the_cpu_does_gradients_too():

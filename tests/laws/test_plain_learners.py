@@ -43,7 +43,13 @@ CASES = [
     ("finetune", {"exemplars": {"total": 13}}),
     (
         "finetune",
-        {"exemplars": {"per_class": 2, "sampling": "fifo", "replay": "joined"}},
+        {
+            "exemplars": {
+                "per_class": 2,
+                "sampling": "fifo",
+                "replay": "joined",
+            }
+        },
     ),
     ("finetune", {"exemplars": {"total": 17, "sampling": "mean_of_features"}}),
 ]
@@ -53,12 +59,7 @@ CASES = [
 def test_learners_are_their_plain_loops(kind, changes):
     model = noisy_network().double()
     own = learner(kind, recipe=RECIPE, model=model, **changes)
-    plain = PlainLearner(
-        kind,
-        copy.deepcopy(model),
-        RECIPE,
-        own.settings,
-    )
+    plain = PlainLearner(kind, copy.deepcopy(model), RECIPE, own.settings)
     x = digits(20).tasks[0].test.x[:50].double()
     for task, twin in zip(tasks(), plain.learn_all(tasks()), strict=True):
         own.learn(task)
@@ -71,7 +72,9 @@ def test_learners_are_their_plain_loops(kind, changes):
                 atol=1e-7,
                 msg=name,
             )
-        scores = plain.nearest_means(x) if kind == "icarl" else twin.eval()(x)
+        scores = twin.eval()(x)
+        if kind == "icarl":
+            scores = plain.nearest_means(x)
         with mode(own.model, training=False):
             torch.testing.assert_close(
                 own.scores(x),
@@ -95,7 +98,14 @@ PENALTIES = [
             "epsilon": 1e-3,
         },
     ),
-    ("rwalk", {"strength": 50.0, "interval": 5, "distance": "euclidean"}),
+    (
+        "rwalk",
+        {
+            "strength": 50.0,
+            "interval": 5,
+            "distance": "euclidean",
+        },
+    ),
     (
         "ewc_online",
         {

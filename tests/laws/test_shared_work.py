@@ -21,33 +21,37 @@ from tests.scenarios.tiny_run import Tiny
 SHARING = [kind for kind in LEARNERS if "first_task" in vars(LEARNERS[kind])]
 # Another value of each setting; a new one needs one here.
 OTHER = {
-    **{"iterations": 3, "patience": 1, "validation": 0.3},
-    **{
-        "epochs": 3,
-        "batch_size": 11,
-        "optimizer": "nadam",
-        "learning_rate": 0.05,
-    },
-    **{
-        "weight_decay": 0.3,
-        "momentum": 0.9,
-        "schedule": "cosine",
-        "warmup": 0.6,
-    },
-    **{"clip_norm": 0.05, "init": "murata", "precision": "bf16"},
-    **{"C": 0.001, "pool": "projection", "width": 60, "k": 1},
-    **{
-        "strength": 3.0,
-        "temperature": 5.0,
-        "fisher_examples": 4,
-        "anchors": "last",
-    },
-    **{"memory_per_class": 2, "margin": 0.1},
-    **{"freeze": ["hidden1"], "freeze_from": 1},
+    "iterations": 3,
+    "patience": 1,
+    "validation": 0.3,
+    "epochs": 3,
+    "batch_size": 11,
+    "optimizer": "nadam",
+    "learning_rate": 0.05,
+    "weight_decay": 0.3,
+    "momentum": 0.9,
+    "schedule": "cosine",
+    "warmup": 0.6,
+    "clip_norm": 0.05,
+    "init": "murata",
+    "precision": "bf16",
+    "C": 0.001,
+    "pool": "projection",
+    "width": 60,
+    "k": 1,
+    "strength": 3.0,
+    "temperature": 5.0,
+    "fisher_examples": 4,
+    "anchors": "last",
+    "memory_per_class": 2,
+    "margin": 0.1,
+    "freeze": ["hidden1"],
+    "freeze_from": 1,
 }
 BESIDE = {
     "momentum": {"optimizer": "sgd"},
-    **{"patience": {"validation": 0.3}, "validation": {"patience": 1}},
+    "patience": {"validation": 0.3},
+    "validation": {"patience": 1},
     "freeze_from": {"freeze": ["hidden1"]},
 }
 RECIPE = {
@@ -59,8 +63,10 @@ RECIPE = {
 BASE = {
     "orders": {"swapped": [2, 1]},
     "scenario": {
-        **{"data": "digits", "classes_per_task": 5},
-        **{"train_limit": 6, "test_limit": 12},
+        "data": "digits",
+        "classes_per_task": 5,
+        "train_limit": 6,
+        "test_limit": 12,
     },
     "network": {"name": "cnn3", "features": ["conv1"]},
     "training": RECIPE,
@@ -123,11 +129,8 @@ def variants(kind):
             found[f"{kind}-stored"] = {**plain, name: {"per_class": 2}}
             found[f"{kind}-balanced"] = {**plain, name: {"total": 20, "balanced": True}}
         elif name not in ("kind", "exemplars", "training"):
-            found[f"{kind}-{name}"] = {
-                **plain,
-                **BESIDE.get(name, {}),
-                name: OTHER[name],
-            }
+            beside = BESIDE.get(name, {})
+            found[f"{kind}-{name}"] = {**plain, **beside, name: OTHER[name]}
     return {name: {"kind": kind, **own} for name, own in found.items()}
 
 
@@ -138,7 +141,8 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
     kinds, tmp_path, monkeypatch
 ):
     """Every setting of every learner whose first task is shared: weights, losses and cost."""
-    learn, train = Learner.learn, Learner.train
+    learn = Learner.learn
+    train = Learner.train
     compared = []
     trained = []
     states = set()
@@ -170,7 +174,9 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
 
     monkeypatch.setattr(Learner, "learn", watched)
     monkeypatch.setattr(Learner, "train", counted)
-    learners = {name: own for kind in kinds for name, own in variants(kind).items()}
+    learners = {}
+    for kind in kinds:
+        learners |= variants(kind)
     study = changed(BASE, "probing.readouts", {"retrain": {"steps": "last"}})
     study = changed(study, "network", {"name": "mlp", "features": ["output"]})
     run(tmp_path / "all", {**study, "learners": learners})
@@ -179,20 +185,12 @@ def test_learners_that_differ_in_one_setting_begin_as_each_does_alone(
     assert len(states) <= trained.count(0) - len(compared) < len(compared) / 2
 
 
+FIRST, *LATER = Recipe.__pydantic_fields__
 CHANGES = [
-    *(
-        pytest.param(
-            f"retraining.{name}", OTHER[name], marks=pytest.mark.soak if later else ()
-        )
-        for later, name in enumerate(Recipe.__pydantic_fields__)
-    ),
-    *((f"training.{name}", OTHER[name]) for name in ("init", "precision", "clip_norm")),
-    *(
-        (f"probing.readouts.{name}.{setting}", OTHER[setting])
-        for name, own in READOUTS.items()
-        for setting in own.readout.__pydantic_fields__
-        if setting not in ("channels", "per_class")
-    ),
+    (f"retraining.{FIRST}", OTHER[FIRST]),
+    ("training.init", OTHER["init"]),
+    ("training.precision", OTHER["precision"]),
+    ("training.clip_norm", OTHER["clip_norm"]),
     ('probing.readouts."linear:2"', {"steps": "last"}),
     ("probing.readouts.linear.steps", "last"),
     ("probing.budget", [2]),
@@ -209,6 +207,14 @@ CHANGES = [
     ("learners.finetune.exemplars", {"per_class": 2}),
     ("learners.finetune.kind", "si"),
 ]
+for setting in LATER:
+    path = f"retraining.{setting}"
+    CHANGES.append(pytest.param(path, OTHER[setting], marks=pytest.mark.soak))
+for name, kind in READOUTS.items():
+    fields = dict(kind.readout.__pydantic_fields__)
+    for unchanged in ("channels", "per_class"):
+        fields.pop(unchanged, None)
+    CHANGES += [(f"probing.readouts.{name}.{each}", OTHER[each]) for each in fields]
 
 
 @pytest.fixture(scope="module")
@@ -244,15 +250,14 @@ def test_a_task_aware_network_is_cut_with_the_call_of_its_own_order(
         "learners": {"finetune": {}},
     }
     orders = {"base": [1, 2], "swapped": [2, 1]}
-    rows = {}
-    for name, chosen in {
-        "both": orders,
-        **{n: {n: order} for n, order in orders.items()},
-    }.items():
+
+    def rows_of(name, chosen):
         monkeypatch.setattr(training, "_LAST", {})
         run(tmp_path / name, study | {"orders": chosen})
-        rows[name] = pd.read_csv(tmp_path / name / "run/measurements.csv").set_index(
-            "order"
-        )
-    for name in orders:
-        pd.testing.assert_frame_equal(rows[name].loc[name], rows["both"].loc[name])
+        rows = pd.read_csv(tmp_path / name / "run/measurements.csv")
+        return rows.set_index("order")
+
+    both = rows_of("both", orders)
+    for name, order in orders.items():
+        alone = rows_of(name, {name: order})
+        pd.testing.assert_frame_equal(alone.loc[name], both.loc[name])

@@ -8,7 +8,7 @@ from functools import cache, partial
 import numpy as np
 import torch
 from sklearn.datasets import load_digits
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.functional import avg_pool2d, cross_entropy
 
 from probe.cut.cuts import cut_each
@@ -16,8 +16,6 @@ from probe.rewinding.blocks import Earlier, blocks_of, changed_blocks
 from probe.rewinding.correspondence import Comparison
 from probe.rewinding.hybrids import Rewinding, rewind
 from scenarios.networks import narrow
-
-Examples = tuple[Tensor, Tensor]
 
 T = 5
 RATE = 0.002
@@ -178,12 +176,7 @@ def built(architecture, seed):
     return (ARCHITECTURES | OTHERS)[architecture]()
 
 
-def learn(
-    network,
-    examples,
-    epochs,
-    layer=None,
-):
+def learn(network, examples, epochs, layer=None):
     """Train a network in place by Adam, or only a layer of it; the rate falls to 0."""
     layer = layer or network
     optimizer = torch.optim.Adam(layer.parameters())

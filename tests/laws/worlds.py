@@ -8,6 +8,7 @@ import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -95,16 +96,14 @@ def fitted(x, y, base=None):
     network = small()
     some = torch.randperm(len(y))[: len(y) // 2]
     with torch.no_grad():
-        for parameter, value in zip(
-            network.parameters(), base.parameters() if base else (), strict=False
-        ):
+        if base is not None:
             # Near a base, units keep their places.
-            parameter.mul_(0.25).add_(value)
+            pairs = zip(network.parameters(), base.parameters(), strict=True)
+            for parameter, value in pairs:
+                parameter.mul_(0.25).add_(value)
         hidden = torch.cat([network[:-1](x[some]), torch.ones(len(some), 1)], dim=1)
-        fit = (
-            torch.linalg.pinv(hidden, rtol=1e-3)
-            @ nn.functional.one_hot(y[some], 10).float()
-        )
+        targets = nn.functional.one_hot(y[some], 10).float()
+        fit = torch.linalg.pinv(hidden, rtol=1e-3) @ targets
         network[-1].weight.copy_(fit[:-1].T)
         network[-1].bias.copy_(fit[-1])
     return network
@@ -135,16 +134,15 @@ def of_networks(folder):
             networks["offline", seed, NAMES] = fitted(*train)
             for name, order in ORDERS.items():
                 torch.save(untrained.state_dict(), folder / f"{name}-{seed}-0.pt")
+                names = tuple(NAMES[task] for task in order)
                 for seen in range(1, T + 1):
-                    state = "model", seed, tuple(NAMES[task] for task in order[:seen])
-                    networks[state] = fitted(*train, untrained)
-                    torch.save(
-                        networks[state].state_dict(),
-                        folder / f"{name}-{seed}-{seen}.pt",
-                    )
+                    network = fitted(*train, untrained)
+                    networks["model", seed, names[:seen]] = network
+                    path = folder / f"{name}-{seed}-{seen}.pt"
+                    torch.save(network.state_dict(), path)
             offline = networks["offline", seed, NAMES].state_dict()
             torch.save(offline, folder / f"offline-{seed}.pt")
-    orders = {name: [task + 1 for task in order] for name, order in ORDERS.items()}
+    orders = {name: np.add(order, 1).tolist() for name, order in ORDERS.items()}
     model = probe.Model(
         str(folder / "{order}-{seed}-{task}.pt"),
         fresh=small,
@@ -160,13 +158,14 @@ def of_networks(folder):
         readouts=("ncm",),
     )
     analysis.save(folder / "run")
+    counts = test[1].bincount()
     return World(
         folder=folder / "run",
         learners=("model",),
         readouts=("ncm",),
         features=("0", "2"),
         seeds=3,
-        test_counts=tuple(sum(sizes["test"][c] for c in task) for task in TASKS),
+        test_counts=tuple(int(counts[list(task)].sum()) for task in TASKS),
         train=train,
         test=test,
         networks=networks,
@@ -181,21 +180,15 @@ def of_study(folder):
     learn = Learner.learn
 
     def watched(learner, task, *train):
-        names = learned.get(id(learner), ()) if learner.learned else ()
-        kind, seed = learner.settings.kind, learner.seed
-        before = copy.deepcopy(learner.model)
+        names = learned.get(learner, ())
+        kind = learner.settings.kind
+        seed = learner.seed
         # Before its first task, each run has a network of its own.
-        networks[
-            (kind, seed, names) if names else (kind, seed, ("before", task.name))
-        ] = before
+        state = names or ("before", task.name)
+        networks[kind, seed, state] = copy.deepcopy(learner.model)
         cost = learn(learner, task, *train)
-        learned[id(learner)] = names = (
-            (*names, task.name) if kind != "offline" else NAMES
-        )
-        networks[kind, seed, names] = copy.deepcopy(learner.model)
-        data.setdefault("learners", []).append(
-            learner
-        )  # so that no number of one comes again
+        learned[learner] = (*names, task.name) if kind != "offline" else NAMES
+        networks[kind, seed, learned[learner]] = copy.deepcopy(learner.model)
         if kind == "offline":
             data.setdefault("tasks", task)
         return cost

@@ -4,7 +4,6 @@ import argparse
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import torch
@@ -31,24 +30,20 @@ def main():
         # should be 0.
         torch.set_default_dtype(torch.float64)
         scenario = _scenario(asked.data, asked.limit, torch.float64)
-        each = [
-            (kind, differences(SETTINGS[kind], scenario, RECIPE, 0))
-            for kind in asked.learners
-        ]
-        table = {
-            (kind, name): row for kind, found in each for name, row in found.items()
-        }
+        table = {}
+        for kind in asked.learners:
+            found = differences(SETTINGS[kind], scenario, RECIPE, 0)
+            table |= {(kind, name): row for name, row in found.items()}
         columns = [*(task.name for task in scenario.tasks), "moved"]
-        print(
-            pd.DataFrame.from_dict(table, "index", columns=columns).map("{:.0e}".format)
-        )
+        frame = pd.DataFrame.from_dict(table, "index", columns=columns)
+        print(frame.map("{:.0e}".format))
         return
     print(machine())
     few = _scenario(asked.data, WARM_UP)
     scenario = _scenario(asked.data, asked.limit)
     warm_up = usages(asked.data, few, WARM_UP)
     uses = usages(asked.data, scenario, asked.limit)
-    runs = list[dict[str, Any]]()
+    runs = []
     for kind in asked.learners:
         # What either side does only once is not to be timed.
         run_all(SETTINGS[kind], few, warm_up, RECIPE, 0)

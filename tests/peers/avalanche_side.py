@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import torch
@@ -67,14 +68,7 @@ class Avalanche:
     The optimizer's state starts anew with each experience, as ours does.
     """
 
-    def __init__(
-        self,
-        model,
-        recipe,
-        plugins,
-        usage,
-        seed,
-    ):
+    def __init__(self, model, recipe, plugins, usage, seed):
         adam = torch.optim.Adam(
             model.parameters(),
             lr=recipe.learning_rate,
@@ -130,7 +124,7 @@ def _of_images(folder, scenario, limit):
         test,
         n_experiences=len(scenario.tasks),
         task_labels=False,
-        fixed_class_order=[c for task in scenario.tasks for c in task.classes],
+        fixed_class_order=list(chain(*(task.classes for task in scenario.tasks))),
         train_transform=ToTensor(),
         eval_transform=ToTensor(),
     )

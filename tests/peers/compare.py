@@ -41,14 +41,7 @@ SETTINGS = {
 class Ours:
     """A learner of the catalog that learns the tasks of a scenario by their position."""
 
-    def __init__(
-        self,
-        model,
-        recipe,
-        settings,
-        scenario,
-        seed,
-    ):
+    def __init__(self, model, recipe, settings, scenario, seed):
         self.model = model
         self._learner = LEARNERS[settings.kind](model, recipe, settings, seed)
         self._tasks = scenario.tasks
@@ -57,13 +50,7 @@ class Ours:
         self._learner.learn(self._tasks[position])
 
 
-def run_all(
-    settings,
-    scenario,
-    usages,
-    recipe,
-    seed,
-):
+def run_all(settings, scenario, usages, recipe, seed):
     """Train every side on the scenario from the same weights, and test it after each task.
 
     The sides take turns at each task, so that whatever else the machine does meets them
@@ -119,11 +106,11 @@ def differences(settings, scenario, recipe, seed):
     if exact is None:
         return {}
     same = [type(one) for one in own] == [type(one) for one in exact]
+    counterparts = {"its own": own}
+    if not same:
+        counterparts["corrected"] = exact
     found = {}
-    for name, added in {
-        "its own": own,
-        **({} if same else {"corrected": exact}),
-    }.items():
+    for name, added in counterparts.items():
         start = _fresh(scenario, recipe, seed).to(scenario.tasks[0].train.x.dtype)
         ours = Ours(copy.deepcopy(start), recipe, settings, scenario, seed)
         theirs = Avalanche(
@@ -150,16 +137,9 @@ def _fresh(scenario, recipe, seed):
     return model
 
 
-def _sides(
-    settings,
-    scenario,
-    usages,
-    recipe,
-    seed,
-):
+def _sides(settings, scenario, usages, recipe, seed):
     model = partial(copy.deepcopy, _fresh(scenario, recipe, seed))
-    sides = dict[str, Ours | Avalanche]()
-    sides[OURS] = Ours(model(), recipe, settings, scenario, seed)
+    sides = {OURS: Ours(model(), recipe, settings, scenario, seed)}
     for name, usage in usages.items():
         added = plugins(settings, recipe, scenario, seed)
         sides[name] = Avalanche(model(), recipe, added, usage, seed)
@@ -177,15 +157,12 @@ def _sides(
 def _row(model, scenario):
     """Return the accuracy on every task: with all outputs, and with the task's own alone."""
 
-    def accuracies(
-        logits,
-    ):
-        return [
-            evaluate(
-                partial(logits, model, t.classes), t.test, scenario.classes
-            ).accuracy()
-            for t in scenario.tasks
-        ]
+    def accuracies(logits):
+        row = []
+        for task in scenario.tasks:
+            of_task = partial(logits, model, task.classes)
+            row.append(evaluate(of_task, task.test, scenario.classes).accuracy())
+        return row
 
     with mode(model, training=False):
         return accuracies(lambda model, _, x: model(x)), accuracies(_own)

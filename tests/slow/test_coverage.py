@@ -88,8 +88,8 @@ def coverage(world, examples, seeds, studies):
     """Return the share of studies whose interval holds the truth, by quantity."""
     truth = world.truth()
     chance = np.random.default_rng(0)
-    covered = Counter[str]()
-    known = Counter[str]()
+    covered = Counter()
+    known = Counter()
     for _ in range(studies):
         terms = study(world, examples, seeds, chance)
         for (name, position), q in quantities(terms).items():

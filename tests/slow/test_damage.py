@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -24,10 +25,6 @@ def file_of(out, name):
     """Return a file of the job."""
     [path] = out.glob(f"jobs/{JOB}/*/{name}")
     return path
-
-
-def cut(path):
-    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def test_a_description_with_names_that_lead_elsewhere(out):
@@ -68,7 +65,7 @@ def test_damage_after_the_check_is_no_hole_in_the_tables(
     def spoil_and_write(*arguments):
         if left:
             left.pop()
-            cut(file_of(out, "predictions.npz"))
+            os.truncate(file_of(out, "predictions.npz"), 500)
         return write_tables(*arguments)
 
     with monkeypatch.context() as patch:

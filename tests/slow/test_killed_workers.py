@@ -72,7 +72,7 @@ def test_killed_workers_cost_their_own_job_a_measurement(tmp_path, finished):
 def test_a_worker_killed_between_two_jobs_is_replaced(tmp_path, monkeypatch):
     """Its next job has lost no attempt."""
     work = work_of(tmp_path / "run")
-    pools = list[ProcessPoolExecutor]()
+    pools = []
     remaining = jobs_in(work)[:2]
 
     def new_pool(*arguments, **flags):

@@ -86,7 +86,8 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, page_fi
     assert shown.count() == every / 2
     page.get_by_role("button", name="all").first.press("Enter")
     assert shown.count() == every
-    tip, cells = page.locator("#tip"), page.locator(".cell[aria-label]")
+    tip = page.locator("#tip")
+    cells = page.locator(".cell[aria-label]")
     cells.nth(1).hover()
     assert (
         tip.inner_text() == "conv1, task position 2: missing -2.0 [-3.0, -1.0]; 5 seeds"

@@ -31,13 +31,7 @@ SLURM = (signal.SIGTERM, os.killpg)
         pytest.param(INLINE, TERM, "figures", marks=pytest.mark.soak),
     ],
 )
-def test_at_a_moment(
-    tmp_path,
-    finished,
-    flags,
-    how,
-    moment,
-):
+def test_at_a_moment(tmp_path, finished, flags, how, moment):
     out = tmp_path / "run"
     # The study cannot end before it is stopped: one job is locked.
     last = locked(out / "jobs" / JOB)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import chain
 
 import torch
 
@@ -54,20 +55,18 @@ def main(arguments):
                     )
                 for line in verdict.broken:
                     print(f"    BROKEN at {verdict.feature}: {line}", flush=True)
-    for source in dict.fromkeys(name.partition("/")[0] for name in found):
-        own = [
-            v for name in found if name.startswith(f"{source}/") for v in found[name]
-        ]
-        print(f"{source}: {counted(own)}")
-    broken = any(verdict.broken for verdicts in found.values() for verdict in verdicts)
-    return 1 if broken or not found else 0
+    by_source = defaultdict(list)
+    for name, verdicts in found.items():
+        by_source[name.partition("/")[0]] += verdicts
+    for source, verdicts in by_source.items():
+        print(f"{source}: {counted(verdicts)}")
+    every_verdict = chain.from_iterable(found.values())
+    return int(not found or any(verdict.broken for verdict in every_verdict))
 
 
 def every(random):
     """Return all networks by SOURCE/NAME."""
-    drawn = {
-        str(number): net for number in range(random) if (net := random_net(number))
-    }
+    drawn = {str(number): random_net(number) for number in range(random)}
     sources = {
         "hostile": HOSTILE,
         "chains": CHAINS,
@@ -76,9 +75,10 @@ def every(random):
         "timm": TIMM,
         "transformers": TRANSFORMERS,
     }
-    return {
-        f"{s}/{name}": net for s, nets in sources.items() for name, net in nets.items()
-    }
+    found = {}
+    for source, nets in sources.items():
+        found |= {f"{source}/{name}": net for name, net in nets.items() if net}
+    return found
 
 
 def counted(verdicts):

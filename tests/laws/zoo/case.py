@@ -59,7 +59,10 @@ class Case:
             for own, _ in self.model.named_modules()
             if f"{name}.".startswith(f"{own}.")
         }
-        return _feeding(self) | ({"", *outer} - {name} if self.cut.around else set())
+        feeding = _feeding(self)
+        if self.cut.around:
+            feeding |= {"", *outer} - {name}
+        return feeding
 
     @cached_property
     def both_sides(self):

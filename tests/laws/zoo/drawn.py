@@ -95,6 +95,8 @@ def _features(steps):
 def _run(steps, m, x):
     values = [x]
     for name, function, v, w in steps:
-        layer = getattr(m, name) if name else None
-        values.append(layer(values[v]) if layer else function(values[v], values[w]))
+        if name:
+            values.append(getattr(m, name)(values[v]))
+        else:
+            values.append(function(values[v], values[w]))
     return m.head(values[-1] + values[len(values) // 2])

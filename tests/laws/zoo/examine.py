@@ -52,7 +52,9 @@ def examine_all(net, only=(), number=4):
         return [Verdict("any feature", CRASHED, (where(error),))]
     verdicts = [examine(net, model, feature, sample, others) for feature in features]
     cut = [verdict.feature for verdict in verdicts if verdict.way in (CACHED, SLOW)]
-    return verdicts + ([] if names or not cut else [retrain(net, model, cut)])
+    if cut and not names:
+        verdicts.append(retrain(net, model, cut))
+    return verdicts
 
 
 def examine(net, model, feature, sample, others):
@@ -149,7 +151,7 @@ def spread(net, model, sample, number):
 
 def _features(seen):
     known = {(seen.large.logits,)}
-    before = Counter[str]()
+    before = Counter()
     runs = Counter(visit.module for visit in seen.large.visits)
     for visit in seen.large.visits:
         before[visit.module] += 1
@@ -159,9 +161,6 @@ def _features(seen):
             feature = find(seen, f"{visit.module}{number}")
             if INPUT[0] in feature.upstream and not feature.random:
                 yield feature.name
-
-
-State = tuple[dict[str, torch.Tensor], list[bool]]
 
 
 def _state(model):
@@ -185,7 +184,7 @@ def where(error):
     if isinstance(error, AssertionError):
         return str(error)
     last = traceback.extract_tb(error.__traceback__)[-1]
-    text = str(error).splitlines()[0] if str(error) else ""
+    text, *_ = str(error).splitlines() or [""]
     return (
         f"{type(error).__name__} at {last.filename.split('/')[-1]}:{last.lineno}: "
         f"{text[:200]}"

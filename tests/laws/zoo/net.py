@@ -99,7 +99,9 @@ def fed(model, x):
     x = tree_map(torch.clone, x)
     if isinstance(x, Mapping):
         return model(**x)
-    return model(*x) if isinstance(x, tuple) else model(x)
+    if isinstance(x, tuple):
+        return model(*x)
+    return model(x)
 
 
 def _forget(model):
@@ -182,10 +184,9 @@ def seeded(run, x, number=0):
 @torch.no_grad()
 def _shake(model):
     for parameter in model.parameters():
-        spread = float(parameter.std(correction=0)) if parameter.numel() > 1 else 0.0
-        parameter.add_(
-            torch.randn_like(parameter) * max(0.1 * spread, 0.1 if spread < 0.01 else 0)
-        )
+        spread = float(parameter.std(correction=0))
+        scale = 0.1 if spread < 0.01 else 0.1 * spread
+        parameter.add_(torch.randn_like(parameter) * scale)
 
 
 def _settle(model, sample):

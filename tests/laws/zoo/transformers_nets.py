@@ -16,13 +16,7 @@ def _made(family, task, settings):
     return getattr(transformers, f"{family}{task}")(config)
 
 
-def _net(
-    family,
-    inputs,
-    task,
-    hidden="",
-    **settings,
-):
+def _net(family, inputs, task, hidden="", **settings):
     """Describe a network of a family, made for a task; hidden: see `Net.shows_not`."""
     build = partial(_made, family, task, {"num_labels": CLASSES, **settings})
     return Net(
@@ -40,10 +34,20 @@ def _words(n):
     return {"input_ids": words.masked_fill(short, 0), "attention_mask": (~short).long()}
 
 
-_SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
-_SIZES |= {"intermediate_size": 32}
-_TEXT = {**_SIZES, "vocab_size": _WORDS, "max_position_embeddings": 40}
-_TEXT |= {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+_SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+_TEXT = {
+    **_SIZES,
+    "vocab_size": _WORDS,
+    "max_position_embeddings": 40,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
 
 
 def _text(family, *, without="", **more):
@@ -69,8 +73,10 @@ _BART = {
     "encoder_layers": 2,
     "decoder_layers": 2,
     "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32,
 }
-_BART |= {"decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
 
 _READERS = {
     "bert": _text("Bert"),
@@ -105,18 +111,22 @@ _SPEECH = {
     "conv_dim": (8, 8, 8),
     "conv_stride": (5, 4, 2),
     "conv_kernel": (10, 4, 3),
+    "num_conv_pos_embeddings": 4,
+    "num_conv_pos_embedding_groups": 2,
+    # A layer left out at random in training mode is one of the hostile networks.
+    "classifier_proj_size": 8,
+    "layerdrop": 0.0,
 }
-_SPEECH |= {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}
-# A layer left out at random in training mode is one of the hostile networks.
-_SPEECH |= {"classifier_proj_size": 8, "layerdrop": 0.0}
 _WHISPER = {
     "num_mel_bins": 8,
     "max_source_positions": 12,
     "d_model": 16,
     "encoder_layers": 2,
+    "encoder_attention_heads": 2,
+    "encoder_ffn_dim": 32,
+    "decoder_layers": 1,
+    "classifier_proj_size": 8,
 }
-_WHISPER |= {"encoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_layers": 1}
-_WHISPER |= {"classifier_proj_size": 8}
 
 _SOUNDS = {
     "wav2vec2": _net("Wav2Vec2", _sound, "ForSequenceClassification", **_SPEECH),

@@ -1,6 +1,7 @@
 """Small networks written as a function: the layers by name, the forward pass as the body."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,7 +9,6 @@ from torch import Tensor, nn
 
 from tests.laws.zoo.net import CACHED, Net
 
-Forward = Callable[[Any, Tensor], Any]
 Layer = tuple[int, int] | Callable[[], Any]
 
 ABC = {"a": (6, 6), "b": (6, 6), "c": (6, 3), "mark": nn.Identity}
@@ -21,7 +21,9 @@ class Written(nn.Module):
         super().__init__()
         self.run = run
         for name, layer in layers.items():
-            made = nn.Linear(*layer) if isinstance(layer, tuple) else layer()
+            if isinstance(layer, tuple):
+                layer = partial(nn.Linear, *layer)
+            made = layer()
             if isinstance(made, Tensor) and not isinstance(made, nn.Parameter):
                 self.register_buffer(name, made)
             else:

@@ -49,12 +49,11 @@ def trained():
     for task, classes in enumerate(TASKS, 1):
         model.mask = (torch.arange(24) % 2 == task % 2).float()
         rows = torch.isin(TRAIN[1], torch.tensor(classes))
+        x, y = (half[rows] for half in TRAIN)
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         for _ in range(60):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(
-                model(TRAIN[0][rows]), TRAIN[1][rows]
-            ).backward()
+            nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
         networks[task] = deepcopy(model)
     return networks
@@ -62,10 +61,9 @@ def trained():
 
 def right(network):
     rows = torch.isin(TEST[1], torch.tensor(TASKS[0]))
+    x, y = (half[rows] for half in TEST)
     with torch.no_grad():
-        return float(
-            (network(TEST[0][rows]).argmax(1) == TEST[1][rows]).double().mean()
-        )
+        return float((network(x).argmax(1) == y).double().mean())
 
 
 def analyzed(networks):
@@ -98,9 +96,11 @@ def test_what_was_lost_is_that_of_the_networks_as_saved_and_no_class_competes_mo
 def test_what_cannot_be_put_back_withholds_causes_and_own_change():
     networks = trained()
     forward = Masked.forward
-    networks[2].forward = MethodType(
-        lambda self, x: forward(self, x).roll(1, 1), networks[2]
-    )
+
+    def rolled(self, x):
+        return forward(self, x).roll(1, 1)
+
+    networks[2].forward = MethodType(rolled, networks[2])
     result = analyzed(networks)
     assert any("causes withheld after task 1" in note for note in result.notes)
     assert any("differs: forward" in note for note in result.notes)

@@ -54,9 +54,7 @@ def test_a_run_with_doubts_has_the_tables_that_it_had(root):
         )
 
 
-def test_a_task_aware_learner_is_compared_with_controls_under_its_head(
-    root,
-):
+def test_a_task_aware_learner_is_compared_with_controls_under_its_head(root):
     """Among a task's classes it is easier: a single-head ceiling would be too low."""
     layers = probe.load(root).layers().set_index(["learner", "feature", "readout"])
     of_output = layers.loc["aware", "output", "linear"]

@@ -13,7 +13,11 @@ from probe.tables.folder import read_tables
 @pytest.mark.parametrize("quantity", sorted(FORMULAS.keys() - {"retained"}))
 def test_cells_average_to_the_number_of_the_table(study, quantity):
     """Over the orders of a seed, then over seeds; `retained` is a ratio of means."""
-    names = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
+    names = {
+        "learner": "finetune",
+        "readout": "linear",
+        "feature": "hidden1",
+    }
     layers = read_tables(study.root)["layers"].dropna(subset="task_position")
     chosen = layers[[*names, "quantity"]] == [*names.values(), quantity]
     rows = layers[chosen.all(axis=1)].set_index("task_position")["value"].to_dict()
@@ -35,10 +39,4 @@ def test_a_statement_is_explained_by_the_quantity_that_decides_it(study):
 
 def test_an_unknown_name_is_refused(study):
     with pytest.raises(InputError, match="'hidden9'"):
-        explain(
-            study.root,
-            "finetune",
-            "linear",
-            "hidden9",
-            "forgotten",
-        )
+        explain(study.root, "finetune", "linear", "hidden9", "forgotten")

@@ -41,10 +41,9 @@ def test_controls_have_no_layers_of_their_own_and_without_a_ceiling_nothing_star
         row["readout"] for row in rows(tiny, "first_layer", statement="below_ceiling")
     }
     assert found == {"linear"}
-    scopes = [
-        {row["scope"] for row in rows(run, "statements")} for run in (study, tiny)
-    ]
-    assert scopes == [{"network"}, {"training"}]  # of two seeds and of three
+    # Of two seeds and of three.
+    for run, scope in ((study, "network"), (tiny, "training")):
+        assert {row["scope"] for row in rows(run, "statements")} == {scope}
 
 
 def test_what_is_memorized_is_a_mean_over_orders(study):
@@ -72,7 +71,11 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
     said = tiny.run(
         twelve.replace("[learners.offline]", "[learners.er]\n[learners.offline]")
     )
-    own = {"learner": "finetune", "readout": "linear", "feature": "hidden1"}
+    own = {
+        "learner": "finetune",
+        "readout": "linear",
+        "feature": "hidden1",
+    }
     for quantity, last in (("forgotten", 11), ("never_learned", 12)):
         found = rows(tiny, "layers", **own, quantity=quantity)
         places = {int(row["task_position"]) for row in found}
@@ -88,11 +91,7 @@ def test_what_needs_rows_that_were_left_out_is_missing_and_said(tmp_path):
     note = (
         "measured after 10 of 12 tasks: forgotten and never learned are known of these"
     )
-    assert [
-        row["readout"]
-        for row in rows(tiny, "notes", learner="er")
-        if note in row["note"]
-    ]
+    assert any(note in row["note"] for row in rows(tiny, "notes", learner="er"))
     assert "".join(note.split()) in "".join(said.split())
 
 
@@ -117,9 +116,7 @@ def test_a_learner_with_its_own_network_has_its_own_floor(tmp_path):
         tasks, labels, predictions = predicted(tiny, job, "linear of hidden after 0")
         # On each task in base order: digits 0-4 and 5-9.
         each.append([(predictions == labels)[tasks == task].mean() for task in (0, 1)])
-    places = {
-        str(task_position): own
-        for task_position, own in enumerate(np.mean(each, axis=0), 1)
-    }
-    assert floors == pytest.approx({"": np.mean(each), **places}, abs=1e-12)
+    first, second = np.mean(each, axis=0)
+    expected = {"": np.mean(each), "1": first, "2": second}
+    assert floors == pytest.approx(expected, abs=1e-12)
     assert not rows(tiny, "layers", learner="fel", quantity="ceiling")

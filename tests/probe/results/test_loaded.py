@@ -23,7 +23,10 @@ def found(study):
 def test_it_has_the_tables_of_the_run_and_text_that_names_each_learner(study, found):
     for name, table in found.tables().items():
         path = study.root / f"{name}.csv"
-        assert table.equals(read_table(path, name)) if path.exists() else table.empty
+        if path.exists():
+            assert table.equals(read_table(path, name))
+        else:
+            assert table.empty
     assert set(found.tables()) == set(SCHEMAS)
     assert (found.learners, found.orders) == (("finetune", "joint"), ("there", "back"))
     assert (found.features, found.readouts) == (FEATURES, ("retrain", "linear"))

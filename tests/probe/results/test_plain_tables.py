@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import astuple, dataclass
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from math import nan
 from statistics import fmean
 
@@ -55,13 +55,7 @@ class Made:
     def features(self, job):
         return self.plan.learners[job.learner].features
 
-    def at_step(
-        self,
-        job,
-        tasks_seen,
-        head=None,
-        feature="",
-    ):
+    def at_step(self, job, tasks_seen, head=None, feature=""):
         """Return label and prediction of each example by executed task, of the network itself.
 
         Under its main head unless another is named; None if it was not measured.
@@ -69,9 +63,11 @@ class Made:
         found = self.predicted.get((job, tasks_seen, feature, head or main_head(job)))
         if found is None:
             return None
-        columns = (self.test.tasks, self.test.labels, found)
-        each = list(zip(*(column.tolist() for column in columns), strict=True))
-        return [[(y, p) for task, y, p in each if task == own] for own in job.tasks]
+        by_task = {task: [] for task in job.tasks}
+        columns = np.stack([self.test.tasks, self.test.labels, found])
+        for task, y, p in columns.T.tolist():
+            by_task[task].append((y, p))
+        return list(by_task.values())
 
     def retrained(self, job, feature):
         """Return the same of a feature's retraining; the output's is the network's."""
@@ -84,14 +80,7 @@ def main_head(job):
     return "multi" if job.kind == "pathnet" else "single"
 
 
-def made(
-    root,
-    seed,
-    missing,
-    tasks,
-    heads,
-    mean,
-):
+def made(root, seed, missing, tasks, heads, mean):
     raw = {
         "name": "made",
         "scenario": {"data": "digits"},
@@ -109,16 +98,16 @@ def made(
     draw = np.random.default_rng(seed)
     plan = named_plan(raw, TASKS[tasks])
     # Of each class another number of test examples, in any order.
-    each = [
-        (t, c)
-        for t, (_, own) in enumerate(TASKS[tasks])
-        for c in own
-        for _ in range(5 + c)
-    ]
+    each = []
+    for t, (_, classes) in enumerate(TASKS[tasks]):
+        for c in classes:
+            each += [(t, c)] * (5 + c)
     tasks_of, labels = draw.permutation(each).T
     test = TestExamples(labels=labels, tasks=tasks_of)
     study = Made(plan, test, {}, {})
-    jobs = [(job, key) for job in jobs_of(plan) for key in keys_of(plan, job)]
+    jobs = []
+    for job in jobs_of(plan):
+        jobs += [(job, key) for key in keys_of(plan, job)]
     for job, key in jobs:
         if draw.random() < missing:
             continue
@@ -137,22 +126,25 @@ def made(
 
 
 def plain_accuracy(tasks, task, classes, mean):
-    each = [[y == p for y, p in tasks[task] if y == c] for c in classes]
+    right = {c: [] for c in classes}
+    for y, p in tasks[task]:
+        right[y].append(y == p)
     if mean == "classes":
-        return float(np.mean([sum(right) / len(right) for right in each]))
-    return sum(map(sum, each)) / sum(map(len, each))
+        return float(np.mean([fmean(of_class) for of_class in right.values()]))
+    return fmean(chain.from_iterable(right.values()))
 
 
 def plain_f1(tasks, task, classes):
     """Among the predictions for all tasks where their classes are disjoint, else for its own."""
-    apart = len({y for own in tasks for y, _ in own}) > len({y for y, _ in tasks[task]})
-    pairs = [pair for own in tasks for pair in own] if apart else tasks[task]
+    pairs = [*chain.from_iterable(tasks)]
+    if {y for y, _ in pairs} == {y for y, _ in tasks[task]}:
+        pairs = tasks[task]
     right = sum(y == p for y, p in pairs if y in classes)
     return 2 * right / sum((y in classes) + (p in classes) for y, p in pairs)
 
 
 def plain_pra(tasks):
-    pairs = [pair for own in tasks for pair in own]
+    pairs = [*chain.from_iterable(tasks)]
     return sum(y == p for y, p in pairs) / len(pairs)
 
 
@@ -160,17 +152,14 @@ def plain_rows(made):
     """Return the rows of the study, cell by cell."""
     rows = []
     for job in jobs_of(made.plan):
-        known = {"scenario": "digits", "network": "mlp", "learner": job.learner}
+        known = {
+            "scenario": "digits",
+            "network": "mlp",
+            "learner": job.learner,
+        }
         row = partial(dict, **known, order=job.order, seed=job.seed)
 
-        def add(
-            measure,
-            score,
-            counts,
-            job=job,
-            row=row,
-            **at,
-        ):
+        def add(measure, score, counts, job=job, row=row, **at):
             cell = partial(row, **at, metric=measure)
             for position, (task, classes) in enumerate(made.tasks(job), 1):
                 value = score(counts, position - 1, classes)
@@ -207,81 +196,79 @@ def plain_rows(made):
                 rows.append(row(**at, metric="pra", value=plain_pra(counts)))
         for depth, feature in enumerate([*inner, output], 1):
             if counts := made.retrained(job, feature):
-                readout = "retrain" if feature != output else ""
-                at = {
-                    "feature": feature,
-                    "depth": depth,
-                    "tasks_seen": 3,
-                    "readout": readout,
-                }
+                at = {"feature": feature, "depth": depth, "tasks_seen": 3}
+                if feature != output:
+                    at["readout"] = "retrain"
                 add("f1", plain_f1, counts, **at)
     return rows
 
 
-def plain_metrics(made, rows):
-    """Return (learner, paper, metric, head) -> `SeedMean`, from the rows of the table."""
-    found = defaultdict(list)
+def matrices_of(rows):
+    """Return R by run and head, with NaN where a row is missing, from the rows of the table."""
     every = defaultdict(lambda: np.full((4, 3), nan))
     for row in rows:
         if row.metric == "accuracy" and not row.feature:
             own = every[row.learner, row.order, row.seed, row.head]
             own[row.tasks_seen, row.task_position - 1] = row.value
+    return every
+
+
+def scores_of_layers(made, job, offline):
+    """Yield what a retraining of each feature says of a job."""
+    ceiling = made.at_step(offline, 3, main_head(job))
+    for feature in made.features(job):
+        counts = made.retrained(job, feature)
+        if not counts:
+            continue
+        yield "murata", f"pra[{feature}]", plain_pra(counts), ""
+        if ceiling and not job.offline:
+            lost = plain_pra(ceiling) - plain_pra(counts)
+            yield "murata", f"forgetting_strength[{feature}]", lost, ""
+
+
+def scores_of_matrices(made, job, every):
+    """Yield the scores of a job's matrices, and of its costs."""
     R = {run: values for run, values in every.items() if not np.isnan(values).any()}
+    run = job.learner, job.order, job.seed
+    mine = R.get((*run, main_head(job)))
+    last = made.at_step(job, 3)
+    *inner, _ = made.features(job)
+    if mine is not None and any(made.retrained(job, f) for f in inner):
+        lost = fmean(mine[k, k - 1] - mine[3, k - 1] for k in (1, 2))
+        yield "deep_shallow", "shallow_forgetting", lost, ""
+    for head in made.plan.report.heads:
+        if last and (*run, head) in R:
+            card = plain_card(made, job, R, head, every, last)
+            for paper, metric, value in card.rows():
+                if value is not None:
+                    yield paper, metric, value, head
+    costs = [made.costs.get((job, tasks_seen)) for tasks_seen in (1, 2, 3)]
+    if all(costs):
+        for metric, value in plain_costs(costs).items():
+            yield "diaz_rodriguez", metric, value, ""
+        yield "kemker", "model_size_mb", costs[-1].kept_bytes / 1e6, ""
+
+
+def plain_metrics(made, rows):
+    """Return (learner, paper, metric, head) -> `SeedMean`, from the rows of the table."""
+    found = defaultdict(list)
+    every = matrices_of(rows)
     jobs = jobs_of(made.plan)
     for job in jobs:
-
-        def add(
-            paper,
-            metric,
-            value,
-            head="",
-            job=job,
-        ):
-            found[job.learner, paper, metric, head].append((job.seed, value))
-
         offline = next(j for j in jobs if j.offline and j.seed == job.seed)
-        ceiling = made.at_step(offline, 3, main_head(job))
-        own = main_head(job)
-        for feature in made.features(job):
-            if counts := made.retrained(job, feature):
-                add("murata", f"pra[{feature}]", plain_pra(counts))
-                if ceiling and not job.offline:
-                    lost = plain_pra(ceiling) - plain_pra(counts)
-                    add("murata", f"forgetting_strength[{feature}]", lost)
-        if job.offline:
-            continue
-        mine = R.get((job.learner, job.order, job.seed, own))
-        last = made.at_step(job, 3)
-        if mine is not None and any(
-            made.retrained(job, f) for f in made.features(job)[:-1]
-        ):
-            lost = fmean(mine[k, k - 1] - mine[3, k - 1] for k in (1, 2))
-            add("deep_shallow", "shallow_forgetting", lost)
-        for head in made.plan.report.heads if last else ():
-            if (job.learner, job.order, job.seed, head) in R:
-                for paper, metric, value in plain_card(
-                    made, job, R, head, every, last
-                ).rows():
-                    if value is not None:
-                        add(paper, metric, value, head)
-        costs = [
-            made.costs[job, tasks_seen]
-            for tasks_seen in (1, 2, 3)
-            if (job, tasks_seen) in made.costs
-        ]
-        if len(costs) == 3:
-            for metric, value in plain_costs(costs).items():
-                add("diaz_rodriguez", metric, value)
-            add("kemker", "model_size_mb", costs[-1].kept_bytes / 1e6)
-    means = {
-        name: mean for name, pairs in found.items() if (mean := mean_over_seeds(pairs))
-    }
+        scores = [*scores_of_layers(made, job, offline)]
+        if not job.offline:
+            scores += scores_of_matrices(made, job, every)
+        for paper, metric, value, head in scores:
+            found[job.learner, paper, metric, head].append((job.seed, value))
+    means = {name: mean_over_seeds(pairs) for name, pairs in found.items()}
+    means = {name: mean for name, mean in means.items() if mean}
     for learner, head in product(LEARNERS, made.plan.report.heads):
-        keys = {
-            c: (learner, "diaz_rodriguez", c, "" if c in COSTS else head)
-            for c in CRITERIA
-        }
-        criteria = {name: means[key] for name, key in keys.items() if key in means}
+        criteria = {}
+        for name in CRITERIA:
+            key = learner, "diaz_rodriguez", name, "" if name in COSTS else head
+            if key in means:
+                criteria[name] = means[key]
         for metric, score in cl_scores(criteria, made.plan.report):
             means[learner, "diaz_rodriguez", metric, head] = score
     return means
@@ -319,7 +306,11 @@ def plain_card(made, job, R, head, every, last):
     missing=st.sampled_from([0.0, 0.0, 0.1, 0.6, 1.0]),
     tasks=st.sampled_from(list(TASKS)),
     heads=st.sampled_from(
-        [("multi",), ("single", "multi"), ("all", "multi", "single")]
+        [
+            ("multi",),
+            ("single", "multi"),
+            ("all", "multi", "single"),
+        ]
     ),
     mean=st.sampled_from(["examples", "classes"]),
 )
@@ -376,7 +367,11 @@ def test_learners_are_told_by_their_kind_and_their_exemplars(tmp_path):
         "er-5": {"kind": "er", "memory_per_class": 5},
         "s": total,
     }
-    raw = {"name": "toy", "scenario": {"data": "digits"}, "network": {"name": "mlp"}}
+    raw = {
+        "name": "toy",
+        "scenario": {"data": "digits"},
+        "network": {"name": "mlp"},
+    }
     write_tables(named_plan({**raw, "learners": learners}, TASKS["apart"]), tmp_path)
     assert records(read_table(tmp_path / "learners.csv", "learners")) == [
         ("finetune", "finetune", None, None, ""),

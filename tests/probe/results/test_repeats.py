@@ -8,6 +8,7 @@ from torch import nn
 
 import probe
 from probe.errors import InputError
+from probe.results.repeats import EQUAL
 from tests.probe.record.tiny import TASKS, examples, network
 
 DATA = examples(), examples(60, 1)
@@ -24,68 +25,49 @@ def changed(model, name, by):
     return other
 
 
+def analyzed(networks, features=("0",), **settings):
+    settings = {"readouts": ["linear"], **settings}
+    return probe.analyze(networks, *DATA, TASKS, features, **settings)
+
+
+SHARED = "note.str.contains('the same after every task')"
+
+
 def test_no_forgetting_is_stated_of_layers_that_networks_share():
     model = network()
-    for name, expected in (
-        ("", {"0", "output"}),
-        ("4.weight", {"0"}),
-        ("0.weight", set()),
-    ):
+    unchanged = {
+        "": {"0", "output"},
+        "4.weight": {"0"},
+        "0.weight": set(),
+    }
+    for name, expected in unchanged.items():
         networks = [changed(model, name, by) for by in (-1.0, 2.0, 0.5)]
-        result = probe.analyze(
-            dict(enumerate(networks, 1)),
-            *DATA,
-            TASKS,
-            ["0"],
-            readouts=THREE,
-        )
-        assert {*result.layers()["scope"]} == {
-            "network"
-        }  # which is retrained three times
-        stated = result.statements().query(
-            "statement == 'forgets' and verdict == 'unchanged'"
-        )
-        noted = result.tables()["notes"].query(
-            "note.str.contains('the same after every task')"
-        )
+        result = analyzed(dict(enumerate(networks, 1)), readouts=THREE)
+        # The one network is retrained three times.
+        assert {*result.layers()["scope"]} == {"network"}
+        stated = result.statements().query("statement == 'forgets'")
+        stated = stated[stated["verdict"] == "unchanged"]
+        noted = result.tables()["notes"].query(SHARED)
         assert {*noted["feature"]} == {*stated["feature"]} == expected
 
 
 def test_no_cause_is_stated_of_one_network_after_every_task():
-    result = probe.analyze(
-        dict.fromkeys((1, 2, 3), network()),
-        *DATA,
-        TASKS,
-        readouts=THREE,
-    )
+    networks = dict.fromkeys((1, 2, 3), network())
+    result = analyzed(networks, "auto", readouts=THREE)
     assert {*result.statements()["verdict"]} == {"unchanged"}
     assert result.tables()["causes"].empty
 
 
 def notes_of(networks, **settings):
-    result = probe.analyze(
-        networks,
-        *DATA,
-        TASKS,
-        ["0"],
-        readouts=["linear"],
-        **settings,
-    )
-    notes = result.tables()["notes"].query(
-        "note.str.contains('those after|bit for bit')"
-    )
-    return {
-        *zip(
-            notes["tasks_seen"],
-            notes["feature"],
-            notes["note"],
-            strict=True,
-        )
-    }
+    notes = analyzed(networks, **settings).tables()["notes"]
+    notes = notes.query("note.str.contains('those after|bit for bit')")
+    columns = ["tasks_seen", "feature", "note"]
+    return {*notes[columns].itertuples(index=False, name=None)}
 
 
 def test_a_network_that_is_that_of_an_earlier_task_is_named():
-    one, two = (changed(network(), "0.weight", by) for by in (2.0, 3.0))
+    one = changed(network(), "0.weight", 2.0)
+    two = changed(network(), "0.weight", 3.0)
     same = "it is the network of model, order 0, seed 0, after 2 tasks, bit for bit"
     since = (
         "its values at the end are those after task 2: frozen, shared, or not copied"
@@ -102,16 +84,11 @@ def test_a_network_that_is_that_of_an_earlier_task_is_named():
 
 
 def test_nothing_is_stated_of_a_ceiling_that_is_the_learners_network():
-    runs = {seed: {t: network(9 * seed + t) for t in (1, 2, 3)} for seed in range(3)}
+    runs = {}
+    for seed in range(3):
+        runs[seed] = {t: network(9 * seed + t) for t in (1, 2, 3)}
     offline = {seed: networks[3] for seed, networks in runs.items()}
-    result = probe.analyze(
-        runs,
-        *DATA,
-        TASKS,
-        ["0"],
-        offline=offline,
-        readouts=["linear"],
-    )
+    result = analyzed(runs, offline=offline)
     verdicts = result.statements().set_index("statement")["verdict"]
     assert {*verdicts[["below_ceiling", "learns_less"]]} == {"equal seeds"}
     assert "equal seeds" not in {*verdicts["forgets"]}
@@ -132,35 +109,21 @@ def test_a_layer_that_is_shared_in_some_seeds_is_named():
         model = network(seed)
         rule = "0.weight" if seed == 2 else "4.weight"
         runs[seed] = {t: changed(model, rule, t + seed) for t in (1, 2, 3)}
-    result = probe.analyze(
-        runs,
-        *DATA,
-        TASKS,
-        ["0"],
-        readouts=["linear"],
-    )
-    noted = result.tables()["notes"].query(
-        "note.str.contains('the same after every task')"
-    )
+    result = analyzed(runs)
+    noted = result.tables()["notes"].query(SHARED)
     assert {*zip(noted["feature"], noted["seed"], strict=True)} == {("0", 0), ("0", 1)}
     assert set(result.statements().query("feature == '0'")["verdict"]) == {"unchanged"}
 
 
 def test_no_statement_rests_on_seeds_that_differ_in_a_buffer_alone():
-    runs = {
-        seed: {t: changed(network(), "0.weight", t) for t in (1, 2, 3)}
-        for seed in range(3)
-    }
-    for seed, networks in runs.items():
-        for model in networks.values():
+    runs = {}
+    for seed in range(3):
+        runs[seed] = {t: changed(network(), "0.weight", t) for t in (1, 2, 3)}
+        for model in runs[seed].values():
             model.register_buffer("tag", torch.tensor(seed))
-    result = probe.analyze(
-        runs,
-        *DATA,
-        TASKS,
-        ["0"],
-        readouts=["linear"],
-    )
+    result = analyzed(runs)
+    notes = result.tables()["notes"]
+    assert notes["seed"][notes["note"] == EQUAL.format(0)].tolist() == [1, 2]
     assert {*result.statements()["verdict"]} == {"equal seeds"}
     assert result.tables()["causes"].empty
 
@@ -172,15 +135,11 @@ def test_a_training_that_is_saved_as_two_seeds_is_refused(tmp_path):
         shutil.copy(path, tmp_path / f"seed1-task{task}.pt")
     files = probe.Model(f"{tmp_path}/seed{{seed}}-task{{task}}.pt", fresh=network)
     for networks in files, {seed: {3: network()} for seed in range(2)}:
-        with pytest.raises(
-            InputError, match="seeds 0 and 1 of model are the same network"
-        ):
+        with pytest.raises(InputError, match="seeds 0 and 1 of model"):
             probe.analyze(networks, *DATA, TASKS, ["0"])
 
 
-def test_a_recorder_warns_of_the_network_of_another_task_or_seed(
-    tmp_path,
-):
+def test_a_recorder_warns_of_the_network_of_another_task_or_seed(tmp_path):
     model = network()
     recorder = probe.Recorder(tmp_path, model, DATA[1], TASKS)
     recorder.after_task(1)

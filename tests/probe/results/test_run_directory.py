@@ -30,10 +30,14 @@ from tests.scenarios.study.toy import (
 
 def tiny(*change, stream=None):
     """Return a plan without a floor: two jobs, of one order each."""
-    plain = {**RAW, "orders": "none", "probing": {"readouts": {"retrain": "last"}}}
-    return made_plan(
-        check_study(changed(*change, plain) if change else plain, "tiny"), stream
-    )
+    plain = {
+        **RAW,
+        "orders": "none",
+        "probing": {"readouts": {"retrain": "last"}},
+    }
+    if change:
+        plain = changed(*change, plain)
+    return made_plan(check_study(plain, "tiny"), stream)
 
 
 TINY = tiny()

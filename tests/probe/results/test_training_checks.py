@@ -14,7 +14,6 @@ from probe.analysis.intervals import Estimate
 from probe.analysis.quantities import Terms
 from probe.analysis.statements import MARGIN
 from probe.results.layers import Layer, layers_of
-from probe.results.repeats import EQUAL, repeated_networks
 from probe.results.run_directory import read_plan
 from probe.results.statements import Doubts, verdict_of
 from probe.results.tables import read_predictions
@@ -95,11 +94,7 @@ def test_outputs_that_are_probabilities_are_noted():
     )
 
 
-def leveled(
-    predictions,
-    level_of=lambda job, step: 0.9,
-    pra_of=lambda job: 0.9,
-):
+def leveled(predictions, level_of=lambda job, step: 0.9, pra_of=lambda job: 0.9):
     """Return predictions with other accuracies of the networks themselves."""
     accuracy = list(predictions.accuracy)
     pra = list(predictions.pra)
@@ -146,9 +141,7 @@ def test_a_control_that_has_not_converged_counts_for_every_layer_it_is_of(
     assert not any(converged(replace(predictions, converged=unfinished)))
 
 
-def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(
-    predictions,
-):
+def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(predictions):
     """A run that collapsed is near chance, too, and withholds nothing."""
     finetuned_runs = predictions.by_learner()["finetune"]
 
@@ -156,8 +149,9 @@ def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(
         levels = {1: first, 2: last}
 
         def level_of(job, step):
-            is_altered = job in finetuned_runs[:runs]
-            return levels.get(step, 0.9) if is_altered else 0.9
+            if job in finetuned_runs[:runs]:
+                return levels.get(step, 0.9)
+            return 0.9
 
         def pra_of(job):
             return top if job.kind == "offline" else 0.9
@@ -171,7 +165,8 @@ def test_what_rests_on_no_ceiling_or_begins_near_chance_is_withheld(
     assert doubts(0.9, 0.9, 0.5) == Doubts(above_ceiling=True)
 
 
-OUTPUT, HIDDEN = 0.1, None
+OUTPUT = 0.1
+HIDDEN = None
 YES = Estimate(value=0.5, low=0.4, high=0.6, seeds=3)
 FINETUNE = frozenset({"finetune"})
 
@@ -250,31 +245,7 @@ def test_the_first_reason_that_holds_decides(
     assert verdict_of(layer, statement, YES, MARGIN, doubts) == expected
 
 
-def test_nothing_is_stated_of_seeds_that_are_the_same_training(
-    predictions,
-):
-    assert repeated_networks(predictions)[1].equal == frozenset()
-    run = predictions.by_learner()["finetune"][0]
-    copied = replace(run, seed=7)
-    measurements = dict(predictions.measurements)
-    measurements[copied.name] = measurements[run.name]
-    readouts = predictions.readouts | {copied.name: predictions.readouts[run.name]}
-    twice = replace(
-        predictions,
-        jobs=[run, copied],
-        measurements=measurements,
-        readouts=readouts,
-    )
-    notes, doubts = repeated_networks(twice)
-    assert [(note["seed"], note["note"]) for note in notes] == [
-        (7, EQUAL.format(run.seed))
-    ]
-    assert doubts == Doubts(equal=frozenset({"finetune"}))
-
-
-def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(
-    predictions,
-):
+def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(predictions):
     """Where the seeds differ by more than the test set tells, one below its learner is chance."""
     one = next(job for job in predictions.runs if job.offline and job.steps[-1])
     row = predictions.output(one)[one.last]
@@ -319,9 +290,7 @@ def test_a_learner_as_good_as_offline_training_in_the_mean_has_its_ceiling(
     assert not is_below(0.5, 0.55, 0.52, head="multi")
 
 
-def test_guessing_a_single_class_is_no_sign_of_chance(
-    predictions,
-):
+def test_guessing_a_single_class_is_no_sign_of_chance(predictions):
     plan = predictions.plan
     run = predictions.by_learner()["finetune"][0]
 

@@ -1,5 +1,7 @@
 """Invented rows of a small study, of every kind that a real one has."""
 
+from itertools import product
+
 import numpy as np
 
 from probe.tables.table_file import new_table
@@ -10,31 +12,25 @@ FEATURES = ("conv1", "conv2")
 READOUTS = ("retrain", "linear")
 T = len(BASE)
 PRA = {
-    **{
-        "scenario": "digits",
-        "network": "cnn3",
-        "learner": "er",
-        "order": "1",
-        "seed": 0,
-    },
-    **{
-        "tasks_seen": 2,
-        "feature": "conv1",
-        "depth": 1,
-        "metric": "pra",
-        "value": 1 / 3,
-    },
+    "scenario": "digits",
+    "network": "cnn3",
+    "learner": "er",
+    "order": "1",
+    "seed": 0,
+    "tasks_seen": 2,
+    "feature": "conv1",
+    "depth": 1,
+    "metric": "pra",
+    "value": 1 / 3,
 }
 
 
 def study(seeds=2, learners=("er", "finetune")):
     """Rows as `probe run` writes them, with values that no two cells share."""
     draw = np.random.default_rng(0)
-    runs = [(name, *order, seed) for name in learners for order in ORDERS.items()
-            for seed in range(seeds)]  # fmt: skip
-    rows = [
-        row for run in runs for row in _run(draw, *run, range(T + 1), range(1, T + 1))
-    ]
+    rows = []
+    for name, order, seed in product(learners, ORDERS.items(), range(seeds)):
+        rows += _run(draw, name, *order, seed, range(T + 1), range(1, T + 1))
     for control, tasks_seen in (("offline", T), ("untrained", 0)):
         for seed in range(seeds):
             rows += _run(draw, control, "", BASE, seed, {0, tasks_seen}, {tasks_seen})
@@ -43,11 +39,17 @@ def study(seeds=2, learners=("er", "finetune")):
 
 def _run(
     draw, learner, order, tasks, seed,
-    evaluated, probed,
+    evaluated, probed
 ) :  # fmt: skip
     def row(**cells):
         run = {"learner": learner, "order": order, "seed": seed}
-        return {"scenario": "s", "network": "n", "value": draw.random(), **run, **cells}
+        return {
+            "scenario": "s",
+            "network": "n",
+            "value": draw.random(),
+            **run,
+            **cells,
+        }
 
     def by_task(**cells):
         for position, task in enumerate(tasks, 1):
@@ -56,7 +58,12 @@ def _run(
     for tasks_seen in evaluated:
         for head in ("single", "multi"):
             yield from by_task(tasks_seen=tasks_seen, head=head)
-        yield row(metric="pra", feature="output", depth=3, tasks_seen=tasks_seen)
+        yield row(
+            metric="pra",
+            feature="output",
+            depth=3,
+            tasks_seen=tasks_seen,
+        )
     for tasks_seen in probed:
         for depth, feature in enumerate(FEATURES, 1):
             for readout in READOUTS:

@@ -8,9 +8,6 @@ from probe.tables.layer_text import layer_sheets
 from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.table_file import all_tables, new_table
 
-Layers = dict[str, tuple[float, str]]
-"""The share of each layer and its verdict."""
-
 FORGOT = {"forgotten": 0.97, "lost": 0.97, "competition": 0.0}
 LAYERS = {
     "hidden1": (0.31, "costs"),
@@ -45,9 +42,8 @@ def causes(layers=LAYERS, half=0.01, **totals):
     rows += [row("", "lost", 0.9, task_position=j) for j in (1, 2, 3, 4)]
     for feature, (value, verdict) in layers.items():
         rows.append(row(feature, "attributed", value, half, verdict=verdict))
-        rows += [
-            row(feature, "attributed", value, task_position=j) for j in (1, 2, 3, 4)
-        ]
+        for j in (1, 2, 3, 4):
+            rows.append(row(feature, "attributed", value, task_position=j))
         rows += [row(feature, "broken", 0.285), row(feature, "restored", 0.039)]
     return new_table("causes", rows)
 
@@ -115,24 +111,9 @@ def test_pieces_are_of_the_tasks_whose_causes_are_not_withheld():
 
 
 def test_the_sentences_stand_once_at_the_end():
-    cells = {
-        "learner": "ft",
-        "feature": "conv3",
-        "depth": 3,
-        "quantity": "missing",
-        "value": 0.5,
-    }
-    layers = [
-        {
-            **cells,
-            "readout": r,
-            "low": 0.4,
-            "high": 0.6,
-            "seeds": 5,
-            "scope": "training",
-        }
-        for r in ("a", "b")
-    ]
+    missing = row("conv3", "missing", 0.5, 0.1)
+    del missing["score"]
+    layers = [{**missing, "readout": readout} for readout in ("a", "b")]
     tables = all_tables(causes=causes(), layers=new_table("layers", layers))
     lines = [f"ft: {text}" for text in sentences(causes())]
     assert [sheet.after for sheet in layer_sheets(tables)] == [[], lines]

@@ -18,18 +18,19 @@ def found():
     )
 
 
+def values_by_tag(found):
+    return {(tag, t): value for tag, t, value in scalars(found.tables())}
+
+
 def test_the_scalars_are_those_of_the_tables(found):
     """Two tasks of as many examples: the accuracy of all is the mean of a row of A."""
-    written = {
-        (tag, tasks_seen): value for tag, tasks_seen, value in scalars(found.tables())
-    }
+    written = values_by_tag(found)
     for feature, layer in (("1", "1/linear"), ("output", "output")):
         floor, *rows = found.matrix(feature, "linear").values
         assert written[f"accuracy/untrained/{layer}", 0] == pytest.approx(floor.mean())
         for tasks_seen, row in enumerate(rows, 1):
-            assert written[f"accuracy/model/{layer}", tasks_seen] == pytest.approx(
-                row.mean()
-            )
+            accuracy = written[f"accuracy/model/{layer}", tasks_seen]
+            assert accuracy == pytest.approx(row.mean())
     layers = found.layers().query("quantity == 'forgotten' and task_position.isna()")
     forgotten = layers[layers["feature"] == "1"]["value"].item()
     assert written["layers/forgotten/model/1/linear", 2] == forgotten
@@ -41,16 +42,15 @@ def test_tensorboard(found, tmp_path, by_writer):
     events = pytest.importorskip(events, reason="to read what TensorBoard reads")
     from torch.utils.tensorboard import SummaryWriter
 
-    found.to_tensorboard(SummaryWriter(str(tmp_path)) if by_writer else tmp_path)
+    target = tmp_path
+    if by_writer:
+        target = SummaryWriter(str(tmp_path))
+    found.to_tensorboard(target)
     read = events.EventAccumulator(str(tmp_path)).Reload()
-    tags = read.Tags()["scalars"]
-    own = {
-        (tag, event.step): event.value for tag in tags for event in read.Scalars(tag)
-    }
-    assert own == {
-        (t, tasks_seen): pytest.approx(x)
-        for t, tasks_seen, x in scalars(found.tables())
-    }
+    values = {}
+    for tag in read.Tags()["scalars"]:
+        values |= {(tag, event.step): event.value for event in read.Scalars(tag)}
+    assert values == pytest.approx(values_by_tag(found))
     (text,) = read.Tensors("tables/text_summary")
     assert b"forgotten" in text.tensor_proto.string_val[0]
 
@@ -62,10 +62,9 @@ def test_wandb(found, tmp_path, monkeypatch):
         monkeypatch.setattr(sys, hooked, getattr(sys, hooked))
     with wandb.init(mode="offline", dir=tmp_path) as run:
         found.to_wandb(run)
-        for tag, value in {
-            tag: value for tag, _, value in scalars(found.tables())
-        }.items():
-            assert run.summary[tag] == value  # the last
+        last = {tag: value for tag, _, value in scalars(found.tables())}
+        for tag, value in last.items():
+            assert run.summary[tag] == value
         (path,) = tmp_path.rglob("media/table/tables/layers_*.json")
         assert len(json.loads(path.read_text())["data"]) == len(found.layers())
 

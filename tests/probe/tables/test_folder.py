@@ -16,9 +16,17 @@ from probe.tables.table_file import new_table
 from tests.probe.tables.made_rows import study
 
 ARRAYS = {"counts": np.arange(8).reshape(2, 2, 2), "bits": np.array([3, 255], np.uint8)}
-RECORD = {"seeds": 3, "names": ["a", "ü\n"], "share": 0.1, "none": None}
+RECORD = {
+    "seeds": 3,
+    "names": ["a", "ü\n"],
+    "share": 0.1,
+    "none": None,
+}
 SAVED = Saved(
-    kind="made", tables={"measurements": study()}, record=RECORD, arrays=ARRAYS
+    kind="made",
+    tables={"measurements": study()},
+    record=RECORD,
+    arrays=ARRAYS,
 )
 OTHER = Saved(kind="other", tables={"measurements": study()[:3]})
 
@@ -112,7 +120,11 @@ def _describe(path, **changed):
 def _pickle(folder):
     """Let the arrays be a pickle, under its right hash."""
     with (folder / "arrays.npz").open("wb") as file:
-        np.savez(file, counts=np.array([Path()], dtype=object), allow_pickle=True)
+        np.savez(
+            file,
+            counts=np.array([Path()], dtype=object),
+            allow_pickle=True,
+        )
     content = (folder / "arrays.npz").read_bytes()
     _describe(folder, files={"arrays.npz": hashlib.sha256(content).hexdigest()})
 

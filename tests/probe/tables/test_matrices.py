@@ -1,7 +1,7 @@
 """Accuracy matrices and Datasets out of rows, against plain loops over the rows."""
 
 import sys
-from statistics import mean
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -31,38 +31,30 @@ def test_a_matrix_is_the_mean_over_orders_then_seeds_with_the_floor_in_row_0(
         run = learner, "" if learner != "er" else order, seed, tasks_seen
         return VALUES[*run, feature, readout, ORDERS[order][position - 1]]
 
-    def mean_of(*cell):
-        learner, tasks_seen, position = cell
-        by_seed = [
-            mean(
-                accuracy(learner, order, seed, tasks_seen, position) for order in ORDERS
-            )
-            for seed in range(SEEDS)
-        ]
-        return mean(by_seed)
+    def row(learner, tasks_seen):
+        values = []
+        for seed, order in product(range(SEEDS), ORDERS):
+            of_run = [accuracy(learner, order, seed, tasks_seen, p) for p in positions]
+            values.append(of_run)
+        # As many orders in every seed: one mean is that of means.
+        return np.mean(values, axis=0)
 
     positions = range(1, T + 1)
-    rows = [("untrained", 0), *(("er", t) for t in positions)]
-    expected = [[mean_of(*row, position) for position in positions] for row in rows]
+    expected = [row("untrained", 0), *(row("er", t) for t in positions)]
     matrices = Matrices(ROWS)
     got = matrices.matrix("er", feature, readout).values
     np.testing.assert_allclose(got, expected, atol=1e-12)
-    expected = [mean_of("offline", T, position) for position in positions]
-    np.testing.assert_allclose(
-        matrices.ceiling("er", feature, readout), expected, atol=1e-12
-    )
+    ceiling = matrices.ceiling("er", feature, readout)
+    np.testing.assert_allclose(ceiling, row("offline", T), atol=1e-12)
 
 
 def test_at_the_output_it_is_that_of_the_main_head_bit_for_bit():
     matrices = Matrices(ROWS)
     single = mean_accuracies(ROWS[ROWS["head"] == "single"])
     for learner in ("er", "finetune"):
-        np.testing.assert_array_equal(
-            matrices.R(learner).values, single[learner].values
-        )
-        for readout in READOUTS:
-            output = matrices.matrix(learner, "output", readout).values
-            np.testing.assert_array_equal(output, single[learner].values)
+        outputs = [matrices.matrix(learner, "output", name) for name in READOUTS]
+        for matrix in (matrices.R(learner), *outputs):
+            np.testing.assert_array_equal(matrix.values, single[learner].values)
 
 
 def test_a_learner_with_another_network_has_neither_floor_nor_ceiling():
@@ -86,11 +78,12 @@ def test_each_row_is_in_its_cell_of_a_dataset_and_nothing_else_is_there():
             assert data.R.sel(head=row.head, **at).item() == row.value
             cells_of["R"] += 1
         if row.head != "multi":
-            readouts = [row.readout] if row.readout else list(READOUTS)
+            readouts = [*READOUTS]
+            if row.readout:
+                readouts = [row.readout]
             layer = {"feature": row.feature or "output", "readout": readouts}
-            assert data[row.metric].sel(**layer, **at).values.tolist() == [
-                row.value
-            ] * len(readouts)
+            cells = data[row.metric].sel(**layer, **at)
+            assert cells.values.tolist() == [row.value] * len(readouts)
             cells_of[row.metric] += len(readouts)
     assert {name: int(data[name].notnull().sum()) for name in cells_of} == cells_of
 

@@ -68,7 +68,11 @@ def test_latex_escapes_every_sign_and_keeps_the_columns():
 def test_no_outlet_shows_a_character_that_controls_or_hides():
     name = "er\x1b[2J\0\u202e\ud800"
     sheet = replace(SHEET, of=name, lines=[(name, "1")])
-    texts = [as_text([sheet], [name]), as_html([sheet], [name]), plain(name)]
+    texts = [
+        as_text([sheet], [name]),
+        as_html([sheet], [name]),
+        plain(name),
+    ]
     for text in texts:
         assert r"er\x1b[2J\x00\u202e\ud800" in text
         assert all(sign.isprintable() or sign == "\n" for sign in text)

@@ -1,6 +1,5 @@
 """Hand-made studies and the sentences that follow from them, word for word."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +20,6 @@ from probe.tables.table_file import new_table
 T, EACH = 4, 250
 TASKS = np.repeat(np.arange(T), EACH)
 APART = np.array([-0.008, 0.008, -0.004, 0.004, 0.0])  # of seeds
-Levels = float | Sequence[float]
 
 
 def right(levels, seeds):
@@ -65,30 +63,41 @@ def layer(
     )
 
 
-RUN = {"learner": "ft", "order": "0", "seed": 0, "feature": "conv1", "tasks_seen": T}
+RUN = {
+    "learner": "ft",
+    "order": "0",
+    "seed": 0,
+    "feature": "conv1",
+    "tasks_seen": T,
+}
 EPOCHS = [
-    {**RUN, "readout": "retrain", "epoch": e, "loss": 1.0, "accuracy": 0.5}
+    {
+        **RUN,
+        "readout": "retrain",
+        "epoch": e,
+        "loss": 1.0,
+        "accuracy": 0.5,
+    }
     for e in (0, 16)
 ]
 
 
 def sheets_of(*layers, **withheld):
     """Return the sheets of layers; withheld: verdicts by statement."""
-    stated = new_table(
-        "statements",
-        (row for layer in layers for row in statement_rows(layer, Doubts())),
-    )
+    rows = []
+    stated = []
+    by_seed = []
+    for layer in layers:
+        rows += layer.rows()
+        stated += statement_rows(layer, Doubts())
+        by_seed += statement_seed_rows(layer)
+    stated = new_table("statements", stated)
     stated["verdict"] = stated["statement"].map(withheld.get).fillna(stated["verdict"])
     depths = {"ft": max(layer.depth for layer in layers)}
     tables = {
-        "layers": new_table(
-            "layers", (row for layer in layers for row in layer.rows())
-        ),
+        "layers": new_table("layers", rows),
         "statements": stated,
-        "statement_seeds": new_table(
-            "statement_seeds",
-            (row for layer in layers for row in statement_seed_rows(layer)),
-        ),
+        "statement_seeds": new_table("statement_seeds", by_seed),
         "first_layer": first_layers(stated, depths),
         "causes": new_table("causes"),
         "retraining": new_table("retraining", EPOCHS),
@@ -99,9 +108,12 @@ def sheets_of(*layers, **withheld):
 
 def retained_and_sentences(*layers, **withheld):
     """Return the column `retained` by feature, and all sentences."""
-    sheets = sheets_of(*layers, **withheld)
-    cells = {line[0]: line[-1] for sheet in sheets for line in sheet.lines}
-    return cells, [sentence for sheet in sheets for sentence in sheet.after]
+    cells = {}
+    text = []
+    for sheet in sheets_of(*layers, **withheld):
+        cells |= {line[0]: line[-1] for line in sheet.lines}
+        text += sheet.after
+    return cells, text
 
 
 def sentences(*layers, **withheld):
@@ -207,27 +219,23 @@ def test_of_one_training_sentences_speak_of_this_network():
     ],
 )
 def test_networks_are_counted_by_training(accuracies, name):
-    rows = [
-        {
-            **RUN,
-            "order": order,
-            "seed": seed,
-            "feature": "",
-            "metric": "accuracy",
-            "value": value,
-        }
-        for (order, seed), value in accuracies.items()
-    ]
-    assert (
-        named_networks({"measurements": new_table("measurements", rows)}, "ft") == name
-    )
+    cells = {**RUN, "feature": "", "metric": "accuracy"}
+    rows = []
+    for (order, seed), value in accuracies.items():
+        rows.append({**cells, "order": order, "seed": seed, "value": value})
+    tables = {"measurements": new_table("measurements", rows)}
+    assert named_networks(tables, "ft") == name
 
 
 def test_what_is_withheld_has_its_reason_whatever_has_converged():
     layers = (*INTACT, layer("conv3", FORGOTTEN, 0.9, converged=False))
     not_judged = "not judged, as training has not converged, at conv3"
     assert sentences(*layers)[1].endswith(f"tasks 1 to 3 at conv1, conv2; {not_judged}")
-    text = sentences(*layers, below_ceiling="no ceiling", forgets="near chance")
+    text = sentences(
+        *layers,
+        below_ceiling="no ceiling",
+        forgets="near chance",
+    )
     assert text[:2] == [
         "no layer of ft is shown to fall below the ceiling; not judged, as offline "
         "training is less accurate than a learner, at conv1, conv2, conv3",
@@ -244,15 +252,16 @@ def test_a_retraining_states_nothing_that_is_shown_to_move_by_more_than_a_point(
         half = replace(last.terms, after=layer("conv1", before, FORGOTTEN).terms.after)
         text = sentences(replace(last, terms=replace(last.terms, half=half)))[0]
         assert text.startswith("retrained for 16 epochs, ")
-        assert text.endswith(
-            "; not judged, as its value still moved by more than a point in the "
-            "second half of the retraining, at conv1"
-            if moves
-            else (
-                "ft falls below the ceiling, first at conv1: 15.0 points [12.8, 17.2] "
-                "at conv1"
-            )
+        end = (
+            "ft falls below the ceiling, first at conv1: 15.0 points [12.8, 17.2] at "
+            "conv1"
         )
+        if moves:
+            end = (
+                "; not judged, as its value still moved by more than a point in the "
+                "second half of the retraining, at conv1"
+            )
+        assert text.endswith(end)
 
 
 def test_the_epochs_of_a_multiple_follow_from_the_longest_retraining():

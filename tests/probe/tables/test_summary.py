@@ -1,6 +1,8 @@
 """Means over the orders of a seed, then over seeds, against NumPy."""
 
 import math
+from collections import defaultdict
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,7 +16,12 @@ from probe.tables.table_file import new_table
 
 
 def a_row(seed, order, value, learner="er", **cells):
-    run = {"scenario": "digits", "network": "cnn3", "learner": learner, "order": order}
+    run = {
+        "scenario": "digits",
+        "network": "cnn3",
+        "learner": learner,
+        "order": order,
+    }
     return {**run, "seed": seed, "value": value, **cells}
 
 
@@ -36,11 +43,20 @@ def table(*rows):
     return new_table("measurements", rows)
 
 
-UNEQUAL = [pra(0, "0", 0.9), pra(0, "1", 0.6), pra(0, "2", 0.3), pra(1, "0", 1.0)]
+UNEQUAL = [
+    pra(0, "0", 0.9),
+    pra(0, "1", 0.6),
+    pra(0, "2", 0.3),
+    pra(1, "0", 1.0),
+]
 
 
 def test_what_was_not_measured_counts_nowhere():
-    rows = [pra(0, "0", 0.4), pra(0, "1", math.nan), pra(1, "0", math.nan)]
+    rows = [
+        pra(0, "0", 0.4),
+        pra(0, "1", math.nan),
+        pra(1, "0", math.nan),
+    ]
     (row,) = summarize(table(*rows)).itertuples()
     assert (row.mean, row.seeds) == (0.4, 1)
     assert summarize(table(rows[1])).empty
@@ -48,27 +64,23 @@ def test_what_was_not_measured_counts_nowhere():
 
 def test_a_balanced_study_equals_numpys_whatever_the_order_of_the_rows():
     values = np.random.default_rng(0).random((2, 3, 4, 5, 4))
-    rows = [
-        accuracy(
-            s, str(o), tasks_seen, task_position + 1, float(v), learner=f"er{learner}"
-        )
-        for (learner, s, o, tasks_seen, task_position), v in np.ndenumerate(values)
-    ]
-    rows += [
-        pra(s, str(o), float(v)) for (s, o), v in np.ndenumerate(values[0, :, :, 0, 0])
-    ]
+    rows = []
+    for (learner, s, o, tasks_seen, j), value in np.ndenumerate(values):
+        name = f"er{learner}"
+        row = accuracy(s, str(o), tasks_seen, j + 1, float(value), learner=name)
+        rows.append(row)
+    for (s, o), value in np.ndenumerate(values[0, :, :, 0, 0]):
+        rows.append(pra(s, str(o), float(value)))
     summary = summarize(table(*rows))
     (row,) = summary.itertuples()
     per_seed = values[0, :, :, 0, 0].mean(axis=1)
-    assert (row.mean, row.std) == pytest.approx(
-        (per_seed.mean(), per_seed.std(ddof=1)), abs=1e-15
-    )
+    expected = (per_seed.mean(), per_seed.std(ddof=1))
+    assert (row.mean, row.std) == pytest.approx(expected, abs=1e-15)
     shuffled = table(*rows).sample(frac=1, random_state=0)
     assert summarize(shuffled).equals(summary)
     matrices = mean_accuracies(shuffled)
-    assert list(matrices) == [
-        name for name in shuffled["learner"].unique() if name != "er"
-    ]
+    learners = shuffled["learner"]
+    assert list(matrices) == list(learners[learners != "er"].unique())
     for learner, own in enumerate(values):
         expected = own.mean(axis=1).mean(axis=0)
         assert matrices[f"er{learner}"].values == pytest.approx(expected, abs=1e-15)
@@ -96,29 +108,40 @@ def test_rows_that_cannot_be_are_refused(average, last, told):
 def test_f1_of_networks_without_an_order_is_of_the_tasks_at_each_position(
     orders, expected
 ):
-    at = {"metric": "f1", "feature": "conv1", "depth": 1, "tasks_seen": 2}
-    places = [
-        (str(o), task, 1 + abs(o - k))
-        for o in range(orders)
-        for k, task in enumerate("ab")
-    ]
-    rows = [a_row(0, o, 0.1, **at, task=task, task_position=j) for o, task, j in places]
+    at = {
+        "metric": "f1",
+        "feature": "conv1",
+        "depth": 1,
+        "tasks_seen": 2,
+    }
+    rows = []
+    for o, (k, task) in product(range(orders), enumerate("ab")):
+        place = {"task": task, "task_position": 1 + abs(o - k)}
+        rows.append(a_row(0, str(o), 0.1, **at, **place))
     for task, j, value in (("a", 1, 0.8), ("b", 2, 0.2)):
         rows.append(a_row(0, "", value, "offline", **at, task=task, task_position=j))
     summary = summarize(table(*rows)).query("learner == 'offline'")
     assert summary["mean"].tolist() == pytest.approx(expected)
 
 
-pairs = st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=1, max_size=12)
+pairs = st.lists(
+    st.tuples(st.integers(0, 3), st.floats(0, 1)),
+    min_size=1,
+    max_size=12,
+)
 
 
 @given(pairs=pairs, data=st.data())
 def test_a_spread_is_numpys_and_neither_order_nor_nan_changes_a_bit(pairs, data):
     spread = mean_over_seeds(pairs)
-    seeds = sorted({seed for seed, _ in pairs})
-    means = [np.mean([value for own, value in pairs if own == seed]) for seed in seeds]
-    std = np.std(means, ddof=1) if len(seeds) > 1 else math.nan
-    assert spread.seeds == len(seeds)
+    values_of = defaultdict(list)
+    for seed, value in pairs:
+        values_of[seed].append(value)
+    means = [np.mean(values) for values in values_of.values()]
+    std = math.nan
+    if len(means) > 1:
+        std = np.std(means, ddof=1)
+    assert spread.seeds == len(means)
     assert spread.mean == pytest.approx(np.mean(means), abs=1e-15)
     assert spread.std == pytest.approx(std, abs=1e-12, nan_ok=True)
     missing = data.draw(
@@ -136,7 +159,14 @@ def test_of_several_steps_and_readouts_the_last_step_of_retraining_is_summarized
         pra(0, "0", 0.4, tasks_seen=4, readout="linear"),
         pra(0, "0", 0.5, tasks_seen=3, readout="retrain@2"),
         pra(0, "0", 0.6, tasks_seen=3, feature="output", depth=2),
-        pra(0, "", 0.8, tasks_seen=0, learner="untrained", readout="retrain"),
+        pra(
+            0,
+            "",
+            0.8,
+            tasks_seen=0,
+            learner="untrained",
+            readout="retrain",
+        ),
     ]
     means = summarize(table(*rows)).set_index(["learner", "feature"])["mean"].to_dict()
     assert means == {
@@ -147,28 +177,36 @@ def test_of_several_steps_and_readouts_the_last_step_of_retraining_is_summarized
 
 
 def test_pra_by_step_is_a_mean_over_seeds_of_means_of_orders_for_each_readout():
-    steps = [(2, "linear", 0.5), (1, "linear", 1), (1, "retrain", 0.1)]
-    rows = [
-        row | {"tasks_seen": k, "readout": readout, "value": scale * row["value"]}
-        for k, readout, scale in steps
-        for row in UNEQUAL
+    steps = [
+        (2, "linear", 0.5),
+        (1, "linear", 1),
+        (1, "retrain", 0.1),
     ]
+    rows = []
+    for (k, readout, scale), row in product(steps, UNEQUAL):
+        value = scale * row["value"]
+        rows.append(row | {"tasks_seen": k, "readout": readout, "value": value})
     output = [
         pra(0, "0", 0.25, tasks_seen=k, feature="output", depth=2) for k in (1, 2)
     ]
-    untrained = [pra(0, "", 0.75, tasks_seen=0, learner="untrained", readout="linear")]
+    untrained = [
+        pra(
+            0,
+            "",
+            0.75,
+            tasks_seen=0,
+            learner="untrained",
+            readout="linear",
+        )
+    ]
     courses = pra_by_step(table(*output, *rows, *untrained), "linear")
-    layers = courses[["learner", "depth", "feature", "tasks_seen"]].itertuples(
-        index=False, name=None
-    )
-    inner, last = ("er", 1, "conv1"), ("er", 2, "output")
-    untrained_layer = ("untrained", 1, "conv1", 0)
-    assert list(layers) == [
-        (*inner, 1),
-        (*inner, 2),
-        (*last, 1),
-        (*last, 2),
-        untrained_layer,
+    layers = courses[["learner", "depth", "feature", "tasks_seen"]]
+    assert layers.values.tolist() == [
+        ["er", 1, "conv1", 1],
+        ["er", 1, "conv1", 2],
+        ["er", 2, "output", 1],
+        ["er", 2, "output", 2],
+        ["untrained", 1, "conv1", 0],
     ]
     assert courses["mean"].tolist() == pytest.approx([0.8, 0.4, 0.25, 0.25, 0.75])
     assert set(pra_by_step(table(*rows), "retrain")["tasks_seen"]) == {1}

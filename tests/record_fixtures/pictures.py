@@ -12,10 +12,15 @@ WIDTH = 8
 def pictures(classes: int, train: bool) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return noise (N, 6, 6) with a light pixel at the place of its class, and the classes (N,)."""
     random = np.random.default_rng(int(train))
-    y = np.arange((20 if train else 10) * classes) % classes
-    x = random.integers(0, 120, (len(y), SIDE, SIDE))
-    x[np.arange(len(y)), y // SIDE, y % SIDE] += 130
-    return x.astype(np.uint8), y
+    per_class = 20 if train else 10
+    y = np.arange(per_class * classes) % classes
+    n = len(y)
+    x = random.integers(0, 120, (n, SIDE, SIDE))
+    row = y // SIDE
+    column = y % SIDE
+    x[np.arange(n), row, column] += 130
+    pixels = x.astype(np.uint8)
+    return pixels, y
 
 
 class Body(nn.Module):
@@ -23,9 +28,13 @@ class Body(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.conv, self.bn = nn.Conv2d(1, 2, 2), nn.BatchNorm2d(2)
+        self.conv = nn.Conv2d(1, 2, 2)
+        self.bn = nn.BatchNorm2d(2)
         self.fc1 = nn.Linear(50, WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the features."""
-        return torch.relu(self.fc1(torch.relu(self.bn(self.conv(x))).flatten(1)))
+        x = self.conv(x)
+        x = torch.relu(self.bn(x))
+        x = self.fc1(x.flatten(1))
+        return torch.relu(x)

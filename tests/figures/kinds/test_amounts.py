@@ -45,7 +45,12 @@ def test_amounts_have_a_panel_for_each_feature_but_the_output_and_its_levels(
 
 def test_diagnostics_are_means_over_seeds_with_both_controls():
     rows = invented.diagnostics(["ewc"], papers.FEATURES)
-    by = invented.rows_by(rows, "learner", "feature", "metric")
+    by = invented.rows_by(
+        rows,
+        "learner",
+        "feature",
+        "metric",
+    )
     figure = figures.diagnostics(StudyTables(diagnostics=rows))
     expected = {
         "Dead units (%)": ("dead", 100),

@@ -53,13 +53,23 @@ def test_bars_marks_and_verdicts_are_those_of_the_table():
     figure = figures.causes(STUDY)
     for k, learner in enumerate(LEARNERS):
         axes, beside = figure.axes[2 * k : 2 * k + 2]
-        total = expected(TABLE, learner, "forgotten", [""])[0][0]
+        total = expected(
+            TABLE,
+            learner,
+            "forgotten",
+            [""],
+        )[0][0]
         assert (
             axes.get_title() == f"{['ER', 'Finetune'][k]}: {total:.1f} points forgotten"
         )
         shares = expected(TABLE, learner, "attributed")
         widths = [bar.get_width() for bar in axes.patches]
-        competing = expected(TABLE, learner, "competition", [""])
+        competing = expected(
+            TABLE,
+            learner,
+            "competition",
+            [""],
+        )
         assert widths == pytest.approx([row[0] for row in shares + competing])
         assert sum(widths) == pytest.approx(total)
         ends = [expected(TABLE, learner, q) for q in ("broken", "restored")]
@@ -91,7 +101,12 @@ def test_a_players_of_attributes_is_last_and_training_is_drawn_where_there_are_b
     axes = figures.causes(replace(STUDY, causes=both)).axes[0]
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == [*FEATURES, "attributes of gate", "more classes"]
-    shares = expected(TABLE, "er", "attributed", [*FEATURES, "conv1"])
+    shares = expected(
+        TABLE,
+        "er",
+        "attributed",
+        [*FEATURES, "conv1"],
+    )
     assert drawn(marks(axes)[0])[:-1] == [pytest.approx(row) for row in shares]
 
 

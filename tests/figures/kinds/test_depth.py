@@ -49,7 +49,8 @@ def test_without_layers_lines_and_bars_are_means_and_intervals_a_panel_for_each_
     found = [container for axes in figure.axes for container in axes.containers]
     drawn = {each.lines[0].get_color(): each for each in found}
     for learner in ["finetune", "ewc", *OWN]:
-        rows, line = pra(learner), drawn.pop(seen.color(learner))
+        rows = pra(learner)
+        line = drawn.pop(seen.color(learner))
         assert seen.heights(line) == pytest.approx([100 * row.mean for row in rows])
         assert seen.bars(line) == pytest.approx(seen.spread(rows))
     assert not drawn

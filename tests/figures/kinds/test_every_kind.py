@@ -58,7 +58,12 @@ COMPARING = {name for name in KINDS if NEEDS[name].startswith("two learners")}
 def tables(shape):
     """Return the tables of a study of that shape."""
     learners, features, tasks, seeds, head = SHAPES[shape]
-    sizes = {"tasks": tasks, "seeds": seeds, "orders": 1, "head": head}
+    sizes = {
+        "tasks": tasks,
+        "seeds": seeds,
+        "orders": 1,
+        "head": head,
+    }
     return invented.study(
         learners,
         features,

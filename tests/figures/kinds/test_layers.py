@@ -10,7 +10,8 @@ from figures.tables import StudyTables
 from probe.tables.table_file import new_table
 from tests.figures import invented, papers, seen
 
-FEATURES, LEARNERS = papers.FEATURES, ["finetune", "ewc"]
+FEATURES = papers.FEATURES
+LEARNERS = ["finetune", "ewc"]
 ROWS = papers.tables().layers[lambda table: table["learner"].isin(LEARNERS)]
 
 
@@ -20,7 +21,8 @@ def drawn(rows, **tables):
 
 def test_numbers_are_points_missing_from_input_to_output_by_task_and_readout():
     figure = drawn(ROWS)
-    panels, by = seen.titled(figure), invented.rows_by(ROWS, *COLUMNS)
+    panels = seen.titled(figure)
+    by = invented.rows_by(ROWS, *COLUMNS)
     keys = [(name, readout) for readout in READOUTS[:2] for name in LEARNERS]
     assert seen.titles(figure)[1:4:2] == ["EWC, retrain", "EWC, linear"]
     for axes, key in zip(panels, keys, strict=True):

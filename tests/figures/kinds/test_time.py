@@ -64,7 +64,15 @@ def test_lines_are_means_over_seeds_of_means_over_orders_darker_the_less_deep_th
             scores = [by_seed(learner, feature, k) for k in (1, 2, 3, 4)]
             means = [fmean(of_seeds) for of_seeds in scores]
             assert seen.heights(course) == pytest.approx(means)
-            ends = [t.interval(0.95, len(s) - 1, fmean(s), sem(s)) for s in scores]
+            ends = [
+                t.interval(
+                    0.95,
+                    len(s) - 1,
+                    fmean(s),
+                    sem(s),
+                )
+                for s in scores
+            ]
             assert seen.bars(course) == pytest.approx(np.clip(ends, 0, 100))
             assert np.round(seen.points(course)[:, 0]).tolist() == [1, 2, 3, 4]
         dashed = [line for line in axes.lines if line.get_linestyle() == "--"]

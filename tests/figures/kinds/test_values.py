@@ -35,7 +35,13 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
         )
     )
     figure = figures.bias(StudyTables(summary=summary[::-1]))
-    assert seen.titles(figure) == ["conv1", "conv2", trained, "som", trained]
+    assert seen.titles(figure) == [
+        "conv1",
+        "conv2",
+        trained,
+        "som",
+        trained,
+    ]
     assert [axes.get_ylabel() for axes in figure.axes] == [
         "ER, Finetune",
         "",
@@ -45,7 +51,13 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
     ]
     specs = [axes.get_subplotspec() for axes in figure.axes]
     cells = [(spec.rowspan.start, spec.colspan.start) for spec in specs]
-    assert cells == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+    assert cells == [
+        (0, 0),
+        (0, 1),
+        (0, 2),
+        (1, 0),
+        (1, 1),
+    ]
     architectures = [["er", "finetune"]] * 3 + [["geppnet"]] * 2
     for axes, names, depth in zip(
         figure.axes,
@@ -54,9 +66,12 @@ def test_bias_has_the_f1_of_a_feature_by_position_and_rows_for_each_architecture
         strict=True,
     ):
         for name, drawn in zip(names, axes.containers, strict=True):
-            rows = invented.rows_by(summary, "learner", "metric", "depth")[
-                name, "f1", depth
-            ]
+            rows = invented.rows_by(
+                summary,
+                "learner",
+                "metric",
+                "depth",
+            )[name, "f1", depth]
             seen.check_means(drawn, rows)
             assert np.round(seen.points(drawn)[:, 0]).tolist() == [1, 2, 3, 4]
             assert drawn.lines[0].get_color() == seen.color(name)

@@ -27,7 +27,14 @@ X = torch.randn(40, D, generator=stream(0, "x"))
 
 
 def network(width=W):
-    made = PathNetwork(D, K, T, M, N, width)
+    made = PathNetwork(
+        D,
+        K,
+        T,
+        M,
+        N,
+        width,
+    )
     initialize(made, "torch", stream(0, "init"))
     return made
 
@@ -92,7 +99,12 @@ def test_a_lifted_path_computes_the_same_and_moves_only_what_is_free(
     before = copy.deepcopy(net)
     shown = copy.deepcopy(net)
     shown.keep(TASK, PATH)
-    lifted = LiftedPath(net, PATH, TASK, CLASSES)
+    lifted = LiftedPath(
+        net,
+        PATH,
+        TASK,
+        CLASSES,
+    )
     with torch.no_grad():
         torch.testing.assert_close(lifted(data.x), shown(data.x)[:, CLASSES])
     fit(

@@ -56,9 +56,19 @@ def accuracy(own, task):
 
 def test_it_learns_each_task_and_forgets_nothing_at_all_in_any_order():
     """Gates, the learned flag and scores go by the task's index, not by when it was learned."""
-    model = PathNet.network(SMALL, (65,), 10, 5)
+    model = PathNet.network(
+        SMALL,
+        (65,),
+        10,
+        5,
+    )
     initialize(model, RECIPE.init, stream(0, "init"))
-    own = Noting(model, RECIPE, SMALL, 0)
+    own = Noting(
+        model,
+        RECIPE,
+        SMALL,
+        0,
+    )
     best = {}
     scores = {}
     untrained = sum(accuracy(own, task) for task in TASKS) / 5
@@ -109,13 +119,28 @@ def test_the_fittest_of_all_legal_paths_that_were_evaluated_is_the_result():
             return float(path.sum())
 
         paths = torch.randint(M, (16, L, N), generator=draw)
-        best = search_path(fitness, paths, M, 100, draw)
+        best = search_path(
+            fitness,
+            paths,
+            M,
+            100,
+            draw,
+        )
         assert len(seen) == 200
         assert int(best.sum()) == max(int(path.sum()) for path in seen)
         for path in [*seen, best]:
             assert path.shape == (L, N)
             assert 0 <= int(path.min()) <= int(path.max()) < M
-        assert torch.equal(search_path(lambda p: 0.0, paths, M, 0, draw), paths[0])
+        assert torch.equal(
+            search_path(
+                lambda p: 0.0,
+                paths,
+                M,
+                0,
+                draw,
+            ),
+            paths[0],
+        )
 
 
 def test_the_law_of_mutation():

@@ -109,6 +109,25 @@ def fitted(x, y, base=None):
     return network
 
 
+def saved(folder, train, seed):
+    """Save the networks of a seed in files; return them by what they have learned."""
+    untrained = small()
+    offline = fitted(*train)
+    networks = {
+        ("untrained", seed, ()): untrained,
+        ("offline", seed, NAMES): offline,
+    }
+    torch.save(offline.state_dict(), folder / f"offline-{seed}.pt")
+    for name, order in ORDERS.items():
+        torch.save(untrained.state_dict(), folder / f"{name}-{seed}-0.pt")
+        names = tuple(NAMES[task] for task in order)
+        for seen in range(1, T + 1):
+            network = fitted(*train, untrained)
+            networks["model", seed, names[:seen]] = network
+            torch.save(network.state_dict(), folder / f"{name}-{seed}-{seen}.pt")
+    return networks
+
+
 def of_networks(folder):
     """Analyze networks of fresh weights, saved in files, with as many test examples as there are.
 
@@ -117,31 +136,19 @@ def of_networks(folder):
     """
     draw = torch.Generator().manual_seed(0)
     centers = 2 * torch.randn(10, 5, generator=draw)
-    sizes = {"train": [8] * 10, "test": [9, 4, 12, 5, 8, 11, 6, 7, 3, 10]}
 
     def points(counts):
         y = torch.arange(10).repeat_interleave(torch.tensor(counts))
         y = y[torch.randperm(len(y), generator=draw)]
         return centers[y] + torch.randn(len(y), 5, generator=draw), y
 
-    train = points(sizes["train"])
-    test = points(sizes["test"])
+    train = points([8] * 10)
+    test = points([9, 4, 12, 5, 8, 11, 6, 7, 3, 10])
     networks = {}
     with torch.random.fork_rng():
         torch.manual_seed(1)
         for seed in range(3):
-            networks["untrained", seed, ()] = untrained = small()
-            networks["offline", seed, NAMES] = fitted(*train)
-            for name, order in ORDERS.items():
-                torch.save(untrained.state_dict(), folder / f"{name}-{seed}-0.pt")
-                names = tuple(NAMES[task] for task in order)
-                for seen in range(1, T + 1):
-                    network = fitted(*train, untrained)
-                    networks["model", seed, names[:seen]] = network
-                    path = folder / f"{name}-{seed}-{seen}.pt"
-                    torch.save(network.state_dict(), path)
-            offline = networks["offline", seed, NAMES].state_dict()
-            torch.save(offline, folder / f"offline-{seed}.pt")
+            networks |= saved(folder, train, seed)
     orders = {name: np.add(order, 1).tolist() for name, order in ORDERS.items()}
     model = probe.Model(
         str(folder / "{order}-{seed}-{task}.pt"),

@@ -68,15 +68,15 @@ _NAMES_OF_VERSION_1 = (
 )
 
 
-def _room(folder: Path, limit: str, usage: str, reclaimable: str) -> Iterator[int]:
-    """Yield the bytes left by a group, by the names of its files."""
+def _room(folder: Path, limit: str, usage: str, reclaimable_key: str) -> Iterator[int]:
+    """Yield the bytes left below a control group's limit of memory, if it has files of one."""
     for most in _lines(folder / limit):
         used = sum(map(int, _lines(folder / usage)))
         stat = dict(line.split() for line in _lines(folder / "memory.stat"))
-        bound = 2**63
+        bound = 2**63  # no limit
         if most != "max":
             bound = int(most)
-        yield max(0, bound - used + int(stat.get(reclaimable, 0)))
+        yield max(0, bound - used + int(stat.get(reclaimable_key, 0)))
 
 
 def _lines(file: Path) -> list[str]:

@@ -216,7 +216,7 @@ def architecture(model: nn.Module) -> dict[str, object]:
     """
     model = unwrapped(model)
     modules = {
-        name or _ROOT: _code_of(module) for name, module in model.named_modules()
+        name or _ROOT: _class_identity(module) for name, module in model.named_modules()
     }
     # What is not saved may be made for the inputs' size, when the network first runs.
     state = named_state(model)
@@ -227,18 +227,26 @@ def architecture(model: nn.Module) -> dict[str, object]:
     return {**modules, **shapes, _TIES: tuple(sorted(state_groups(model)))}
 
 
-def _code_of(module: nn.Module) -> object:
+def _class_identity(module: nn.Module) -> object:
+    """Return what is equal for two modules of the same class: the class, as a rule.
+
+    A class that is made within a function or a notebook's cell is a new object each
+    time: its name, its bases, the code of its methods, and what they close over.
+    """
     kind = type_before_parametrizations(module)
-    # Notebooks make the classes of a cell anew each time that it runs.
     if "<locals>" not in kind.__qualname__ and kind.__module__ != "__main__":
         return kind
     members = list(vars(kind).values())
     functions = [member for member in members if isinstance(member, FunctionType)]
-    cells = [cell.cell_contents for f in functions for cell in f.__closure__ or ()]
-    return kind.__qualname__, kind.__bases__, tuple(map(_content, [*members, *cells]))
+    closed_over: list[object] = []
+    for function in functions:
+        closed_over += [cell.cell_contents for cell in function.__closure__ or ()]
+    contents = tuple(map(_content, [*members, *closed_over]))
+    return kind.__qualname__, kind.__bases__, contents
 
 
 def _content(value: object) -> object:
+    """Return a function's code, a plain value itself, of anything else its type."""
     if isinstance(value, FunctionType):
         return value.__code__
     if isinstance(value, str | float | int | BuiltinFunctionType):

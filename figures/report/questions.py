@@ -237,15 +237,16 @@ def retrained(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 def output(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
-    """Ask what the metrics of the output say."""
+    """Yield R of each learner, and a table of the output's metrics after all tasks."""
     for learner in matrices.learners if matrices.tasks else ():
         yield ReportFigure(learner=learner, view=_matrix(matrices.R(learner).values))
-    rows = where(tables["metrics"], feature="")
-    # Of metrics that are defined after each task, those after the last.
-    parts = rows["metric"].str.extract(r"^(?P<name>.*?)(?:\[(?P<after>\d+)\])?$")
-    is_end = parts["after"].isna() | (parts["after"] == str(matrices.tasks))
-    is_end &= ~parts["name"].str.contains("[", regex=False)
-    of_end = rows.assign(name=parts["name"])[is_end]
+    of_output = where(tables["metrics"], feature="")
+    # NAME, or NAME[tasks learned]; names with other brackets do not match.
+    form = r"^(?P<name>[^\[]*)(?:\[(?P<after>\d+)\])?$"
+    parts = of_output["metric"].str.extract(form)
+    is_last = parts["after"].isna() | (parts["after"] == str(matrices.tasks))
+    rows = of_output.assign(name=parts["name"])
+    of_end = rows[is_last & parts["name"].notna()]
     if len(of_end):
         yield ReportFigure(view=_scores(of_end, training_seconds(tables["times"])))
 

@@ -127,7 +127,9 @@ def mean_of(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
 
 
 def mean_over_examples(design: Design, e: Floats, level: float = LEVEL) -> Estimate:
-    """Return the same mean with its t interval over test examples: it speaks of these networks.
+    """Return the mean of `mean_of` with an interval over test examples, but not over seeds.
+
+    It speaks of these networks, and not of other trainings.
 
     Args:
         design: The weights and strata of the n test examples.
@@ -141,6 +143,7 @@ def mean_over_examples(design: Design, e: Floats, level: float = LEVEL) -> Estim
     >>> mean_over_examples(design, np.array([[1.0, 0], [0, 1]])).high
     0.5
     """
+    # As one seed, whose interval is over test examples.
     of_networks = mean_of(design, e.mean(axis=0, keepdims=True), level)
     seed_values = tuple(design.means(design.scaled(e)).tolist())
     return replace(of_networks, seeds=len(e), seed_values=seed_values)

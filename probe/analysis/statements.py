@@ -1,4 +1,4 @@
-"""Statements on layers, each decided by the interval printed with it, and the first layer.
+"""Verdicts on layers: is a difference beyond the margin, and from which layer on?
 
 A layer's difference, such as `forgotten`, is above the margin where the low end of its
 95 % interval is, and below it where the high end is; else the question is open. The
@@ -66,7 +66,7 @@ STUCK = "its training had no effect: the loss stayed at that of its first batch"
 _MOST = 100  # seeds that are asked for
 
 
-def of_interval(estimate: Estimate, margin: float = MARGIN) -> str:
+def beyond_margin(estimate: Estimate, margin: float = MARGIN) -> str:
     """Decide whether a difference is beyond the margin.
 
     Args:
@@ -77,7 +77,7 @@ def of_interval(estimate: Estimate, margin: float = MARGIN) -> str:
         `yes`, `no`, or `open` in between. `probe.results.reasons` has the reasons for
         which nothing is stated.
 
-    >>> of_interval(Estimate(value=0.05, low=0.02, high=0.08, seeds=5))
+    >>> beyond_margin(Estimate(value=0.05, low=0.02, high=0.08, seeds=5))
     'yes'
     """
     if estimate.low > margin:
@@ -86,7 +86,7 @@ def of_interval(estimate: Estimate, margin: float = MARGIN) -> str:
 
 
 def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
-    """Return the range (earliest, latest) of the first layer beyond the margin, from 0.
+    """Return the range (earliest, latest) in which the first layer beyond the margin lies, from 0.
 
     Two series of ordered tests, each at 2.5 %: from the input on, layers are excluded
     until one is not, the earliest; from the output back, layers are confirmed until one
@@ -94,7 +94,7 @@ def first_layer(verdicts: Sequence[str]) -> tuple[int | None, int | None]:
     first layer is at most 5 % whatever the number of layers.
 
     Args:
-        verdicts: The verdicts by depth, see `verdict`.
+        verdicts: The verdicts by depth, see `beyond_margin`.
 
     Returns:
         The range; None where all layers are excluded, or none is confirmed.

@@ -196,13 +196,15 @@ class JobNetworks:
         return tuple(classes)
 
     def _recorded(self, run: Run, tasks_seen: int) -> TaskPredictions | None:
-        """Return the recorded predictions of a network, None if its outputs were others."""
+        """Return a network's recorded predictions, None if they were made under another head."""
         record = self.description.weights.records.get(run)
         if record is None or tasks_seen not in record.rows:
             return None
-        if self.description.model.task_aware in (record.head == "multi", record.called):
-            return record.predictions(tasks_seen)
-        return None
+        is_multi = record.head == "multi"
+        # A function that called the network may have chosen among the classes itself.
+        if self.description.model.task_aware not in (is_multi, record.called):
+            return None
+        return record.predictions(tasks_seen)
 
     def _fresh_network(self) -> nn.Module:
         """Return a network with fresh weights, the same for all runs of a seed."""

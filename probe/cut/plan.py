@@ -109,11 +109,19 @@ def plan_each(features: Sequence[Feature], progress: Progress = iter) -> Plans:
 
 
 def _first_plan(feature: Feature) -> tuple[Feature, CutPlan | str]:
-    """Return a plan without barred values, with the code around in eval mode if necessary."""
-    if isinstance(plan := _plan(feature), str):
-        calmer = replace(feature, around=plan)
-        if isinstance(other := _plan(calmer), CutPlan):
-            return calmer, other
+    """Plan a cut; if that fails, try again with the code around it in eval mode.
+
+    Returns:
+        The feature as it is planned, and its plan or the reason why there is none.
+    """
+    plan = _plan(feature)
+    if isinstance(plan, CutPlan):
+        return feature, plan
+    # The reason for eval mode is kept with the feature.
+    in_eval = replace(feature, around=plan)
+    retried = _plan(in_eval)
+    if isinstance(retried, CutPlan):
+        return in_eval, retried
     return feature, plan
 
 

@@ -225,7 +225,9 @@ def _read_csv(path: Path) -> _Cells:
     labels = large and (same or _are_labels([row[0] for row in rows[header:]]))
     header = header and (labels or not corner)
 
-    names = [*(rows[0] if header else ()), *(row[0] for row in rows if labels)]
+    names = list(rows[0]) if header else []
+    if labels:
+        names += [row[0] for row in rows]
     if summaries := [name for name in names if _SUMMARIES.fullmatch(name)]:
         raise InputError(f"{path} has {summaries[0]!r} beside the tasks: remove it")
     cells = [",".join(cell or "nan" for cell in row[labels:]) for row in rows[header:]]

@@ -197,7 +197,9 @@ class Analysis(ResultBase):
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed above the tables: what the intervals cover, and the notes."""
-        return (*((ONE_NETWORK,) if self._of_one_network else ()), *self.notes)
+        if self._of_one_network:
+            return ONE_NETWORK, *self.notes
+        return self.notes
 
     def report(self, file: str | Path) -> None:
         """Write one HTML page that says which layer forgot what, with figures and tables.

@@ -53,15 +53,17 @@ def _formula(sums: Sequence[Coefficients]) -> str:
     return texts[0] if len(texts) == 1 else " / ".join(f"({text})" for text in texts)
 
 
+def _sum(coefficients: Coefficients, terms: Mapping[Term, float]) -> float:
+    return sum(c * terms[term] for term, c in coefficients.items())
+
+
 def _value(sums: Sequence[Coefficients], terms: Mapping[Term, float]) -> float:
-    """Return the value of a quantity from its terms."""
-    above, *rest = (
-        sum(c * terms[term] for term, c in coefficients.items())
-        for coefficients in sums
-    )
-    if not rest:
-        return above
-    return above / rest[0] if rest[0] else math.nan
+    """Return a quantity: its one sum of terms, or the ratio of its two, NaN by 0."""
+    values = [_sum(coefficients, terms) for coefficients in sums]
+    if len(values) == 1:
+        return values[0]
+    above, below = values
+    return above / below if below else math.nan
 
 
 def explain(

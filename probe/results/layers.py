@@ -247,32 +247,42 @@ class _Stack:
         self, blocks: PutBack, after: Mapping[int, Right]
     ) -> dict[int, Right]:
         """Return the correctness in the last network with blocks of earlier ones put back."""
-        with_blocks = self.predictions.with_blocks
-        first = self.jobs[0]
-        if self.feature == self.predictions.features(first)[0]:
-            # Nothing is upstream: what it forgot is its own.
-            steps = [{k.readout.since for k in with_blocks[j.name]} for j in self.jobs]
-            last = len(first.tasks)
-            return {
-                j: after[last if blocks == PutBack.UPSTREAM else j]
-                for j in set.intersection(*steps) & after.keys()
-            }
+        if self.feature == self.predictions.features(self.jobs[0])[0]:
+            return self._with_nothing_upstream(blocks, after)
+        wanted = self.feature, self.readout, blocks
         name_of_run = {(job.seed, job.order): job.name for job in self.jobs}
-        of_runs: list[Rows] = []
+        rows_of_runs: list[Rows] = []
         for run in self.runs:
-            layer = self.feature, self.readout, blocks
-            rows = {
-                key.readout.since: row
-                for key, row in with_blocks[name_of_run[run]].items()
-                if (key.feature, key.readout.planned, key.readout.put_back) == layer
-            }
-            of_runs.append(rows)
+            rows = Rows()
+            for key, row in self.predictions.with_blocks[name_of_run[run]].items():
+                name = key.readout
+                if (key.feature, name.planned, name.put_back) == wanted:
+                    rows[name.since] = row
+            rows_of_runs.append(rows)
         shape = len(self.seeds), len(self.orders), -1
-        stacks = {
-            j: [self.predictions.correct(rows[j]) for rows in of_runs]
-            for j in set.intersection(*map(set, of_runs))
+        correct: dict[int, Right] = {}
+        for since in set.intersection(*map(set, rows_of_runs)):
+            stack = [self.predictions.correct(rows[since]) for rows in rows_of_runs]
+            correct[since] = np.array(stack).reshape(shape)
+        return correct
+
+    def _with_nothing_upstream(
+        self, blocks: PutBack, after: Mapping[int, Right]
+    ) -> dict[int, Right]:
+        """Return the same of the first feature, of which no readout is needed.
+
+        No block is upstream: putting these back leaves the last network; with its own
+        block the feature is that of the earlier one.
+        """
+        measured = set(after)
+        for job in self.jobs:
+            keys = self.predictions.with_blocks[job.name]
+            measured &= {key.readout.since for key in keys}
+        last = len(self.jobs[0].tasks)
+        return {
+            since: after[last if blocks == PutBack.UPSTREAM else since]
+            for since in measured
         }
-        return {j: np.array(stack).reshape(shape) for j, stack in stacks.items()}
 
 
 def _chance(predictions: Predictions, job: Job, readout: str) -> float:

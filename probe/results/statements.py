@@ -15,8 +15,8 @@ from probe.analysis.quantities import columns_of
 from probe.analysis.statements import (
     MARGIN,
     STATEMENTS,
+    beyond_margin,
     first_layer,
-    of_interval,
     seeds_needed,
 )
 from probe.immutable import immutable
@@ -118,7 +118,7 @@ def verdict_of(
     for reason, holds in REASONS.items():
         if holds(layer, statement, doubts):
             return reason
-    return of_interval(estimate, margin)
+    return beyond_margin(estimate, margin)
 
 
 def statement_rows(layer: Layer, doubts: Doubts) -> Iterator[Row]:

@@ -4,9 +4,7 @@ import math
 from collections.abc import Mapping
 from statistics import fmean, median, stdev
 
-from scipy.special import stdtrit
-
-from probe.analysis.intervals import LEVEL
+from probe.analysis.intervals import half_width
 from probe.analysis.statements import FEWEST
 from probe.by_layer.jobs import Job
 from probe.by_layer.plan import OFFLINE
@@ -116,22 +114,26 @@ def _runs_above_offline(predictions: Predictions) -> dict[str, list[Job]]:
             seed: mean - pra_of_run[offline[seed].name] for seed, mean in means.items()
         }
         n = sum(sum(predictions.test_sizes(offline[seed])) for seed in difference)
-        if difference and fmean(difference.values()) > _least(means, difference, n):
+        if difference and fmean(difference.values()) > _least_visible(
+            means, difference, n
+        ):
             below = [seed for seed, more in difference.items() if more > 0]
             above[learner] = [offline[seed] for seed in below]
     return above
 
 
-def _least(
+def _least_visible(
     means: Mapping[int, float], difference: Mapping[int, float], n: int
 ) -> float:
-    """Return the least difference to offline training that is shown, by n test examples."""
-    least = 2 * math.sqrt(2) * _standard_error(fmean(means.values()), n)
-    S = len(difference)
-    if S < FEWEST:
-        return least
-    quantile = float(stdtrit(S - 1, (1 + LEVEL) / 2))
-    return max(least, quantile * stdev(difference.values()) / math.sqrt(S))
+    """Return how far a learner must be above offline training to count as above.
+
+    Two standard errors of a difference of two accuracies on n test examples; from
+    FEWEST seeds on, also half the interval over seeds.
+    """
+    by_examples = 2 * math.sqrt(2) * _standard_error(fmean(means.values()), n)
+    if len(difference) < FEWEST:
+        return by_examples
+    return max(by_examples, half_width(stdev(difference.values()), len(difference)))
 
 
 def _accuracy(

@@ -199,9 +199,10 @@ class Study:
     def _verdict(
         self, estimates: Mapping[Name, Estimate], block: str, unchanged: frozenset[str]
     ) -> str:
+        """Return the verdict on a block, `none` for one that has not changed."""
         if block in unchanged:
             return "none"
-        # An end may have infinite losses, of which there is no mean.
+        # With all other blocks put back, or none, losses may be infinite: no mean.
         if not all((block, name) in estimates for name in ("broken", "restored")):
             return "open"
         shown = [

@@ -1,4 +1,7 @@
-"""Caches of the values of prefixes: in memory, in a file, or recomputed."""
+"""Caches of activations, the values that a prefix of a network gives.
+
+They are kept in memory or in a file, or recomputed.
+"""
 
 from collections.abc import Sequence
 from functools import partial

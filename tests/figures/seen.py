@@ -60,7 +60,9 @@ def bars(drawn, *, x=False):
 
 def spread(rows, scale=100):
     ends = [t.interval(0.95, r.seeds - 1, r.mean, r.std / r.seeds**0.5) for r in rows]
-    return scale * np.clip(ends, *((0, 1) if scale == 100 else (None, None)))
+    if scale == 100:
+        ends = np.clip(ends, 0, 1)
+    return scale * np.asarray(ends)
 
 
 def check_means(drawn, rows, scale=100):

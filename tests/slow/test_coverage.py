@@ -14,7 +14,7 @@ from scipy import stats
 
 from probe.analysis.intervals import Estimate
 from probe.analysis.quantities import Terms, quantities
-from probe.analysis.statements import first_layer, of_interval
+from probe.analysis.statements import beyond_margin, first_layer
 from tests.probe.analysis.made_up import World, study
 
 pytestmark = pytest.mark.slow
@@ -120,7 +120,7 @@ def test_at_most_5_percent_of_ranges_miss_the_first_layer(drops, seeds, collapsi
         verdicts = []
         for v, w in zip(value, width, strict=True):
             of_layer = Estimate(value=v, low=v - w, high=v + w, seeds=seeds)
-            verdicts.append(of_interval(of_layer, MARGIN))
+            verdicts.append(beyond_margin(of_layer, MARGIN))
         earliest, latest = first_layer(verdicts)
         if earliest is None:
             missed += 1

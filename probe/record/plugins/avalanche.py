@@ -33,18 +33,16 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
         Raises InputError for a masked head that was adapted to later experiences
         beforehand.
         """
-        self.after_training(strategy)
+        # Training on several experiences calls `after_training` only once.
+        self._record_ended()
         heads = (
             m for m in strategy.model.modules() if isinstance(m, IncrementalClassifier)
         )
-        active = {
-            unit
-            for head in heads
-            for unit in head.active_units.nonzero().flatten().tolist()
-        }
-        if not self.learned and active - {
-            *strategy.experience.classes_in_this_experience
-        }:
+        active: set[int] = set()
+        for head in heads:
+            active.update(head.active_units.nonzero().flatten().tolist())
+        classes = set(strategy.experience.classes_in_this_experience)
+        if self.learned == 0 and not active <= classes:
             raise InputError(
                 f"outputs {listed(sorted(active))} are active before the first "
                 "experience, which changes the loss: let the head grow (grows=)"
@@ -61,6 +59,10 @@ class ForgettingProbe(TaskCounter, SupervisedPlugin):
 
     def after_training(self, strategy: Any, **kwargs: Any) -> None:
         """Record the network after the strategy's own plugins, which run last, are done."""
+        self._record_ended()
+
+    def _record_ended(self) -> None:
+        """Record the network after an experience that is over and not yet recorded."""
         if self._ended:
             self.end()
         self._ended = False

@@ -17,8 +17,18 @@ from tests.figures import invented, papers, seen
 BOUNDS = ["finetune", "cumulative"]
 FOURTEEN = [
     *BOUNDS,
-    *("ewc", "ewc_online", "si", "rwalk", "lwf", "gem", "icarl", "icarl_hybrid1", "er"),
-    *("finetune-s", "ewc-s", "si-s"),
+    "ewc",
+    "ewc_online",
+    "si",
+    "rwalk",
+    "lwf",
+    "gem",
+    "icarl",
+    "icarl_hybrid1",
+    "er",
+    "finetune-s",
+    "ewc-s",
+    "si-s",
 ]
 CNN3 = ["conv1", "conv2", "conv3", "output"]
 LONG = ["stem", *(f"layer{k}.1.conv2" for k in range(1, 5)), "classifier"]

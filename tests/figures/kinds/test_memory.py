@@ -149,8 +149,12 @@ def test_each_point_is_the_tables_in_its_group_and_color():
 
 def test_strategies_are_compared_at_one_budget_of_one_kind_only():
     stored = [
-        *(("ewc", "uniform", 10), ("ewc", "entropy", 10), ("ewc", "entropy", 20)),
-        *(("si", "uniform", 10), ("rwalk", "uniform", 50), ("rwalk", "entropy", 50)),
+        ("ewc", "uniform", 10),
+        ("ewc", "entropy", 10),
+        ("ewc", "entropy", 20),
+        ("si", "uniform", 10),
+        ("rwalk", "uniform", 50),
+        ("rwalk", "entropy", 50),
     ]
     figure = figures.sampling(strategies(stored))
     assert seen.tick_names(figure.axes[0]) == [

@@ -42,8 +42,12 @@ def test_what_torch_does_not_count_is_not_free() -> None:
             return super().forward(x)[0][:, -1]
 
     readouts = with_steps(
-        *(ProbingSpec(), RECIPE, lambda: Last(100, 100, batch_first=True)),
-        *(torch.zeros(SAMPLE, 5, 100), 10**6, 10**3),
+        ProbingSpec(),
+        RECIPE,
+        lambda: Last(100, 100, batch_first=True),
+        torch.zeros(SAMPLE, 5, 100),
+        10**6,
+        10**3,
     ).readouts
     assert readouts["retrain"].steps == "ends"
 

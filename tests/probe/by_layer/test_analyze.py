@@ -321,7 +321,11 @@ def test_results_do_not_depend_on_the_default_dtype_or_device() -> None:
 
     def tables() -> Any:
         result = analyze(
-            *(networks, DATA, DATA, [[0], [1]], ["1"]),
+            networks,
+            DATA,
+            DATA,
+            [[0], [1]],
+            ["1"],
             offline="train",
             readouts=["retrain", "linear", "ncm", "knn"],
             recipe=SHORT,

@@ -60,11 +60,15 @@ def retrained(
 
 CASES = {
     "uint8 (8, 3, 6, 6): if it expects floats, pass call=lambda model, x: model(x.float()": (
-        *(images, "1", IMAGES),
+        images,
+        "1",
+        IMAGES,
         lambda x: x.float() / 255,
     ),
     "int32 (8, 5): if it expects int64, pass x.long()": (
-        *(words, "first", TOKENS.int()),
+        words,
+        "first",
+        TOKENS.int(),
         Tensor.long,
     ),
 }

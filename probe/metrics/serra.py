@@ -11,6 +11,8 @@ from probe.errors import NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.registry import metric
 
+_ROUNDING = 1e-9  # less than one of any number of examples: equal but for the last bits
+
 
 @metric(after="k", needs=["reference"])
 def forgetting_ratio(
@@ -44,7 +46,9 @@ def forgetting_ratio(
     k = R.check_task(k)
     joint = R.check_reference(reference)
     chance = R.measured(0, np.arange(1, k + 1))
-    if (least := (room := joint.seen(k) - chance).min()) <= 0:
+    room = joint.seen(k) - chance
+    least = room.min()
+    if least <= _ROUNDING:
         raise NotMeasured(
             f"on task {room.argmin() + 1} the reference is {least:g} above chance"
         )

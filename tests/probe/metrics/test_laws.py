@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from probe.errors import NotMeasured
 from probe.metrics.matrix import AccuracyMatrix
 from probe.metrics.scorecard import METRICS, value_of
+from probe.metrics.serra import forgetting_ratio
 
 IDEAL = 0.75
 
@@ -182,3 +183,11 @@ def test_a_missing_cell_is_named_where_it_is_used_and_ignored_where_not(name, k)
     if name in LOOPS:
         LOOPS[name](cells_of(table, read := set()), k)
         assert used == read
+
+
+def test_a_reference_above_chance_by_rounding_alone_gives_no_ratio():
+    """Means over classes of the same accuracies differ in the last bit."""
+    R = AccuracyMatrix([[0.1 + 0.2], [0.5]])
+    reference = AccuracyMatrix([[0.3], [np.nextafter(0.1 + 0.2, 1)]])
+    with pytest.raises(NotMeasured, match="task 1"):
+        forgetting_ratio(R, reference)

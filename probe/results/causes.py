@@ -15,7 +15,7 @@ import numpy as np
 from probe.analysis.statements import MARGIN
 from probe.by_layer.jobs import Job
 from probe.results.predictions import Predictions, count_trainings
-from probe.results.stored_pairs import stored_position
+from probe.results.stored_pairs import StoredPairs
 from probe.rewinding.estimates import Position, Study
 from probe.tables.schemas import Row
 
@@ -23,41 +23,40 @@ WITHHELD = "causes withheld after task {}: {}"
 """The note on a pair of networks of which nothing can be said."""
 
 
-def cause_rows(predictions: Predictions, learner: str) -> Iterator[Row]:
+def cause_rows(
+    predictions: Predictions, jobs: Sequence[Job], pairs: StoredPairs
+) -> Iterator[Row]:
     """Yield the rows of `causes` of a learner, by score.
 
     Args:
         predictions: The predictions of all jobs.
-        learner: The name of the learner.
+        jobs: The jobs of the learner.
+        pairs: The pairs of networks of all jobs.
     """
-    jobs = _complete(predictions, learner)
-    for score in ("accuracy", "loss") if jobs else ():
-        for row in _of_score(predictions, jobs, score):
-            yield {"learner": learner, "score": score, **row}
+    complete = _complete(jobs, pairs)
+    for score in ("accuracy", "loss") if complete else ():
+        for row in _of_score(
+            predictions,
+            complete,
+            pairs,
+            score,
+        ):
+            yield {"learner": jobs[0].learner, "score": score, **row}
 
 
-def withheld_notes(predictions: Predictions) -> Iterator[Row]:
+def withheld_notes(predictions: Predictions, pairs: StoredPairs) -> Iterator[Row]:
     """Yield a note on each pair of networks of which nothing can be said."""
     for job in predictions.runs:
-        for j in predictions.rewound(job):
-            reason = stored_position(
-                predictions,
-                job,
-                j,
-                "accuracy",
-            ).withheld
-            if reason:
+        for j, pair in pairs[job.name].items():
+            if reason := pair.broken_law or pair.doubt:
                 note = WITHHELD.format(j, reason)
                 yield {**job.columns, "tasks_seen": job.last, "note": note}
 
 
-def _complete(predictions: Predictions, learner: str) -> list[Job]:
+def _complete(jobs: Sequence[Job], pairs: StoredPairs) -> list[Job]:
     """Return the jobs of a learner, of seeds with all orders, by seed and order."""
-    jobs = predictions.by_learner()[learner]
     orders = dict.fromkeys(job.order for job in jobs)
-    job_of_run = {
-        (job.seed, job.order): job for job in jobs if predictions.rewound(job)
-    }
+    job_of_run = {(job.seed, job.order): job for job in jobs if pairs[job.name]}
     seeds = [
         seed
         for seed in dict.fromkeys(job.seed for job in jobs)
@@ -67,24 +66,16 @@ def _complete(predictions: Predictions, learner: str) -> list[Job]:
 
 
 def _of_score(
-    predictions: Predictions, jobs: Sequence[Job], score: str
+    predictions: Predictions, jobs: Sequence[Job], pairs: StoredPairs, score: str
 ) -> Iterator[Row]:
     """Yield the rows of one learner by one score."""
     seeds = len({job.seed for job in jobs})
     orders = [job.tasks for job in jobs[: len(jobs) // seeds]]
     features = predictions.features(jobs[0])
-    earlier = set.intersection(*(set(predictions.rewound(job)) for job in jobs))
+    of_jobs = [pairs[job.name] for job in jobs]
     by_position: dict[int, Position] = {}
-    for j in sorted(earlier):
-        positions = [
-            stored_position(
-                predictions,
-                job,
-                j,
-                score,
-            )
-            for job in jobs
-        ]
+    for j in sorted(set.intersection(*map(set, of_jobs))):
+        positions = [of_job[j].position(score) for of_job in of_jobs]
         by_position[j] = Position.stacked(positions, (seeds, len(orders)))
     study = Study(
         tasks=predictions.test_examples.tasks,

@@ -17,10 +17,15 @@ from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import records, where
 
-_SYMBOLS = (Term.END, Term.LEARNED, Term.BEST, Term.FLOOR, Term.CEILING)
-"""The terms that are accuracies on one task."""
+_CONTROLS = {
+    Term.FLOOR: UNTRAINED,
+    Term.CEILING: OFFLINE,
+    Term.OFFLINE: OFFLINE,
+}
+"""The terms that are accuracies of a control, by its kind."""
 
-_CONTROLS = {UNTRAINED: Term.FLOOR, OFFLINE: Term.CEILING}
+_SYMBOLS = (Term.END, Term.LEARNED, Term.BEST, *_CONTROLS)
+"""The terms that are accuracies on one task."""
 
 FORMULAS: Mapping[str, tuple[Coefficients, ...]] = {
     **{
@@ -37,8 +42,8 @@ FORMULAS: Mapping[str, tuple[Coefficients, ...]] = {
 
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. "
-    "T-1; b: of the untrained network; C: of the offline-trained network. Cells are "
-    "averaged over orders, then over trainings. Over all tasks each test example "
+    "T-1; b: of the untrained network; C: of the offline-trained network; offline: of "
+    "its output, whatever the layer. Cells are averaged over orders, then over trainings. Over all tasks each test example "
     "weighs the same, and forgotten is the mean over j < T"
 )
 
@@ -91,7 +96,7 @@ def explain(
     _check_names(plan, layer, quantity)
     sums = FORMULAS[quantity]
     terms = list(dict.fromkeys(term for coefficients in sums for term in coefficients))
-    used = {kind for kind, term in _CONTROLS.items() if term in terms}
+    used = {kind for term, kind in _CONTROLS.items() if term in terms}
     jobs = [
         job
         for job in jobs_of(plan)
@@ -198,14 +203,34 @@ def _values(
     if job.own_network:
         values[Term.FLOOR] = accuracy.get(0)
     else:
-        task = job.tasks[j - 1]
-        for control in predictions.runs:
-            if control.kind in _CONTROLS and control.seed == job.seed:
-                row = predictions.at_end(control, *of_layer, main_head(job))
-                if row is not None:
-                    # The controls have the tasks in base order.
-                    values[_CONTROLS[control.kind]] = predictions.accuracy[row][task]
+        values |= _control_values(predictions, job, layer, j)
     return {term: value for term, value in values.items() if value is not None}
+
+
+def _control_values(
+    predictions: Predictions, job: Job, layer: Mapping[str, str], j: int
+) -> dict[Term, float]:
+    """Return the terms that are accuracies of the controls of a run's seed."""
+    # The controls have the tasks in base order.
+    task = job.tasks[j - 1]
+    controls = {c.kind: c for c in predictions.runs if c.seed == job.seed}
+    values = {}
+    for term, kind in _CONTROLS.items():
+        control = controls.get(kind)
+        if control is None:
+            continue
+        feature = layer["feature"]
+        if term == Term.OFFLINE:
+            feature = predictions.features(control)[-1]
+        row = predictions.at_end(
+            control,
+            feature,
+            layer["readout"],
+            main_head(job),
+        )
+        if row is not None:
+            values[term] = predictions.accuracy[row][task]
+    return values
 
 
 def _table_lines(

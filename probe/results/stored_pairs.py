@@ -1,12 +1,16 @@
 """Pairs of an earlier and the last network of a run, from their stored predictions."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probe.analysis.variance import Floats
 from probe.by_layer.jobs import Job
 from probe.by_layer.measurement import Measurement
+from probe.immutable import immutable
 from probe.notes import RECORDED
 from probe.results.predictions import Predictions, main_head
 from probe.rewinding.correspondence import relations_in, unrelated
@@ -15,101 +19,127 @@ from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.pairs import deficit_doubt, law_failure, position_of
 from probe.stored_names import blocks_in
 
-
-def stored_position(predictions: Predictions, job: Job, j: int, score: str) -> Position:
-    """Return the quantities of every test example for the network after one task.
-
-    Args:
-        predictions: The predictions of all jobs.
-        job: The job of the networks.
-        j: The position of the task.
-        score: `accuracy` or `loss`.
-    """
-    learned = predictions.tested(job).get(j)
-    saved = _scores(learned, main_head(job), score) if learned else None
-    return position_of(
-        _rewinding(
-            predictions,
-            job,
-            j,
-            score,
-        ),
-        predictions.blocks(job),
-        saved,
-        broken_law(predictions, job, j),
-        _doubt(predictions, job, j),
-    )
+StoredPairs = Mapping[str, Mapping[int, "StoredPair"]]
+"""Pairs by the job's name and the task position of the earlier network."""
 
 
-def lawful(predictions: Predictions) -> Predictions:
-    """Return predictions without readouts of networks for which the law of rewinding fails."""
-    remaining = dict(predictions.with_blocks)
-    for job in predictions.runs:
-        rewound = predictions.rewound(job)
-        broken = {j for j in rewound if broken_law(predictions, job, j)}
-        remaining[job.name] = {
-            key: row
-            for key, row in predictions.with_blocks[job.name].items()
-            if key.readout.since not in broken
-        }
-    return replace(predictions, with_blocks=remaining)
+@immutable(eq=False)
+class StoredPair:
+    """An earlier and the last network of a job.
 
-
-def broken_law(predictions: Predictions, job: Job, j: int) -> str:
-    """Return why the last network with all blocks put back is not the earlier one.
-
-    Predictions are compared where the class competes after all tasks.
-
-    Args:
+    Attributes:
         predictions: The predictions of all jobs.
         job: The job of the networks.
         j: The position of the earlier network's task.
-
-    Returns:
-        The reason; empty if the law of rewinding holds, or nothing can be compared.
+        saved: The test of the earlier network as it was saved, None if it is missing.
+        rewound: The tests of the last network with blocks of the earlier one.
     """
-    tested = predictions.tested(job).get(j)
-    rewound = predictions.rewound(job).get(j)
-    head = "multi" if main_head(job) == "multi" else "all"
-    if tested is None or rewound is None or head not in tested.predicted:
-        return ""
-    if any(note.startswith(RECORDED) for note in tested.notes):
-        return "its file does not predict what was recorded: files hold no attributes"
-    competing = [label for task in predictions.classes(job) for label in task]
-    saved = tested.predicted[head]
-    of_task = rewound.test.tasks == job.tasks[j - 1]
-    compared = of_task & np.isin(saved, competing)
-    everything = max(rewound.predicted, key=lambda name: len(blocks_in(name)))
-    put_back = rewound.predicted[everything]
-    return law_failure(saved[compared], put_back[compared], rewound.notes)
+
+    predictions: Predictions
+    job: Job
+    j: int
+    saved: Measurement | None
+    rewound: Measurement
+
+    @cached_property
+    def broken_law(self) -> str:
+        """The reason why all blocks put back do not give the earlier network.
+
+        Predictions are compared where the class competes after all tasks. It is empty
+        if the law of rewinding holds, or nothing can be compared.
+        """
+        head = "multi" if main_head(self.job) == "multi" else "all"
+        if self.saved is None or head not in self.saved.predicted:
+            return ""
+        if any(note.startswith(RECORDED) for note in self.saved.notes):
+            return (
+                "its file does not predict what was recorded: files hold no attributes"
+            )
+        saved = self.saved.predicted[head]
+        compared = self._of_task & np.isin(saved, self._competing)
+        everything = max(self.rewound.predicted, key=lambda name: len(blocks_in(name)))
+        put_back = self.rewound.predicted[everything]
+        return law_failure(saved[compared], put_back[compared], self.rewound.notes)
+
+    @cached_property
+    def doubt(self) -> str:
+        """The reason why nothing can be said of the blocks, empty if something can."""
+        rewinding = self._rewinding("accuracy")
+        *features, _ = self.predictions.features(self.job)
+        hidden = [name for name in features if name in rewinding.blocks]
+        chance = 1 / len(set(self._competing))
+        relations = relations_in(self.rewound.values)
+        return unrelated(relations, hidden) or deficit_doubt(rewinding, chance)
+
+    def position(self, score: str) -> Position:
+        """Return the quantities of every test example.
+
+        Args:
+            score: `accuracy` or `loss`.
+        """
+        saved = None
+        if self.saved:
+            saved = _scores(self.saved, main_head(self.job), score)
+        return position_of(
+            self._rewinding(score),
+            self.predictions.blocks(self.job),
+            saved,
+            self.broken_law,
+            self.doubt,
+        )
+
+    @property
+    def _of_task(self) -> NDArray[np.bool_]:
+        """Whether each test example is of the earlier network's task."""
+        return self.rewound.test.tasks == self.job.tasks[self.j - 1]
+
+    @property
+    def _competing(self) -> list[int]:
+        """The classes that compete after all tasks."""
+        return [label for task in self.predictions.classes(self.job) for label in task]
+
+    def _rewinding(self, score: str) -> Rewinding:
+        """Return the scores of the last network by the set of blocks that was put back."""
+        return Rewinding(
+            scores={
+                blocks_in(name): _scores(self.rewound, name, score)
+                for name in self.rewound.predicted
+            },
+            of_task=self._of_task,
+            limit=self.predictions.plan.hybrids,
+            seed=self.job.seed,
+        )
 
 
-def _doubt(predictions: Predictions, job: Job, j: int) -> str:
-    """Return why nothing can be said of the blocks of two networks, empty if something can."""
-    rewinding = _rewinding(
-        predictions,
-        job,
-        j,
-        "accuracy",
-    )
-    *features, _ = predictions.features(job)
-    hidden = [name for name in features if name in rewinding.blocks]
-    labels = {label for task in predictions.classes(job) for label in task}
-    relations = relations_in(predictions.rewound(job)[j].values)
-    return unrelated(relations, hidden) or deficit_doubt(rewinding, 1 / len(labels))
+def stored_pairs(predictions: Predictions) -> StoredPairs:
+    """Return the pairs of networks of all runs."""
+    pairs: dict[str, dict[int, StoredPair]] = {}
+    for job in predictions.runs:
+        tested = predictions.tested(job)
+        pairs[job.name] = {
+            j: StoredPair(
+                predictions=predictions,
+                job=job,
+                j=j,
+                saved=tested.get(j),
+                rewound=rewound,
+            )
+            for j, rewound in predictions.rewound(job).items()
+        }
+    return pairs
 
 
-def _rewinding(predictions: Predictions, job: Job, j: int, score: str) -> Rewinding:
-    """Return the scores of the last network by the set of blocks that was put back."""
-    rewound = predictions.rewound(job)[j]
-    return Rewinding(
-        scores={
-            blocks_in(name): _scores(rewound, name, score) for name in rewound.predicted
-        },
-        of_task=rewound.test.tasks == job.tasks[j - 1],
-        limit=predictions.plan.hybrids,
-        seed=job.seed,
-    )
+def lawful(predictions: Predictions, pairs: StoredPairs) -> Predictions:
+    """Return predictions without readouts of networks for which the law of rewinding fails."""
+    remaining = dict(predictions.with_blocks)
+    for name, of_job in pairs.items():
+        broken = {j for j, pair in of_job.items() if pair.broken_law}
+        remaining[name] = {
+            key: row
+            for key, row in predictions.with_blocks[name].items()
+            if key.readout.since not in broken
+        }
+    return replace(predictions, with_blocks=remaining)
 
 
 def _scores(measurement: Measurement, head: str, score: str) -> Floats:

@@ -35,7 +35,7 @@ from probe.results.statements import (
     statement_rows,
     statement_seed_rows,
 )
-from probe.results.stored_pairs import lawful
+from probe.results.stored_pairs import lawful, stored_pairs
 from probe.results.training_checks import check_trainings
 from probe.tables.schemas import Row, Tables
 from probe.tables.summary import summarize
@@ -100,7 +100,8 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
         metrics: User-defined metrics.
     """
     plan = predictions.plan
-    layers = list(layers_of(lawful(predictions)))
+    pairs = stored_pairs(predictions)
+    layers = list(layers_of(lawful(predictions, pairs)))
     notes, doubts = check_trainings(predictions)
     notes_on_repeats, repeated = repeated_networks(predictions)
     doubts = replace(
@@ -126,12 +127,12 @@ def tables_of(predictions: Predictions, metrics: Iterable[MetricEntry] = ()) -> 
             *notes_on_repeats,
             *_notes(predictions, metrics),
             *_notes_on_spread(predictions),
-            *withheld_notes(predictions),
+            *withheld_notes(predictions, pairs),
         ],
         "controls": control_rows(predictions),
         "causes": chain.from_iterable(
-            cause_rows(predictions, learner)
-            for learner in predictions.by_learner()
+            cause_rows(predictions, jobs, pairs)
+            for learner, jobs in predictions.by_learner().items()
             # Of seeds, or of tasks, whose networks are equal, nothing is said.
             if learner not in doubts.equal | doubts.motionless
         ),
@@ -239,11 +240,7 @@ def measured_rows(predictions: Predictions, job: Job) -> Iterator[Row]:
 
 def _columns(key: Key, features: Sequence[str]) -> dict[str, Any]:
     """Return the columns that name a network and its feature."""
-    return {
-        "tasks_seen": key.tasks_seen,
-        "feature": key.feature,
-        "depth": 1 + features.index(key.feature),
-    }
+    return _place(key) | {"depth": 1 + features.index(key.feature)}
 
 
 def _by_task(
@@ -309,7 +306,7 @@ def _notes(predictions: Predictions, metrics: Iterable[MetricEntry]) -> Iterator
             row = job.columns | _place(key)
             if not values:
                 yield row | {"readout": str(key.readout), "note": UNREADABLE}
-            elif values["dead"] == 1:
+            elif values.get("dead") == 1:
                 yield row | {"note": DEAD}
         for key in predictions.readouts[job.name]:
             row = job.columns | _place(key) | {"readout": str(key.readout)}

@@ -17,6 +17,7 @@ can be said of causes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from math import nan
 from statistics import fmean
 from typing import TypeVar
@@ -92,7 +93,7 @@ class Rewinding:
     limit: int = EXACT
     seed: int = 0
 
-    @property
+    @cached_property
     def blocks(self) -> Names:
         """The m blocks that have changed, by depth; the others have no part in it."""
         return max(self.scores, key=len)
@@ -100,8 +101,7 @@ class Rewinding:
     @property
     def worse_end(self) -> float:
         """The worse of the two networks' mean scores, min(v(all), v(none))."""
-        means = self._means
-        return min(means[0], means[max(means)])
+        return min(self._means[0], self._means[max(self._means)])
 
     @property
     def deficit(self) -> float:
@@ -111,16 +111,17 @@ class Rewinding:
         over sizes; NaN for fewer than two blocks. Weights that do not correspond do not
         work together.
         """
+        worse_end = self.worse_end
         by_size: dict[int, list[float]] = {}
         for mask, value in self._means.items():
-            by_size.setdefault(mask.bit_count(), []).append(self.worse_end - value)
+            by_size.setdefault(mask.bit_count(), []).append(worse_end - value)
         by_size.pop(0)
         by_size.pop(len(self.blocks), None)
         if not by_size:
             return nan
         return fmean(map(fmean, by_size.values()))
 
-    @property
+    @cached_property
     def _means(self) -> dict[int, float]:
         return {mask: float(x.mean()) for mask, x in self._of_task.items()}
 
@@ -164,11 +165,11 @@ class Rewinding:
         values[:, self.of_task] = of_task
         return values
 
-    @property
+    @cached_property
     def _coalitions(self) -> Coalitions:
         return Coalitions(players=len(self.blocks), limit=self.limit, seed=self.seed)
 
-    @property
+    @cached_property
     def _by_mask(self) -> dict[int, Floats]:
         bit = {name: 1 << k for k, name in enumerate(self.blocks)}
         by_mask = {}
@@ -176,6 +177,6 @@ class Rewinding:
             by_mask[sum(bit[name] for name in names)] = scores
         return by_mask
 
-    @property
+    @cached_property
     def _of_task(self) -> dict[int, Floats]:
         return {mask: x[self.of_task] for mask, x in self._by_mask.items()}

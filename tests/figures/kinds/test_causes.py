@@ -110,9 +110,12 @@ def test_a_players_of_attributes_is_last_and_training_is_drawn_where_there_are_b
     assert drawn(marks(axes)[0])[:-1] == [pytest.approx(row) for row in shares]
 
 
-def test_many_layers_of_many_learners_fit_on_a_page():
-    names = [f"backbone.features.block{k}.conv" for k in range(12)]
-    chosen = ["finetune", "er", "si", "my_own_learner_with_samples"]
+@pytest.mark.parametrize("learners", [1, 4])
+@pytest.mark.parametrize("layers", [3, 12])
+def test_it_fits_on_a_page(learners, layers):
+    names = [f"backbone.features.block{k}.conv" for k in range(layers)]
+    everyone = ["finetune", "er", "si", "my_own_learner_with_samples"]
+    chosen = everyone[-learners:]
     layers = invented.layers(
         chosen,
         names,

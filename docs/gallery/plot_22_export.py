@@ -2,8 +2,8 @@
 How do I get the numbers out?
 =============================
 
-Every result gives its measurements as tidy tables: pandas for a table, xarray for a
-labeled array, LaTeX for a paper, and a folder without pickles to keep.
+Every result gives its measurements as tidy tables: pandas for a table, LaTeX
+for a paper, and a folder without pickles to keep.
 """
 
 from collections import OrderedDict
@@ -69,29 +69,14 @@ wide = layers.pivot(index=["readout", "feature"], columns="quantity", values="va
 print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
 
 # %%
-# **xarray**: dimensions by name; here the accuracy of one layer on task 1 over time; dotted: the
-# floor of each readout.
+# **A matrix**: the accuracies of one layer by number of tasks learned, here on task 1 over time;
+# dotted: the floor of each readout, which is row 0.
 
-data = result.to_xarray()
-print(data.sizes)
-course = (
-    data.accuracy.sel(learner="model", feature="layer2", order="0")
-    .isel(task=0)
-    .mean("seed")
-)
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-floor = data.accuracy.sel(
-    learner="untrained", order="", feature="layer2", tasks_seen=0
-).isel(task=0)
 for color, readout in zip(("C0", "C1"), result.readouts, strict=True):
-    ax.plot(
-        course.tasks_seen,
-        100 * course.sel(readout=readout),
-        "o-",
-        color=color,
-        label=readout,
-    )
-    ax.axhline(100 * floor.sel(readout=readout).item(), color=color, ls=":")
+    on_task_1 = 100 * result.matrix("layer2", readout).values[:, 0]
+    ax.plot(range(1, 6), on_task_1[1:], "o-", color=color, label=readout)
+    ax.axhline(on_task_1[0], color=color, ls=":")
 ax.set(
     xlabel="Tasks learned", ylabel="Accuracy on task 1 (%), layer2", xticks=range(1, 6)
 )

@@ -43,8 +43,9 @@ FORMULAS: Mapping[str, tuple[Coefficients, ...]] = {
 _MEANS = (
     "A[t,j]: accuracy on the task at position j after t of T tasks; max over t = j .. "
     "T-1; b: of the untrained network; C: of the offline-trained network; offline: of "
-    "its output, whatever the layer. Cells are averaged over orders, then over trainings. Over all tasks each test example "
-    "weighs the same, and forgotten is the mean over j < T"
+    "its output, whatever the layer. Cells are averaged over orders, then over "
+    "trainings. Over all tasks each test example weighs the same, and forgotten is the "
+    "mean over j < T"
 )
 
 

@@ -13,7 +13,6 @@ from probe.tables.sheets import Sheet, as_html
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
 
 class ResultBase(ABC):
@@ -55,16 +54,6 @@ class ResultBase(ABC):
         if table not in SCHEMAS:
             raise unknown("table", table, SCHEMAS)
         return self.tables()[table]
-
-    def to_xarray(self) -> "xr.Dataset":
-        """Return all measurements as an xarray Dataset, see `probe.tables.dataset`.
-
-        Raises:
-            InputError: xarray is not installed.
-        """
-        from probe.tables.dataset import to_dataset
-
-        return to_dataset(self.measurements())
 
     def save(self, folder: str | Path) -> None:
         """Write the result into a folder, from which `probe.load` reads it back exactly.

@@ -6,7 +6,6 @@ import torch
 
 from probe import Examples, Model, predictions, readout
 from probe.readouts.readout import LinearTask, read_each
-from probe.tables.dataset import to_dataset
 from probe.tables.summary import pra_by_step
 from probe.tasks import Scenario, Task
 from tests.probe.by_layer.nets import (
@@ -72,7 +71,6 @@ def test_it_is_the_linear_readout_of_its_task_alone(found, classes):
 
 
 def test_at_the_output_every_table_is_multi_head(found):
-    pytest.importorskip("xarray")
     multi = found.matrix("output", NAME)
     shown = {
         row.feature: row.value
@@ -94,17 +92,10 @@ def test_at_the_output_every_table_is_multi_head(found):
             NAME,
         ).mean()
     )
-    cells = to_dataset(found.measurements()).pra.sel(
-        learner="model",
-        order="0",
-        tasks_seen=3,
-        readout=NAME,
-    )
     steps = pra_by_step(found.measurements(), NAME).query(
         "learner == 'model' and tasks_seen == 3"
     )
     assert steps[steps["feature"] == "output"]["mean"].item() == pra
-    assert cells.sel(feature="output").item() == pra
 
 
 def test_a_feature_need_not_tell_tasks_apart_and_classes_may_recur():

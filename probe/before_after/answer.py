@@ -2,41 +2,13 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
-from probe.analysis.intervals import Estimate
+from probe.answers.record import Interval
+from probe.answers.text import bar, cut, wrapped
 from probe.immutable import immutable
 
-WIDTH = 80
-_BAR = 6  # characters of the longest bar
 _NAME = 18
-_TITLE = 9  # characters before a sentence
 _LINES = 8  # blocks that are shown
-
-
-@immutable
-class Interval:
-    """A value with the ends of its 95 % interval.
-
-    Attributes:
-        value: The value.
-        low: The lower end.
-        high: The upper end.
-    """
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def reversed(self) -> "Interval":
-        """The interval of the value with the other sign."""
-        return Interval(value=-self.value, low=-self.high, high=-self.low)
-
-    @classmethod
-    def of(cls, estimate: Estimate) -> "Interval":
-        """Return the interval of an estimate."""
-        return cls(value=estimate.value, low=estimate.low, high=estimate.high)
 
 
 @immutable
@@ -142,13 +114,13 @@ class Answer:
                     f"{self.number(score.before)} -> {self.number(score.after)}{unit}"
                 )
                 yield f"{name}  {ends}   {self.difference(score.change)}"
-        yield from _wrapped("changed", [self.changed])
+        yield from wrapped("changed", [self.changed])
         yield from self._table(self.blocks, "block")
         if self.inside:
             yield from self._table(self.inside, f"in {self.opened}")
-        yield from _wrapped("means", self.meaning)
-        yield from _wrapped("next", [self.remedy(line) for line in self.next])
-        yield from _wrapped("believe", self.belief)
+        yield from wrapped("means", self.meaning)
+        yield from wrapped("next", [self.remedy(line) for line in self.next])
+        yield from wrapped("believe", self.belief)
 
     def _table(self, blocks: Sequence[BlockLine], title: str) -> Iterator[str]:
         """Yield a line for each block, under a header."""
@@ -158,18 +130,18 @@ class Answer:
         names = [title, *(line.block for line in blocks)]
         width = min(_NAME, max(map(len, names)))
         yield (
-            f"{_cut(title, width):<{width}} "
+            f"{cut(title, width):<{width}} "
             f"{'accounts for':<26}{'put back: old':>14}{new}"
         )
-        largest = max((abs(line.share.value) for line in blocks), default=0.0) or 1.0
+        largest = max((abs(line.share.value) for line in blocks), default=0.0)
         for line in blocks[:_LINES]:
-            bar = "█" * round(_BAR * max(0.0, line.share.value) / largest)
-            share = f"{self.interval(line.share):<19} {bar:<{_BAR}}"
+            length = bar(line.share.value, largest)
+            share = f"{self.interval(line.share):<19} {length}"
             old = f"{self.change(line.old):>14}"
             new = ""
             if line.new is not None:
                 new = f"{self.change(line.new):>8}"
-            name = f"{_cut(line.block, width):<{width}}"
+            name = f"{cut(line.block, width):<{width}}"
             yield f"{name} {share}{old}{new}  {line.words}".rstrip()
         if len(blocks) > _LINES:
             yield f"and {len(blocks) - _LINES} blocks with smaller shares"
@@ -216,16 +188,3 @@ class Answer:
         if line.new is None or line.new_change is None:
             return text
         return f"{text}, new {self.number(line.new)} ({self.change(line.new_change)})"
-
-
-def _cut(name: str, width: int) -> str:
-    """Return a name of at most so many characters: the end tells blocks apart."""
-    return name if len(name) <= width else f"…{name[1 - width :]}"
-
-
-def _wrapped(title: str, sentences: Sequence[str]) -> Iterator[str]:
-    """Yield sentences beside their title, in lines of at most 80 columns."""
-    lines = [line for sentence in sentences for line in wrap(sentence, WIDTH - _TITLE)]
-    for line in lines:
-        yield f"{title:<{_TITLE}}{line}"
-        title = ""

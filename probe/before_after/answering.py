@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from probe.before_after.answer import Answer, BlockLine, Interval, RemedyLine
+from probe.answers.record import Interval
+from probe.before_after.answer import Answer, BlockLine, RemedyLine
 from probe.before_after.content import Content
 from probe.before_after.inside import common_path
 from probe.before_after.meaning import (

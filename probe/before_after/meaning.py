@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.before_after.answer import Interval, Score
+from probe.answers.record import Interval
+from probe.before_after.answer import Score
 from probe.before_after.changes import ATTRIBUTES, STATISTICS, BlockChange
 from probe.before_after.ranking import Measured, interval
 from probe.before_after.remedies import (

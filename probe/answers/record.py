@@ -1,0 +1,123 @@
+"""The answer on one method as data, of which every rendering is made."""
+
+from probe.analysis.intervals import Estimate
+from probe.immutable import immutable
+
+LITTLE_ROOM = 0.02
+"""The room in accuracy below which a layer can show little."""
+
+
+@immutable
+class Interval:
+    """A value with the ends of its 95 % interval.
+
+    Attributes:
+        value: The value.
+        low: The lower end.
+        high: The upper end.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def reversed(self) -> "Interval":
+        """The interval of the value with the other sign."""
+        return Interval(value=-self.value, low=-self.high, high=-self.low)
+
+    @classmethod
+    def of(cls, estimate: Estimate) -> "Interval":
+        """Return the interval of an estimate."""
+        return cls(value=estimate.value, low=estimate.low, high=estimate.high)
+
+
+@immutable
+class LayerLine:
+    """A layer in the answer; all numbers are fractions of accuracy, None if not measured.
+
+    Attributes:
+        layer: The name of the layer.
+        cost: The part of what was lost that its change accounts for.
+        alone: The part that comes back if only this layer is put back.
+        all_but: The part that is still missing if all layers but this one are put back.
+        verdict: The verdict on its change, see `probe.tables.schemas.CAUSE_VERDICTS`;
+            empty if causes were not measured.
+        held: The accuracy of the readout after all tasks.
+        untrained: The same accuracy for an untrained network.
+        joint: The same accuracy for a network that learned all tasks at once.
+        below_untrained: Whether less is held than without any training.
+        never_learned: The accuracy that was missing right after each task; None also
+            where it is no part of the room between untrained and joint.
+        forgotten: The accuracy lost since, over the earlier tasks.
+    """
+
+    layer: str
+    cost: Interval | None = None
+    alone: float | None = None
+    all_but: float | None = None
+    verdict: str = ""
+    held: Interval | None = None
+    untrained: float | None = None
+    joint: float | None = None
+    below_untrained: bool = False
+    never_learned: Interval | None = None
+    forgotten: Interval | None = None
+
+    @property
+    def room(self) -> float | None:
+        """The accuracy that training on all tasks at once adds."""
+        if self.untrained is None or self.joint is None:
+            return None
+        return self.joint - self.untrained
+
+    @property
+    def position(self) -> float | None:
+        """The position of what is held between untrained, 0, and joint, 1.
+
+        None where it is below untrained, or there is too little room.
+        """
+        room = self.room
+        if room is None or self.held is None or self.untrained is None:
+            return None
+        if room < LITTLE_ROOM or self.below_untrained:
+            return None
+        return min(max((self.held.value - self.untrained) / room, 0.0), 1.0)
+
+
+@immutable
+class Answer:
+    """The answer on one method: what was forgotten, by whose change, and what is left.
+
+    Attributes:
+        method: The name of the method.
+        readout: The readout that says what is still there.
+        tasks: The earlier tasks, as "tasks 1 to 4".
+        learned: The accuracy on them right after each was learned.
+        forgotten: The part of it that was lost.
+        layers: A line for each layer, by depth; the last is the output.
+        trained: The networks that the intervals speak of, as "3 trainings".
+        belief: What the answer rests on, and what is in doubt, a sentence each.
+        next: What to measure or try next, a sentence each.
+    """
+
+    method: str
+    readout: str
+    tasks: str
+    learned: float | None
+    forgotten: Interval | None
+    layers: tuple[LayerLine, ...]
+    trained: str
+    belief: tuple[str, ...]
+    next: tuple[str, ...]
+
+    @property
+    def has_causes(self) -> bool:
+        """Whether it was measured what the changes of layers account for."""
+        return any(line.cost for line in self.layers)
+
+    def layers_with(self, verdict: str) -> list[str]:
+        """Return the names of the layers with a verdict, the largest costs first."""
+        lines = [line for line in self.layers if line.cost and line.verdict == verdict]
+        lines.sort(key=lambda line: -abs(line.cost.value) if line.cost else 0.0)
+        return [line.layer for line in lines]

@@ -1,0 +1,260 @@
+"""The answers of a run: one for each method that learned task by task, from the tables.
+
+What is still there is told by one readout: `linear` if it was measured, else the first.
+Causes and layers speak of the way of training where there are enough seeds, else of
+these networks.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from probe.analysis.statements import WITHHELD
+from probe.answers.record import LITTLE_ROOM, Answer, Interval, LayerLine
+from probe.notes import listed, note_sentences
+from probe.tables.matrices import Matrices
+from probe.tables.schemas import CONTROLS, TRAINING, Tables
+from probe.tables.table_file import records, where
+
+FIRST = "linear"
+"""The readout that an answer prefers."""
+
+COMPETITION = "more classes"
+"""The line of what was lost because more classes compete."""
+
+_UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point
+_CONSTANT = "for every test example"  # in the note on a network that predicts one class
+
+_Rows = Mapping[tuple[str, str], Any]
+"""Rows over all tasks, by layer and quantity."""
+
+
+def answers(tables: Tables) -> list[Answer]:
+    """Return the answer on each method of which layers or causes were measured, in their order.
+
+    Args:
+        tables: The tables of a run.
+    """
+    measured = [*tables["layers"]["learner"], *tables["causes"]["learner"]]
+    learners = dict.fromkeys(name for name in measured if name not in CONTROLS)
+    if not learners:
+        return []
+    matrices = Matrices(tables["measurements"])
+    return [_answer(tables, matrices, learner) for learner in learners]
+
+
+def _answer(tables: Tables, matrices: Matrices, learner: str) -> Answer:
+    """Return the answer on one method."""
+    layers = where(tables["layers"], learner=learner)
+    readout = _readout(layers)
+    causes = where(widest_scope(tables["causes"]), learner=learner, score="accuracy")
+    of_readout = where(layers, readout=readout)
+    row_of = {**_over_all_tasks(of_readout), **_over_all_tasks(causes)}
+    lines = tuple(_lines(row_of, _by_depth(of_readout, causes)))
+    output = lines[-1].layer if lines else ""
+    total = (
+        row_of.get(("", "forgotten"))
+        or row_of.get(("", "lost"))
+        or row_of.get((output, "forgotten"))
+    )
+    is_training = (of_readout["scope"] == TRAINING).any()
+    trained = named_networks(tables, learner)
+    if is_training:
+        trained = f"{int(of_readout['seeds'].max())} trainings"
+    doubts = [*_doubts(tables, learner, readout), *_little_room(lines)]
+    return Answer(
+        method=learner,
+        readout=readout,
+        tasks=earlier_tasks(causes, matrices.tasks - 1),
+        learned=_just_learned(matrices, learner),
+        forgotten=_interval(total),
+        layers=lines,
+        trained=trained,
+        belief=(*_rests_on(tables, learner, trained), *doubts),
+        next=tuple(_next(lines, is_training=is_training)),
+    )
+
+
+def _readout(layers: pd.DataFrame) -> str:
+    """Return the readout that says what is still there, empty if there is none."""
+    readouts = layers["readout"].unique()
+    if FIRST in readouts or not len(readouts):
+        return FIRST if len(readouts) else ""
+    return str(readouts[0])
+
+
+def _over_all_tasks(rows: pd.DataFrame) -> _Rows:
+    over_all = where(rows, task_position=None).dropna(subset="value")
+    return {(row.feature, row.quantity): row for row in records(over_all)}
+
+
+def _by_depth(*tables: pd.DataFrame) -> list[str]:
+    """Return the names of layers by depth; those of other blocks come last but the output."""
+    rows = pd.concat([table[["feature", "depth"]] for table in tables])
+    named = rows[rows["feature"] != ""].drop_duplicates("feature")
+    return list(named.sort_values("depth", kind="stable")["feature"])
+
+
+def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
+    """Yield a line for each layer, and one for the classes that have come since."""
+    competition = row_of.get(("", "competition"))
+    if competition and (competition.low > 0 or competition.high < 0):
+        yield LayerLine(layer=COMPETITION, cost=_interval(competition))
+    for layer in layers:
+        quantities = {name: row for (of, name), row in row_of.items() if of == layer}
+        cause = quantities.get("attributed")
+        above = quantities.get("above_floor")
+        never = _interval(quantities.get("never_learned"))
+        untrained = _value(quantities.get("floor"))
+        joint = _value(quantities.get("ceiling"))
+        adds = None if untrained is None or joint is None else joint - untrained
+        yield LayerLine(
+            layer=layer,
+            cost=_interval(cause),
+            alone=_value(quantities.get("restored")),
+            all_but=_value(quantities.get("broken")),
+            verdict=cause.verdict if cause else "",
+            held=_interval(quantities.get("accuracy")),
+            untrained=untrained,
+            joint=joint,
+            below_untrained=bool(above and above.high < 0),
+            never_learned=never if never and is_part(never.value, adds) else None,
+            forgotten=_interval(quantities.get("forgotten")),
+        )
+
+
+def _interval(row: Any) -> Interval | None:
+    if row is None or math.isnan(row.value):
+        return None
+    return Interval(value=row.value, low=row.low, high=row.high)
+
+
+def _value(row: Any) -> float | None:
+    return None if row is None or math.isnan(row.value) else row.value
+
+
+def _just_learned(matrices: Matrices, learner: str) -> float | None:
+    """Return the accuracy right after each task, its mean over the tasks before the last."""
+    R = matrices.R(learner)
+    cells = [R.values[j, j - 1] for j in range(1, matrices.tasks)]
+    if not cells or any(map(math.isnan, cells)):
+        return None
+    return float(sum(cells) / len(cells))
+
+
+def is_part(never_learned: float, offline_adds: float | None) -> bool:
+    """Return whether something never learned is a part of what offline training adds.
+
+    It is not where it is negative, or a layer was worse than untrained right after its
+    tasks.
+
+    Args:
+        never_learned: The accuracy that was missing right after each task.
+        offline_adds: The room between floor and ceiling, None if either is missing.
+
+    >>> is_part(0.03, 0.05), is_part(0.093, 0.05), is_part(-0.01, None)
+    (True, False, False)
+    """
+    if never_learned < -_UNSEEN:
+        return False
+    return offline_adds is None or never_learned <= offline_adds + _UNSEEN
+
+
+def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows on the way of training, and those on networks of learners without any."""
+    is_training = causes["scope"] == TRAINING
+    trained = causes["learner"][is_training].unique()
+    return causes[is_training | ~causes["learner"].isin(trained)]
+
+
+def named_networks(tables: Tables, learner: str) -> str:
+    """Name the networks of a learner, of which an interval over test examples speaks.
+
+    Seeds that only retrain downstream of the same network have the same accuracies at
+    its output.
+
+    Args:
+        tables: The tables.
+        learner: The learner.
+    """
+    cells = where(
+        tables["measurements"],
+        learner=learner,
+        metric="accuracy",
+        feature="",
+    )
+    by_run = cells.groupby(["order", "seed"], sort=False)["value"].agg(tuple)
+    different = by_run.reset_index().drop_duplicates(["order", "value"])
+    if len(different) > 1:
+        return f"these {len(different)} networks"
+    return "this network"
+
+
+def earlier_tasks(causes: pd.DataFrame, last: int) -> str:
+    """Name the tasks over which forgetting is averaged, by those that were measured.
+
+    Args:
+        causes: The causes of a learner.
+        last: The number of tasks before the last.
+    """
+    text = "task 1" if last == 1 else f"tasks 1 to {last}"
+    judged = where(causes, quantity="attributed")["task_position"].dropna()
+    measured = judged.nunique()
+    return text if measured in (0, last) else f"{text} ({measured} measured)"
+
+
+def _rests_on(tables: Tables, learner: str, trained: str) -> Iterator[str]:
+    """Yield what an answer rests on."""
+    measured = where(tables["measurements"], learner=learner)
+    orders = measured["order"].nunique()
+    if trained.endswith("trainings"):
+        yield f"{trained}: intervals are over trainings and test examples"
+    else:
+        yield f"{trained}: intervals are over test examples, another training may differ"
+    if orders == 1 and measured["task_position"].max() > 1:
+        yield "one order: a task and its position cannot be told apart"
+
+
+def _doubts(tables: Tables, learner: str, readout: str) -> Iterator[str]:
+    """Yield what is in doubt: verdicts that are withheld, and notes on the networks."""
+    statements = where(tables["statements"], learner=learner, readout=readout)
+    in_doubt = where(statements, verdict=WITHHELD)
+    for verdict, rows in in_doubt.groupby("verdict", sort=False):
+        layers = listed(rows["feature"].unique())
+        yield f"in doubt at {layers}: {WITHHELD[str(verdict)]}"
+    notes = where(tables["notes"], learner=learner, feature="")
+    is_constant = notes["note"].str.contains(_CONSTANT, regex=False)
+    if constant := int(is_constant.sum()):
+        yield f"networks that predict one class for every example: {constant}"
+    yield from note_sentences(notes[~is_constant])
+
+
+def _little_room(lines: tuple[LayerLine, ...]) -> Iterator[str]:
+    """Yield what the controls do not allow to say."""
+    held = [line for line in lines if line.held]
+    if any(line.untrained is None for line in held):
+        yield "no untrained network: an accuracy may need no training"
+    if any(line.joint is None for line in held):
+        yield "no joint training: never learned is not known"
+    small = [
+        line.layer for line in held if line.room is not None and line.room < LITTLE_ROOM
+    ]
+    if small:
+        yield f"no room at {listed(small)}: accuracy there shows nothing"
+
+
+def _next(lines: tuple[LayerLine, ...], *, is_training: bool) -> Iterator[str]:
+    """Yield what to measure next."""
+    by_cost = sorted(lines, key=lambda line: -line.cost.value if line.cost else 0.0)
+    costs = [line.layer for line in by_cost if line.verdict == "costs"]
+    if not any(line.cost for line in lines):
+        yield "which layer's change it was: measure causes, with the networks after each task"
+    else:
+        layer = f" of {costs[0]}" if costs else ""
+        yield f"what brings it back: probe.diff measures remedies{layer} on two checkpoints"
+    if any(line.verdict == "open" for line in lines):
+        yield "cannot tell: more test examples or trainings narrow the intervals"
+    if not is_training:
+        yield "three trainings: intervals then speak of the method"

@@ -1,0 +1,190 @@
+"""The answer as text: lines of a terminal, at most 80 columns wide, and Markdown."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import wrap
+
+from probe.answers.record import Answer, Interval, LayerLine
+from probe.errors import printable
+from probe.notes import listed
+from probe.tables.schemas import CAUSE_VERDICTS
+
+WIDTH = 80
+"""The columns of a terminal."""
+
+_NAME = 12  # columns of a layer's name
+_BAR = 6  # columns of the longest bar
+_SCALE = 7  # columns between untrained and joint
+_TITLE = 9  # columns before a sentence
+_OPEN = "open"  # the verdict that is none
+
+
+def points(value: float) -> str:
+    """Return a fraction in points of accuracy.
+
+    >>> points(0.0123), points(-0.0001)
+    ('1.2', '0.0')
+    """
+    # Adding 0 makes a positive zero of a negative one.
+    return f"{round(100 * value, 1) + 0:.1f}"
+
+
+def with_ends(interval: Interval, decimals: int = 1) -> str:
+    """Return an interval in points, with its ends in brackets.
+
+    >>> with_ends(Interval(value=0.31, low=0.206, high=0.411), 0)
+    '31.0 [21, 41]'
+    """
+    if math.isnan(interval.low):
+        return points(interval.value)
+    low = f"{round(100 * interval.low, decimals) + 0:.{decimals}f}"
+    high = f"{round(100 * interval.high, decimals) + 0:.{decimals}f}"
+    return f"{points(interval.value)} [{low}, {high}]"
+
+
+def word_of(verdict: str) -> str:
+    """Return a verdict as it is read."""
+    return CAUSE_VERDICTS[_OPEN] if verdict == _OPEN else verdict
+
+
+def cut(name: str, width: int) -> str:
+    """Return a name of at most so many characters: the end tells layers apart."""
+    return name if len(name) <= width else f"…{name[1 - width :]}"
+
+
+def bar(value: float, largest: float, width: int = _BAR) -> str:
+    """Return a bar as long as the value's part of the largest one, padded to the width."""
+    length = round(width * max(0.0, value) / (largest or 1.0))
+    return f"{'█' * length:<{width}}"
+
+
+def wrapped(title: str, sentences: Sequence[str]) -> Iterator[str]:
+    """Yield sentences beside their title, in lines of at most 80 columns."""
+    lines = [line for sentence in sentences for line in wrap(sentence, WIDTH - _TITLE)]
+    for line in lines:
+        yield f"{title:<{_TITLE}}{line}"
+        title = ""
+
+
+def headline(answer: Answer) -> str:
+    """Return the answer in at most 20 words and two numbers."""
+    if not answer.tasks:
+        return "learned one task: there was nothing to forget"
+    if answer.forgotten is None:
+        return f"{answer.tasks}: what was forgotten is not measured"
+    forgotten = f"forgot {points(answer.forgotten.value)}"
+    if answer.forgotten.value < 0:
+        forgotten = f"gained {points(-answer.forgotten.value)}"
+    of = f" of {points(answer.learned)}" if answer.learned is not None else ""
+    return f"{forgotten}{of} points of {answer.tasks}; {_guilty(answer)}"
+
+
+def _guilty(answer: Answer) -> str:
+    """Return whose change it was, in a few words."""
+    if not answer.has_causes:
+        return "whose change it was is not measured"
+    costs = answer.layers_with("costs")
+    if not costs:
+        return "no single layer's change is shown to cost"
+    if len(costs) == 1:
+        return f"the change of {costs[0]} costs"
+    return f"the changes of {listed(costs)} cost"
+
+
+def answer_lines(answer: Answer, name: str = "") -> Iterator[str]:
+    """Yield an answer in lines of at most 80 columns.
+
+    Args:
+        answer: The answer.
+        name: The printed name of the method, by default the name itself.
+    """
+    name = name or answer.method
+    yield from wrap(f"{name} {headline(answer)}", WIDTH)
+    if answer.layers:
+        yield from table_lines(answer)
+    yield from wrapped("believe", answer.belief)
+    yield from wrapped("next", answer.next)
+
+
+def table_lines(answer: Answer) -> Iterator[str]:
+    """Yield a header of two lines, and a line for each layer of an answer."""
+    names = ["layer", *(line.layer for line in answer.layers)]
+    width = min(_NAME, max(map(len, names)))
+    has_held = any(line.held for line in answer.layers)
+    largest = max((line.cost.value for line in answer.layers if line.cost), default=0)
+    rows = [("layer", "accounts for", "still there", "never")]
+    rows.append(("", "", "      untrained .. joint", "learned"))
+    for line in answer.layers:
+        never = points(line.never_learned.value) if line.never_learned else "-"
+        cells = cut(line.layer, width), _cause(line, largest), _content(line), never
+        rows.append(cells)
+    for name, cause, content, never in rows:
+        text = f"{name:<{width}}"
+        if answer.has_causes:
+            text += f"  {cause:<32}"
+        if has_held:
+            text += f" {content:<26}{never:>7}"
+        yield text.rstrip()
+
+
+def _cause(line: LayerLine, largest: float) -> str:
+    """Return what the change of a layer accounts for, with a bar and the verdict."""
+    if line.cost is None:
+        return ""
+    value, _, ends = with_ends(line.cost, 0).partition(" ")
+    share = f"{value:>4} {ends:<8}"
+    return f"{share} {bar(line.cost.value, largest)} {word_of(line.verdict)}"
+
+
+def _content(line: LayerLine) -> str:
+    """Return what is still there, as a position between untrained and joint."""
+    if line.held is None:
+        return ""
+    held = f"{points(line.held.value):>4}"
+    if line.below_untrained and line.untrained is not None:
+        return f"{held}  below untrained {points(line.untrained)}"
+    if line.untrained is None or line.joint is None:
+        return held
+    scale = "no room"
+    if line.position is not None:
+        before = round((_SCALE - 1) * line.position)
+        scale = "·" * before + "o" + "·" * (_SCALE - 1 - before)
+    return f"{held}  {points(line.untrained):>4} {scale} {points(line.joint)}"
+
+
+def as_text(answers: Iterable[Answer]) -> str:
+    """Return answers as plain text, with a line between them."""
+    blocks = ["\n".join(answer_lines(answer)) for answer in answers]
+    return printable("\n\n".join(blocks), "\n")
+
+
+def as_markdown(answers: Iterable[Answer]) -> str:
+    """Return answers as Markdown, for a README or a pull request."""
+    lines: list[str] = []
+    for answer in answers:
+        lines += [f"**{answer.method}** {headline(answer)}.", ""]
+        lines += [
+            "| layer | accounts for | verdict | still there | untrained | joint "
+            "| never learned |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        lines += [f"| {' | '.join(_cells(line))} |" for line in answer.layers]
+        lines += ["", *(f"- {sentence}" for sentence in (*answer.belief, *answer.next))]
+        lines.append("")
+    return printable("\n".join(lines), "\n")
+
+
+def _cells(line: LayerLine) -> list[str]:
+    """Return the cells of a layer in Markdown; a dash where nothing was measured."""
+    numbers = (
+        line.held.value if line.held else None,
+        line.untrained,
+        line.joint,
+        line.never_learned.value if line.never_learned else None,
+    )
+    return [
+        line.layer,
+        with_ends(line.cost) if line.cost else "-",
+        word_of(line.verdict) or "-",
+        *("-" if value is None else points(value) for value in numbers),
+    ]

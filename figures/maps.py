@@ -16,10 +16,9 @@ import pandas as pd
 from figures.captions import counted
 from figures.tables import unjudged
 from probe.immutable import immutable
-from probe.tables.layer_text import interval
+from probe.tables.layer_text import interval, points
 from probe.tables.schemas import TRAINING
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import points
 from probe.tables.table_file import records, where
 
 ALL = "all"
@@ -144,12 +143,7 @@ def _cell(rows: Sequence[Any], withheld: bool) -> Cell:
     at = f"task position {row.task_position}" if row.task_position else "all tasks"
     networks = counted(row.seeds, "seed") if row.scope == TRAINING else "these networks"
     tip = f"{row.feature}, {at}: {texts}; {networks}"
-    return Cell.lost(
-        row.value,
-        tip,
-        weak=row.low <= 0 <= row.high,
-        withheld=withheld,
-    )
+    return Cell.lost(row.value, tip, weak=row.low <= 0 <= row.high, withheld=withheld)
 
 
 def of_layers(layers: pd.DataFrame) -> Iterator[tuple[tuple[str, str], pd.DataFrame]]:

@@ -23,7 +23,7 @@ from scipy import stats
 
 import figures
 from probe.analysis.intervals import half_width
-from probe.tables.cause_text import widest_scope
+from probe.answers.study import widest_scope
 
 HERE = Path(__file__).parent
 PAGES = HERE.with_suffix(".md"), HERE.parent / "checklist.md"

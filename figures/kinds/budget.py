@@ -22,8 +22,13 @@ from figures.kinds import Kind
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import StudyTables
-from probe.tables.layer_text import MEASURED, AmountOf, curves, per_class_of
-from probe.tables.statement_text import multiple_of
+from probe.tables.layer_text import (
+    MEASURED,
+    AmountOf,
+    curves,
+    multiple_of,
+    per_class_of,
+)
 from probe.tables.table_file import where
 
 

@@ -25,9 +25,9 @@ from figures.lines import Entry, dress
 from figures.maps import FIRST
 from figures.page import Page
 from figures.tables import StudyTables
-from probe.tables.cause_text import widest_scope
+from probe.answers.study import widest_scope
+from probe.tables.layer_text import points
 from probe.tables.schemas import CAUSE_VERDICTS
-from probe.tables.statement_text import points
 from probe.tables.table_file import where
 
 QUESTION = "Which layer's change caused it?"
@@ -71,13 +71,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     titles = list(map(_titles, of_learners, contents, map(page.display_name, learners)))
     has_readouts = any(map(len, contents))
     columns = 2 if has_readouts and page.max_width >= style.NARROW else 1
-    blocks = page.blocks(
-        titles,
-        columns,
-        wide=has_readouts,
-        share_y=False,
-        fold=False,
-    )
+    blocks = page.blocks(titles, columns, wide=has_readouts, share_y=False, fold=False)
     counts = []
     for k, panels in enumerate(blocks):
         look = page.appearances(learners)[learners[k]]
@@ -142,13 +136,7 @@ def _draw_shares(axes: Axes, causes: pd.DataFrame, color: str) -> list[str]:
     ends = {"broken": (_BROKEN, -_OFFSET), "restored": (_RESTORED, _OFFSET)}
     for quantity, (look, offset) in ends.items():
         rows = where(causes, quantity=quantity).set_index("feature").reindex(names)
-        _draw_marks(
-            axes,
-            rows,
-            look,
-            width=0.6,
-            offset=offset,
-        )
+        _draw_marks(axes, rows, look, width=0.6, offset=offset)
     for y, word in enumerate(shares["verdict"]):
         axes.text(
             1.02,
@@ -176,23 +164,13 @@ def _draw_marks(
         elinewidth=width,
         capsize=0,
     )
-    dress(
-        drawn.lines[0],
-        look,
-        size=4.2,
-        joined=False,
-    )
+    dress(drawn.lines[0], look, size=4.2, joined=False)
 
 
 def _align(panels: Sequence[Axes], most: int) -> None:
     """Give panels one range of points, named below the last, and rows of the same height."""
     for axes in panels:
-        axes.axvline(
-            0,
-            color="0.3",
-            linewidth=0.8,
-            zorder=0.9,
-        )
+        axes.axvline(0, color="0.3", linewidth=0.8, zorder=0.9)
     ends = np.array([axes.get_xlim() for axes in panels])
     for axes in panels:
         axes.set_xlim(ends.min(), ends.max())

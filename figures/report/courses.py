@@ -9,10 +9,9 @@ import numpy as np
 
 from figures.report.views import Chart, ChartPoint, ReportFigure
 from probe.extensions import spread_over
-from probe.tables.layer_text import MEASURED, curves
+from probe.tables.layer_text import MEASURED, curves, multiple_of
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import Tables
-from probe.tables.statement_text import multiple_of
 from probe.tables.table_file import where
 
 _MOST = 6  # tasks or layers that are drawn beside each other

@@ -8,7 +8,6 @@ numbers a color that is legible on their cell, so that light and dark themes bot
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import chain
@@ -20,33 +19,24 @@ import pandas as pd
 from markupsafe import Markup
 
 from figures.captions import counted
-from figures.maps import BORDERS, HeatMap
-from figures.report.answer import Answer, answers
-from figures.report.questions import missing, sections
-from figures.report.views import Section, label, short
-from probe.analysis.statements import WITHHELD
+from figures.maps import BORDERS
+from figures.report.questions import sections
+from figures.report.views import ChartAxis, Section, label, short, value_axis
+from probe.answers.record import Answer
+from probe.answers.study import answers
+from probe.answers.text import answers_as_text, cut, headline, word_of
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
-from probe.metrics.murata import RETRAIN
-from probe.stored_names import ReadoutName
-from probe.tables.cause_text import widest_scope
+from probe.tables.compared import compared_sheet
 from probe.tables.folder import read_tables
-from probe.tables.matrices import Matrices
 from probe.tables.schemas import CAUSE_VERDICTS, CONTROLS, Tables
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import compared_sheet
 from probe.tables.table_file import where
 from probe.version import installed_version
 
 PAGE = "report.html"
 """The file in a run directory."""
 
-_MAPS = ("missing", "parted")  # sections with maps whose cells have intervals
-_DECIDED = (
-    "A layer forgot, or never learned, where its interval lies above 1 point. A "
-    "change cost points where its share, what it breaks by itself and what putting it "
-    "back returns all lie above 0."
-)
 _KEPT = "\n\u2060"  # characters of our own text, where a line must not break
 _MOST = 12  # learners that are shown unless others are asked for
 
@@ -114,7 +104,8 @@ def report(
         about={name: _about(tables) for name, tables in runs.items()},
         left_out=[name for name in continual if name not in shown],
         answers=answered,
-        shared=[*caveats, *_shared_caveats(list(chain(*answered.values())))],
+        axis=_axis(chain(*answered.values())),
+        caveats=caveats,
         compared=[
             compared_sheet(first_run, first_tables, name, tables)
             for name, tables in others
@@ -124,9 +115,6 @@ def report(
         label=label,
         borders=BORDERS,
         made=settings,
-        believe=_believe([*runs.values()], all_sections)
-        if any(answered.values())
-        else "",
         verdicts=CAUSE_VERDICTS,
         version=installed_version(),
         data=_json(runs),
@@ -141,13 +129,15 @@ def _of_learners(tables: Tables, learners: Sequence[str]) -> Tables:
     return {name: where(table, learner=learners) for name, table in tables.items()}
 
 
-def _shared_caveats(all_answers: Sequence[Answer]) -> list[str]:
-    """Return the caveats that several answers have in common."""
-    if len(all_answers) < 2:
-        return []
-    first, *others = (answer.caveats for answer in all_answers)
-    common = set(first).intersection(*others)
-    return [text for text in first if text in common]
+def _axis(shown: Iterable[Answer]) -> ChartAxis:
+    """Return the axis that all answers share, in points of what was forgotten."""
+    ends = [0.0]
+    for answer in shown:
+        for line in answer.layers:
+            if line.cost:
+                ends += [100 * line.cost.low, 100 * line.cost.high]
+    ticks = [t for t in value_axis(ends).ticks if min(ends) <= t <= max(ends)]
+    return ChartAxis(min(ends), max(ends), ticks)
 
 
 def _choices(shown: Sequence[Section]) -> dict[str, list[str]]:
@@ -160,61 +150,8 @@ def _choices(shown: Sequence[Section]) -> dict[str, list[str]]:
     return choices
 
 
-def _believe(runs: Sequence[Tables], shown: Iterable[Section]) -> str:
-    """Return how many intervals the page shows, and how many retrainings had not converged."""
-    statements = pd.concat(tables["statements"] for tables in runs)
-    withheld = len(where(statements, verdict=WITHHELD))
-    causes = pd.concat(widest_scope(tables["causes"]) for tables in runs)
-    changes = where(
-        causes,
-        score="accuracy",
-        quantity="attributed",
-        task_position=None,
-    )
-    cells = 0
-    for section in shown:
-        for figure in section.figures if section.name in _MAPS else ():
-            if isinstance(figure.view, HeatMap):
-                cells += sum(bool(cell.text) for cell in figure.view.all_cells)
-    stated = len(statements) - withheld + len(changes)
-    text = (
-        f"The page shows {counted(stated, 'statement')} and "
-        f"{counted(cells, 'map cell')} with 95 % intervals: at most 2.5 % a side "
-        "would lie beyond 0 where nothing is there. "
-    )
-    if withheld:
-        text += (
-            f"{counted(withheld, 'more statement')} cannot be judged, for the reason "
-            "named. "
-        )
-    return text + _DECIDED + _unfinished(runs)
-
-
-def _are_retrainings(rows: pd.DataFrame) -> "pd.Series[bool]":
-    is_retraining = [ReadoutName.parse(name).is_retraining for name in rows["readout"]]
-    return pd.Series(is_retraining, rows.index, dtype=bool)
-
-
-def _unfinished(runs: Sequence[Tables]) -> str:
-    """Return how many retrainings had not converged, "" if all had."""
-    notes = pd.concat(tables["notes"] for tables in runs)
-    measured = pd.concat(tables["measurements"] for tables in runs)
-    notes = notes[_are_retrainings(notes)]
-    count = int(notes["note"].str.contains("not converged", regex=False).sum())
-    if not count:
-        return ""
-    pra = where(measured, metric="pra")
-    retrainings = int(_are_retrainings(pra).sum())
-    return (
-        f" {count} of {counted(retrainings, 'retraining')} had not converged: more "
-        f"epochs might change what is said of the readout {RETRAIN}."
-    )
-
-
 def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
-    """Return the answers with their caveats and the heat maps; sheets and notes are folded.
-
-    The maps show the readouts of the answers, or all readouts if there are no answers.
+    """Return the answers in columns, for a notebook; notes and sheets are folded.
 
     Args:
         tables: The tables of the result.
@@ -224,18 +161,8 @@ def first_screen(tables: Tables, sheets: str, notes: Sequence[str]) -> str:
     Returns:
         The HTML.
     """
-    answered = answers(tables)
-    readouts = {answer.readout for answer in answered}
-    figures = list(missing(tables, Matrices(tables["measurements"])))
-    maps = [figure for figure in figures if not readouts or figure.readout in readouts]
-    cells = chain(*(figure.view.all_cells for figure in maps))
-    light = file("page.css").split("}")[0]
     page = template("notebook.html").render(
-        answers=answered,
-        maps=maps,
-        withheld=any(cell.withheld for cell in cells),
-        colors=["#fff", *re.findall(r"--p\d:(#\w+)", light)],
-        label=label,
+        text=answers_as_text(answers(tables)),
         notes=notes,
         sheets=Markup(sheets),
     )
@@ -251,7 +178,12 @@ def template(name: str) -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["short"] = short
+    environment.globals |= {
+        "short": short,
+        "cut": cut,
+        "headline": headline,
+        "word_of": word_of,
+    }
     return environment.get_template(name)
 
 

@@ -15,10 +15,10 @@ from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import ReportFigure, Section
 from figures.tables import unjudged
+from probe.answers.study import widest_scope
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
-from probe.tables.cause_text import widest_scope
 from probe.tables.layer_text import (
     count_tasks,
     interval,

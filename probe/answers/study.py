@@ -14,6 +14,7 @@ import pandas as pd
 from probe.analysis.statements import WITHHELD
 from probe.answers.record import LITTLE_ROOM, Answer, Interval, LayerLine
 from probe.notes import listed, note_sentences
+from probe.tables.layer_text import is_part
 from probe.tables.matrices import Matrices
 from probe.tables.schemas import CONTROLS, TRAINING, Tables
 from probe.tables.table_file import records, where
@@ -24,7 +25,6 @@ FIRST = "linear"
 COMPETITION = "more classes"
 """The line of what was lost because more classes compete."""
 
-_UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point
 _CONSTANT = "for every test example"  # in the note on a network that predicts one class
 
 _Rows = Mapping[tuple[str, str], Any]
@@ -109,7 +109,7 @@ def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
         never = _interval(quantities.get("never_learned"))
         untrained = _value(quantities.get("floor"))
         joint = _value(quantities.get("ceiling"))
-        adds = None if untrained is None or joint is None else joint - untrained
+        adds = math.nan if untrained is None or joint is None else joint - untrained
         yield LayerLine(
             layer=layer,
             cost=_interval(cause),
@@ -142,24 +142,6 @@ def _just_learned(matrices: Matrices, learner: str) -> float | None:
     if not cells or any(map(math.isnan, cells)):
         return None
     return float(sum(cells) / len(cells))
-
-
-def is_part(never_learned: float, offline_adds: float | None) -> bool:
-    """Return whether something never learned is a part of what offline training adds.
-
-    It is not where it is negative, or a layer was worse than untrained right after its
-    tasks.
-
-    Args:
-        never_learned: The accuracy that was missing right after each task.
-        offline_adds: The room between floor and ceiling, None if either is missing.
-
-    >>> is_part(0.03, 0.05), is_part(0.093, 0.05), is_part(-0.01, None)
-    (True, False, False)
-    """
-    if never_learned < -_UNSEEN:
-        return False
-    return offline_adds is None or never_learned <= offline_adds + _UNSEEN
 
 
 def widest_scope(causes: pd.DataFrame) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from textwrap import wrap
 from probe.answers.record import Answer, Interval, LayerLine
 from probe.errors import printable
 from probe.notes import listed
+from probe.tables.layer_text import points
 from probe.tables.schemas import CAUSE_VERDICTS
 
 WIDTH = 80
@@ -17,16 +18,6 @@ _BAR = 6  # columns of the longest bar
 _SCALE = 7  # columns between untrained and joint
 _TITLE = 9  # columns before a sentence
 _OPEN = "open"  # the verdict that is none
-
-
-def points(value: float) -> str:
-    """Return a fraction in points of accuracy.
-
-    >>> points(0.0123), points(-0.0001)
-    ('1.2', '0.0')
-    """
-    # Adding 0 makes a positive zero of a negative one.
-    return f"{round(100 * value, 1) + 0:.1f}"
 
 
 def with_ends(interval: Interval, decimals: int = 1) -> str:
@@ -152,7 +143,7 @@ def _content(line: LayerLine) -> str:
     return f"{held}  {points(line.untrained):>4} {scale} {points(line.joint)}"
 
 
-def as_text(answers: Iterable[Answer]) -> str:
+def answers_as_text(answers: Iterable[Answer]) -> str:
     """Return answers as plain text, with a line between them."""
     blocks = ["\n".join(answer_lines(answer)) for answer in answers]
     return printable("\n\n".join(blocks), "\n")

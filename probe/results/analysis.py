@@ -1,7 +1,7 @@
 """The analysis: the measurements of any number of runs, and the quantities derived from them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -9,6 +9,9 @@ from typing import Any, Self
 import pandas as pd
 
 from probe.analysis.variance import Floats
+from probe.answers.record import Answer
+from probe.answers.study import answers
+from probe.answers.text import answers_as_text, as_markdown
 from probe.errors import InputError, unknown
 from probe.files import write_text
 from probe.metrics.matrix import AccuracyMatrix
@@ -16,7 +19,13 @@ from probe.notes import listed, note_sentences
 from probe.results.records import Records
 from probe.tables import export
 from probe.tables.folder import Saved
-from probe.tables.layer_text import control_sheets, layer_sheets, pra_sheet, together
+from probe.tables.layer_text import (
+    control_sheets,
+    layer_sheets,
+    pra_sheet,
+    statement_sheet,
+    together,
+)
 from probe.tables.matrices import Matrices
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import Tables
@@ -190,10 +199,10 @@ class Analysis(ResultBase):
 
     def sheets(self) -> list[Sheet]:
         """Return the analysis as text: a table for each learner and readout, and for controls."""
-        return [
-            *self._sheets(self.layers(), self.learners),
-            *control_sheets(self.tables_by_name["controls"]),
-        ]
+        sheets = self._sheets(self.layers(), self.learners)
+        if len(self.statements()):
+            sheets.append(statement_sheet(self.statements()))
+        return [*sheets, *control_sheets(self.tables_by_name["controls"])]
 
     def remarks(self) -> tuple[str, ...]:
         """Return the text printed above the tables: what the intervals cover, and the notes."""
@@ -261,8 +270,25 @@ class Analysis(ResultBase):
             records = Records.from_saved(saved.record["plan"], saved.arrays)
         return cls(tables_by_name=saved.tables, records=records)
 
+    @property
+    def answers(self) -> list[Answer]:
+        """The answer on each method: what it forgot, by whose change, and what is left."""
+        return answers(self.tables())
+
+    def to_markdown(self) -> str:
+        """Return the answers as Markdown, for a README or a pull request."""
+        return as_markdown(self.answers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answers as plain values, which JSON can hold, by method."""
+        return {answer.method: asdict(answer) for answer in self.answers}
+
     def __str__(self) -> str:
-        return as_text(self.sheets(), self.remarks())
+        answered = self.answers
+        if not answered:
+            return as_text(self.sheets(), self.remarks())
+        more = f"{len(self.remarks())} notes: result.notes; tables: result.sheets()"
+        return f"{answers_as_text(answered)}\n\n{more}"
 
     def __repr__(self) -> str:
         matrices = self._matrices

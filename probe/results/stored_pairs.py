@@ -91,7 +91,7 @@ class StoredPair:
     @property
     def _of_task(self) -> NDArray[np.bool_]:
         """Whether each test example is of the earlier network's task."""
-        return self.rewound.test.tasks == self.job.tasks[self.j - 1]
+        return np.asarray(self.rewound.test.tasks == self.job.tasks[self.j - 1])
 
     @property
     def _competing(self) -> list[int]:

@@ -1,8 +1,7 @@
-"""Sheets of layers, with a line for each layer; `statement_text` has the sentences below them."""
+"""Sheets of layers and of the statements on them, with a line for each layer."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -10,10 +9,8 @@ import pandas as pd
 from probe.analysis.intervals import half_width
 from probe.metrics.murata import RETRAIN
 from probe.stored_names import ReadoutName
-from probe.tables.cause_text import cause_sentences
 from probe.tables.schemas import OFFLINE, UNTRAINED, Tables
 from probe.tables.sheets import Sheet
-from probe.tables.statement_text import is_part, points, sentences
 from probe.tables.table_file import where
 
 _CONTROLS = {
@@ -40,6 +37,7 @@ _QUANTITIES = (
     "forgotten",
 )
 _NARROW = 0.3  # of the interval of a share that is shown
+_UNSEEN = 0.0005  # of an accuracy, which rounds to no tenth of a point
 
 
 def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
@@ -47,8 +45,7 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
 
     Numbers are in %, differences in points of accuracy, over all tasks; forgotten is
     the mean over the tasks before the last. A dash means "not measured"; also what was
-    never learned is left out where it is no part of what offline training adds, as a
-    sentence below says.
+    never learned is left out where it is no part of what offline training adds.
 
     Args:
         tables: The tables, with the layers and the statements on them.
@@ -57,7 +54,6 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
     """
     layers = tables["layers"]
     tasks = count_tasks(layers)
-    statements = sentences(tables, tasks)
     sheets = []
     over_all = where(layers, task_position=None).groupby(
         ["learner", "readout"], sort=False
@@ -80,24 +76,26 @@ def layer_sheets(tables: Tables, *, one_network: bool = False) -> list[Sheet]:
                     "retained",
                 ),
                 lines=lines,
-                after=[
-                    *repair_sentences(rows, learner),
-                    *statements.get((learner, readout), ()),
-                ],
             )
         )
-    # Last, as they are on no readout: the answer to read first stands at the end of a
-    # terminal.
-    if sheets:
-        causes = cause_sentences(tables).items()
-        named = [f"{name}: {text}" for name, texts in causes for text in texts]
-        sheets[-1] = replace(sheets[-1], after=[*sheets[-1].after, *named])
     return sheets
 
 
 def count_tasks(layers: pd.DataFrame) -> int:
     """Return T, the number of tasks in a table of layers, 1 if it has no task positions."""
     return int(max(layers["task_position"].dropna(), default=1))
+
+
+def statement_sheet(statements: pd.DataFrame) -> Sheet:
+    """Return the statements on layers, each with the interval that decides it, in points."""
+    lines = []
+    for row in statements.itertuples():
+        verdict = "cannot tell" if row.verdict == "open" else row.verdict
+        name = row.statement.replace("_", " ")
+        cells = row.learner, row.readout, row.feature, name, interval(row), verdict
+        lines.append(cells)
+    columns = ("learner", "readout", "layer", "statement", "points", "verdict")
+    return Sheet(title="statements on layers", columns=columns, lines=lines)
 
 
 def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
@@ -128,6 +126,16 @@ def control_sheets(controls: pd.DataFrame) -> list[Sheet]:
         for control, meaning in _CONTROLS.items()
         if len(rows := where(controls, task_position=None, quantity=control))
     ]
+
+
+def points(value: float) -> str:
+    """Return a fraction in points of accuracy.
+
+    >>> points(0.0123), points(-0.0001)
+    ('1.2', '0.0')
+    """
+    # Adding 0 makes a positive zero of a negative one.
+    return f"{round(100 * value, 1) + 0:.1f}"
 
 
 def interval(row: Any) -> str:
@@ -173,6 +181,18 @@ def pra_sheet(summary: pd.DataFrame) -> Sheet:
     )
 
 
+def multiple_of(readout: str) -> int | None:
+    """Return the multiple of the epochs of partial retraining, None for other readouts.
+
+    >>> [multiple_of(readout) for readout in ("retrain", "retrain@4", "retrain@4+bn", "linear")]
+    [1, 4, None, None]
+    """
+    name = ReadoutName.parse(readout)
+    return (
+        name.budget if name == ReadoutName(base=RETRAIN, budget=name.budget) else None
+    )
+
+
 def per_class_of(readout: str) -> float | None:
     """Return the examples of each class that a linear readout is fitted to, None for others.
 
@@ -209,29 +229,6 @@ def curves(layers: pd.DataFrame, amount_of: AmountOf) -> pd.DataFrame:
     ]
 
 
-def repair_sentences(layers: pd.DataFrame, learner: str) -> list[str]:
-    """Return what a new head on the last hidden layer reaches with k examples of each class."""
-    rows = where(layers, learner=learner, task_position=None)
-    text = list[str]()
-    rows = rows.assign(amount=rows["readout"].map(per_class_of, na_action="ignore"))
-    hidden = rows["depth"] < where(rows, quantity="chance")["depth"].max()
-    rows = rows[hidden & (rows["amount"] < math.inf)]
-    rows = rows[rows["depth"] == rows["depth"].max()]
-    for k, of_amount in rows.groupby("amount"):
-        layer = {row.quantity: row for row in of_amount.itertuples()}
-        feature = layer["accuracy"].feature
-        plural = "s" * (k > 1)
-        words = {
-            "accuracy": f"with {k:.0f} example{plural} of each class a new head on {feature} "
-            "reaches",
-            "floor": f"on an untrained {feature}",
-            "ceiling": "after offline training",
-        }
-        cells = [f"{words[q]} {interval(layer[q])} %" for q in words if q in layer]
-        text.append(", ".join(cells))
-    return text
-
-
 def together(sheets: Sequence[Sheet]) -> Sheet:
     """Return sheets of the same columns as one, with the learner as a first column."""
     if len(sheets) == 1:
@@ -256,6 +253,22 @@ def _title(readout: str, seeds: int, one_network: bool, tasks: int) -> str:
         f"; forgotten: of task{'s 1 to' * (tasks > 2)} {tasks - 1}" if tasks > 1 else ""
     )
     return f"readout {readout}, in %{over}{on}"
+
+
+def is_part(never_learned: float, offline_adds: float) -> bool:
+    """Return whether something never learned is a part of what offline training adds.
+
+    It is not where it is negative, or a layer was worse than untrained right after its
+    tasks.
+
+    Args:
+        never_learned: The accuracy that was missing right after each task.
+        offline_adds: The room between floor and ceiling, NaN if either is missing.
+
+    >>> is_part(0.03, 0.05), is_part(0.093, 0.05), is_part(-0.01, 0.05)
+    (True, False, False)
+    """
+    return never_learned > -_UNSEEN and not never_learned > offline_adds + _UNSEEN
 
 
 def _points(layer: Mapping[str, Any], quantity: str) -> str:

@@ -59,8 +59,9 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     Raises:
         InputError: Tables are missing or cannot be read.
     """
+    from probe.tables.compared import compared_sheet
     from probe.tables.folder import read_tables
-    from probe.tables.statement_text import compared_sheet, points
+    from probe.tables.layer_text import points
     from probe.tables.table_file import where
 
     before = read_tables(_named(first))

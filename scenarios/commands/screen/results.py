@@ -11,12 +11,20 @@ from typing import Any
 
 import pandas as pd
 from rich.console import Console
+from rich.text import Text
 
-from figures.report.answer import Answer, answers
+from probe.answers.record import Answer
+from probe.answers.study import answers
+from probe.answers.text import answer_lines, table_lines
 from probe.errors import printable
 from probe.notes import note_sentences
 from probe.tables.folder import read_tables
-from probe.tables.layer_text import control_sheets, layer_sheets, mean_and_interval
+from probe.tables.layer_text import (
+    control_sheets,
+    layer_sheets,
+    mean_and_interval,
+    statement_sheet,
+)
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where
@@ -25,6 +33,7 @@ from scenarios.commands.screen.terminal import show_line
 
 _MOST_NOTES = 8
 _MOST_ANSWERS = 4
+_STYLES = {"costs": "bold red", "helps": "green", "open": "dim"}
 
 
 def show_outcome(
@@ -52,31 +61,27 @@ def show_outcome(
     """
     results = read_tables(root)
     if answered := [] if tables else answers(results):
-        _show_answers(answered)
+        _show_answers(console, answered)
     else:
         _show_all(console, results, omegas=omegas, trained=trained)
-    files = f"figures: {root / 'figures'}; tables: {root}/*.csv"
-    show_line(f"the answer: {root / 'report.html'}; {files}")
+    show_line(f"page: {root / 'report.html'}")
+    show_line(f"figures: {root / 'figures'}; tables: {root}/*.csv")
 
 
-def _show_answers(answered: Sequence[Answer]) -> None:
-    """Print the answers for the first learners with a caveat, then those that all share."""
-    of_learners = [set(answer.caveats) for answer in answered]
-    shared = set.intersection(*of_learners) if len(answered) > 1 else set()
+def _show_answers(console: Console, answered: Sequence[Answer]) -> None:
+    """Print the answers on the first methods, each layer in the color of its verdict."""
     for answer in answered[:_MOST_ANSWERS]:
-        causes = "; ".join(answer.causes)
-        content = "; ".join(answer.content)
-        show_line(f"{answer.learner}: {causes or content}")
-        if causes:
-            show_line(
-                f"  by the readout {answer.readout}, whoever changed it: {content}"
-            )
-        if caveat := next((text for text in answer.caveats if text not in shared), ""):
-            show_line(f"  {caveat}")
-    for caveat in sorted(shared)[:2]:
-        show_line(f"all learners: {caveat}")
+        rows = list(table_lines(answer))
+        of_layer = rows[len(rows) - len(answer.layers) :]
+        styles = {}
+        for row, line in zip(of_layer, answer.layers, strict=True):
+            styles[row] = _STYLES.get(line.verdict, "")
+        for row in answer_lines(answer):
+            text = Text(printable(row), styles.get(row, ""))
+            console.print(text, soft_wrap=True)
+        console.print()
     if len(answered) > _MOST_ANSWERS:
-        show_line(f"{len(answered) - _MOST_ANSWERS} more learners: see the page")
+        show_line(f"{len(answered) - _MOST_ANSWERS} more methods: see the page")
 
 
 def _show_all(console: Console, tables: Tables, *, omegas: bool, trained: bool) -> None:
@@ -230,5 +235,8 @@ def show_layers(console: Console, tables: Tables) -> None:
         console: The console to print to.
         tables: The tables of the run.
     """
-    for sheet in (*layer_sheets(tables), *control_sheets(tables["controls"])):
+    sheets = layer_sheets(tables)
+    if len(tables["statements"]):
+        sheets.append(statement_sheet(tables["statements"]))
+    for sheet in (*sheets, *control_sheets(tables["controls"])):
         show_sheet(console, sheet)

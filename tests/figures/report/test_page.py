@@ -102,10 +102,10 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     ]
     told = "conv2, task position 1: missing 30.0 [29.0, 31.0]; 5 seeds"
     assert told in cells
-    titles = re.findall("<h2>(.*?)</h2>", report({"a": study()}, {}))
+    titles = re.findall("<summary><h2>(.*?)</h2>", report({"a": study()}, {}))
     assert titles[:2] == [
         "What is missing of each task?",
-        "What can still be read from each layer?",
+        "What is still there in each layer?",
     ]
 
 
@@ -221,7 +221,7 @@ def test_it_is_written_from_a_run_directory(tmp_path: Path) -> None:
     for name, table in study().items():
         write_table(folder / f"{name}.csv", name, table)
     path = write_report([folder], tmp_path / "page.html")
-    assert "conv2 forgot 30.0 points" in path.read_text()
+    assert 'aria-label="conv2: still there 60.0 [59.0, 61.0] %' in path.read_text()
     assert path.read_text() == report({"toy": study()}, {})
     with pytest.raises(InputError, match="same name"):
         write_report([folder, folder], path)
@@ -249,10 +249,10 @@ def test_of_many_learners_twelve_are_shown_unless_others_are_asked_for() -> None
     text = report({"sweep": found}, {})
     assert len(text) < 2_000_000
     assert " and 176 more." in text
-    assert "learner11</b>" in text
-    assert "learner12</b>" not in text
+    assert "<h2>learner11 " in text
+    assert "<h2>learner12 " not in text
     asked = report({"sweep": found}, {}, ["learner150"])
-    assert "learner150</b>" in asked
+    assert "<h2>learner150 " in asked
     with pytest.raises(InputError, match="'mine'"):
         report({"sweep": found}, {}, ["mine"])
 
@@ -276,22 +276,18 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
         rows.loc["attributed", "verdict"],
     )
     page = report({"toy": found}, {})
-    assert "in doubt, as" not in page
-    # Two layers of content and two of causes; maps of what is missing and forgotten.
-    assert "The page shows 4 statements and 3 map cells" in page
-    assert "at most 2.5 % a side" in page
     doubted = {
         **tables([stated("output", "near chance", 0.6)], MISSING),
         "causes": found["causes"],
     }
     doubtful = report({"toy": doubted}, {})
-    assert "in doubt, as a run is near chance on its first task" in doubtful
-    assert "1 more statement cannot be judged" in doubtful
+    doubt = "In doubt:</b> at output: a run is near chance on its first task"
+    assert doubt in doubtful
+    assert doubt not in page
     few = layers({"conv1": 0.1, "conv2": 0.2}).assign(readout="linear:20")
     assert [line[0] for line in drawn("repaired", layers=few)[0].view.lines] == [
         "conv1",
         "conv2",
     ]
-    assert page.index("<b>Content</b>, by the readout") < page.index(
-        "Which layer&#39;s change caused it?"
-    )
+    assert page.index("accounts for, points") < page.index("still there, %")
+    assert page.index("still there, %") < page.index("cost it?")

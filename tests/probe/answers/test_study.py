@@ -1,0 +1,180 @@
+"""The answers of hand-made tables, as records and as text."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from probe.analysis.statements import WITHHELD
+from probe.answers.record import Interval
+from probe.answers.study import answers
+from probe.answers.text import answers_as_text, as_markdown, headline
+from probe.tables.schemas import CAUSE_VERDICTS
+from probe.tables.table_file import new_table
+from tests.figures.report.hand_made import LAYERS, layer, layers, rows, stated, tables
+
+SHARES = {"conv1": 0.05, "conv2": 0.5, "output": 0.2}
+
+
+def cause(feature, quantity, value, **cells):
+    depth = 1 + LAYERS.index(feature) if feature in LAYERS else None
+    return {
+        "learner": "ft",
+        "score": "accuracy",
+        "feature": feature,
+        "depth": depth,
+        "quantity": quantity,
+        "value": value,
+        "low": value - 0.01,
+        "high": value + 0.01,
+        "seeds": 5,
+        "scope": "training",
+        **cells,
+    }
+
+
+def causes(verdicts=("none", "costs", "repairs"), competition=0.0, **cells):
+    total = sum(SHARES.values())
+    result = [
+        cause("", "forgotten", total + competition, **cells),
+        cause("", "competition", competition, **cells),
+    ]
+    for (feature, share), verdict in zip(SHARES.items(), verdicts, strict=True):
+        result += [
+            cause(feature, "attributed", share, verdict=verdict, **cells),
+            cause(feature, "restored", share / 2, **cells),
+            cause(feature, "broken", 2 * share, **cells),
+        ]
+    return new_table("causes", result)
+
+
+def answer(statements=(), missing=None, **others):
+    lacking = (
+        {"conv1": 0.0, "conv2": 0.3, "output": 0.6} if missing is None else missing
+    )
+    (only,) = answers(tables(list(statements), lacking, **others))
+    return only
+
+
+def test_each_line_holds_the_numbers_of_the_tables():
+    result = answer(causes=causes())
+    for line in result.layers:
+        share = SHARES[line.layer]
+        assert line.cost == Interval(value=share, low=share - 0.01, high=share + 0.01)
+        assert (line.alone, line.all_but) == (share / 2, 2 * share)
+        assert (line.untrained, line.joint) == (0.4, 0.9)
+        assert line.held.value == pytest.approx(
+            0.9 - {"conv2": 0.3, "output": 0.6}.get(line.layer, 0)
+        )
+    assert [line.layer for line in result.layers] == list(LAYERS)
+    assert result.forgotten.value == pytest.approx(sum(SHARES.values()))
+
+
+def test_costs_and_the_competition_of_classes_add_up_to_what_was_forgotten():
+    result = answer(causes=causes(competition=0.1))
+    assert result.layers[0].layer == "more classes"
+    total = sum(line.cost.value for line in result.layers)
+    assert total == pytest.approx(result.forgotten.value)
+
+
+@pytest.mark.parametrize("verdict", CAUSE_VERDICTS)
+def test_only_a_layer_with_the_verdict_costs_is_said_to_cost(verdict):
+    result = answer(causes=causes(("none", verdict, "none")))
+    names_it = "conv2 costs" in headline(result)
+    assert names_it == (verdict == "costs")
+    word = "cannot tell" if verdict == "open" else verdict
+    assert re.search(rf"^conv2 .* {word} ", answers_as_text([result]), re.M)
+
+
+def test_the_way_of_training_is_preferred_to_these_networks():
+    networks = causes(scope="network", seeds=1)
+    both = pd.concat([networks.assign(value=0.9), causes()], ignore_index=True)
+    assert answer(causes=both) == answer(causes=causes())
+    on_networks = answer(
+        causes=networks, layers=layers({"output": 0.6}).assign(scope="network")
+    )
+    assert on_networks.trained.endswith("network") or "networks" in on_networks.trained
+    assert "another training may differ" in on_networks.belief[0]
+    assert "three trainings" in on_networks.next[-1]
+
+
+def test_below_untrained_and_too_little_room_have_no_position():
+    below = new_table("layers", [layer("conv2", "above_floor", -0.05)])
+    lacking = layers({"conv1": 0.1, "conv2": 0.6, "output": 0.2})
+    first, second, _ = answer(layers=pd.concat([lacking, below])).layers
+    assert first.position == pytest.approx(0.8)
+    assert second.below_untrained
+    assert second.position is None
+    (flat,) = answer(missing={"conv1": 0.0}, room=0.01).layers
+    assert flat.position is None
+    assert any(
+        "no room at conv1" in text
+        for text in answer(missing={"conv1": 0.0}, room=0.01).belief
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "is_part"), [(0.2, True), (0.6, False), (-0.1, False)]
+)
+def test_never_learned_is_a_part_of_the_room_or_not_shown(value, is_part):
+    never = new_table("layers", [layer("conv2", "never_learned", value)])
+    table = pd.concat([layers({"conv2": 0.3}), never])
+    (line,) = answer(layers=table).layers
+    assert (line.never_learned is not None) == is_part
+
+
+@pytest.mark.parametrize("verdict", WITHHELD)
+def test_each_withheld_verdict_is_a_doubt_with_its_reason(verdict):
+    result = answer([stated("conv2", verdict, 0.3)], causes=causes())
+    assert f"in doubt at conv2: {WITHHELD[verdict]}" in result.belief
+
+
+def test_without_causes_or_controls_the_answer_says_so():
+    result = answer()
+    assert "not measured" in headline(result)
+    assert not result.has_causes
+    bare = layers({"conv2": 0.3})
+    bare = bare[~bare["quantity"].isin(["floor", "ceiling"])]
+    belief = " ".join(answer(layers=bare).belief)
+    assert "no untrained network" in belief
+    assert "no joint training" in belief
+
+
+def test_what_was_learned_is_the_mean_right_after_the_earlier_tasks():
+    R = rows()
+    diagonal = R["task_position"] == R["tasks_seen"]
+    R.loc[diagonal, "value"] = 0.5 + 0.1 * R["task_position"]
+    assert answer(measurements=R).learned == pytest.approx((0.6 + 0.7) / 2)
+
+
+@pytest.mark.parametrize("verdict", CAUSE_VERDICTS)
+def test_a_terminal_has_80_columns_and_a_headline_20_words_and_two_numbers(verdict):
+    long_name = "backbone.features.denseblock3.denselayer12.conv2"
+    table = causes((verdict,) * 3, competition=0.2).replace({"conv2": long_name})
+    measured = layers({"conv1": 0.1, "conv2": 0.6, "output": 0.2})
+    others = new_table(
+        "layers",
+        [layer(name, "never_learned", 0.15) for name in LAYERS]
+        + [layer("output", "above_floor", -0.3)],
+    )
+    table_of_layers = pd.concat([measured, others]).replace({"conv2": long_name})
+    result = answer(causes=table, layers=table_of_layers)
+    lines = answers_as_text([result]).splitlines()
+    assert max(map(len, lines)) <= 80
+    words = f"ft {headline(result)}"
+    assert len(words.split()) <= 20
+    assert len(re.findall(r"\d+\.\d", words)) <= 2
+
+
+def test_markdown_has_a_line_for_each_layer_with_the_numbers_of_the_record():
+    result = answer(causes=causes())
+    table = [
+        line for line in as_markdown([result]).splitlines() if line.startswith("| ")
+    ]
+    for cells, line in zip(table[1:], result.layers, strict=True):
+        assert cells.startswith(f"| {line.layer} | {100 * line.cost.value:.1f} [")
+        assert f" {100 * line.held.value:.1f} " in cells
+
+
+def test_of_one_task_there_is_nothing_to_forget_and_of_outputs_no_answer():
+    assert answers({**tables([], {}), "layers": layers({})}) == []

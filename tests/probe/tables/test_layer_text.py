@@ -1,0 +1,195 @@
+"""Hand-made layers, the statements on them, and their sheets."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from probe.analysis.quantities import Terms
+from probe.answers.study import named_networks
+from probe.results.layers import Layer
+from probe.results.statements import Doubts, first_layers, statement_rows
+from probe.tables.layer_text import layer_sheets, statement_sheet
+from probe.tables.table_file import all_tables, new_table
+
+T, EACH = 4, 250
+TASKS = np.repeat(np.arange(T), EACH)
+APART = np.array([-0.008, 0.008, -0.004, 0.004, 0.0])  # of seeds
+
+
+def right(levels, seeds):
+    """Return right answers, (S, n), of that share of each task's examples, and a seed's more."""
+    shares = np.broadcast_to(np.asarray(levels, float), T) + seeds[:, None]
+    return np.arange(EACH * T) % EACH < np.repeat(np.round(shares * EACH), EACH, axis=1)
+
+
+def layer(
+    feature,
+    last,
+    learned=None,
+    floor=0.4,
+    seeds=APART,
+    readout="linear",
+    converged=True,
+):
+    """Return a layer; last, learned: accuracy on each task in the end, and once it was learned."""
+    apart = np.asarray(seeds)
+    both = np.broadcast_to(last if learned is None else learned, T)
+    end = right(last, apart)
+    rows = {
+        t: np.where(t - 1 == TASKS, right(both, apart), end)[:, None]
+        for t in range(1, T)
+    }
+    floor_right, ceiling_right = (right(level, 0 * apart) for level in (floor, 0.9))
+    return Layer(
+        learner="ft",
+        readout=readout,
+        feature=feature,
+        depth=int(feature[-1]),
+        seeds=tuple(range(len(apart))),
+        terms=Terms(
+            tasks=TASKS,
+            orders=np.arange(T)[None],
+            after=rows | {T: end[:, None]},
+            floor=floor_right,
+            ceiling=ceiling_right,
+        ),
+        converged=converged,
+    )
+
+
+INTACT = [layer("conv1", 0.9), layer("conv2", 0.9)]
+FORGOTTEN = (0.7, 0.7, 0.7, 0.9)
+
+
+def verdicts(*layers):
+    """Return the verdicts by feature and statement."""
+    verdict_of = {}
+    for layer in layers:
+        for row in statement_rows(layer, Doubts()):
+            verdict_of[row["feature"], row["statement"]] = row["verdict"]
+    return verdict_of
+
+
+def cells_of(*layers):
+    """Return the cells of the sheet of layers, by column, for each layer."""
+    rows = [row for layer in layers for row in layer.rows()]
+    (sheet,) = layer_sheets(all_tables(layers=new_table("layers", rows)))
+    lines = (dict(zip(sheet.columns, line, strict=True)) for line in sheet.lines)
+    return {line["feature"]: line for line in lines}
+
+
+def test_what_is_forgotten_never_learned_or_neither():
+    neither = verdicts(*INTACT)
+    assert set(neither.values()) == {"no"}
+    forgot = verdicts(layer("conv3", FORGOTTEN, 0.9))
+    assert [name for (_, name), verdict in forgot.items() if verdict == "yes"] == [
+        "below_ceiling",
+        "forgets",
+    ]
+    never = verdicts(layer("conv3", (0.9, 0.8, 0.7, 0.6)))
+    assert [name for (_, name), verdict in never.items() if verdict == "yes"] == [
+        "below_ceiling",
+        "learns_less",
+        "loses_plasticity",
+    ]
+
+
+def test_a_statement_is_a_line_with_its_interval_and_verdict():
+    collapsed = layer("conv3", 0.7, seeds=[*APART[:4], -0.6])
+    rows = [row for x in (*INTACT, collapsed) for row in statement_rows(x, Doubts())]
+    sheet = statement_sheet(new_table("statements", rows))
+    below = [line for line in sheet.lines if line[3] == "below ceiling"]
+    assert [line[-1] for line in below] == ["no", "no", "cannot tell"]
+    assert below[-1][-2] == "32.0 [-1.4, 65.4]"
+
+
+def test_what_cannot_be_retained_has_its_reason():
+    """What has too little room to retain may still fall below the ceiling."""
+    below = layer("conv3", (0.2, 0.2, 0.2, 0.5), 0.9)
+    retained = {
+        name: cells["retained"] for name, cells in cells_of(*INTACT, below).items()
+    }
+    assert retained == {
+        "conv1": "100 [98, 102]",
+        "conv2": "100 [98, 102]",
+        "conv3": "below untrained",
+    }
+    lower = layer("conv3", 0.8, floor=0.9)
+    assert cells_of(lower)["conv3"]["retained"] == "below untrained"
+    assert verdicts(lower)["conv3", "below_ceiling"] == "yes"
+    for last in (0.9, 0.896):  # below the floor, but not by more than chance
+        cells = cells_of(layer("conv3", last, floor=0.9))
+        assert cells["conv3"]["retained"] == "too little room"
+
+
+@pytest.mark.parametrize(
+    ("spread", "shown"), [(0, "60 [56, 64]"), (10, "at most 76"), (30, "cannot tell")]
+)
+def test_a_share_is_shown_where_its_interval_is_narrow(spread, shown):
+    cells = cells_of(layer("conv3", 0.7, seeds=spread * APART))
+    assert cells["conv3"]["retained"] == shown
+
+
+def test_more_than_offline_adds_was_not_never_learned():
+    assert cells_of(layer("conv1", 0.3, 0.34))["conv1"]["never learned"] == "-"
+    assert cells_of(layer("conv1", 0.8))["conv1"]["never learned"] == "10.0"
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "name"),
+    [
+        ({("0", 0): 0.5}, "this network"),
+        ({("0", 0): 0.5, ("0", 1): 0.5}, "this network"),  # retrained twice
+        ({("0", 0): 0.5, ("0", 1): 0.6}, "these 2 networks"),
+        ({("0", 0): 0.5, ("1", 0): 0.5}, "these 2 networks"),
+    ],
+)
+def test_networks_are_counted_by_training(accuracies, name):
+    cells = {"learner": "ft", "tasks_seen": T, "metric": "accuracy"}
+    rows = []
+    for (order, seed), value in accuracies.items():
+        rows.append({**cells, "order": order, "seed": seed, "value": value})
+    tables = {"measurements": new_table("measurements", rows)}
+    assert named_networks(tables, "ft") == name
+
+
+def test_nothing_is_stated_of_what_has_not_converged():
+    unfinished = layer("conv3", FORGOTTEN, 0.9, converged=False)
+    assert set(verdicts(unfinished).values()) == {"not converged"}
+
+
+@pytest.mark.parametrize(
+    ("before", "moves"), [(0.55, True), (0.74, False), (0.85, True)]
+)
+def test_a_retraining_states_nothing_that_is_shown_to_move_by_more_than_a_point(
+    before, moves
+):
+    last = layer("conv1", FORGOTTEN, 0.9, readout="retrain")
+    half = replace(last.terms, after=layer("conv1", before, FORGOTTEN).terms.after)
+    stated = verdicts(replace(last, terms=replace(last.terms, half=half)))
+    verdict = "still moving" if moves else "yes"
+    assert stated["conv1", "below_ceiling"] == verdict
+
+
+def test_a_layer_that_lacks_seeds_leaves_the_first_layer_open():
+    few = layer("conv1", 0.9, seeds=APART[:2])
+    rows = [
+        row
+        for x in (few, INTACT[1], layer("conv3", FORGOTTEN, 0.9))
+        for row in statement_rows(x, Doubts())
+    ]
+    first = first_layers(new_table("statements", rows), {"ft": 3})
+    (row,) = first[first["statement"] == "forgets"].itertuples()
+    assert (row.first_possible, row.first_confirmed) == ("conv1", "conv3")
+
+
+def test_that_the_output_learned_less_is_stated_where_it_is_shown_and_never_denied():
+    """Right after a task, only the classes seen so far compete, at the ceiling all do."""
+    for learned, shown in ((0.5, {"learns_less": "yes"}), (0.9, {})):
+        at_output = replace(layer("out1", [0.5] * (T - 1) + [0.9], learned), chance=0.1)
+        rows = statement_rows(at_output, Doubts())
+        stated = {row["statement"]: row["verdict"] for row in rows}
+        assert stated.pop("below_ceiling") == "yes"
+        assert stated.pop("forgets") == ("no" if shown else "yes")
+        assert stated == shown

@@ -51,23 +51,25 @@ class Checkpoints:
     offline: Mapping[int, Path]
 
     def __post_init__(self) -> None:
-        grid = product(*map(dict.fromkeys, zip(*self.runs, strict=True)))
-        if absent := [run for run in starmap(Run, grid) if run not in self.runs]:
+        # The learners, orders and seeds that occur, and all of their combinations.
+        values_of_fields = map(dict.fromkeys, zip(*self.runs, strict=True))
+        expected_runs = starmap(Run, product(*values_of_fields))
+        if missing_runs := [run for run in expected_runs if run not in self.runs]:
             raise InputError(
-                f"there are no checkpoints of {listed(absent)}, "
+                f"there are no checkpoints of {listed(missing_runs)}, "
                 "though others have this learner, order and seed: add them"
             )
-        every = set().union(*self.runs.values())
+        all_tasks_seen = set().union(*self.runs.values())
         for run, files in self.runs.items():
-            if lacking := sorted(every - files.keys()):
+            if missing_tasks := sorted(all_tasks_seen - files.keys()):
                 raise InputError(
-                    f"{run} has no checkpoint after {listed(lacking)} tasks, as "
+                    f"{run} has no checkpoint after {listed(missing_tasks)} tasks, as "
                     "others have: add it, or move the others away"
                 )
-        missing = sorted({run.seed for run in self.runs} - self.offline.keys())
-        if self.offline and missing:
+        missing_seeds = sorted({run.seed for run in self.runs} - self.offline.keys())
+        if self.offline and missing_seeds:
             raise InputError(
-                f"there is no offline network of seed {listed(missing)}, "
+                f"there is no offline network of seed {listed(missing_seeds)}, "
                 f"but of {listed(sorted(self.offline))}: add it"
             )
 
@@ -112,13 +114,16 @@ class Checkpoints:
             run: dict(sorted(files[run].items()))
             for run in sorted(files, key=sorting_key)
         }
-        by_seed: dict[int, Path] = {}
+        offline_by_seed: dict[int, Path] = {}
         if offline is not None:
             for path, fields in matching_files(offline, ["seed"]):
-                _put(by_seed, int(fields.get("seed", 0)), path)
-        checkpoints = cls(runs=runs, offline=by_seed)
-        seeds = sorted(by_seed.keys() & {run.seed for run in runs})
-        return replace(checkpoints, offline={seed: by_seed[seed] for seed in seeds})
+                _put(offline_by_seed, int(fields.get("seed", 0)), path)
+        checkpoints = cls(runs=runs, offline=offline_by_seed)
+        # Offline networks of seeds without a run are left out.
+        seeds = sorted(offline_by_seed.keys() & {run.seed for run in runs})
+        return replace(
+            checkpoints, offline={seed: offline_by_seed[seed] for seed in seeds}
+        )
 
 
 def matching_files(
@@ -150,14 +155,14 @@ def matching_files(
         raise InputError(
             f"{quoted} {lacks}: write {{task}} (tasks learned) or {{index}} (from 0)"
         )
+    # As a regular expression: * is text without a slash, {task} the group ([0-9]+).
     literal = re.escape(str(path)).replace(r"\*", "[^/]*")
     regex = re.sub(r"\\{(\w+)\\}", lambda m: f"({_FIELDS[m[1]]})", literal)
-    matches = [(file, re.fullmatch(regex, str(file))) for file in _glob(path)]
-    files = [
-        (file, _fields(file, zip(names, match.groups(), strict=True)))
-        for file, match in matches
-        if match
-    ]
+    files = []
+    for file in _glob(path):
+        if match := re.fullmatch(regex, str(file)):
+            texts = zip(names, match.groups(), strict=True)
+            files.append((file, _fields(file, texts)))
     if not files:
         raise _nothing_fits(path, quoted)
     return files
@@ -165,16 +170,27 @@ def matching_files(
 
 def _check_pattern(path: Path, quoted: str) -> None:
     """Raise InputError for a path that cannot be a pattern."""
-    # Where one number ends and the next begins could not be told.
-    touches = "}{" in str(path)
-    if not path.name or touches or re.search("[{}]", _FIELD.sub("", str(path))):
+    # Two fields side by side: it is unknown where one number ends and the next begins.
+    has_adjacent_fields = "}{" in str(path)
+    if (
+        not path.name
+        or has_adjacent_fields
+        or re.search("[{}]", _FIELD.sub("", str(path)))
+    ):
         raise InputError(
             f"{quoted} is not a pattern: write {{seed}}, {{task}}, with text between"
         )
 
 
 def _fields(file: Path, texts: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the fields of a file; raises InputError if one has two values."""
+    """Return the values of a file's fields by name, numbers without leading zeros.
+
+    Raises InputError if a field that occurs twice in the pattern has two values.
+
+    Args:
+        file: The file, for the message.
+        texts: The name of each field with the text in its place.
+    """
     fields: dict[str, str] = {}
     for name, text in texts:
         value = text
@@ -210,7 +226,7 @@ def _glob(pattern: Path) -> list[Path]:
 
 
 def _put(files: dict[int, Path], number: int, path: Path) -> None:
-    """Add a file; raises InputError if another one has its number."""
+    """Add a file under its number of tasks or seed; raises InputError if another file has it."""
     if (other := files.setdefault(number, path)) != path:
         raise InputError(
             f"{other} and {path} are for the same run and task: "

@@ -1,4 +1,4 @@
-"""The course of a training between its tasks: accuracies every few steps, of layers too."""
+"""The accuracies of a network and of its layers every few training steps, in a CSV file."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COURSE = "course.csv"
 """The file of a course in the folder of its run."""
 
-_MOST = 1000  # examples of each split that are read
+_MOST = 1000  # examples of each split that are read at a step
 _SAMPLE = 8  # examples on which layers are found
 
 
@@ -74,37 +74,41 @@ class Course:
         learned: int,
         seed: int,
     ) -> None:
-        few = {
-            name: split.take(_drawn(split.y.cpu(), stream(seed, "course", name)))
-            for name, split in examples.splits.items()
-        }
+        samples = {}
+        for name, split in examples.splits.items():
+            indices = _drawn(split.y.cpu(), stream(seed, "course", name))
+            samples[name] = split.take(indices)
         self.every = every
-        self.test = few["test"]
-        self._train = few.get("train")
+        self.test = samples["test"]
+        self._train = samples.get("train")
         self._path = path
         self._layers = layers
-        self._classes = examples.n_classes
+        self._n_classes = examples.n_classes
         self._rows = _stored(path)
         self._size = _size(path)
         self.learned = learned
         self.step = 0
-        self._keep_until(self._mark(learned))
+        self._drop_after(self._first_step(learned))
 
-    def _mark(self, learned: int) -> int:
-        """Return the first step that was read after so many tasks, -1 without one."""
+    def _first_step(self, learned: int) -> int:
+        """Return the first step at which so many tasks had been learned; -1 if none was read."""
         steps = [row.step for row in self._rows if row.tasks_seen == learned]
         return min(steps, default=-1)
 
-    def _keep_until(self, step: int) -> None:
+    def _drop_after(self, step: int) -> None:
+        """Drop the rows of later steps, and go on counting from this one."""
         self._rows = [row for row in self._rows if row.step <= step]
         self.step = max(step, 0)
 
     def go_to(self, learned: int) -> None:
-        """Go on after so many tasks; steps since then, if any, were of another training."""
+        """Set the number of tasks learned; if it is lower than before, training starts again there.
+
+        The rows since then are dropped: they are of the earlier training.
+        """
         if learned < self.learned:
-            mark = self._mark(learned)
-            self._keep_until(mark - 1)
-            self.step = max(mark, 0)
+            step = self._first_step(learned)
+            self._drop_after(step - 1)
+            self.step = max(step, 0)
         self.learned = learned
 
     def layer_predictions(
@@ -115,7 +119,10 @@ class Course:
         *,
         task_aware: bool,
     ) -> dict[str, Tensor]:
-        """Return what the nearest class mean of each layer predicts for the test examples.
+        """Return the classes (N,) that the nearest class mean predicts from each layer, by layer.
+
+        They are predicted for the N test examples; there are none without training
+        examples or layers.
 
         Args:
             model: The network.
@@ -140,12 +147,17 @@ class Course:
         test_features = feature_matrices(cuts.each, test.x, batch_size)
         predictions = {}
         for layer in self._layers:
-            x = train_features[layer][0]
+            train_x = train_features[layer][0]
             test_x = test_features[layer][0]
+            # Of the classes of all tasks, or of one task after another.
             predicted = torch.full_like(test.y, -1).cpu()
-            for rows, test_rows in _competing(train, test, task_aware=task_aware):
+            for train_rows, test_rows in _competing(train, test, task_aware=task_aware):
                 result = read(
-                    Ncm(), x[rows], train.y[rows], test_x[test_rows], self._classes
+                    Ncm(),
+                    train_x[train_rows],
+                    train.y[train_rows],
+                    test_x[test_rows],
+                    self._n_classes,
                 )
                 predicted[test_rows.cpu()] = result.predicted
             predictions[layer] = predicted
@@ -167,13 +179,14 @@ class Course:
                 "own seed=, order= or learner=, or make a new recorder here"
             )
         now = self.step, self.learned
+        # A reading that is repeated at this step replaces the earlier one.
         self._rows = [row for row in self._rows if (row.step, row.tasks_seen) != now]
         tasks = cast(Tensor, self.test.task).cpu()
         for layer, predicted in predictions.items():
             correct = (predicted.cpu() == self.test.y.cpu()).double()
-            for j in tasks.unique().tolist():
-                accuracy = float(correct[tasks == j].mean())
-                self._rows.append(Accuracy(*now, layer, j + 1, accuracy))
+            for task in tasks.unique().tolist():
+                accuracy = float(correct[tasks == task].mean())
+                self._rows.append(Accuracy(*now, layer, task + 1, accuracy))
         text = StringIO()
         csv.writer(text, lineterminator="\n").writerows([Accuracy._fields, *self._rows])
         write_text(self._path, text.getvalue())
@@ -188,7 +201,7 @@ class Course:
 
 
 def _stored(path: Path) -> list[Accuracy]:
-    """Return the rows of a file, none if there is no file; raises InputError if it is damaged."""
+    """Read the rows of a file; none if there is no file; raises InputError if it is damaged."""
     if not path.exists():
         return []
     try:
@@ -196,9 +209,11 @@ def _stored(path: Path) -> list[Accuracy]:
             titles, *lines = csv.reader(file)
         if tuple(titles) != Accuracy._fields:
             raise ValueError(titles)
-        return [
-            Accuracy(int(k), int(t), f, int(j), float(a)) for k, t, f, j, a in lines
-        ]
+        rows = []
+        for step, tasks_seen, feature, task, accuracy in lines:
+            numbers = int(task), float(accuracy)
+            rows.append(Accuracy(int(step), int(tasks_seen), feature, *numbers))
+        return rows
     except (ValueError, csv.Error) as error:
         raise InputError(
             f"{path} is damaged: remove it, and its steps are lost"
@@ -206,6 +221,7 @@ def _stored(path: Path) -> list[Accuracy]:
 
 
 def _size(path: Path) -> int:
+    """Return the size of a file in bytes, 0 if there is none: another one if it was written."""
     if not path.exists():
         return 0
     return path.stat().st_size
@@ -214,25 +230,36 @@ def _size(path: Path) -> int:
 def _competing(
     train: Examples, test: Examples, *, task_aware: bool
 ) -> list[tuple[Tensor, Tensor]]:
-    """Return the training and test examples whose classes compete, as masks: all, or by task."""
+    """Return the training and test examples whose classes compete with each other, as masks.
+
+    There is one pair of masks, (N,) and (M,), for all examples or, if task-aware, for each task.
+    """
     if not task_aware:
         return [(torch.ones_like(train.y).bool(), torch.ones_like(test.y).bool())]
-    task = cast(Tensor, train.task).to(train.y.device)
-    test_task = cast(Tensor, test.task).to(test.y.device)
-    return [(task == j, test_task == j) for j in test_task.unique().tolist()]
+    train_tasks = cast(Tensor, train.task).to(train.y.device)
+    test_tasks = cast(Tensor, test.task).to(test.y.device)
+    return [
+        (train_tasks == number, test_tasks == number)
+        for number in test_tasks.unique().tolist()
+    ]
 
 
 def _drawn(y: Tensor, generator: torch.Generator) -> Tensor:
-    """Return the indices of the examples that are read, in order, as many of each class as can be.
+    """Draw the indices of at most 1,000 examples of balanced classes, ascending.
+
+    As many of each class as can be: one random example of each class, a second one of
+    each, and so on, until 1,000 are drawn.
 
     >>> y = torch.tensor([0] * 3000 + [1] * 400)
     >>> y[_drawn(y, torch.Generator())].bincount().tolist()
     [600, 400]
     """
     order = permutation(len(y), generator)
-    by_class = y[order].argsort(stable=True)
+    labels = y[order]
+    by_class = labels.argsort(stable=True)
     counts = y.bincount()
-    place = torch.empty_like(order)
+    # The rank of each example among those of its class, in random order, from 0.
+    rank = torch.empty_like(order)
     first = counts.cumsum(0) - counts
-    place[by_class] = torch.arange(len(y), device="cpu") - first[y[order][by_class]]
-    return order[place.argsort(stable=True)[:_MOST]].sort().values
+    rank[by_class] = torch.arange(len(y), device="cpu") - first[labels[by_class]]
+    return order[rank.argsort(stable=True)[:_MOST]].sort().values

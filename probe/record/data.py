@@ -28,7 +28,7 @@ class DataReference:
 
     @classmethod
     def to(cls, name: str, train: AnyExamples, test: AnyExamples) -> Self:
-        """Return a reference to examples.
+        """Return a reference to examples: their source's name, and a hash of all their tensors.
 
         Args:
             name: The name of their source, such as `mydata:load`.
@@ -98,11 +98,12 @@ def keep_data(path: Path, train: AnyExamples, test: AnyExamples) -> None:
         for split, stored, examples in zip(
             _SPLITS, load_data(path), (train, test), strict=True
         ):
-            # With the names of a mapping, in their order.
+            # Of a mapping of inputs, the kinds have its names, in their order.
             same_kinds = kinds(stored.x) == kinds(examples.x)
-            a = _columns(stored)
-            b = [column.cpu() for column in _columns(examples)]
-            if not (same_kinds and len(a) == len(b) and all(map(identical, a, b))):
+            columns = _columns(stored)
+            others = [column.cpu() for column in _columns(examples)]
+            same_count = same_kinds and len(columns) == len(others)
+            if not (same_count and all(map(identical, columns, others))):
                 raise InputError(
                     f"{path} holds other {split} data, x of {kinds(stored.x)}, got x "
                     f"of {kinds(examples.x)}: choose another folder for other data"
@@ -139,10 +140,11 @@ def load_data(path: Path) -> tuple[AnyExamples, AnyExamples]:
 
 
 def _present(examples: AnyExamples) -> dict[str, Any]:
-    """Return the fields that examples have."""
+    """Return the fields of examples that are not None, by name."""
     return {name: x for name, x in vars(examples).items() if x is not None}
 
 
 def _columns(examples: AnyExamples) -> list[Tensor]:
+    """Return all tensors of examples in order: inputs, labels and, if there are any, task ids."""
     task = [] if examples.task is None else [examples.task]
     return [*tensors(examples.x), examples.y, *task]

@@ -45,7 +45,13 @@ from probe.record.state_files import (
 from probe.seeding import every_global_stream, stream
 from probe.tables.schemas import CONTROLS
 from probe.task_aware import make_task_aware
-from probe.tasked_examples import Data, Tasks, as_examples, assign_tasks
+from probe.tasked_examples import (
+    Data,
+    TaskedExamples,
+    Tasks,
+    as_examples,
+    assign_tasks,
+)
 from probe.tasks import TestExamples
 from probe.training.evaluation import check_outputs, predict_each
 
@@ -165,17 +171,14 @@ class Recorder:
         diff: Watcher | None = None,
     ) -> None:
         run = _run(learner, order, seed)
-        if data is not None and (train is None or not isinstance(data, str)):
-            raise InputError(
-                "data='mydata:load' names the source of both: give train=, too"
-            )
+        _check_source(data, train)
         check_model(model)
         self.folder = _path(folder)
         self.model = unwrapped(model)
         self._grows = grows
         self._batch_size = batch_size
         if batch_size is not None:
-            self._batch_size = _whole(batch_size, "batch_size", 1)
+            self._batch_size = _whole_number(batch_size, "batch_size", 1)
         splits = _splits(test, train)
         examples = assign_tasks(splits, tasks)
         _check_sizes(examples.sizes("test"))
@@ -196,30 +199,20 @@ class Recorder:
             output=output,
             head=head,
             called=call is not None,
-            test=TestExamples(
-                labels=examples.splits["test"].y.cpu().numpy(),
-                tasks=examples.numbers("test").numpy(),
-            ),
+            test=_test_examples(examples),
         )
         recording.check_tasks_of(self._record, others)
         self._resume()
-        self._course = self._begun_course(every, layers)
+        self._course = self._new_course(every, layers)
         self._try_model()
-        self._prepare_folder(data, splits)
-        self._watch = self._begun_watch(diff, call, output)
-
-    def _prepare_folder(
-        self, name: str | None, splits: Mapping[str, AnyExamples]
-    ) -> None:
-        """Make the folder of the run, and save the examples if there are some to train on."""
         make_folder(self._run_folder)
-        if "train" in splits:
-            self._keep_data(name, *match_inputs(splits["train"], splits["test"]))
+        self._keep_data(data, splits)
+        self._watch = self._begin_watch(diff, call, output)
 
-    def _begun_watch(
+    def _begin_watch(
         self, watch: object, call: Call | None, output: Output
     ) -> Watcher | None:
-        """Return the watch, which has begun; raises InputError for anything else."""
+        """Begin and return the watch, None without one; raises InputError for anything else."""
         if not isinstance(watch, Watcher | None):
             raise InputError(f"diff= must be a probe.Watch, got {type(watch).__name__}")
         if watch is not None:
@@ -237,10 +230,15 @@ class Recorder:
             if self._course is not None:
                 self._layer_predictions(self._course)
 
-    def _keep_data(
-        self, name: str | None, train: AnyExamples, test: AnyExamples
-    ) -> None:
-        """Save examples, or their name and hash; raises InputError if others are saved there."""
+    def _keep_data(self, name: str | None, splits: Mapping[str, AnyExamples]) -> None:
+        """Save the examples to train and test on or, if their source has a name, only their hash.
+
+        Nothing is saved without training examples. Raises InputError if the folder has
+        others.
+        """
+        if "train" not in splits:
+            return
+        train, test = match_inputs(splits["train"], splits["test"])
         data_path = self.folder / recording.DATA
         reference_path = self.folder / recording.REFERENCE
         if reference := DataReference.read(reference_path):
@@ -294,7 +292,7 @@ class Recorder:
                 the same.
             NotWritten: The disk is full.
         """
-        row = _whole(learned, "tasks learned", 0)
+        row = _whole_number(learned, "tasks learned", 0)
         if row > len(self.tasks):
             raise InputError(
                 f"got {row} tasks, expected up to {len(self.tasks)}: list all tasks"
@@ -305,22 +303,21 @@ class Recorder:
             write_tensors(self._state(), new)
             hashes = {**self._record.hashes, row: tensor_hash(load_state(new))}
             if path.exists() and not filecmp.cmp(new, path, shallow=False):
-                # What follows a different network is of no use beside this one. Before
-                # that is replaced: a process that is killed here leaves no accuracy of
-                # another network.
-                self._keep(
-                    {k: v for k, v in self._record.rows.items() if k < row}, hashes
-                )
+                # Another network was recorded here: its row and later ones are dropped.
+                # They are dropped before its file is replaced, at the end of the block:
+                # a process that is killed here leaves no accuracy of another network.
+                rows = self._record.rows
+                self._write({k: rows[k] for k in rows if k < row}, hashes)
         self._warn_of_equal(row, hashes)
         predicted = self._predict(self._examples.splits["test"], row)
-        self._keep({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
+        self._write({**self._record.rows, row: predicted.cpu().numpy()}, hashes)
         if self._course is not None:
             self._course.go_to(row)
             self._read(self._course)
         if row == 0 and self._watch is not None:
             self._watch.restart()
 
-    def _begun_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
+    def _new_course(self, every: int | None, layers: Sequence[str]) -> Course | None:
         """Return the course, None without `every`; raises InputError for layers without it."""
         has_train = "train" in self._examples.splits
         if layers and (every is None or not has_train or isinstance(layers, str)):
@@ -331,7 +328,7 @@ class Recorder:
             return None
         return Course(
             self._run_folder / COURSE,
-            _whole(every, "every", 1),
+            _whole_number(every, "every", 1),
             layers,
             self._examples,
             max(self._record.rows, default=0),
@@ -395,7 +392,7 @@ class Recorder:
             watch.after_step(self._lock_run)
 
     def _read(self, course: Course) -> None:
-        """Add what the output and the layers predict now, leaving the model unchanged."""
+        """Add the present accuracies of the output ("") and of the layers to the course."""
         course.add(
             {
                 "": self._predict(course.test, course.step),
@@ -404,6 +401,7 @@ class Recorder:
         )
 
     def _layer_predictions(self, course: Course) -> dict[str, Tensor]:
+        """Return what each layer predicts for the test examples of a course, by layer."""
         with self._undisturbed(course.test.x, course.step):
             return course.layer_predictions(
                 self.model, self._call, self._batch_size, task_aware=self._task_aware
@@ -425,9 +423,9 @@ class Recorder:
         """Lock the run for this recorder; raises InputError if another has recorded it."""
         folder = self._run_folder
         with ExitStack() as locks, suppress(Locked):
-            # Only now: of the processes of one training, each of which has a recorder,
-            # one records. In one process the last one made goes on, as a notebook keeps
-            # those of failed cells.
+            # Locked only when something is recorded: each process of a distributed
+            # training has a recorder, and one of them records. The lock is of the
+            # process: in a notebook, the recorder made last takes over from older ones.
             if self._lock is None:
                 locks.enter_context(lock(folder, process=True))
             stored = recording.read_run(folder)
@@ -439,35 +437,36 @@ class Recorder:
             "run its own seed=, order= or learner=, or make a new recorder here"
         )
 
-    def _keep(
+    def _write(
         self, rows: Mapping[int, NDArray[Any]], hashes: Mapping[int, str]
     ) -> None:
-        """Write the rows to the file, then keep them."""
+        """Make these the rows of the run, in its file first; hashes of other rows are ignored."""
         hashes = {row: sha for row, sha in hashes.items() if row in rows}
         record = replace(self._record, rows=rows, hashes=hashes)
         record.write(self.folder)
         self._record = record
 
     def _warn_of_equal(self, row: int, hashes: Mapping[int, str]) -> None:
-        """Warn if a network is that of another row, or of another seed."""
-        equal = [
-            f"that at {t}" for t in hashes if t != row and hashes[t] == hashes[row]
-        ]
+        """Warn if the network of a row is also that of another row, or of another seed."""
+        sha = hashes[row]
+        equal = [f"that at {t}" for t in hashes if t != row and hashes[t] == sha]
+        # Before any training, the networks of several seeds may be equal.
         for other in recording.read_runs(self.folder) if row else ():
+            # Of the same learner and order, but for the seed.
             run = other.run
-            if (run.learner, run.order) == (self.run.learner, self.run.order):
-                same = (
-                    run.seed != self.run.seed and other.hashes.get(row) == hashes[row]
-                )
-                equal += [f"that of seed {run.seed}"] if same else []
+            is_same = run._replace(seed=self.run.seed) == self.run
+            if is_same and run != self.run and other.hashes.get(row) == sha:
+                equal.append(f"that of seed {run.seed}")
         if equal:
             text = f"the network at tasks learned = {row} is {equal[0]}, bit for bit"
             warnings.warn(f"{text}: record the network that is trained", stacklevel=3)
 
     def _state(self) -> dict[str, Tensor]:
+        """Return the network's tensors by name, a growing head with the outputs of all classes."""
         return _all_outputs(self.model, self._grows, self._examples.n_classes)
 
     def _logits(self, x: Any) -> Tensor:
+        """Return the network's logits (B, K) for a batch of inputs, of all classes."""
         return _all_logits(
             self._call(self.model, x),
             self._examples.n_classes,
@@ -475,19 +474,29 @@ class Recorder:
         )
 
     def _predict(self, test: AnyExamples, row: int) -> Tensor:
-        """Return the model's predictions, leaving it unchanged."""
+        """Return the classes (N,) that the model predicts for N examples, leaving it unchanged.
+
+        `row` selects the random numbers of a model that draws some in eval mode.
+        """
         test = test.to(device_of(self.model, test.y.device))
         classes = self._examples.n_classes
         with self._undisturbed(test.x, row):
             check_outputs(self._logits, test)
-            return predict_each(
+            # One set of logits, in which all outputs compete: its name is "".
+            predictions, *_ = predict_each(
                 self._logits, test, classes, {"": None}, self._batch_size
-            )[0][""]
+            )
+            return predictions[""]
 
     @contextmanager
     def _undisturbed(self, x: Any, row: int) -> Iterator[None]:
-        """Read the model in eval mode; its buffers, modes and all generators stay."""
-        # It may draw at random, in eval mode too.
+        """Put the model into eval mode within the block; restore modes, buffers and generators.
+
+        Args:
+            x: The inputs, which errors of the model in the block describe.
+            row: The number that, with the seed, selects the random numbers in the block.
+        """
+        # The model may draw at random in eval mode, too.
         draws = every_global_stream(stream(self.run.seed, "record", row))
         with (
             mode(self.model, training=False),
@@ -511,13 +520,15 @@ class Recorder:
 
 
 def _path(folder: object) -> Path:
+    """Return a folder as a path; raises InputError for anything but a text or a path."""
     if not isinstance(folder, str | Path):
         raise InputError(f"the folder must be a path, got {folder!r:.60}")
     return Path(folder)
 
 
 def _run(learner: str, order: str | int, seed: int) -> Run:
-    run = Run(learner, str(order), _whole(seed, "seed", 0))
+    """Return the run of these names and this seed; raises InputError if they suit no folder."""
+    run = Run(learner, str(order), _whole_number(seed, "seed", 0))
     for kind, name in (("learner", run.learner), ("order", run.order)):
         if (
             not isinstance(name, str)
@@ -529,6 +540,22 @@ def _run(learner: str, order: str | int, seed: int) -> Run:
                 f"name, got {name!r:.60}: choose another"
             )
     return run
+
+
+def _check_source(name: object, train: Data | None) -> None:
+    """Raise InputError for a source of the data that is no text, or without training examples."""
+    if name is not None and (train is None or not isinstance(name, str)):
+        raise InputError(
+            "data='mydata:load' names the source of both: give train=, too"
+        )
+
+
+def _test_examples(examples: TaskedExamples) -> TestExamples:
+    """Return the labels (N,) and the task positions (N,) of the test examples."""
+    return TestExamples(
+        labels=examples.splits["test"].y.cpu().numpy(),
+        tasks=examples.numbers("test").numpy(),
+    )
 
 
 def _splits(test: Data, train: Data | None) -> dict[str, AnyExamples]:
@@ -546,8 +573,8 @@ def _check_sizes(sizes: Sequence[int]) -> None:
         raise InputError(f"test has {min(sizes)} examples of task {number}: give more")
 
 
-def _whole(value: object, name: str, least: int) -> int:
-    """Return a whole number; raises InputError for another value, or one below the least."""
+def _whole_number(value: object, name: str, least: int) -> int:
+    """Return a value as an int; raises InputError unless it is a whole number, `least` or more."""
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -600,6 +627,7 @@ def _all_logits(logits: Tensor, classes: int, *, grows: bool) -> Tensor:
     Raises:
         InputError: There are too many logits, or too few of a head that does not grow.
     """
+    # Other shapes are refused where the logits are checked.
     missing = classes - logits.shape[1] if logits.dim() == 2 else 0
     if missing < 0:
         raise InputError(

@@ -160,7 +160,7 @@ def read_run(folder: Path) -> RunRecord | None:
     path = folder / _RECORD
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            record = _of_arrays(arrays)
+            record = _record_of(arrays)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -210,7 +210,7 @@ def check_tasks_of(record: RunRecord, others: Sequence[RunRecord]) -> None:
         raise InputError(f"{record.learned}, {other.learned}: {remedy}")
 
 
-def _of_arrays(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
+def _record_of(arrays: Mapping[str, NDArray[Any]]) -> RunRecord:
     """Return the record in a file's arrays; raises almost any error if they hold none."""
     content = json.loads(str(arrays["record"]))
     if content["version"] != _VERSION:
@@ -289,25 +289,14 @@ def read_recording(folder: str | Path) -> Recording:
         raise InputError(
             f"{root} has no network in it yet: record one with rec.after_task"
         )
-    first = _checked(list(records.values()))
-    names: Iterable[object] = first.names
-    if first.numbers:
-        names = range(len(first.numbers))
-    number_of = {name: number for number, name in enumerate(names)}
-    orders = {}
-    for run, record in records.items():
-        orders[run.order] = tuple(number_of[name] for name in record.names)
-    offline = {}
-    for seed in sorted({run.seed for run in records}):
-        path = offline_file(root, seed)
-        if path.is_file():
-            offline[seed] = path
+    _check_fit(list(records.values()))
+    first = next(iter(records.values()))
     return Recording(
         tasks=None if first.numbers else first.tasks,
-        orders=orders,
+        orders=_orders(first, records.values()),
         checkpoints=Checkpoints(
             runs={run: _files(root, record) for run, record in records.items()},
-            offline=offline,
+            offline=_offline_files(root, {run.seed for run in records}),
         ),
         data=root / DATA if (root / DATA).exists() else None,
         reference=DataReference.read(root / REFERENCE),
@@ -318,8 +307,31 @@ def read_recording(folder: str | Path) -> Recording:
     )
 
 
-def _checked(records: Sequence[RunRecord]) -> RunRecord:
-    """Return the first record; raises InputError unless all runs fit together."""
+def _orders(
+    first: RunRecord, records: Iterable[RunRecord]
+) -> dict[str, tuple[int, ...]]:
+    """Return the tasks of each order by its name: indices into the tasks of the first run.
+
+    If tasks have numbers, index and number are the same.
+    """
+    names: Iterable[object] = first.names
+    if first.numbers:
+        names = range(len(first.numbers))
+    index_of = {name: index for index, name in enumerate(names)}
+    orders = {}
+    for record in records:
+        orders[record.run.order] = tuple(index_of[name] for name in record.names)
+    return orders
+
+
+def _offline_files(root: Path, seeds: Iterable[int]) -> dict[int, Path]:
+    """Return the files of the offline networks by seed; a seed may have none."""
+    paths = {seed: offline_file(root, seed) for seed in sorted(seeds)}
+    return {seed: path for seed, path in paths.items() if path.is_file()}
+
+
+def _check_fit(records: Sequence[RunRecord]) -> None:
+    """Raise InputError unless all runs have the same tasks and settings."""
     first = records[0]
     for number, record in enumerate(records):
         check_tasks_of(record, records[:number])
@@ -328,10 +340,10 @@ def _checked(records: Sequence[RunRecord]) -> RunRecord:
                 f"{record.run} has {record.settings}, {first.run} {first.settings}: "
                 "record all runs with the same settings"
             )
-    return first
 
 
 def _files(root: Path, record: RunRecord) -> dict[int, Path]:
+    """Return the networks' files of a run by tasks seen; raises InputError if one is missing."""
     files = {n: network_file(root, record.run, n) for n in sorted(record.rows)}
     for path in files.values():
         if not path.is_file():

@@ -129,34 +129,38 @@ def fit_state(model: nn.Module, state: Mapping[str, Tensor], name: str) -> Fit:
     2.0
     """
     names = _bare(state)
-    full_names = _bare(model.state_dict())
-    prefix = _prefix(names, full_names, name)
+    model_names = _bare(model.state_dict())
+    prefix = _prefix(names, model_names, name)
+    # The state's tensors under the model's names; those without the prefix are extra.
     extra = [bare for bare in names if not bare.startswith(prefix)]
     renamed = {}
     for bare, key in names.items():
         if bare not in extra:
             short = bare.removeprefix(prefix)
-            renamed[full_names.get(short, short)] = state[key]
+            renamed[model_names.get(short, short)] = state[key]
     _add_tied(model, renamed, name)
     padded = _pad_head(model, renamed)
     _check_types(model, renamed, name)
-    unexpected, reason = _loaded(model, renamed)
+    unexpected, reason = _load(model, renamed)
     extra = [*unexpected, *extra]
-    more = []
+    notes = []
     if extra:
-        more.append(f"its file also has {listed(extra)}, which the network has not")
+        notes.append(f"its file also has {listed(extra)}, which the network has not")
     if reason:
         text = f"{name} does not fit this network: {reason}"
-        raise InputError("; ".join([text, *more, _WAY_ON]))
-    return Fit([*padded.notes, *more], padded.outputs)
+        raise InputError("; ".join([text, *notes, _WAY_ON]))
+    return Fit([*padded.notes, *notes], padded.outputs)
 
 
-def _loaded(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
-    """Load a state, and return names that a model has not, and why it does not fit."""
+def _load(model: nn.Module, state: dict[str, Tensor]) -> tuple[list[str], str]:
+    """Load a state into a model in place.
+
+    Returns the names that the model has not, and why the state does not fit, "" if it does.
+    """
     try:
         missing, unexpected = model.load_state_dict(state, strict=False) or ([], [])
     except Exception as error:
-        # A model may have a way of its own to load.
+        # A model may override `load_state_dict`, and raise anything.
         return [], described(error)
     if missing:
         return unexpected, f"it lacks {listed(missing)}"
@@ -168,6 +172,7 @@ def _add_tied(model: nn.Module, state: dict[str, Tensor], name: str) -> None:
     if any(map(is_lazy, model.parameters())):
         return
     expected = model.state_dict()
+    # Each group holds all names of one tensor.
     for tied in state_groups(model):
         present = [state[key] for key in tied if key in state]
         if any(not torch.equal(present[0], value) for value in present[1:]):
@@ -184,6 +189,7 @@ def _check_types(model: nn.Module, state: Mapping[str, Tensor], name: str) -> No
     parameters = dict(model.named_parameters(remove_duplicate=False))
     for key, tensor in state.items():
         dtype = getattr(parameters.get(key), "dtype", tensor.dtype)
+        # Of the same kind are two precisions of floats, but not floats and integers.
         if not (
             torch.can_cast(tensor.dtype, dtype) and torch.can_cast(dtype, tensor.dtype)
         ):
@@ -197,23 +203,32 @@ _WAY_ON = (
 
 
 def _prefix(names: Iterable[str], expected: Collection[str], where: str) -> str:
-    """Return the prefix without which most names are expected.
+    """Return the prefix, such as `backbone.`, without which most names are expected.
 
-    Raises InputError if there are several, as of two networks.
+    It is "" if no prefix does better. Raises InputError if several prefixes do equally
+    well, as those of two networks.
     """
-    hits = Counter[str]()
+    # The number of names that each prefix makes expected ones; it ends with a dot.
+    counts = Counter[str]()
     for name in names:
         for start in (0, *(dot.end() for dot in re.finditer(r"\.", name))):
             if name[start:] in expected:
-                hits[name[:start]] += 1
-    best = [prefix for prefix, count in hits.items() if count == max(hits.values())]
-    if len(best) > 1 and "" not in best:
+                counts[name[:start]] += 1
+    most = max(counts.values(), default=0)
+    best = [prefix for prefix, count in counts.items() if count == most]
+    if not best or "" in best:
+        return ""
+    if len(best) > 1:
         raise _several(where, [prefix.removesuffix(".") for prefix in best])
-    return best[0] if best and "" not in best else ""
+    return best[0]
 
 
 def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
-    """Grow the only layer that has fewer outputs in a state; return a note and their number."""
+    """Grow the only head that has fewer outputs in a state than in a model, in place.
+
+    Returns a note, and the number of outputs that it had; neither if there is no such
+    head, or several.
+    """
     sizes = {
         key: value.shape
         for key, value in model.state_dict().items()
@@ -223,11 +238,11 @@ def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
     short = [key for key in biases if state[key].shape < sizes[key]]
     if len(short) != 1:
         return Fit([], None)
-    bias = short[0]
-    few = state[short[0]].shape
-    many = sizes[short[0]]
-    # Its weight and, in heads of Avalanche, its mask. What reads the outputs would not
-    # fit.
+    (bias,) = short
+    few = state[bias].shape
+    many = sizes[bias]
+    # The bias, its weight and, in heads of Avalanche, its mask. A layer that reads these
+    # outputs has as many inputs, not rows: it is not grown, and will not fit.
     keys = [
         key
         for key in state
@@ -386,7 +401,10 @@ def read_content(path: Path) -> object:
 
 
 def _state_dicts(content: object, key: str = "", depth: int = 3) -> _States:
-    """Return the mappings with tensors in a file by their keys, the innermost ones first."""
+    """Return the mappings with tensors in a file, by their keys joined by dots, innermost first.
+
+    A mapping counts if all of its keys are names, and some value is a tensor.
+    """
     if not isinstance(content, Mapping) or depth < 0:
         return {}
     states: _States = {}
@@ -411,23 +429,28 @@ def _chosen(states: _States, path: Path, weights: str | None) -> Mapping[str, An
     """
     if weights is None:
         return _usual(states, path)
-    if weights == "" in states:
+    if weights == "" and "" in states:
         return states[""]
     prefix = f"{weights}."
-    part = {}
+    selected = {}
     for key, state in states.items():
         bare = {name: state[full] for name, full in _bare(state).items()}
         for name, value in (*state.items(), *bare.items()):
+            # The prefix may be the key of the mapping, or begin the names in it.
             for full in (name, f"{key}.{name}"):
                 if full.startswith(prefix):
-                    part[full.removeprefix(prefix)] = value
-    if not part:
+                    selected[full.removeprefix(prefix)] = value
+    if not selected:
         raise unknown("set of weights", str(weights), states, f"in {path}")
-    return part
+    return selected
 
 
 def _usual(states: _States, path: Path) -> Mapping[str, Any]:
-    """Return the state dict at a usual key; raises InputError if it could be another one."""
+    """Return the state dict at a usual key, else the first one.
+
+    Raises InputError if another one could be meant: it is at a usual key, too, shares
+    names with the first, or has tensors of all of its shapes.
+    """
     usual = [key for key in states if key.rpartition(".")[2] in _HOLDERS]
     usual = usual or list(states)
     first, *others = [*usual, *(key for key in states if key not in usual)]
@@ -443,12 +466,14 @@ def _usual(states: _States, path: Path) -> Mapping[str, Any]:
 
 
 def _shapes(state: Mapping[str, Any]) -> Counter[Any]:
+    """Count the tensors of each shape in a state."""
     return Counter(
         tuple(value.shape) for value in state.values() if torch.is_tensor(value)
     )
 
 
 def _several(where: str, keys: Sequence[str]) -> InputError:
+    """Return the error for several sets of weights, with the flag that chooses one."""
     return InputError(
         f"{where} has several sets of weights, {listed(keys)}: "
         f"choose with weights={keys[-1]!r} (--weights {keys[-1]})"
@@ -456,13 +481,13 @@ def _several(where: str, keys: Sequence[str]) -> InputError:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a value is a tensor with values that is neither sparse nor nested."""
+    """Return whether a value is a dense tensor: not sparse, not nested, not on `meta`."""
     plain = isinstance(value, Tensor) and value.layout == torch.strided
     return plain and not value.is_nested and not value.is_meta  # type: ignore[attr-defined]
 
 
 def _bare(names: Iterable[str]) -> dict[str, str]:
-    """Return the names by what is left of each without prefixes of wrappers.
+    """Strip the prefixes that wrappers put before names; return each name by its bare name.
 
     >>> _bare(["module.model._orig_mod.a", "module.model.b"])
     {'a': 'module.model._orig_mod.a', 'b': 'module.model.b'}

@@ -21,7 +21,7 @@ from scenarios.learners.exemplars import ExemplarSettings
 from scenarios.learners.freezing import frozen
 from scenarios.networks import bare
 
-_FREEZE_FROM = 2
+_FREEZE_FROM = 2  # the default of `freeze_from`
 
 
 class Settings(BaseModel):
@@ -50,6 +50,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _freezes_something(self) -> Self:
+        """Raise ValueError for a first frozen task without modules to freeze."""
         if self.freeze_from != _FREEZE_FROM and not self.freeze:
             raise ValueError(
                 f"freeze_from = {self.freeze_from} freezes nothing: name modules"
@@ -177,10 +178,10 @@ class Learner(Objective):
             return self._learn_beside_frozen(task, train)
 
     def _learn_beside_frozen(self, task: Task, train: Train | None) -> Cost:
-        """Learn one task while some layers may be frozen."""
+        """Learn one task: begin, train, end; return what it cost. Some layers may be frozen."""
         meter = OpsMeter()
         self.losses = ()
-        # Before the task changes them.
+        # What earlier tasks left, in bytes, before this task changes it.
         carried = bytes_of(self.carried().values())
         stored = self.stored_bytes()
         with meter.once():
@@ -194,9 +195,10 @@ class Learner(Objective):
             self.end(task)
         parameters = list(self.model.parameters())
         trained = sum(p.numel() for p in parameters if p.requires_grad)
-        # Elementwise work, which no matrix product shows.
+        # Elementwise work of each step, which the meter of matrix products does not see.
         elementwise = optimizer_ops(self.recipe) + self.elementwise
         meter.add(meter.steps * trained * elementwise)
+        # What this task leaves for the next.
         kept = [*parameters, *self.model.buffers(), *self.carried().values()]
         return Cost(
             parameter_bytes=bytes_of(parameters),
@@ -272,7 +274,7 @@ class Learner(Objective):
             self._see(task)
 
     def _see(self, task: Task) -> None:
-        """Count a task's classes among those seen."""
+        """Add a task's classes to those seen, in order, each once."""
         self.seen += tuple(c for c in task.classes if c not in self.seen)
 
     def stream(self, purpose: str) -> torch.Generator:

@@ -38,6 +38,7 @@ class ContinualSettings(base.Settings):
 
     @property
     def budget(self) -> ExemplarSettings | None:
+        """The exemplars of the settings."""
         return self.exemplars
 
 
@@ -54,6 +55,7 @@ class ClassMemorySettings(ContinualSettings):
 
     @property
     def budget(self) -> ExemplarSettings:
+        """The memory of each class, as a budget of exemplars."""
         return ExemplarSettings(per_class=self.memory_per_class)
 
 
@@ -129,7 +131,8 @@ class ContinualLearner(base.Learner):
             The loss.
         """
         if self.settings.loss_classes != "all":
-            # The number of outputs is known only here; the table serves the whole task.
+            # A table (K, K), true for the outputs that do not compete for a label; made
+            # at the first batch of a task, where the number of outputs is known.
             if self._barred is None:
                 K = scores.shape[1]
                 seen_classes: Sequence[int] = sum(self._tasks, ())
@@ -170,7 +173,8 @@ class ContinualLearner(base.Learner):
         self._tasks = tuple(task.classes for task in past)
         if self.exemplars:
             self.exemplars.restore(state, past)
-        self.take_over({k: v for k, v in state.items() if not k.startswith("memory.")})
+        names = [name for name in state if not name.startswith("memory.")]
+        self.take_over({name: state[name] for name in names})
 
 
 @learner("er")
@@ -189,17 +193,16 @@ class ExperienceReplay(ContinualLearner):
     first_task = "cross-entropy"
 
 
-# Orders drawn at a time, and the most numbers in them.
-_AHEAD = 64
-_MOST = 2**20
+_AHEAD = 64  # random orders drawn at a time
+_MOST = 2**20  # and the most numbers in them
 
 
 def _orders_of(stored: Examples, generator: torch.Generator) -> Iterator[Tensor]:
     """Yield random orders (M,) of the stored examples, on their device, endlessly."""
     n = len(stored)
     device = stored.y.device
-    # The CPU draws, the same for every device; a GPU gets many at a time, so that
-    # neither waits.
+    # The CPU draws, so that every device gets the same orders. A GPU gets many orders at
+    # a time, so that neither waits for the other.
     ahead = 1
     if device.type != "cpu":
         ahead = max(1, min(_AHEAD, _MOST // n))

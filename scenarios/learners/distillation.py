@@ -73,7 +73,7 @@ class LearningWithoutForgetting(DistillingLearner):
     settings: LwfSettings
 
     def begin(self, task: Task) -> None:
-        # The old model's classes, before the task is among them.
+        # The classes of each term of the loss, read before this task is among them.
         groups = [self.seen]
         if self.settings.loss_classes == "task":
             groups = list(dict.fromkeys(self._tasks))
@@ -228,9 +228,10 @@ class Icarl(IcarlHybrid1):
         if exemplars is None:
             return
         phi = functional.normalize(penultimate_of(self.model, exemplars), dim=1)
-        first = exemplars.take(torch.zeros_like(exemplars.y[:1]))
-        classes = in_batches(self.model, self.model, first).shape[1]
-        self._means = phi.new_full((classes, phi.shape[1]), torch.inf)
+        one_exemplar = exemplars.take(torch.zeros_like(exemplars.y[:1]))
+        # From the shape of the scores.
+        n_classes = in_batches(self.model, self.model, one_exemplar).shape[1]
+        self._means = phi.new_full((n_classes, phi.shape[1]), torch.inf)
         for label in exemplars.y.unique().tolist():
             mean = phi[exemplars.y == label].mean(0)
             self._means[label] = functional.normalize(mean, dim=0)

@@ -21,8 +21,8 @@ from probe.validation import PositiveInt
 
 Strategy = Literal["uniform", "fifo", "plane_distance", "entropy", "mean_of_features"]
 
-_NEAREST = 0.01  # of the mean distance: the least that counts
-_LAST = 1e-12  # of the largest weight: what draws an example only after all others
+_NEAREST = 0.01  # of the mean distance from the plane: no example counts as nearer
+_LAST = 1e-12  # of the largest weight: with it, an example is drawn after all others
 
 
 def choose(
@@ -67,6 +67,7 @@ def choose(
     else:
         distance = logits[:, int(pool.y[0])].abs()
         weights = 1 / distance.clamp(min=_NEAREST * float(distance.mean()))
+    # No weight is 0: `multinomial` draws only examples with a weight, perhaps too few.
     largest = float(weights.max())
     if 0 < largest < torch.inf:
         weights = weights.clamp(min=_LAST * largest)
@@ -141,6 +142,7 @@ class ExemplarSettings(BaseModel):
 
     @model_validator(mode="after")
     def _one_budget(self) -> Self:
+        """Raise ValueError unless exactly one of `per_class` and `total` is given."""
         if (self.per_class is None) == (self.total is None):
             raise ValueError(
                 "give either per_class or total, the number of exemplars to store"
@@ -182,12 +184,7 @@ class Exemplars:
         """All exemplars, task after task and class after class, None if there are none."""
         return join(self._groups) if self._groups else None
 
-    def add(
-        self,
-        model: nn.Module,
-        task: Task,
-        generator: torch.Generator,
-    ) -> None:
+    def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
         """Choose exemplars of a task's classes, and shrink those of earlier tasks to their quota.
 
         Args:
@@ -203,20 +200,16 @@ class Exemplars:
             self._groups.append(pool.take(chosen.to(pool.y.device)))
         # Copies: a view would keep the memory of all.
         self._groups = [
-            Examples(g.x[:quota].clone(), g.y[:quota].clone()) for g in self._groups
+            Examples(group.x[:quota].clone(), group.y[:quota].clone())
+            for group in self._groups
         ]
 
     def state(self) -> dict[str, Tensor]:
         """Return the exemplars, `memory.x` (M, ...) and `memory.y` (M,), for `restore`."""
         stored = self.examples
-        return (
-            {
-                "memory.x": stored.x,
-                "memory.y": stored.y,
-            }
-            if stored
-            else {}
-        )
+        if stored is None:
+            return {}
+        return {"memory.x": stored.x, "memory.y": stored.y}
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
         """Restore the state that `state` returned.
@@ -227,6 +220,7 @@ class Exemplars:
         """
         self._groups = []
         if "memory.x" in state:
+            # As `add` has stored them: each class up to the present quota.
             counts: list[int] = []
             for task in past:
                 labels = _trained_classes(task)

@@ -71,17 +71,18 @@ def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
     >>> int(model[0].num_batches_tracked), model[0].training
     (0, True)
     """
-    # It names each module and parameter once, though a layer can be inside another.
+    # The list names each module and parameter once, though a layer can be in another.
     layers = nn.ModuleList(layer(model, name) for name in names)
     trained = [p for p in layers.parameters() if p.requires_grad]
     with mode(layers, training=False):
         for parameter in trained:
             parameter.requires_grad_(False)
-            # That of the last step of the task before, which a penalty would read.
+            # The gradient of the last step of the task before, which a penalty would add
+            # to.
             parameter.grad = None
         for module in layers.modules():
-            # Loops put the whole network into train mode, which calls this of every
-            # module.
+            # A loop calls `model.train()`, which calls `train` of every module: of these
+            # it does nothing.
             vars(module)["train"] = partial(_without_change, module)
         try:
             yield
@@ -93,5 +94,5 @@ def frozen(model: nn.Module, names: Sequence[str]) -> Iterator[None]:
 
 
 def _without_change(module: nn.Module, _training: bool = True) -> nn.Module:
-    """Return the module, in place of `train`."""
+    """Return the module as it is; stands in for `module.train`."""
     return module

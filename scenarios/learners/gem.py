@@ -74,12 +74,12 @@ class GradientEpisodicMemory(ContinualLearner):
         projected = project(gradient, torch.stack(past), self.settings.margin)
         # A gradient that violates nothing is left as it is, bit for bit.
         if projected is not gradient:
-            parts = projected.split([p.numel() for p in trained])
-            for p, part in zip(trained, parts, strict=True):
+            gradients = projected.split([p.numel() for p in trained])
+            for p, new in zip(trained, gradients, strict=True):
                 # A copy lies in memory as its parameter does, which fused optimizers
                 # rely on.
                 p.grad = torch.empty_like(p) if p.grad is None else p.grad
-                p.grad.copy_(part.view_as(p))
+                p.grad.copy_(new.view_as(p))
 
     def end(self, task: Task) -> None:
         super().end(task)
@@ -91,11 +91,11 @@ class GradientEpisodicMemory(ContinualLearner):
     def state(self) -> dict[str, Tensor]:
         if not self._memories:
             return {}
-        every = join(self._memories)
+        examples = join(self._memories)
         sizes = torch.tensor([len(memory) for memory in self._memories])
         return {
-            "memory.x": every.x,
-            "memory.y": every.y,
+            "memory.x": examples.x,
+            "memory.y": examples.y,
             "memory.sizes": sizes,
         }
 
@@ -127,11 +127,7 @@ def _flat(gradients: Iterable[Tensor]) -> Tensor:
     return torch.cat([gradient.flatten() for gradient in gradients])
 
 
-def project(
-    gradient: Tensor,
-    past: Tensor,
-    margin: float = 0.0,
-) -> Tensor:
+def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
     """Return the vector g' nearest to g with <g', g_k> >= 0 for every k; it may be g itself.
 
     g' = g + sum_k v_k g_k, computed in float64, where v minimizes 1/2 |g'|^2 over v >=
@@ -167,11 +163,7 @@ def project(
     return (rows.T @ weights).to(gradient.dtype)
 
 
-def dual(
-    gram: Floats,
-    products: Floats,
-    margin: float,
-) -> Floats:
+def dual(gram: Floats, products: Floats, margin: float) -> Floats:
     """Return the v (t,) >= margin that minimizes 1/2 v' G v + c' v, exactly up to rounding.
 
     With the g_k scaled to length 1, v = u + margin, and a square root A of G, this is

@@ -66,14 +66,14 @@ class Cumulative(FullRehearsalLearner):
 
     def __init__(self, model: nn.Module, *arguments: Any) -> None:
         super().__init__(model, *arguments)
-        self._first = {
+        self._fresh_weights = {
             n: tensor.detach().clone() for n, tensor in named_state(model).items()
         }
 
     @torch.no_grad()
     def begin(self, task: Task) -> None:
         for name, tensor in named_state(self.model).items():
-            tensor.copy_(self._first[name])
+            tensor.copy_(self._fresh_weights[name])
 
     def examples(self, task: Task) -> Examples:
         return join([*self.past, task.train])

@@ -91,20 +91,22 @@ def data_of(benchmark: Any) -> Data:
     """
     train = _examples(benchmark.train_stream)
     test = _examples(benchmark.test_stream)
-    sizes = [1 + int(half.task.max()) for half in (train, test)]
-    if sizes[0] == sizes[1]:
+    counts = [1 + int(split.task.max()) for split in (train, test)]
+    if counts[0] == counts[1]:
         return Data(train, test)
-    learned_in = torch.zeros(1 + int(torch.cat([train.y, test.y]).max()), sizes[0])
-    learned_in[train.y, train.task] = 1
-    if (learned_in.sum(1)[test.y] != 1).any():
+    # Classes by experiences: 1 where an experience trains a class.
+    is_trained_in = torch.zeros(1 + int(torch.cat([train.y, test.y]).max()), counts[0])
+    is_trained_in[train.y, train.task] = 1
+    if (is_trained_in.sum(1)[test.y] != 1).any():
         raise InputError(
-            f"the benchmark has {sizes[0]} experiences to train on, {sizes[1]} to "
+            f"the benchmark has {counts[0]} experiences to train on, {counts[1]} to "
             "test on, which share classes: use benchmark_from_datasets(train=[...], "
             "test=[...])"
         )
-    return Data(train, test.changed(task=learned_in.argmax(1)[test.y]))
+    return Data(train, test.changed(task=is_trained_in.argmax(1)[test.y]))
 
 
 def _examples(stream: Any) -> Any:
+    """Return the examples of all experiences of a stream, each with its experience's number."""
     tasks = [Examples.of(task.dataset.eval(), progress=False) for task in stream]
     return as_examples(tasks, "the benchmark")

@@ -42,7 +42,7 @@ class ForgettingProbe(TaskCounter, Callback):
             self.end()
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Raise InputError if nothing was trained."""
+        """Raise InputError if this `fit()` has trained nothing; reset for the next one."""
         trained = self._trains
         self._trains = False
         if not trained:

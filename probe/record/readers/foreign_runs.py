@@ -71,6 +71,7 @@ class ForeignRuns:
         return Checkpoints(runs=runs, offline=offline)
 
     def _written(self, path: Path, target: Path) -> Path:
+        """Write a network as plain tensors to a new file, and return that file."""
         make_folder(target.parent)
         keep_tensors(self.load(path), target)
         return target
@@ -86,24 +87,24 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
         InputError: Two runs have the same name, or their outputs stand for different
             classes.
     """
-    (first, merged), *_ = runs_by_folder.items()
+    first_folder, first_runs = next(iter(runs_by_folder.items()))
     files: dict[Run, Mapping[int, Path]] = {}
     folder_of_run: dict[Run, Path] = {}
     for folder, runs in runs_by_folder.items():
         for run in runs.files:
             if (other := folder_of_run.setdefault(run, folder)) != folder:
                 raise InputError(f"{other} and {folder} are both {run}: remove one")
-        if (runs.tasks, runs.class_order) != (merged.tasks, merged.class_order):
+        if (runs.tasks, runs.class_order) != (first_runs.tasks, first_runs.class_order):
             what = "another order of the classes"
-            if runs.tasks != merged.tasks:
+            if runs.tasks != first_runs.tasks:
                 what = "other tasks"
             raise InputError(
-                f"{first} and {folder} have {what}: read one of them at a time"
+                f"{first_folder} and {folder} have {what}: read one of them at a time"
             )
         files |= runs.files
     # Heads of the same tasks grow alike, so that the files of all are read as those of
     # the first.
-    return replace(merged, files=files)
+    return replace(first_runs, files=files)
 
 
 def run_folders(folder: Path, pattern: str) -> list[Path]:
@@ -155,7 +156,8 @@ def files_by_run(folder: Path, pattern: str, name: str) -> dict[str, dict[int, P
     files: dict[str, dict[int, Path]] = {}
     for path in folder.glob(pattern):
         if path.is_file() and (match := re.fullmatch(name, path.name)):
-            files.setdefault(match[1], {})[int(match[2]) + 1] = path
+            tasks_seen = int(match[2]) + 1
+            files.setdefault(match[1], {})[tasks_seen] = path
     return {
         run: dict(sorted(by_tasks.items())) for run, by_tasks in sorted(files.items())
     }
@@ -184,7 +186,7 @@ def only_file(folder: Path, pattern: str, what: str) -> Path | None:
 
 
 def run_named(learner: object, seed: object) -> Run:
-    """Return the run of a learner and a seed in a framework's notation.
+    """Return the run that a framework's names of learner and seed stand for.
 
     Args:
         learner: The name of the learner, any text.
@@ -197,17 +199,16 @@ def run_named(learner: object, seed: object) -> Run:
 def load_with_heads(
     shapes: Mapping[str, Sequence[int]], path: Path
 ) -> dict[str, Tensor]:
-    """Load a state, with heads that it does not have yet.
+    """Load a state; a head that it does not have yet has weights of 0 and the bias `NEVER`.
 
     Args:
         shapes: The shapes of the weight and bias of each head, by name.
         path: The file of the state.
     """
-    new = {
-        n: torch.full(s, NEVER if n.endswith("bias") else 0.0)
-        for n, s in shapes.items()
-    }
-    return new | load_state(path)
+    fresh = {}
+    for name, shape in shapes.items():
+        fresh[name] = torch.full(shape, NEVER if name.endswith("bias") else 0.0)
+    return fresh | load_state(path)
 
 
 def head_shapes(path: Path, kind: Literal["fc", "heads"]) -> dict[str, tuple[int, ...]]:
@@ -242,6 +243,7 @@ def consecutive_tasks(sizes: Sequence[int]) -> TaskClasses:
     >>> consecutive_tasks([2, 1])
     ((0, 1), (2,))
     """
+    ends = accumulate(sizes)
     return tuple(
-        tuple(range(e - n, e)) for e, n in zip(accumulate(sizes), sizes, strict=True)
+        tuple(range(end - size, end)) for end, size in zip(ends, sizes, strict=True)
     )

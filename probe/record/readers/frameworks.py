@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from probe.record.readers import foreign_runs as foreign
 from probe.record.readers.foreign_runs import ForeignRuns
 from probe.record.state_files import load_state, read_content
 
-# The backbone, among what else a learner of theirs keeps.
+# A learner of Mammoth keeps its backbone as `net`, among other weights.
 _load = partial(load_state, weights="net")
 _SAFE = (
     "give checkpoints that Mammoth wrote with --savecheck task --save_checkpoint_mode "
@@ -57,6 +57,7 @@ def read_mammoth(folder: Path) -> ForeignRuns:
 
 
 def _mammoth_run(files: Mapping[int, Path]) -> ForeignRuns:
+    """Return the run of checkpoint files by tasks seen; the last has its learner and seed."""
     *_, last = files.values()
     arguments = _arguments(last)
     run = foreign.run_named(arguments.get("model"), arguments.get("seed"))
@@ -66,6 +67,7 @@ def _mammoth_run(files: Mapping[int, Path]) -> ForeignRuns:
 
 
 def _arguments(path: Path) -> Mapping[str, Any]:
+    """Return the command-line arguments in a Mammoth checkpoint; raises InputError without any."""
     try:
         content = read_content(path)
     except InputError as error:
@@ -90,9 +92,9 @@ def _class_order(arguments: Mapping[str, Any], path: Path) -> tuple[int, ...]:
         raise InputError(f"{path} has num_classes {K!r:.40}, expected a few: {_SAFE}")
     if not arguments.get("permute_classes"):
         return tuple(range(K))
-    if not isinstance(outputs, list) or sorted(map(str, outputs)) != sorted(
-        map(str, range(K))
-    ):
+    # As texts, since a damaged list may hold anything.
+    expected = sorted(map(str, range(K)))
+    if not isinstance(outputs, list) or sorted(map(str, outputs)) != expected:
         raise InputError(
             f"{path} has permuted classes, and no class_order of {K}: {_SAFE}"
         )
@@ -116,7 +118,9 @@ def read_facil(folder: Path) -> ForeignRuns:
             several seeds.
     """
     runs = {path: _facil_run(path) for path in foreign.run_folders(folder, _MODELS)}
-    if len(seeds := sorted({run.seed for r in runs.values() for run in r.files})) > 1:
+    all_runs = chain.from_iterable(folder_runs.files for folder_runs in runs.values())
+    seeds = sorted({run.seed for run in all_runs})
+    if len(seeds) > 1:
         raise InputError(
             f"{folder} has seeds {listed(seeds)}, whose class orders differ: read one"
         )
@@ -124,6 +128,7 @@ def read_facil(folder: Path) -> ForeignRuns:
 
 
 def _facil_run(folder: Path) -> ForeignRuns:
+    """Return the run in a FACIL folder: learner and seed from args-*.txt, tasks from the heads."""
     files = foreign.files_by_run(folder, _MODELS, r"(task)(\d+)\.ckpt").get("task")
     if not files:
         raise InputError(
@@ -142,11 +147,10 @@ def _facil_run(folder: Path) -> ForeignRuns:
         raise InputError(
             f"{path} holds no FACIL arguments: give the folder as it was written"
         )
+    run = foreign.run_named(arguments.get("approach"), arguments.get("seed"))
     heads = foreign.head_shapes([*files.values()][-1], "heads")
     return ForeignRuns(
-        files={
-            foreign.run_named(arguments.get("approach"), arguments.get("seed")): files
-        },
+        files={run: files},
         load=partial(foreign.load_with_heads, heads),
         tasks=foreign.consecutive_tasks(
             [heads[name][0] for name in heads if "bias" in name]
@@ -176,6 +180,7 @@ def read_pycil(folder: Path) -> ForeignRuns:
 
 
 def _pycil_run(folder: Path) -> ForeignRuns:
+    """Return the run in a folder: tasks from the growth of `fc`, and what the log has, if any."""
     runs = foreign.files_by_run(folder, "*.pkl", r"(.+)_(\d+)\.pkl")
     if len(runs) != 1:
         raise InputError(
@@ -216,6 +221,7 @@ def _read_log(path: Path, name: str, outputs: int) -> tuple[Run, tuple[int, ...]
         )
     seeds = re.findall(r"=> seed: (\d{1,18})\b", text)
     learners = re.findall(r"=> model_name: (\S+)", text)
+    # Without an entry in the log: the name of the files, and seed 0.
     run = foreign.run_named([*learners, name][0], int([*seeds, 0][0]))
     return run, order[:outputs]
 

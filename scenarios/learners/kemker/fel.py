@@ -69,6 +69,7 @@ class FelSettings(ContinualSettings):
 
     @model_validator(mode="after")
     def _enough(self) -> Self:
+        """Raise ValueError if fewer than two units are connected, or fire."""
         for product, count in (
             ("connected x hidden", self.joined),
             ("firing x units", self.fired),

@@ -157,12 +157,7 @@ class Geppnet(FullRehearsalLearner):
         """The map, U units on D inputs."""
         return cast(SelfOrganizingMap, self.model.get_submodule("som"))
 
-    def train(
-        self,
-        task: Task,
-        data: Examples,
-        meter: OpsMeter,
-    ) -> None:
+    def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         settings = self.settings
         self.meter = meter
         self.lattice = self.som.lattice()
@@ -172,7 +167,7 @@ class Geppnet(FullRehearsalLearner):
             self.later_session(data, shares)
         else:
             self._base_session(data, shares)
-        # Once a session, as NaN and Inf stay.
+        # Checked once a session: a NaN or Inf stays in the parameters.
         if not all(torch.isfinite(p).all() for p in self.model.parameters()):
             raise InputError(
                 f"training diverged: raise final_radius ({settings.final_radius:g}) "
@@ -214,6 +209,12 @@ class Geppnet(FullRehearsalLearner):
             yield drawn.x.flatten(1), drawn.y
 
     def _base_session(self, data: Examples, shares: Tensor) -> None:
+        """Train only the map, at decaying rate and radius, then the map and the readout.
+
+        Args:
+            data: The session's examples.
+            shares: The shares by winner after the decay, (U, U).
+        """
         settings = self.settings
         n_seen = 0
         n_map_only = max(1, round(settings.map_share * settings.base_iterations))
@@ -221,15 +222,17 @@ class Geppnet(FullRehearsalLearner):
         block = longest_block(max(settings.som_rate, settings.final_som_rate))
         for x, y in self.draws(data, settings.base_iterations, block):
             # A block may begin with only the map and end with both layers.
-            first = max(0, min(len(y), n_map_only - n_seen))
+            n_for_map = max(0, min(len(y), n_map_only - n_seen))
             rates = []
             radii = []
-            for k in range(n_seen, n_seen + first):
-                part = k / n_map_only
-                rates.append(decayed(settings.som_rate, settings.final_som_rate, part))
-                radii.append(decayed(radius, settings.final_radius, part))
-            self.organize(x[:first], rates, radii)
-            self.learn_online(x[first:], y[first:], shares)
+            for k in range(n_seen, n_seen + n_for_map):
+                progress = k / n_map_only
+                rates.append(
+                    decayed(settings.som_rate, settings.final_som_rate, progress)
+                )
+                radii.append(decayed(radius, settings.final_radius, progress))
+            self.organize(x[:n_for_map], rates, radii)
+            self.learn_online(x[n_for_map:], y[n_for_map:], shares)
             n_seen += len(y)
 
     @torch.no_grad()
@@ -282,21 +285,19 @@ class Geppnet(FullRehearsalLearner):
         rate = self.settings.readout_rate
         steps = MapSteps(som, x)
         n_novel = 0
-        targets = torch.eye(
-            len(bias),
-            dtype=bias.dtype,
-            device=bias.device,
-        )
+        targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
         for k, label in enumerate(y.tolist()):
             squared = steps.squared_distances(k)
             activity = som.activity(squared)
             scores = torch.addmv(bias, weight, activity)
             if threshold is not None:
+                # Not novel if the label's score exceeds all others by enough.
                 others = scores.tolist()
-                if others.pop(label) - max(others, default=-math.inf) >= threshold:
+                label_score = others.pop(label)
+                if label_score - max(others, default=-math.inf) >= threshold:
                     continue
             n_novel += 1
-            # t - y
+            # t - y; a step of least mean squares on the readout, then one of the map.
             error = scores.neg_().add_(targets[label])
             weight.addr_(error, activity, alpha=rate)
             bias.add_(error, alpha=rate)
@@ -381,8 +382,8 @@ class GeppnetStm(Geppnet):
             novel = self.margins(x, y) < settings.threshold
             for example, label in zip(x[novel], y[novel].tolist(), strict=True):
                 key = example.cpu().numpy().tobytes()
-                # Exactly this input, whose latest label is the memory's answer.
-                answers = [old for known, _, old in memory if known == key]
+                # The labels under which exactly this input is in memory, latest last.
+                answers = [old for old_key, _, old in memory if old_key == key]
                 if answers[-1:] != [label]:
                     memory.append((key, example.clone(), label))
             if memory:
@@ -390,6 +391,7 @@ class GeppnetStm(Geppnet):
 
     def _sleep(self, memory: Iterable[Remembered], shares: Tensor) -> None:
         """Learn each example in memory once, the oldest first."""
+        # From examples (key, input, label) to a batch of inputs, and one of labels.
         _, inputs, labels = zip(*memory, strict=True)
         x = torch.stack(inputs)
         y = torch.tensor(labels, device=x.device)
@@ -403,5 +405,5 @@ class GeppnetStm(Geppnet):
             # The memory has no part in the first session.
             return stored
         prototype = self.model.get_parameter("som.prototypes")[0]
-        # Full or not.
+        # As much as the memory can hold, full or not.
         return stored + self.settings.memory * (prototype.nbytes + torch.int64.itemsize)

@@ -58,11 +58,7 @@ class PathLayer(nn.Module):
         """Return the rows of `dense` that hold these n modules: (n W,) int64."""
         device = self.dense.weight.device
         rows = torch.arange(len(self.dense.weight), device=device)
-        chosen = torch.tensor(
-            modules,
-            dtype=torch.int64,
-            device=device,
-        )
+        chosen = torch.tensor(modules, dtype=torch.int64, device=device)
         of_modules: Tensor = rows.unflatten(0, self.modules_width)
         return of_modules[chosen].flatten()
 
@@ -70,12 +66,7 @@ class PathLayer(nn.Module):
 class TaskOutputs(nn.Module):
     """An output layer with K outputs for each task t, from 0: rows t K to (t + 1) K of `dense`."""
 
-    def __init__(
-        self,
-        inputs: int,
-        tasks: int,
-        classes: int,
-    ) -> None:
+    def __init__(self, inputs: int, tasks: int, classes: int) -> None:
         super().__init__()
         self.tasks_classes = tasks, classes
         self.dense = nn.Linear(inputs, tasks * classes)
@@ -150,13 +141,14 @@ class PathNetwork(nn.Module):
             task: The task, from 0.
             path: The modules on its path, (L, N).
         """
+        # This task and those to come.
         self.learned[task] = False
-        shown = ~self.learned
+        affected = ~self.learned
         self.learned[task] = True
         for layer, modules in zip(self.layers, path, strict=True):
             on_path = torch.zeros_like(layer.frozen)
             on_path[modules] = True
-            layer.gates[shown] = on_path.to(layer.gates.dtype)
+            layer.gates[affected] = on_path.to(layer.gates.dtype)
             layer.frozen |= on_path
 
     @torch.no_grad()
@@ -191,7 +183,7 @@ class LiftedPath(nn.Module):
         super().__init__()
         _, self.width = network.layer1.modules_width
         self.originals: list[tuple[nn.Linear, nn.Linear, Tensor]] = []
-        # Of each layer those that learn, and the frozen ones.
+        # For each layer a dense part that learns, and a frozen one, if there are any.
         self.layers = nn.ModuleList()
         for layer, modules in zip(network.layers, path.tolist(), strict=True):
             frozen = layer.frozen.tolist()
@@ -204,17 +196,14 @@ class LiftedPath(nn.Module):
             self.layers.append(parts)
         dense = network.output.dense
         _, outputs = network.output.tasks_classes
-        rows = torch.tensor(
-            classes,
-            dtype=torch.int64,
-            device=dense.weight.device,
-        )
+        rows = torch.tensor(classes, dtype=torch.int64, device=dense.weight.device)
         self.output = self._copied(dense, task * outputs + rows, learns=True)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map inputs with a task's index (B, D + 1) to scores (B, C)."""
         x = x[:, :-1]
         for layer in self.layers:
+            # Of each part the sum over its modules.
             sums = []
             for part in layer.children():
                 units = functional.relu(part(x))
@@ -229,13 +218,8 @@ class LiftedPath(nn.Module):
             dense.weight[rows] = copied.weight
             dense.bias[rows] = copied.bias
 
-    def _copied(
-        self,
-        dense: nn.Linear,
-        rows: Tensor,
-        learns: bool,
-    ) -> nn.Linear:
-        """Return a dense layer with copies of some rows of a larger one."""
+    def _copied(self, dense: nn.Linear, rows: Tensor, learns: bool) -> nn.Linear:
+        """Return a dense layer with copies of some rows of a larger one, noted for `put_back`."""
         copied = nn.Linear(dense.in_features, len(rows), device="meta")
         copied.weight = nn.Parameter(dense.weight.detach()[rows], requires_grad=learns)
         copied.bias = nn.Parameter(dense.bias.detach()[rows], requires_grad=learns)

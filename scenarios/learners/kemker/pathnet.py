@@ -150,22 +150,24 @@ class PathNet(base.Learner):
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
         settings = self.settings
-        draw = self.stream("search")
-        once = self.recipe.of_epochs(1)
+        generator = self.stream("search")
+        one_epoch = self.recipe.of_epochs(1)
         self._meter = meter
-        # Labels numbered within the task's classes.
+        # Labels become positions among the task's classes, as `LiftedPath` has outputs.
         data = in_order(data, task.classes)
         shape = (settings.population, len(self.model.layers), settings.active)
-        paths = torch.randint(settings.modules, shape, generator=draw)
-        examples = (settings.batches * self.recipe.batch_size,)
+        paths = torch.randint(settings.modules, shape, generator=generator)
+        n_drawn = settings.batches * self.recipe.batch_size
 
         def fitness(path: Tensor) -> float:
             # With replacement, as a task may have fewer examples.
-            drawn = torch.randint(len(data), examples, generator=draw)
+            drawn = torch.randint(len(data), (n_drawn,), generator=generator)
             batches = data.take(drawn.to(data.y.device))
-            return self._train_path(path, task, batches, once, draw)
+            return self._train_path(path, task, batches, one_epoch, generator)
 
-        best = search_path(fitness, paths, settings.modules, settings.generations, draw)
+        best = search_path(
+            fitness, paths, settings.modules, settings.generations, generator
+        )
         self._train_path(best, task, data, self.recipe, self.stream("batches"))
         self.model.keep(task.index - 1, best)
 
@@ -185,24 +187,18 @@ class PathNet(base.Learner):
         """Train a path (L, N) in place; return its accuracy before each step of the last epoch."""
         lifted = LiftedPath(self.model, path, task.index - 1, task.classes)
         parameters = list(lifted.parameters())
-        # Steps on paths of the same shape cost the same, and metering takes long.
+        # One meter for all paths of the same shape, whose steps cost the same: it measures
+        # only the first, as measuring takes long.
         shape = tuple((p.shape, p.requires_grad) for p in parameters)
         path_meter = self._meters.setdefault(shape, OpsMeter())
-        total = path_meter.total
-        steps = path_meter.steps
+        total_before = path_meter.total
+        steps_before = path_meter.steps
         recorder = HistoryRecorder()
-        fit(
-            lifted,
-            data,
-            recipe,
-            draw,
-            objective=recorder,
-            meter=path_meter,
-        )
+        fit(lifted, data, recipe, draw, objective=recorder, meter=path_meter)
         lifted.put_back()
         trained = sum(p.numel() for p in parameters if p.requires_grad)
-        update_ops = (path_meter.steps - steps) * trained * optimizer_ops(recipe)
-        self._meter.add(path_meter.total - total + update_ops)
+        update_ops = (path_meter.steps - steps_before) * trained * optimizer_ops(recipe)
+        self._meter.add(path_meter.total - total_before + update_ops)
         return recorder.history.accuracies[-1]
 
 
@@ -213,11 +209,7 @@ def _with_index(task: Task) -> Task:
         x = functional.pad(split.x.flatten(1), (0, 1), value=task.index)
         return Examples(x, split.y)
 
-    return replace(
-        task,
-        train=indexed(task.train),
-        test=indexed(task.test),
-    )
+    return replace(task, train=indexed(task.train), test=indexed(task.test))
 
 
 def search_path(
@@ -255,7 +247,7 @@ def search_path(
     for _ in range(generations):
         pair = torch.randperm(len(paths), generator=generator)[:2].tolist()
         for index in pair:
-            # Again for each tournament, as the weights have moved.
+            # Evaluated anew in each tournament, as training has moved the shared weights.
             fit[index] = fitness(paths[index].clone())
         winner, loser = pair
         if fit[winner] < fit[loser]:

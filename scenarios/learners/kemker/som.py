@@ -107,7 +107,7 @@ class MapSteps:
         self._gram = gram.unbind()
         self._squares = gram.diagonal().tolist()
         self._norms = prototypes.square().sum(1)
-        # c, with a row for each example, and s.
+        # c (B, U), with a row for each example and its transpose, and s (U,).
         self._c = prototypes.new_zeros(len(x), len(prototypes))
         self._c_rows = self._c.unbind()
         self._ct = self._c.T
@@ -125,12 +125,7 @@ class MapSteps:
         product = self._product
         torch.addmv(self._products[k], self._ct, self._gram[k], out=product)
         product.mul_(self._s)
-        torch.sub(
-            self._norms,
-            product,
-            alpha=2,
-            out=self._squared,
-        )
+        torch.sub(self._norms, product, alpha=2, out=self._squared)
         return self._squared.add_(self._squares[k])
 
     def move(self, k: int, share: Tensor) -> None:

@@ -142,9 +142,9 @@ def _by_chunks(
 ) -> Named:
     """Return the sum over examples of the squared gradients, many examples at a time."""
     dense = _trusted_layers(model, loss, examples)
-    per_example = sum(p.numel() for p in _outside(model, dense).values())
-    numbers = _NUMBERS_ON_CPU if examples.y.device.type == "cpu" else _NUMBERS
-    chunk = min(_LARGEST_CHUNK, max(1, numbers // max(per_example, 1)))
+    numbers_per_example = sum(p.numel() for p in _outside(model, dense).values())
+    most_numbers = _NUMBERS_ON_CPU if examples.y.device.type == "cpu" else _NUMBERS
+    chunk = min(_LARGEST_CHUNK, max(1, most_numbers // max(numbers_per_example, 1)))
     sums = zeros_for(trained_parameters(model))
     for x, y in zip(examples.x.split(chunk), examples.y.split(chunk), strict=True):
         # A copy: a model may write into its input.
@@ -181,17 +181,24 @@ def _squares(
     y: Tensor,
     dense: Dense,
 ) -> Named:
-    """Return the sum for B examples at once, for the dense layers in closed form.
+    """Return the sums over B examples of the squared gradients, by parameter name.
 
-    The outputs of dense layers are shifted by zeros, whose gradients are those of the
-    outputs.
+    Those of dense layers are in closed form, see `diagonal_fisher`. For the gradients of
+    a dense layer's outputs, zeros (H,) are added to these: the gradients are the same.
+
+    Args:
+        model: The model.
+        loss: A function of scores and labels.
+        x: The inputs, (B, ...).
+        y: The labels, (B,).
+        dense: The layers for the closed form, each with one input vector per example.
     """
     shifts = {
         name: layer.weight.new_zeros(layer.out_features)
         for name, layer in dense.items()
     }
 
-    def of_example(
+    def loss_and_inputs(
         parameters: Named,
         shifts: Named,
         x: Tensor,
@@ -202,8 +209,9 @@ def _squares(
         inputs = {name: calls[0][0] for name, calls in calls_by_name.items()}
         return loss(scores, y[None]), inputs
 
+    # Gradients by the parameters and by the zeros, for one example, then for all.
     of_one = grad(
-        of_example,
+        loss_and_inputs,
         argnums=(0, 1),
         has_aux=True,
     )
@@ -212,11 +220,11 @@ def _squares(
     sums = {name: g.square_().sum(0) for name, g in by_parameter.items()}
     for name, layer in dense.items():
         # sum_n (g_n a_n^T)^2 = (g^2)^T a^2, without any of the products.
-        squares = by_output[name].square()
+        squared_gradients = by_output[name].square()
         if layer.weight.requires_grad:
-            sums[f"{name}.weight"] = squares.T @ inputs[name].square()
+            sums[f"{name}.weight"] = squared_gradients.T @ inputs[name].square()
         if layer.bias is not None and layer.bias.requires_grad:
-            sums[f"{name}.bias"] = squares.sum(0)
+            sums[f"{name}.bias"] = squared_gradients.sum(0)
     return sums
 
 
@@ -263,8 +271,9 @@ def _trusted_layers(
         for name, layer in layers.items()
         if _shapes(inputs[name]) == [(1, layer.in_features)]
     }
+    # The true squares, with a loss that has a gradient whatever the model predicts.
     plain = _one_by_one(model, _unlike, first)
-    # The closed form first, then vmap on all parameters.
+    # The closed form is tried first, then vmap on all parameters without it.
     for trusted in (dense, {}):
         squares = _squares(model, _unlike, first.x.clone(), first.y, trusted)
         if squares.keys() == plain.keys() and all(
@@ -275,6 +284,7 @@ def _trusted_layers(
 
 
 def _shapes(tensors: Iterable[Tensor]) -> list[tuple[int, ...]]:
+    """Return the shapes of tensors."""
     return [tuple(tensor.shape) for tensor in tensors]
 
 
@@ -298,6 +308,7 @@ def _unlike(scores: Tensor, y: Tensor) -> Tensor:
 
 def _outside(model: nn.Module, dense: Dense) -> Named:
     """Return the trained parameters outside the dense layers, detached."""
+    # By identity: tensors compare element by element.
     closed = {id(p) for p in nn.ModuleList(dense.values()).parameters()}
     return {
         name: p.detach()

@@ -88,9 +88,9 @@ class Quadratic:
             The penalty.
         """
         anchor = {
-            n: p.detach().clone()
-            for n, p in model.named_parameters()
-            if n in importance
+            name: parameter.detach().clone()
+            for name, parameter in model.named_parameters()
+            if name in importance
         }
         return cls(importance, anchor)
 
@@ -108,13 +108,13 @@ class Quadratic:
             v = self.importance[name]
             a = self.anchor[name]
             b = other.anchor[name]
-            both = v + w
+            weight = v + w
             # 0 / 0 where neither counts: any anchor will do.
-            share = torch.where(both > 0, w / both, 1.0)
-            importance[name] = both
+            share = torch.where(weight > 0, w / weight, 1.0)
+            importance[name] = weight
             anchor[name] = torch.lerp(a, b, share)
-            apart = (a.double() - b.double()).square()
-            constant += float(((v * share).double() * apart).sum())
+            squared_distance = (a.double() - b.double()).square()
+            constant += float(((v * share).double() * squared_distance).sum())
         return Quadratic(importance, anchor, constant)
 
 

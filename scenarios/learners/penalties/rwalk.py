@@ -82,10 +82,9 @@ class EwcOnline(PenalizedLearner):
         self._steps = 0
         trained = trained_parameters(self.model)
         fishers = self.fisher or zeros_for(trained)
-        # A copy: the Fisher of the penalty must not move. Not of layers that are now
-        # frozen, whose Fisher would go on counting where all are normalized by its
-        # extremes.
-        self.fisher = {n: fishers[n].clone() for n in trained}
+        # Copies: the Fisher of the penalty must not move. Only of layers that are trained:
+        # the Fisher of frozen ones would count among the extremes that normalize all.
+        self.fisher = {name: fishers[name].clone() for name in trained}
 
     def loss(
         self,
@@ -155,6 +154,7 @@ class RWalkSettings(OnlineSettings):
 
     @model_validator(mode="after")
     def _always_normalized(self) -> Self:
+        """Raise ValueError for a flag that would have no effect."""
         if self.normalized:
             raise ValueError(
                 "leave out normalized: RWalk always normalizes Fisher and score"
@@ -229,6 +229,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
             self._penalize(of_kind(carried, "anchor"))
 
     def _penalize(self, anchor: Mapping[str, Tensor]) -> None:
+        """Make the penalty around an anchor of normalized Fisher plus normalized score."""
         score = normalized(self.score)
         fisher = normalized(self.fisher)
         importance = {name: fisher[name] + score[name] for name in fisher}
@@ -236,28 +237,32 @@ class RWalk(PathIntegralLearner, EwcOnline):
 
     @torch.no_grad()
     def _close_interval(self) -> None:
+        """Add each parameter's drop by its distance to its score, and start a new interval."""
         for name, drop in self.drop.items():
             distance = self.moved(name).square()
             if self.settings.distance == "fisher":
                 # The KL divergence of the outputs, to second order.
                 distance *= self.fisher[name] / 2
-            share = drop / (distance + self.settings.epsilon)
+            score = drop / (distance + self.settings.epsilon)
             if self.settings.clipped == "interval":
-                share = share.clamp(min=0)
-            self._new[name] += share
+                score = score.clamp(min=0)
+            self._new[name] += score
             # The integral goes on from here, with no drop.
             self._start[name].copy_(self._before[name])
             drop.zero_()
 
 
 def normalized(numbers: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return (v - least) / (largest - least) over all tensors; 0 where all are equal.
+    """Scale numbers v to [0, 1] by (v - least) / (largest - least), over all tensors together.
+
+    If all numbers are equal, the result is 0.
 
     >>> normalized({"weight": torch.tensor([1.0, 3.0]), "bias": torch.tensor([5.0])})
     {'weight': tensor([0.0000, 0.5000]), 'bias': tensor([1.])}
     """
-    least = torch.stack([x.min() for x in numbers.values()]).min()
-    span = torch.stack([x.max() for x in numbers.values()]).max() - least
+    least = torch.stack([values.min() for values in numbers.values()]).min()
+    span = torch.stack([values.max() for values in numbers.values()]).max() - least
     return {
-        n: torch.where(span > 0, (x - least) / span, 0.0) for n, x in numbers.items()
+        name: torch.where(span > 0, (values - least) / span, 0.0)
+        for name, values in numbers.items()
     }

@@ -1,4 +1,4 @@
-"""Plant faults in a small network, and print what shows them: see docs/debugging.md.
+"""Plant faults in a small network, and print what shows them: see docs/two_checkpoints.md.
 
 A convolutional network with batch norm learns scikit-learn's digits in five tasks, in
 each with all digits so far. Each fault is planted in the network after the last task:

@@ -1,7 +1,7 @@
 """Freeze each layer of README's network after the first task, beside what it is charged with.
 
 The charge of a layer says what its change did in the network that was trained. What
-another training would have given, only that training says: see docs/debugging.md.
+another training would have given, only that training says: see docs/two_checkpoints.md.
 
     python docs/examples/frozen_layers.py    # half a minute on one core
 """

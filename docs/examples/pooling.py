@@ -1,6 +1,6 @@
 """Three networks for spoken digits with wide features: of a line, a map and a sequence.
 
-The table of pooling in ../studies.md has the command that measures them.
+docs/readouts.md has the command that measures them.
 """
 
 from __future__ import annotations

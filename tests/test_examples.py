@@ -100,9 +100,18 @@ def test_a_text_classifier_of_transformers_by_the_callback(probe, cwd, programs)
 @pytest.mark.soak
 def test_frozen_layers_print_what_stands_on_the_page(programs):
     """But shares, which depend on how a machine rounds."""
-    page = (EXAMPLES.parent / "debugging.md").read_text("utf-8")
+    page = (EXAMPLES.parent / "two_checkpoints.md").read_text("utf-8")
     head, columns, *lines = programs("frozen_layers.py").splitlines()
     table = page.partition(f"{head}\n{columns}\n")[2].splitlines()
     for line, expected in zip(lines, table[:4], strict=True):
         numbers = list(map(float, line.split()[-3:]))
         assert numbers == pytest.approx(list(map(float, expected.split()[-3:])), abs=3)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["lora.py", "questions.py"])
+def test_a_program_finds_what_its_page_concludes(programs, name):
+    """By its own assertions."""
+    if name == "questions.py":
+        pytest.importorskip("transformers", reason="it uses the extra `zoo`")
+    programs(name)

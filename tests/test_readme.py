@@ -2,7 +2,6 @@
 
 import csv
 import importlib
-import json
 import re
 import runpy
 import tomllib
@@ -113,25 +112,6 @@ def test_every_command_of_the_checklist_is_one():
                 assert resolved(dotted[0]) is not None
         assert not row["shipped"] or (DOCS / "found" / row["shipped"]).is_dir(), row
         assert row["command"] or row["remark"], row
-
-
-def prose(page):
-    text = (README.parent / page).read_text("utf-8")
-    if page.endswith(".ipynb"):
-        text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
-    return " ".join(
-        re.sub("^[#>] ", "", text, flags=re.MULTILINE).split()
-    )  # of comments, quotes
-
-
-def test_a_sentence_listed_as_a_claim_stands_on_its_page_and_rests_on_something():
-    claims = list(
-        csv.DictReader((DOCS / "found/claims.csv").read_text("utf-8").splitlines())
-    )
-    assert [
-        each for each in claims if each["sentence"] not in prose(each["page"])
-    ] == []
-    assert min(len(each["rests_on"].strip()) for each in claims) > 0
 
 
 def test_the_toml_example_is_a_study():

@@ -1,6 +1,5 @@
 """Notes on conditions under which a measurement is misleading."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -11,15 +10,14 @@ from torch import Tensor
 from probe.cut.interface import CutFacts
 from probe.metrics.task_predictions import TaskPredictions
 from probe.modules import reals_in
-from probe.tables.schemas import CONTROLS
+from probe.tables.note_text import listed
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 RECORDED = "its recorded accuracy on task"
 """The beginning of the note on a network that does not predict what was recorded."""
 
-_FEW = 4  # names that a note lists
 _ROUNDING = 0.01  # of an accuracy
 _LENGTH = 300  # characters of a reason, which may quote an error of the user's code
 
@@ -192,83 +190,3 @@ def _have(classes: Sequence[int]) -> str:
         if len(classes) == 1
         else f"classes {listed(classes)} have"
     )
-
-
-def by_feature(notes: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the notes of features as lines, each note once with all features that it holds for.
-
-    >>> by_feature({"conv1": ["loss 0.3"], "conv2": ["loss 0.2", "b"]})
-    ['conv1, conv2: loss 0.2 to 0.3', 'conv2: b']
-    """
-    notes_of_text: dict[str, list[tuple[str, str]]] = {}
-    for feature, pairs in notes.items():
-        for note in pairs:
-            notes_of_text.setdefault(without_decimals(note), []).append((feature, note))
-    columns = (zip(*pairs, strict=True) for pairs in notes_of_text.values())
-    return [f"{', '.join(features)}: {ranged(texts)}" for features, texts in columns]
-
-
-def note_sentences(notes: "pd.DataFrame") -> Iterator[str]:
-    """Yield each note once for each learner, with the features, steps and runs it holds for.
-
-    What a readout reads of wide features is one sentence for all learners.
-    """
-    layouts = notes["note"].map(lambda note: bool(_LAYOUT.match(note))).astype(bool)
-    for readout, rows in notes[layouts].groupby("readout", sort=False):
-        by_layout = rows.groupby("note", sort=False)["feature"].unique().items()
-        parts = (
-            f"{', '.join(at)} as {note.partition(' reads ')[2]}"
-            for note, at in by_layout
-        )
-        yield f"{readout} reads {'; '.join(parts)}"
-    notes = notes[~layouts]
-    texts = notes["note"].map(without_decimals)
-    for (learner, readout, _), rows in notes.groupby(
-        ["learner", "readout", texts], sort=False
-    ):
-        features = listed(dict.fromkeys(filter(None, rows["feature"])))
-        steps = sorted(set(rows["tasks_seen"]))
-        runs = len(rows[["order", "seed"]].drop_duplicates())
-        where = [learner, features, f"by {readout}" if readout else ""]
-        if steps and learner not in CONTROLS:
-            where.append(f"after {listed(steps)} task{'' if steps == [1] else 's'}")
-        where.append(f"in {runs} run{'' if runs == 1 else 's'}")
-        yield f"{', '.join(filter(None, where))}: {ranged(rows['note'])}"
-
-
-def listed(names: Iterable[object]) -> str:
-    """Join names with commas; names after the first few are only counted.
-
-    >>> listed("abcdef")
-    'a, b, c, d and 2 more'
-    """
-    texts = [str(name) for name in names]
-    more = f" and {len(texts) - _FEW} more" if len(texts) > _FEW else ""
-    return ", ".join(texts[:_FEW]) + more
-
-
-def without_decimals(note: str) -> str:
-    """Return a note with # for each decimal fraction, to find notes that differ only in them.
-
-    >>> without_decimals("loss 1.60 (-0.050 nats), downstream of 'block.1.2'")
-    "loss # (# nats), downstream of 'block.1.2'"
-    """
-    return _DECIMAL.sub("#", note)
-
-
-def ranged(notes: Iterable[str]) -> str:
-    """Merge notes that differ only in decimal fractions into one, with the range of each fraction.
-
-    >>> ranged(["loss 1.60, 60 classes", "loss 0.30, 60 classes"])
-    'loss 0.30 to 1.60, 60 classes'
-    """
-    first, *others = dict.fromkeys(notes)
-    columns = zip(*map(_DECIMAL.findall, (first, *others)), strict=True)
-    ends = ((min(numbers, key=float), max(numbers, key=float)) for numbers in columns)
-    shown = iter(low if low == high else f"{low} to {high}" for low, high in ends)
-    return _DECIMAL.sub(lambda _: next(shown), first)
-
-
-# No part of a name, as of a module in a list.
-_LAYOUT = re.compile(r"\S+ reads ")  # of a readout
-_DECIMAL = re.compile(r"(?<![\w.'])[+-]?\d+\.\d+(?:e-?\d+)?(?![\w.'])")

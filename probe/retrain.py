@@ -34,6 +34,7 @@ from probe.seeding import (
     python_generators,
     stream,
 )
+from probe.tables.note_text import by_feature
 from probe.task_aware import make_task_aware
 from probe.tasked_examples import Data, Tasks, assign_tasks
 from probe.training.evaluation import (
@@ -144,7 +145,7 @@ def partial_retrain(
         measured={r.feature: data.with_predictions(r.predicted) for r in results},
         notes=(
             *notes.of_classes(labels, data.n_classes),
-            *notes.by_feature({r.feature: r.notes for r in results}),
+            *by_feature({r.feature: r.notes for r in results}),
         ),
         seed=seed,
         outputs=tuple(result.feature for result in results if result.history is None),

@@ -13,9 +13,9 @@ import pandas as pd
 
 from probe.analysis.statements import WITHHELD
 from probe.answers.record import LITTLE_ROOM, Answer, Interval, LayerLine
-from probe.notes import listed, note_sentences
 from probe.tables.layer_text import is_part
 from probe.tables.matrices import Matrices
+from probe.tables.note_text import listed, note_sentences
 from probe.tables.schemas import CONTROLS, TRAINING, Tables
 from probe.tables.table_file import records, where
 

@@ -6,8 +6,8 @@ from textwrap import wrap
 
 from probe.answers.record import Answer, Interval, LayerLine
 from probe.errors import printable
-from probe.notes import listed
 from probe.tables.layer_text import points
+from probe.tables.note_text import listed
 from probe.tables.schemas import CAUSE_VERDICTS
 
 WIDTH = 80

@@ -20,7 +20,7 @@ from probe.before_after.remedies import (
 )
 from probe.before_after.setting import PutBack, Setting
 from probe.immutable import immutable
-from probe.notes import listed
+from probe.tables.note_text import listed
 
 UNCHANGED = "unchanged"
 NO_LOSS = "no loss"

@@ -26,12 +26,12 @@ from probe.modules import (
     device_of,
     unwrapped,
 )
-from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import Recording, RunRecord
 from probe.record.state_files import Fit, fit_state, load_state, plain_state
 from probe.rewinding.attributes import attribute_digest
 from probe.seeding import stream
+from probe.tables.note_text import listed
 from probe.training.fresh_weights import Factory, built_network
 
 LEARNER = "model"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from probe.errors import InputError, unknown
 from probe.immutable import immutable
-from probe.notes import listed
+from probe.tables.note_text import listed
 
 FOLDER_NAME = "[A-Za-z0-9][A-Za-z0-9_-]{0,79}"
 """The pattern of names of learners and orders that are valid in folders and jobs."""

@@ -18,7 +18,7 @@ from torch.nn.parameter import is_lazy
 from probe.errors import InputError, described, unknown, unreadable
 from probe.files import check_unpacked, replacing
 from probe.modules import state_groups
-from probe.notes import listed
+from probe.tables.note_text import listed
 
 _States = dict[str, Mapping[str, Any]]
 

@@ -15,7 +15,6 @@ from probe.answers.text import answers_as_text, as_markdown
 from probe.errors import InputError, unknown
 from probe.files import write_text
 from probe.metrics.matrix import AccuracyMatrix
-from probe.notes import listed, note_sentences
 from probe.results.records import Records
 from probe.tables import export
 from probe.tables.folder import Saved
@@ -27,6 +26,7 @@ from probe.tables.layer_text import (
     together,
 )
 from probe.tables.matrices import Matrices
+from probe.tables.note_text import listed, note_sentences
 from probe.tables.result_base import ResultBase
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet, as_html, as_latex, as_text

@@ -9,10 +9,10 @@ from probe.analysis.statements import STATEMENTS
 from probe.by_layer.jobs import Job, jobs_of
 from probe.by_layer.plan import CONTROLS, OFFLINE, UNTRAINED, Plan
 from probe.errors import InputError, unknown
-from probe.notes import note_sentences
 from probe.results.predictions import Predictions, main_head
 from probe.results.run_directory import read_plan, store_of
 from probe.tables.folder import read_tables
+from probe.tables.note_text import note_sentences
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import records, where

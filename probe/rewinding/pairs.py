@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from probe.notes import listed
 from probe.rewinding.estimates import Position
 from probe.rewinding.hybrids import Rewinding
 from probe.rewinding.shapley import Floats
+from probe.tables.note_text import listed
 
 DEFICIT = 0.3
 """The largest deficit of networks that correspond, in accuracy."""

@@ -18,17 +18,17 @@ from torch.utils.data import DataLoader, Dataset
 
 from probe.errors import InputError, described, unknown
 from probe.examples import Examples
-from probe.notes import listed
 from probe.progress import tracked
 from probe.record.state_files import load_state
 from probe.seeding import global_stream, stream
+from probe.tables.note_text import listed
 from probe.training.evaluation import penultimate
 from probe.training.precision import products
 from scenarios.data.feature_files import SUFFIX, write_features
 from scenarios.environment import variables
 
-# Networks that do not end in a dense layer, whose weights need the input scaled
-# otherwise, or take images of another size with their own weights.
+# Networks that are not offered: they do not end in a dense layer, or their weights need
+# inputs that are scaled otherwise or of another size.
 _OTHERS = ("squeezenet", "googlenet", "inception", "vit_h_14")
 
 
@@ -67,7 +67,7 @@ def write_features_of_images(
     images = {split: _images(folder / split, network) for split in ("train", "test")}
     classes = images["train"].classes
     test_classes = images["test"].classes
-    # Before a network is downloaded.
+    # Checked before a network is downloaded.
     if classes != test_classes or len(classes) < 2:
         raise InputError(
             f"{folder} has the classes {listed(classes)} in train and "
@@ -141,14 +141,11 @@ def load_network(name: str, weights: str) -> nn.Module:
         if state is not None:
             classes["num_classes"] = len(list(state.values())[-1])
         published = "DEFAULT" if weights == "default" else None
-        # Or torch would run a pickle. torchvision draws from the global generator.
+        # Without this variable torch would run a pickle. torchvision draws fresh weights
+        # from the global generator.
         weights_only = {"TORCH_FORCE_WEIGHTS_ONLY_LOAD": "1"}
         with variables(weights_only), global_stream(stream(0, "weights")):
-            model: nn.Module = models.get_model(
-                name,
-                weights=published,
-                **classes,
-            )
+            model: nn.Module = models.get_model(name, weights=published, **classes)
         if state is not None:
             model.load_state_dict(state)
     # A damaged or hostile file makes torch raise almost anything, and so does a
@@ -172,7 +169,7 @@ def _images(root: Path, network: str) -> Any:
     """
     from torchvision import datasets, models
 
-    # The same for all weights.
+    # Images are prepared in the same way whatever the weights.
     prepare = models.get_model_weights(network).DEFAULT.transforms()
     try:
         return datasets.ImageFolder(str(root), prepare, loader=_picture)
@@ -203,12 +200,8 @@ def _examples(
     model: nn.Module, images: Any, split: str, device: torch.device
 ) -> Examples:
     """Return the features (N, D) of images with their labels, on the CPU; shows progress."""
-    # Without a generator it would draw from the global one.
-    loader = DataLoader(
-        images,
-        batch_size=32,
-        generator=stream(0, "loader"),
-    )
+    # Without its own generator the loader would draw from the global one.
+    loader = DataLoader(images, batch_size=32, generator=stream(0, "loader"))
     with torch.no_grad(), products("fp32"):
         features = []
         labels = []

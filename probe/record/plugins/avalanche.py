@@ -8,8 +8,8 @@ from avalanche.training.plugins import SupervisedPlugin
 
 from probe.errors import InputError
 from probe.examples import Examples
-from probe.notes import listed
 from probe.record.plugins.task_counter import TaskCounter
+from probe.tables.note_text import listed
 from probe.tasked_examples import as_examples
 
 

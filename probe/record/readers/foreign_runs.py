@@ -14,10 +14,10 @@ from probe.errors import InputError
 from probe.files import make_folder
 from probe.immutable import immutable
 from probe.metrics.task_predictions import TaskClasses
-from probe.notes import listed
 from probe.record.checkpoints import Checkpoints, Run
 from probe.record.recording import network_file, offline_file
 from probe.record.state_files import NEVER, keep_tensors, load_state
+from probe.tables.note_text import listed
 
 
 @immutable

@@ -15,11 +15,11 @@ from typing import Any
 
 from probe.errors import InputError
 from probe.metrics.matrix_file import text_of
-from probe.notes import listed
 from probe.record.checkpoints import Run
 from probe.record.readers import foreign_runs as foreign
 from probe.record.readers.foreign_runs import ForeignRuns
 from probe.record.state_files import load_state, read_content
+from probe.tables.note_text import listed
 
 # A learner of Mammoth keeps its backbone as `net`, among other weights.
 _load = partial(load_state, weights="net")

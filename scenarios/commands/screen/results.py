@@ -17,7 +17,6 @@ from probe.answers.record import Answer
 from probe.answers.study import answers
 from probe.answers.text import answer_lines, table_lines
 from probe.errors import printable
-from probe.notes import note_sentences
 from probe.tables.folder import read_tables
 from probe.tables.layer_text import (
     control_sheets,
@@ -25,6 +24,7 @@ from probe.tables.layer_text import (
     mean_and_interval,
     statement_sheet,
 )
+from probe.tables.note_text import note_sentences
 from probe.tables.schemas import Tables
 from probe.tables.sheets import Sheet
 from probe.tables.table_file import where

@@ -138,7 +138,7 @@ class CheckpointLoader:
     def _model(
         self, entry: NetworkEntry, device: torch.device
     ) -> tuple[Model, Scenario]:
-        """Return how the networks are built, read and called, and the data."""
+        """Return how the networks are built, loaded and called, and the data as a scenario."""
         options = self.options
         model = Model(
             (),
@@ -149,15 +149,15 @@ class CheckpointLoader:
         )
         model, scenario = _loaded(self, self.location.now(self.data), device, model)
         functions = {t: load_callable(t, "a function") for t in self.user_code.more}
+        # The function that builds the network of each learner; that of "" builds others.
         builds = {"": entry.build}
         for learner, target in options.networks.items():
             if target in functions:
                 builds[learner] = functions[target]
+        # Among the values of --load, a function reads files; others register objects.
         read = next((functions[t] for t in options.load or () if t in functions), None)
-        return (
-            replace(model, fresh=builds, load=read, weights=options.weights),
-            scenario,
-        )
+        model = replace(model, fresh=builds, load=read, weights=options.weights)
+        return model, scenario
 
 
 def _recipe(options: ModelOptions, scenario: Scenario) -> Recipe:
@@ -176,10 +176,11 @@ def _recipe(options: ModelOptions, scenario: Scenario) -> Recipe:
 
 def _measure(options: ModelOptions) -> Measure:
     """Return what is measured, by the flags."""
-    pairs = filter(None, names(options.steps or ""))
+    # From entries READOUT=STEPS to steps by readout.
+    entries = filter(None, names(options.steps or ""))
     return Measure(
         readouts=names(options.readouts),
-        steps=dict(pair.partition("=")[::2] for pair in pairs),
+        steps=dict(entry.partition("=")[::2] for entry in entries),
         controls=names(options.controls) if options.controls else (),
     )
 

@@ -43,7 +43,7 @@ def network_entry(name: str) -> NetworkEntry:
 
 
 def bare(model: nn.Module) -> tuple[nn.Module, ModelCall]:
-    """Return the network itself, and how to call it."""
+    """Return the network inside a `Called` and its call; another model is called as it is."""
     if isinstance(model, Called):
         return model.inner, model.call
     return model, ModelCall()
@@ -174,14 +174,8 @@ def cnn3(shape: Sequence[int], classes: int) -> nn.Sequential:
     channels, height, breadth = _image(shape)
     stages: dict[str, nn.Module] = {}
     for depth, width in enumerate((32, 64, 128), 1):
-        # Padded by 1 with stride 2, a side is halved and rounded up.
-        convolution = nn.Conv2d(
-            channels,
-            width,
-            kernel_size=3,
-            stride=2,
-            padding=1,
-        )
+        # Padded by 1 with stride 2: both sides are halved, rounded up (-(-n // 2)).
+        convolution = nn.Conv2d(channels, width, kernel_size=3, stride=2, padding=1)
         stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU())
         channels = width
         height = -(-height // 2)
@@ -204,18 +198,10 @@ def narrow(shape: Sequence[int], classes: int) -> nn.Sequential:
         The network.
     """
     channels, height, breadth = _image(shape)
+    # The stride of 2 halves both sides, rounded up.
     inputs = 8 * -(-height // 2) * -(-breadth // 2)
     return _chain(
-        conv1=nn.Sequential(
-            nn.Conv2d(
-                channels,
-                8,
-                3,
-                stride=2,
-                padding=1,
-            ),
-            nn.Tanh(),
-        ),
+        conv1=nn.Sequential(nn.Conv2d(channels, 8, 3, stride=2, padding=1), nn.Tanh()),
         conv2=nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.Tanh()),
         hidden1=nn.Sequential(nn.Flatten(), nn.Linear(inputs, 24), nn.Tanh()),
         hidden2=nn.Sequential(nn.Linear(24, 12), nn.Tanh()),
@@ -249,12 +235,7 @@ def cnn4(
     stages: dict[str, nn.Module] = {}
     for depth, width in enumerate((32, 32, 64, 64), 1):
         pool = [nn.MaxPool2d(2), nn.Dropout(0.25)] if depth % 2 == 0 else []
-        convolution = nn.Conv2d(
-            channels,
-            width,
-            kernel_size=3,
-            padding=1,
-        )
+        convolution = nn.Conv2d(channels, width, kernel_size=3, padding=1)
         stages[f"conv{depth}"] = nn.Sequential(convolution, nn.ReLU(), *pool)
         channels = width
     inputs = channels * (height // 4) * (breadth // 4)
@@ -290,13 +271,7 @@ def reduced_resnet18(
         InputError: The images are smaller.
     """
     channels, height, breadth = _image(shape, side=25)
-    stem = nn.Conv2d(
-        channels,
-        base,
-        kernel_size=3,
-        padding=1,
-        bias=False,
-    )
+    stem = nn.Conv2d(channels, base, kernel_size=3, padding=1, bias=False)
     stages: dict[str, nn.Module] = {
         "stem": nn.Sequential(stem, nn.BatchNorm2d(base), nn.ReLU())
     }
@@ -318,44 +293,28 @@ class _Block(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(
-            inputs,
-            outputs,
-            3,
-            stride=stride,
-            padding=1,
-            bias=False,
-        )
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
         self.bn1 = nn.BatchNorm2d(outputs)
-        self.conv2 = nn.Conv2d(
-            outputs,
-            outputs,
-            3,
-            padding=1,
-            bias=False,
-        )
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs)
         self.skip = nn.Sequential()
         if stride != 1 or inputs != outputs:
-            project = nn.Conv2d(
-                inputs,
-                outputs,
-                1,
-                stride=stride,
-                bias=False,
-            )
+            project = nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
             self.skip = nn.Sequential(project, nn.BatchNorm2d(outputs))
 
     def forward(self, x: Tensor) -> Tensor:
+        """Map images (B, inputs, H, W) to (B, outputs, H, W), smaller by the stride."""
         y = functional.relu(self.bn1(self.conv1(x)))
         return functional.relu(self.bn2(self.conv2(y)) + self.skip(x))
 
 
 def _chain(**stages: nn.Module) -> nn.Sequential:
+    """Return the stages one after another, each under its name."""
     return nn.Sequential(OrderedDict(stages))
 
 
 def _image(shape: Sequence[int], side: int = 1) -> tuple[int, int, int]:
+    """Return channels, height and width of an image's shape; raises InputError if it is smaller."""
     if len(shape) != 3 or min(shape[1:]) < side:
         raise InputError(
             f"the network needs images (C, H, W) of {side} x {side} or more, "

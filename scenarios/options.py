@@ -24,6 +24,7 @@ _ADDRESS = r"auto|(?:ray://)?[^/\s]+:[0-9]{1,5}"
 _LEAST_SHARE = 0.001  # of a GPU; Ray counts in ten thousandths
 _MOST_WORKERS = 10_000  # more is a slip of the pen
 
+# Bytes by unit: none, b, kb (1000), mb, gb, tb, and kib (1024), mib, gib, tib.
 _UNITS = {"": 1} | {f"{letter}b": 1000**k for k, letter in enumerate(["", *"kmgt"])}
 _UNITS |= {f"{letter}ib": 1024**k for k, letter in enumerate("kmgt", 1)}
 _DIGITS = 18
@@ -56,7 +57,9 @@ def parse_size(text: str, name: str) -> int:
 
 
 def weightings(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return the weights of CLscore by the name of their weighting; their sum is checked later.
+    """Parse the flag --weights: the weights of CLscore by the name of their weighting.
+
+    The sum of the weights is checked later.
 
     Args:
         texts: The weightings as NAME=w1,...,w7.
@@ -132,7 +135,7 @@ class JobOptions:
             raise InputError(
                 f"--workers must be 1 to {_MOST_WORKERS}, got {self.workers}"
             )
-        # An unreadable value is refused at once, not when it is used.
+        # Read here, so that a malformed value is refused at once, not when it is used.
         _ = self.ordered(()), self.cache_bytes
 
     def ordered(self, jobs: Sequence[_Item]) -> Sequence[_Item]:
@@ -310,12 +313,12 @@ class ModelOptions(JobOptions):
 
     @property
     def networks(self) -> dict[str, str]:
-        """The network of each learner; of all, if it has no name."""
+        """The networks by learner, from "a=m:f,b=m:g"; one without a learner is of all, by ""."""
         return dict(part.rpartition("=")[::2] for part in names(self.network or ""))
 
     @property
     def of_run(self) -> RunOptions:
-        """The flags that `probe run` has as well."""
+        """The flags that `probe run` has as well, as an object of its own."""
         return RunOptions(**{f.name: getattr(self, f.name) for f in fields(JobOptions)})
 
 

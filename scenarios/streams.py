@@ -162,11 +162,7 @@ def rotate(x: Tensor, angle: float) -> Tensor:
     cosine = math.cos(math.radians(angle))
     ratio = x.shape[2] / x.shape[3]  # as both axes of the grid go from -1 to 1
     rows = [[cosine, -sine * ratio, 0], [sine / ratio, cosine, 0]]
-    theta = torch.tensor(
-        [rows],
-        dtype=x.dtype,
-        device=x.device,
-    )
+    theta = torch.tensor([rows], dtype=x.dtype, device=x.device)
     grid = functional.affine_grid(theta, [1, *x.shape[1:]], align_corners=False)
     grids = grid.expand(len(x), -1, -1, -1)
     return functional.grid_sample(x, grids, align_corners=False)
@@ -319,8 +315,8 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
         raise InputError(
             f"both data sets are named {first.name}: choose two, or rename a file"
         )
-    width = max(d.train.x[0].numel() for d in (first, second))
-    start = 0
+    width = max(data.train.x[0].numel() for data in (first, second))
+    start = 0  # the label of the first class of a data set
     tasks = []
     for index, data in enumerate((first, second), 1):
         task = Task(

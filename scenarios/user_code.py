@@ -156,6 +156,7 @@ class UserCode:
             typed = (self.network, self.call, self.data, *self.more)
             for target in filter(None, typed):
                 stack.enter_context(importing(target))
+            # The network and the data to register, with the module whose code is hashed.
             modules = dict[marks.Entry, ModuleType | None]()
             if self.network:
                 modules[self.network_entry()] = imported(
@@ -164,7 +165,7 @@ class UserCode:
             if self.data:
                 modules[self.data_entry()] = None
             for entry, module in modules.items():
-                # It may be marked in a file that is loaded, too.
+                # A file of `loads` may have registered it already.
                 if entry.name not in _TABLES[type(entry)][1]:
                     stack.enter_context(
                         registered(entry, hash_of(entry, module), reserved)
@@ -258,11 +259,9 @@ def load_callable(target: str, what: str) -> Callable[..., Any]:
     name, _, attribute = target.rpartition(":")
     if not name or not attribute:
         raise InputError(f"expected MODULE:FACTORY, got {target!r}: name {what}")
-    # From the module's own names: a module's `__getattr__` would be one more way to
-    # fail.
-    functions = {
-        n: value for n, value in vars(imported(name)).items() if callable(value)
-    }
+    # From the names in the module: its `__getattr__`, if any, could raise anything.
+    module = vars(imported(name))
+    functions = {name: value for name, value in module.items() if callable(value)}
     if attribute not in functions:
         public = [n for n in functions if not n.startswith("_")]
         raise unknown("function", attribute, public, f"in {name}")
@@ -311,8 +310,8 @@ def imported(name: str) -> ModuleType:
             module = import_module(name)
     # Whatever the user's code raises is the user's to correct.
     except (Exception, SystemExit) as error:
-        # Absent is itself, or one of the packages that it lies in; or something that it
-        # imports.
+        # What is missing is the module, or a package that it lies in; otherwise it is
+        # something that the module imports.
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{name}.".startswith(f"{missing}."):
             raise InputError(

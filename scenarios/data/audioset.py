@@ -58,11 +58,15 @@ def prepare_audioset(folder: Path, classes: Path, out: Path) -> None:
 def _read(
     folder: Path, split: str, names: Mapping[int, str], classes: Path
 ) -> Examples:
-    """Return the samples of a split with exactly one of the classes; raises InputError."""
-    folders = [folder / part for part in _SPLITS[split]]
+    """Return the samples (N, 1280) of a split with exactly one of the classes.
+
+    Raises InputError if there are no files, or a class has no sample. `classes` is the
+    file that names the classes, for the message.
+    """
+    folders = [folder / name for name in _SPLITS[split]]
     paths: list[Path] = []
-    for part in folders:
-        paths += sorted(part.glob("*.tfrecord"))
+    for split_folder in folders:
+        paths += sorted(split_folder.glob("*.tfrecord"))
     if not paths:
         where = " or ".join(map(str, folders))
         raise InputError(
@@ -89,7 +93,10 @@ def _read(
 
 
 def _chosen(table: Path, classes: Path) -> Mapping[int, str]:
-    """Return the names of the chosen classes, by their index in the release."""
+    """Return the names of the chosen classes by their index in the release, in the file's order.
+
+    A line of the file may be an index, an id or a name in the release's table.
+    """
     try:
         with table.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -132,11 +139,11 @@ def _samples(path: Path, indices: list[int]) -> Iterator[tuple[Array, int]]:
 
 
 def _example(record: bytes) -> tuple[list[int], list[bytes]]:
-    """Return the labels and the embeddings of a SequenceExample: context, 1, and lists, 2."""
+    """Return the labels, and the embedding of each second, of a SequenceExample."""
+    # Field 1 is the context, by name; field 2 are the lists of features, by name.
     message = dict(fields(record))
     labels: list[int] = []
-    # An Int64List is the field 3 of a feature, its numbers field 1, packed or one by
-    # one.
+    # Labels are field 3 of a feature, an Int64List: numbers, packed or one by one.
     for number, entry in fields(_by_name(message[1])["labels"]):
         for value in _values(entry) if number == 3 else ():
             labels += [value] if isinstance(value, int) else varints(value)
@@ -146,6 +153,7 @@ def _example(record: bytes) -> tuple[list[int], list[bytes]]:
 
 
 def _embedding(frame: bytes) -> bytes:
+    """Return the bytes in a feature, joined: those of its lists of bytes."""
     return b"".join(map(b"".join, map(_values, _values(frame))))
 
 

@@ -13,6 +13,8 @@ from scenarios.data.image_features import features_of_files, load_network
 
 _NETWORK = "resnet50"
 
+_Column = dict[str, str]  # by the number of an image or class, as the lists have it
+
 
 def prepare_cub200(
     folder: Path, out: Path, weights: str, features: Path | None, device: torch.device
@@ -31,10 +33,37 @@ def prepare_cub200(
         InputError: A list is missing, or the lists or the features differ in their
             images.
     """
+    # Each by the number of an image, or of a class.
     paths = _column(folder / "images.txt")
     names = _column(folder / "classes.txt")
     labels = _column(folder / "image_class_labels.txt")
     is_train = _column(folder / "train_test_split.txt")
+    _check_lists(folder, paths, names, labels, is_train)
+    if features is None:
+        files = [folder / "images" / path for path in paths.values()]
+        network = load_network(_NETWORK, weights).to(device)
+        x = features_of_files(network, files, _NETWORK, device)
+    else:
+        x = _read(features, len(paths))
+    # Classes are numbered from 0, in the order of their list.
+    classes = {number: k for k, number in enumerate(names)}
+    y = torch.tensor([classes[label] for label in labels.values()])
+    rows = torch.tensor([flag == "1" for flag in is_train.values()])
+    train = Examples(x[rows], y[rows])
+    test = Examples(x[~rows], y[~rows])
+    write_features(out, train, test, [*names.values()])
+    sizes = f"{len(train):,} training and {len(test):,} test images"
+    print(f"{out}: {x.shape[1]} features of {sizes} (Kemker 2018: 5,994 and 5,794)")
+
+
+def _check_lists(
+    folder: Path,
+    paths: _Column,
+    names: _Column,
+    labels: _Column,
+    is_train: _Column,
+) -> None:
+    """Raise InputError if the release's lists differ in their images or classes."""
     if not paths.keys() == labels.keys() == is_train.keys():
         raise InputError(
             f"the lists in {folder} name other images ("
@@ -46,23 +75,9 @@ def prepare_cub200(
         raise InputError(
             f"train_test_split.txt in {folder}: expected 0 and 1, see {min(odd)!r:.40}"
         )
-    if features is None:
-        files = [folder / "images" / path for path in paths.values()]
-        network = load_network(_NETWORK, weights).to(device)
-        x = features_of_files(network, files, _NETWORK, device)
-    else:
-        x = _read(features, len(paths))
-    classes = {number: k for k, number in enumerate(names)}
-    y = torch.tensor([classes[label] for label in labels.values()])
-    rows = torch.tensor([flag == "1" for flag in is_train.values()])
-    train = Examples(x[rows], y[rows])
-    test = Examples(x[~rows], y[~rows])
-    write_features(out, train, test, [*names.values()])
-    sizes = f"{len(train):,} training and {len(test):,} test images"
-    print(f"{out}: {x.shape[1]} features of {sizes} (Kemker 2018: 5,994 and 5,794)")
 
 
-def _column(path: Path) -> dict[str, str]:
+def _column(path: Path) -> _Column:
     """Return the second column of a list, by the image's or class's number."""
     try:
         pairs = [

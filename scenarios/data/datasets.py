@@ -110,11 +110,7 @@ class Location:
     def now(self, data: str | Sequence[str]) -> Self:
         """Return the present location, `checked` if no file has changed in size or time."""
         files = self.stamps(data)
-        return replace(
-            self,
-            files=files,
-            checked=bool(files) and files == self.files,
-        )
+        return replace(self, files=files, checked=bool(files) and files == self.files)
 
 
 def load(name: str, location: Location | None = None) -> Dataset:
@@ -192,11 +188,7 @@ def held_out(data: Dataset, count: int) -> Dataset:
             )
     train = _of_each(data.train, slice(-count))
     test = _of_each(data.train, slice(-count, None))
-    return replace(
-        data,
-        train=train,
-        test=test,
-    )
+    return replace(data, train=train, test=test)
 
 
 def limited(
@@ -214,11 +206,7 @@ def limited(
     """
     first_train = data.train if train is None else _of_each(data.train, slice(train))
     first_test = data.test if test is None else _of_each(data.test, slice(test))
-    return replace(
-        data,
-        train=first_train,
-        test=first_test,
-    )
+    return replace(data, train=first_train, test=first_test)
 
 
 def standardized(data: Dataset) -> Dataset:
@@ -246,25 +234,16 @@ def standardized(data: Dataset) -> Dataset:
             f"{data.name} has inputs {kinds(x)}: standardize takes one float tensor"
         )
     axes = [axis for axis in range(x.dim()) if axis != 1]
-    deviation, mean = torch.std_mean(
-        x,
-        axes,
-        correction=0,
-        keepdim=True,
-    )
+    deviation, mean = torch.std_mean(x, axes, correction=0, keepdim=True)
     scale = torch.where(deviation > 0, deviation, 1.0)
     train = replace(data.train, x=(x - mean) / scale)
     test = replace(data.test, x=(data.test.x - mean) / scale)
-    return replace(
-        data,
-        train=train,
-        test=test,
-    )
+    return replace(data, train=train, test=test)
 
 
-def _of_each(split: AnyExamples, part: slice) -> AnyExamples:
-    """Return that part of the examples of each class, in the order of the split."""
-    indices = torch.cat([group[part] for group in _groups(split)])
+def _of_each(split: AnyExamples, selection: slice) -> AnyExamples:
+    """Return the selected examples of each class (of each task), in the order of the split."""
+    indices = torch.cat([group[selection] for group in _groups(split)])
     return split.part(indices.sort().values)
 
 
@@ -292,22 +271,13 @@ def read_user_data(entry: DataEntry) -> tuple[AnyExamples, AnyExamples]:
         InputError: The function fails, or does not return two sets of examples of the
             same kind.
     """
-    try:
-        with every_global_stream(stream(0, "data")):
-            data: Any = entry.load()
-    except InputError:
-        raise
-    except (Exception, SystemExit) as error:
-        raise InputError(
-            f"{entry.name} raised {described(error)}: "
-            "give a function without arguments that returns (train, test)"
-        ) from error
-    by_task = isinstance(data, list) and len(data) > 0 and all(map(_is_pair, data))
-    # Of two tasks only the brackets tell (train, test) from a list of such pairs.
-    unclear = isinstance(data, list) and any(isinstance(part, list) for part in data)
-    if not by_task and (
-        unclear or not isinstance(data, tuple | list) or len(data) != 2
-    ):
+    data = _call(entry)
+    is_list = isinstance(data, list)
+    by_task = is_list and len(data) > 0 and all(map(_is_pair, data))
+    # [[a, b], [c, d]] may be (train, test) of two tasks, or two tasks of (train, test).
+    unclear = is_list and any(isinstance(split, list) for split in data)
+    is_two = isinstance(data, tuple | list) and len(data) == 2
+    if not by_task and (unclear or not is_two):
         parts = "each of (x, y), Examples, a Dataset or a list of these"
         raise InputError(
             f"{entry.name} must return "
@@ -325,6 +295,20 @@ def read_user_data(entry: DataEntry) -> tuple[AnyExamples, AnyExamples]:
         if entry.class_order:
             splits = [in_order(split, entry.class_order) for split in splits]
         return match_inputs(*splits)
+
+
+def _call(entry: DataEntry) -> Any:
+    """Return what a user's data function returns; raises InputError if it raises anything."""
+    try:
+        with every_global_stream(stream(0, "data")):
+            return entry.load()
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InputError(
+            f"{entry.name} raised {described(error)}: "
+            "give a function without arguments that returns (train, test)"
+        ) from error
 
 
 def in_order(split: AnyExamples, class_order: Sequence[int]) -> AnyExamples:
@@ -378,11 +362,12 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
 
     scaler: a scaler of scikit-learn, fitted to the training inputs.
     """
-    rows = _stratified(y)
+    train_rows, test_rows = _stratified(y)
     if scaler is not None:
-        x = scaler.fit(x[rows[0]]).transform(x)
+        x = scaler.fit(x[train_rows]).transform(x)
     examples = Examples(torch.tensor(x, dtype=torch.float32), torch.tensor(y))
-    train, test = (examples.take(torch.from_numpy(numbers)) for numbers in rows)
+    train = examples.take(torch.from_numpy(train_rows))
+    test = examples.take(torch.from_numpy(test_rows))
     return Dataset(
         name=name,
         classes=1 + int(y.max()),
@@ -396,12 +381,15 @@ def _stratified(y: Array) -> tuple[Array, Array]:
 
     y: the labels (N,), int64.
     """
+    # As `train_test_split(stratify=y)` of scikit-learn, whose import takes long.
     counts = np.bincount(y)
     draw = np.random.RandomState(0)
     size = len(y) * 4 // 5
     shares = counts / len(y) * size
     sizes = np.floor(shares).astype(int)
     rests = shares - sizes
+    # Examples that are missing after rounding down go to the classes with the largest
+    # rests, at random among equal ones.
     for rest in np.unique(rests)[::-1]:
         tied = np.flatnonzero(rests == rest)
         if more := min(len(tied), size - sizes.sum()):

@@ -57,8 +57,8 @@ def find(name: str, folder: Path | None) -> Path:
     Raises:
         InputError: There is no such file.
     """
-    # Path.expanduser raises for an unknown user, and os.path's for one that no name can
-    # be.
+    # Unlike Path.expanduser, os.path's leaves ~ of an unknown user as it is; but it
+    # raises for a null character.
     path = Path(name if "\0" in name else expanduser(name))
     paths = [path] if folder is None or path.is_absolute() else [path, folder / path]
     for path in paths:
@@ -96,7 +96,8 @@ def files_of(path: Path) -> list[Path]:
     """Return the files of all tasks, in order, if a path has {task} in it, else only that file."""
     if TASK not in str(path):
         return [path]
-    files = sorted((int(f["task"]), file) for file, f in matching_files(path, ["task"]))
+    matches = matching_files(path, ["task"])
+    files = sorted((int(fields["task"]), file) for file, fields in matches)
     numbers = [number for number, _ in files]
     first = min(files[0][0], 1)
     if numbers != list(range(first, first + len(files))):
@@ -150,6 +151,7 @@ def write_features(
 def _pair(
     arrays: Mapping[str, Array], path: Path, checked: bool
 ) -> tuple[Examples, Examples]:
+    """Return the training and the test data in a file's arrays; raises InputError that names it."""
     with located(str(path)):
         train = _split(arrays, "train", checked)
         return match_inputs(train, _split(arrays, "test", checked))
@@ -158,7 +160,7 @@ def _pair(
 def _features(
     files: Sequence[tuple[Examples, Examples]], path: Path
 ) -> tuple[Examples, Examples, int]:
-    """Check the content of one file, or of one file per task, and return it."""
+    """Check the splits of one file, or of one per task, and return training, test data and K."""
     with located(str(path)):
         train, test = files[0]
         if TASK in str(path):
@@ -168,7 +170,7 @@ def _features(
         count = 1 + max(int(split.y.max()) for split in (train, test))
         for name, split in (("train", train), ("test", test)):
             labels = split.y.unique()
-            # Not one by one: a wild label may leave a billion.
+            # Gaps are not listed: with one wild label there may be a billion.
             if int(labels[0]) != 0 or len(labels) != count or count < 2:
                 raise InputError(
                     f"y_{name} has {len(labels)} classes from {int(labels[0])}, "

@@ -90,24 +90,21 @@ def read_image_set(
 
 def _read(name: str, folder: Path, split: str, download: bool) -> Examples:
     """Return one split, scaled to [0, 1]."""
-    svhn = name == "svhn"
+    is_svhn = name == "svhn"
     _, classes = IMAGE_SETS[name]
-    arguments = {"split": split} if svhn else {"train": split == "train"}
-    data = _torchvisions(name)(
-        str(folder),
-        **arguments,
-        download=download,
-    )
+    arguments = {"split": split} if is_svhn else {"train": split == "train"}
+    data = _torchvisions(name)(str(folder), **arguments, download=download)
     images = np.asarray(data.data)
-    labels = np.asarray(data.labels if svhn else data.targets)
+    labels = np.asarray(data.labels if is_svhn else data.targets)
     if not 0 <= labels.min() <= labels.max() < classes:
         raise ValueError(f"labels up to {labels.max()}, expected 0 to {classes - 1}")
+    # To (N, C, H, W): gray images lack channels, those of CIFAR have them last.
     if images.ndim == 3:
         images = images[:, None]
     elif images.shape[-1] == 3:
         images = images.transpose(0, 3, 1, 2)
     inputs = np.ascontiguousarray(images / np.float32(255), dtype=np.float32)
-    # It is a ValueError if these do not fit together.
+    # It raises ValueError if images and labels differ in number.
     return Examples(torch.from_numpy(inputs), torch.from_numpy(labels.astype(np.int64)))
 
 
@@ -124,6 +121,7 @@ def _files(name: str) -> list[str]:
 
 
 def _torchvisions(name: str) -> Any:
+    """Return torchvision's class of an image set."""
     from torchvision import datasets
 
     return getattr(datasets, IMAGE_SETS[name][0])

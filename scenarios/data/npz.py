@@ -56,11 +56,9 @@ def read_arrays(
             arrays = {name: _array(archive, name, file, checked) for name in wanted}
     except Exception as error:
         # A damaged or hostile file makes numpy and zipfile raise almost anything.
-        reason = (
-            "it exceeds the memory"
-            if isinstance(error, MemoryError)
-            else described(error)
-        )
+        reason = described(error)
+        if isinstance(error, MemoryError):
+            reason = "it exceeds the memory"
         raise InputError(
             f"{path} is not a complete .npz file of numbers ({reason}): write it again"
         ) from None
@@ -80,17 +78,21 @@ def _array(archive: Any, name: str, file: IO[bytes], checked: bool) -> Array:
     if mapped is None:
         return np.asarray(archive[name])
     with archive.zip.open(member) as stream:
-        # To its end, where the archive compares its checksum.
+        # Read to its end, where the archive compares the checksum.
         while not checked and stream.read(2**24):
             pass
     return mapped
 
 
 def _mapped(file: IO[bytes], member: ZipInfo) -> Array | None:
-    """Map a large uncompressed array; None for others: by columns, of objects, in rare formats."""
+    """Map a large uncompressed array of an archive in its file; return None for any other.
+
+    Others are in column-major order, hold Python objects or have a newer .npy version.
+    """
     if member.file_size < _LARGE or member.compress_type != ZIP_STORED:
         return None
-    # The archive's own header before the array's: 30 bytes, a name and more.
+    # Before the array is the header of the archive's member, 30 bytes and then a name and
+    # further fields, whose lengths are the last two numbers of the 30 bytes.
     file.seek(member.header_offset + 26)
     start = file.seek(sum(struct.unpack("<2H", file.read(4))), 1)
     if np.lib.format.read_magic(file) != (1, 0):

@@ -85,6 +85,7 @@ def log_mel(audio: Array, offsets: Array) -> Array:
     Returns:
         The features.
     """
+    # Frames of each recording, the first of them among all frames, and their places.
     counts = 1 + (np.diff(offsets) - WINDOW) // HOP
     firsts = np.cumsum(counts) - counts
     within = np.arange(counts.sum()) - np.repeat(firsts, counts)
@@ -138,10 +139,10 @@ def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
 
     firsts, counts: the first frame of each recording, and its number of frames, (N,).
     """
-    # The running sum gives the integral up to any moment, between two frames too.
+    # The running sum gives the integral up to any moment, interpolated between frames.
     sums = np.cumsum(values, 0, dtype=np.float64)
     sums = np.concatenate([np.zeros((1, BANDS)), sums])
-    # In frames; a part may begin and end within one.
+    # The borders of the parts (N, 25), in frames; a part may begin and end within one.
     moments = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
     before = np.minimum(moments.astype(np.int64), len(values) - 1)
     share = (moments - before)[:, :, None]

@@ -54,38 +54,46 @@ def fields(message: bytes) -> Iterator[tuple[int, Any]]:
     >>> list(fields(bytes([0x08, 0x96, 0x01, 0x12, 0x02, 0x68, 0x69])))
     [(1, 150), (2, b'hi')]
     """
-    at = 0
+    position = 0
     try:
-        while at < len(message):
-            key, at = _varint(message, at)
+        while position < len(message):
+            # The key is 8 x field number + wire type.
+            key, position = _varint(message, position)
             if key % 8 == 0:
-                value, at = _varint(message, at)
+                value, position = _varint(message, position)
                 yield key // 8, value
                 continue
-            size, at = _varint(message, at) if key % 8 == 2 else (_FIXED[key % 8], at)
-            yield key // 8, message[at : at + size]
-            at += size
+            # Wire type 2 is preceded by its size, others have a fixed one.
+            if key % 8 == 2:
+                size, position = _varint(message, position)
+            else:
+                size = _FIXED[key % 8]
+            yield key // 8, message[position : position + size]
+            position += size
     except (IndexError, KeyError):
         raise InputError("a record is no message of protocol buffers") from None
-    if at > len(message):
+    if position > len(message):
         raise InputError("a record ends within a field")
 
 
 def varints(packed: bytes) -> Iterator[int]:
     """Yield the numbers of a packed field."""
-    at = 0
-    while at < len(packed):
-        number, at = _varint(packed, at)
+    position = 0
+    while position < len(packed):
+        number, position = _varint(packed, position)
         yield number
 
 
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """Return the number at a position, and the position after it."""
+def _varint(message: bytes, position: int) -> tuple[int, int]:
+    """Return the number of variable length at a position, and the position after it.
+
+    Each byte adds 7 bits, the lowest first; a byte below 128 is the last one.
+    """
     number = shift = 0
     while True:
-        byte = message[at]
+        byte = message[position]
         number = number | (byte & 127) << shift
         shift = shift + 7
-        at = at + 1
+        position = position + 1
         if byte < 128:
-            return number, at
+            return number, position

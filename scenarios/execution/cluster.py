@@ -86,6 +86,15 @@ def cluster(address: str | None, workers: int | None, gpus: float) -> Executor:
 def _events(
     address: str | None, workers: int | None, gpus: float, work: Work, take: Take
 ) -> Generator[Event]:
+    """Do jobs as Ray's tasks and yield their events, see `Executor`.
+
+    Args:
+        address: The address of the cluster, None = a temporary one here.
+        workers: The largest number of jobs in parallel, None = as many as fit.
+        gpus: The share of a GPU for each job.
+        work: The plan and its run directory.
+        take: A function that returns the next job.
+    """
     work = replace(work, root=work.root.absolute())
     with _connected(address, workers, gpus) as ray:
         remote = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=0)(_on_node)
@@ -97,7 +106,7 @@ def _events(
             return future, partial(_ended, ray, future, job)
 
         def room() -> int:
-            # Jobs without a processor wait in Ray.
+            # Several for each processor: those without one wait in Ray.
             return workers or max(
                 1, _AHEAD * int(ray.cluster_resources().get("CPU", 1))
             )
@@ -106,7 +115,7 @@ def _events(
 
 
 def _on_node(work: Work, job: Job, folder: Path) -> Ended:
-    """Run a job on a node; the user's relative paths refer to `folder`."""
+    """Do a job on a node of the cluster; the user's relative paths refer to `folder`."""
     _end_with_node()
     with chdir(folder) if folder.is_dir() else nullcontext():
         return carried_out(work, job)
@@ -160,8 +169,8 @@ def _connected(address: str | None, workers: int | None, gpus: float) -> Iterato
 
 def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     """Connect this process to a cluster, or start one; raises InputError if that fails."""
-    # Ray replaces the handler that says how to continue.
-    stopping = signal.getsignal(signal.SIGTERM)
+    # Ray replaces our handler, which prints how to continue; it is put back below.
+    stop_handler = signal.getsignal(signal.SIGTERM)
     try:
         # Workers import from the folder in which Ray is started: ours, not the user's.
         with chdir(Path(__file__).parents[2]):
@@ -180,4 +189,4 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
             f"cannot {where} ({error}): check --ray-address and --executor"
         ) from None
     finally:
-        signal.signal(signal.SIGTERM, stopping)
+        signal.signal(signal.SIGTERM, stop_handler)

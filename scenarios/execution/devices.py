@@ -30,11 +30,11 @@ def side_by_side(options: RunOptions, device: torch.device) -> int:
     """
     if options.executor == "inline":
         return 1
-    if options.workers or device.type != "cpu":
-        return options.workers or int(
-            len(_devices(device)) / (options.gpus_per_job or 1)
-        )
-    return cores()
+    if options.workers:
+        return options.workers
+    if device.type == "cpu":
+        return cores()
+    return int(len(_devices(device)) / (options.gpus_per_job or 1))
 
 
 def executor_for(options: RunOptions, device: torch.device) -> Executor:
@@ -72,6 +72,6 @@ def executor_for(options: RunOptions, device: torch.device) -> Executor:
 def _devices(device: torch.device) -> list[str]:
     """Return the devices that workers take in turn."""
     if device.type == "cuda" and device.index is None:
-        # Without a GPU here it may be that of another machine.
+        # Without a GPU on this machine, jobs may run on one that has some.
         return [f"cuda:{k}" for k in range(torch.cuda.device_count())] or ["cuda"]
     return [str(device)]

@@ -115,8 +115,8 @@ def _context() -> BaseContext:
     """Return the multiprocessing context that forks processes from a server."""
     start_server()
     context = multiprocessing.get_context("forkserver")
-    # Until it has imported all that; Ctrl-C ends the wait, and leaves no worker without
-    # a parent.
+    # An empty process, to wait until the server has imported everything: Ctrl-C may end
+    # this wait, while there is no worker that it could leave without a parent.
     nothing = context.Process(target=int)
     nothing.start()
     nothing.join()

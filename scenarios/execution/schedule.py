@@ -77,7 +77,7 @@ def follow(
             return
         futures = [future for future, _ in running.values()]
         done, _ = wait(futures, timeout=_POLL, return_when=FIRST_COMPLETED)
-        # After that: all measurements of jobs that have ended are seen.
+        # Looked for after the wait: of a job that has ended, all measurements are found.
         for job in running:
             new = work.finished(job) - finished[job]
             finished[job] |= new

@@ -211,12 +211,12 @@ def pace_of(plan: Plan, root: Path, jobs: Iterable[Job]) -> dict[str, float]:
     Returns:
         The medians over the finished measurements, by kind of measurement.
     """
-    took = defaultdict[str, list[float]](list)
+    seconds_of_kind = defaultdict[str, list[float]](list)
     for job in jobs:
         finished, *_ = store_of(plan, root, job).contents()
         for key, measurement in finished.items():
-            took[_kind(key)].append(measurement.seconds / effort(job, key))
-    return {kind: median(seconds) for kind, seconds in took.items()}
+            seconds_of_kind[_kind(key)].append(measurement.seconds / effort(job, key))
+    return {kind: median(seconds) for kind, seconds in seconds_of_kind.items()}
 
 
 def seconds_left(
@@ -243,13 +243,13 @@ def seconds_left(
         return 0.0
     if not pace:
         return None
-    seconds = []
-    usual = median(pace.values())
+    seconds_by_job = []
+    usual_pace = median(pace.values())
     for job, keys in keys_left.items():
-        seconds.append(
-            sum(effort(job, key) * pace.get(_kind(key), usual) for key in keys)
+        seconds_by_job.append(
+            sum(effort(job, key) * pace.get(_kind(key), usual_pace) for key in keys)
         )
-    return max(sum(seconds) / max(1, processes), *seconds)
+    return max(sum(seconds_by_job) / max(1, processes), *seconds_by_job)
 
 
 def shown_time(seconds: float) -> str:
@@ -258,12 +258,12 @@ def shown_time(seconds: float) -> str:
     >>> [shown_time(seconds) for seconds in (0.4, 61, 700, 9000, 3e5)]
     ['1 s', '61 s', '12 min', '2.5 h', '3.5 days']
     """
+    # Each unit with its seconds, and the number of units from which the next one is used.
     for unit, length, most in (("s", 1, 90), ("min", 60, 90), ("h", 3600, 48)):
         if seconds < most * length:
             number = seconds / length
-            return (
-                f"{max(number, 1):.{1 if unit == 'h' and number < 10 else 0}f} {unit}"
-            )
+            digits = 1 if unit == "h" and number < 10 else 0
+            return f"{max(number, 1):.{digits}f} {unit}"
     return f"{seconds / 86400:.1f} days"
 
 

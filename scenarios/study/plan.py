@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -85,7 +86,7 @@ def prepared(
         InputError: The settings do not fit the data, see `plan_of` and
             `refuse_misfits`.
     """
-    # Before they are read: a file that changes meanwhile has another one.
+    # The times of files before they are read: one that changes meanwhile is noticed.
     stamped = Location(location.folder, files=location.stamps(study.scenario.data))
     scenario = study.scenario.scenario(location)
     study = completed(study, scenario, device, root)
@@ -95,11 +96,8 @@ def prepared(
     refuse_misfits(study, scenario)
     source = StudyNetworks(plan=plan, study=study, scenario=sample)
     loader = partial(study_networks, study, stamped, user_code)
-    return (
-        source,
-        loader,
-        [(len(task.train), len(task.test)) for task in scenario.tasks],
-    )
+    sizes = [(len(task.train), len(task.test)) for task in scenario.tasks]
+    return source, loader, sizes
 
 
 def completed(
@@ -152,18 +150,19 @@ def _with_probing(study: Study, scenario: Scenario) -> Study:
     """Return the study with the tasks after which each readout is measured."""
     tasks = scenario.tasks
     x = first(tasks[0].train.x, SAMPLE)
-    runs = len(study.seeds) * len(orders(study.orders, len(tasks))) * len(tasks)
-    layers = 0
+    # Trained networks, and layers to retrain downstream of, over all learners.
+    n_networks = len(study.seeds) * len(orders(study.orders, len(tasks))) * len(tasks)
+    n_layers = 0
     for name, settings in study.learners.items():
         if not LEARNERS[settings.kind].offline:
-            layers += len(study.features_of(name)) - 1
+            n_layers += len(study.features_of(name)) - 1
     probing = with_steps(
         study.probing,
         study.retraining_recipe,
         lambda: network_for(study.network.name, x, scenario.classes),
         x,
         sum(len(task.train) for task in tasks),
-        runs * layers,
+        n_networks * n_layers,
     )
     return study.model_copy(update={"probing": probing})
 
@@ -193,11 +192,11 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
         )
     tasks = scenario.tasks
     readouts = study.probing.readouts
-    sources = {
-        name: source for name in readouts if (source := source_of("readout", name))
-    }
+    hashes = {name: source_of("readout", name) for name in readouts}
+    sources = {name: source for name, source in hashes.items() if source}
     learners = {
-        n: _learner(study, n, network_source, len(tasks)) for n in study.all_learners
+        name: _learner(study, name, network_source, len(tasks))
+        for name in study.all_learners
     }
     return Plan(
         name=study.name,
@@ -223,14 +222,30 @@ def plan_of(study: Study, scenario: Scenario, device: torch.device) -> Plan:
 def _learner(
     study: Study, name: str, network_source: str | None, tasks: int
 ) -> PlannedLearner:
-    """Return the plan of one learner of a study."""
+    """Return the plan of one learner of a study.
+
+    Args:
+        study: The study.
+        name: The learner's name in the study.
+        network_source: A hash of a user-defined network, None for a built-in one.
+        tasks: The number of tasks, T.
+    """
     settings = study.all_learners[name]
-    network = study.network.name
     kind = LEARNERS[settings.kind]
-    budget = settings.budget
-    steps = (0, tasks) if kind.offline else tuple(range(tasks + 1))
-    record = {"own": network, "source": network_source} if network_source else network
-    learner_source = source_of("learner", settings.kind)
+    network: Any = study.network.name
+    if network_source:
+        network = {"own": network, "source": network_source}
+    steps: tuple[int, ...] = tuple(range(tasks + 1))
+    if kind.offline:
+        steps = (0, tasks)
+    if settings.kind == UNTRAINED:
+        steps = (0,)
+    recorded = settings.recorded()
+    if learner_source := source_of("learner", settings.kind):
+        recorded["source"] = learner_source
+    memory = {}
+    if settings.budget:
+        memory = settings.budget.model_dump(include={"per_class", "total", "sampling"})
     return PlannedLearner(
         kind=settings.kind,
         modules=("scenarios.study.training", kind.__module__),
@@ -239,17 +254,12 @@ def _learner(
         task_aware=kind.task_aware or study.scenario.task_aware,
         own_network=bool(kind.own_features),
         features=study.features_of(name),
-        steps=(0,) if settings.kind == UNTRAINED else steps,
+        steps=steps,
         # A learner that brings its own network does not see the study's.
-        network=None if kind.own_features else record,
-        settings=settings.recorded()
-        | ({"source": learner_source} if learner_source else {}),
+        network=None if kind.own_features else network,
+        settings=recorded,
         training=study.recipe_of(name),
-        **(
-            budget.model_dump(include={"per_class", "total", "sampling"})
-            if budget
-            else {}
-        ),
+        **memory,
     )
 
 
@@ -283,11 +293,12 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
         InputError: A network cannot take the data, or a setting does not fit them.
     """
     sample = sample_of(scenario)
-    norms = 0
+    n_norms = 0
+    # Tasks that share some of their classes, but not all.
     partly_shared = share_classes(tuple({task.classes for task in scenario.tasks}))
     for name, settings in study.learners.items():
         network = network_of(study, name, LEARNERS[settings.kind].view(sample))
-        norms += len(running_norms(network))
+        n_norms += len(running_norms(network))
         with located(f"learners.{name}"):
             check_freezing(
                 bare(network)[0],
@@ -301,6 +312,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
                 "needs tasks that share all classes or none, not a few: set it to all"
             )
         if settings.budget:
+            # It raises for a quota of 0.
             settings.budget.quota(sum(len(task.classes) for task in scenario.tasks))
             if not isinstance(sample.tasks[0].train.x, Tensor):
                 raise InputError(
@@ -313,7 +325,7 @@ def refuse_misfits(study: Study, scenario: Scenario) -> None:
             f"probing.readouts.knn.k: expected at most {examples}, the number of "
             f"training examples, got {knn.settings['k']}"
         )
-    if study.probing.batch_norm == "reestimated" and not norms:
+    if study.probing.batch_norm == "reestimated" and not n_norms:
         raise InputError("probing.batch_norm: no network has batch norm: leave it out")
 
 
@@ -357,9 +369,8 @@ def study_networks(
     with user_code.opened(BUILT_IN):
         source = network_source_of(study)
         n_tasks = len(plan.tasks)
-        if plan.learners != {
-            n: _learner(study, n, source, n_tasks) for n in plan.learners
-        }:
+        learners = {n: _learner(study, n, source, n_tasks) for n in plan.learners}
+        if plan.learners != learners:
             raise InputError("your code has changed since the run started: run again")
         scenario = _loaded(
             study.scenario, location.now(study.scenario.data), device, plan.data
@@ -371,7 +382,10 @@ def study_networks(
 def _loaded(
     spec: ScenarioSpec, location: Location, device: torch.device, data: str
 ) -> Scenario:
-    """Load the data once per process, however many jobs it does; `data` is the expected hash."""
+    """Load the data once per process, however many jobs it does, onto a device.
+
+    Raises InputError if the hash of the data is not the expected one, `data`.
+    """
     scenario = spec.scenario(location)
     if not location.checked and data_hash(scenario) != data:
         raise InputError(

@@ -34,8 +34,8 @@ _COMMON = {
 }
 _BY_CLASS = {"classes_per_task", "tasks"}
 _PERMUTED = {"sessions", "permutation_seed"}
-# The title in tables and the keys of each kind, of `domain-incremental` by shift or
-# source.
+# For each kind, and each shift or source of `domain-incremental`: the title in tables
+# (with the data's names for {}), and its keys besides the common ones.
 _KINDS = {
     "class-incremental": ("{}", _BY_CLASS),
     "task-incremental": ("{}, told the task", _BY_CLASS),
@@ -70,6 +70,11 @@ class Expected(StrictModel):
 
     classes: StrictInt
     inputs: tuple[StrictInt, ...]
+
+    @property
+    def text(self) -> str:
+        """The data in words, for messages."""
+        return f"{self.classes} classes of inputs {self.inputs}"
 
 
 class ScenarioSpec(StrictModel):
@@ -127,18 +132,19 @@ class ScenarioSpec(StrictModel):
                 'give shift = "rotate", "permute", "classes", or source = "dataset"'
             )
         keys = _COMMON | _KINDS[self._variant][1]
-        other = {
+        changed_names = {
             name
             for name, value in self
             if value != type(self).model_fields[name].default
         }
-        if unsuitable := sorted(other - keys):
+        if unsuitable := sorted(changed_names - keys):
             raise InputError(
                 f"{self._variant} has no {', '.join(unsuitable)}: leave it out"
             )
-        if len(self.data) != (names := 2 if self.kind == "multimodal" else 1):
+        n_data = 2 if self.kind == "multimodal" else 1
+        if len(self.data) != n_data:
             raise InputError(
-                f"data: {self.kind} needs exactly {names}, got {', '.join(self.data)}"
+                f"data: {self.kind} needs exactly {n_data}, got {', '.join(self.data)}"
             )
         if self.shift == "rotate" and not self.angles:
             raise InputError("angles: expected 1 or more entries, got none")
@@ -213,21 +219,18 @@ class ScenarioSpec(StrictModel):
     def _load(self, name: str, location: datasets.Location) -> datasets.Dataset:
         """Load a data set within the limits; raises InputError for tasks that the kind ignores."""
         data = datasets.load(name, location)
-        if data.has_tasks and not (
-            self.source or self.kind.startswith(("class", "task"))
-        ):
+        uses_tasks = self.source or self.kind.startswith(("class", "task"))
+        if data.has_tasks and not uses_tasks:
             raise InputError(
                 f"{name} has its own tasks: use "
                 'kind = "class-incremental", or "domain-incremental" with source = "dataset"'
             )
-        got = Expected(
-            classes=data.classes, inputs=tuple(tensors(data.train.x)[0].shape[1:])
-        )
-        if self.expects not in (None, got):
-            of = "{0.classes} classes of inputs {0.inputs}".format
+        shape = tuple(tensors(data.train.x)[0].shape[1:])
+        loaded = Expected(classes=data.classes, inputs=shape)
+        if self.expects is not None and self.expects != loaded:
             raise InputError(
-                f"{name} has {of(got)}, but these settings are for "
-                f"{of(self.expects)}: take another preset, or write a study file "
+                f"{name} has {loaded.text}, but these settings are for "
+                f"{self.expects.text}: take another preset, or write a study file "
                 "(`probe init`)"
             )
         if self.validation is not None:

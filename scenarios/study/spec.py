@@ -32,9 +32,8 @@ from scenarios.learners.catalog import LEARNERS, AnySettings, settings_of
 from scenarios.networks import ARCHITECTURES, network_entry
 from scenarios.study.scenario_spec import ScenarioSpec
 
-LONGEST = (
-    80  # characters of a name: a job's folder has two names, and at most 255 in all
-)
+# Characters of a name: a job's folder has two names, and at most 255 characters in all.
+LONGEST = 80
 
 
 def _check_name(name: str) -> str:
@@ -81,12 +80,14 @@ Seed = Annotated[StrictInt, Field(ge=0, lt=2**31)]
 
 
 def _with_kinds(learners: object) -> object:
-    """Use the name of a learner's table as its kind, unless the kind is given."""
+    """Use the name of a learner's table as its kind, unless the table has a kind."""
     if not isinstance(learners, dict):
         return learners
-    return {
-        n: {"kind": n, **t} if isinstance(t, dict) else t for n, t in learners.items()
-    }
+    tables = dict(learners)
+    for name, table in learners.items():
+        if isinstance(table, dict):
+            tables[name] = {"kind": name, **table}
+    return tables
 
 
 class NetworkSpec(StrictModel):
@@ -151,7 +152,7 @@ class Study(StrictModel):
 
     @model_validator(mode="after")
     def _can_be_frozen(self) -> Self:
-        """Raise InputError for frozen layers of a learner that cannot have any."""
+        """Raise InputError for a learner that is to freeze layers and cannot."""
         remedy = "leave freeze out, or choose another kind, such as 'finetune'"
         for name, settings in self.learners.items():
             reason = LEARNERS[settings.kind].cannot_freeze()
@@ -194,7 +195,7 @@ class Study(StrictModel):
         retraining.
         """
         features = self._all_features(learner)
-        # A feature that this learner's network lacks belongs to another network.
+        # The study's features are of several networks: this learner uses those of its own.
         chosen = self.network.features or features
         return tuple(f for f in features if f in chosen or f == features[-1])
 
@@ -213,18 +214,12 @@ class Study(StrictModel):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        """Train task-aware learners on the loss over the task's classes, unless they say otherwise.
+        """Check features, budget and learners against each other.
 
-        Raises InputError for features that no network has, and learners that do not fit
-        the tasks.
+        In a task-incremental study, the loss of each learner is over the task's
+        classes, unless its settings name other classes.
         """
-        # A feature need not be in every network: each learner uses those of its own.
-        features = list(chain(*map(self._all_features, self.learners)))
-        for feature in self.network.features or ():
-            if feature not in features:
-                known = dict.fromkeys(features)
-                error = unknown("feature", feature, known, "in this study's networks")
-                raise InputError(f"network.features: {error}")
+        self._check_features()
         with located("probing.budget"):
             check_multiples(self.probing.budget, self.retraining_recipe)
         for name, settings in self.learners.items():
@@ -235,33 +230,47 @@ class Study(StrictModel):
                     "a control is named after its kind"
                 )
             kind = LEARNERS[settings.kind]
-            loss = type(settings).model_fields.get("loss_classes")
-            is_set = "loss_classes" in settings.model_fields_set
-            if self.scenario.task_aware and not (
-                kind.offline or kind.task_aware or is_set
-            ):
-                if loss is None or "task" not in get_args(loss.annotation):
-                    raise InputError(
-                        f"learners.{name}: "
-                        'it has no loss_classes = "task", which task-incremental needs: '
-                        "leave it out or change the kind"
-                    )
-                self.learners[name] = settings.model_copy(
-                    update={"loss_classes": "task"}
-                )
+            has_own_loss = kind.offline or kind.task_aware
+            if self.scenario.task_aware and not has_own_loss:
+                self.learners[name] = _with_task_loss(name, settings)
             if kind.task_aware or self.scenario.task_aware:
-                needs = (
-                    f"learners.{name}: only the task's classes compete, so it needs "
-                    "the task id"
-                )
-                if self.scenario.has_single_classes:
-                    raise InputError(
-                        f"{needs}, which gives away single classes: leave it out"
-                    )
-                if "multi" not in self.report.heads:
-                    raise InputError(
-                        f'{needs}: report heads = ["multi"], or leave it out'
-                    )
+                self._check_task_aware(name)
             with located(f"learners.{name}.training"):
                 self.recipe_of(name)
         return self
+
+    def _check_features(self) -> None:
+        """Raise InputError for a feature that is in no learner's network."""
+        features = list(chain(*map(self._all_features, self.learners)))
+        for feature in self.network.features or ():
+            if feature not in features:
+                known = dict.fromkeys(features)
+                error = unknown("feature", feature, known, "in this study's networks")
+                raise InputError(f"network.features: {error}")
+
+    def _check_task_aware(self, learner: str) -> None:
+        """Raise InputError if this learner, which needs the task id, does not fit the study."""
+        needs = (
+            f"learners.{learner}: only the task's classes compete, so it needs the "
+            "task id"
+        )
+        if self.scenario.has_single_classes:
+            raise InputError(f"{needs}, which gives away single classes: leave it out")
+        if "multi" not in self.report.heads:
+            raise InputError(f'{needs}: report heads = ["multi"], or leave it out')
+
+
+def _with_task_loss(name: str, settings: Settings) -> Settings:
+    """Return settings with the loss over the task's classes, unless they name other classes.
+
+    Raises InputError for a learner without such a loss.
+    """
+    if "loss_classes" in settings.model_fields_set:
+        return settings
+    loss = type(settings).model_fields.get("loss_classes")
+    if loss is None or "task" not in get_args(loss.annotation):
+        raise InputError(
+            f'learners.{name}: it has no loss_classes = "task", which task-incremental '
+            "needs: leave it out or change the kind"
+        )
+    return settings.model_copy(update={"loss_classes": "task"})

@@ -150,14 +150,15 @@ def check_study(raw: Mapping[str, Any], source: str) -> Study:
     try:
         return Study.model_validate(raw)
     except ValidationError as error:
-        listed = (
-            _problem(detail, _keys_at(detail["loc"], raw)) for detail in problems(error)
-        )
-        raise InputError(f"{source}: {'; '.join(listed)}") from None
+        texts = []
+        for detail in problems(error):
+            keys = _keys_at(detail["loc"], raw)
+            texts.append(_problem(detail, keys))
+        raise InputError(f"{source}: {'; '.join(texts)}") from None
 
 
 def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
-    """Return the keys of the study's table in which a path ends; empty for unknown tables."""
+    """Return the keys that the table may have in which a path ends; none for unknown tables."""
     if path[:2] == ("probing", "readouts") and len(path) > 2:
         return keys_at(readouts_model(), path[2:])
     if path[:1] != ("learners",) or len(path) < 3:
@@ -169,7 +170,12 @@ def _keys_at(path: Sequence[str | int], raw: Mapping[str, Any]) -> list[str]:
 
 
 def _problem(detail: ErrorDetails, keys: Sequence[str]) -> str:
-    """Return one problem as `path: problem`, in the terms of a study's file."""
+    """Return one problem as `path: problem`, in the terms of a study's file.
+
+    Args:
+        detail: The problem as pydantic describes it.
+        keys: The keys that are valid there, for the nearest one to a wrong key.
+    """
     path = [str(part) for part in detail["loc"] if part != "[key]"]
     text = message(detail, keys)
     if path[:1] == ["orders"]:
@@ -203,6 +209,7 @@ def overridden(study: Study, options: RunOptions) -> Study:
     raw = study.model_dump()
     if options.learners is not None:
         raw["learners"] = chosen_learners(names(options.learners), raw["learners"])
+    # The study's key, by its path, that each flag replaces; None = the flag was not typed.
     for path, value in (
         ("seeds", options.seeds),
         ("orders", options.orders),
@@ -219,17 +226,22 @@ def overridden(study: Study, options: RunOptions) -> Study:
     ):
         if value is not None:
             table, _, key = path.rpartition(".")
-            (raw[table] if table else raw)[key] = value
+            values = raw[table] if table else raw
+            values[key] = value
     raw["report"]["weights"].update(weightings(options.weights or ()))
     if options.epochs is not None:
-        # Without a retraining's recipe, it has the training's.
-        recipes = [raw["training"], raw["retraining"]]
-        recipes += [settings.get("training") for settings in raw["learners"].values()]
-        for recipe in filter(None, recipes):
-            # Learners' recipes without epochs stay so.
-            if recipe["epochs"] or recipe.get("iterations"):
-                recipe |= {"epochs": options.epochs, "iterations": None}
+        _set_epochs(raw, options.epochs)
     return check_study(raw, "the flags given")
+
+
+def _set_epochs(raw: dict[str, Any], epochs: int) -> None:
+    """Set the epochs of each recipe of a study's tables that has epochs or iterations."""
+    recipes = [raw["training"], raw["retraining"]]
+    recipes += [settings.get("training") for settings in raw["learners"].values()]
+    # Where a recipe is missing, that of the training serves.
+    for recipe in filter(None, recipes):
+        if recipe["epochs"] or recipe.get("iterations"):
+            recipe |= {"epochs": epochs, "iterations": None}
 
 
 def chosen_learners(chosen: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:

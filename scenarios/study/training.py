@@ -49,7 +49,8 @@ from scenarios.networks import bare, draw_weights, fresh_source, network_for
 from scenarios.study.spec import Study
 from scenarios.user_code import USER_NETWORKS
 
-_LAST: dict[object, Cuts] = {}  # cuts of this process, by features and call
+# The last cuts that this process has made, by features, call and architecture.
+_LAST: dict[object, Cuts] = {}
 
 # Errors of a failing device; the second is a nameless RuntimeError in older torch.
 _DEVICE_FAILED = (
@@ -83,7 +84,7 @@ def restored(
     device = past[0].train.y.device
     model = {name: tensor.to(device) for name, tensor in saved.model.items()}
     state = {name: tensor.to(device) for name, tensor in (saved.learner or {}).items()}
-    # Each has its own: one that was restored in part is not used.
+    # A new learner for each attempt: one that was restored in part is not used.
     learner = fresh()
     try:
         # Removed first: the rest must be exactly the learner's state.
@@ -95,7 +96,7 @@ def restored(
             learner.restore(state, past)
             if learner.state().keys() != state.keys():
                 raise ValueError("it holds what the learner does not keep")
-    # The checkpoint may be whole: it is not set aside, and the job is tried again.
+    # The checkpoint may be intact: it is not set aside, and the job is tried again.
     except _DEVICE_FAILED:
         raise
     except (RuntimeError, LookupError, ValueError, TypeError, OverflowError) as error:
@@ -143,6 +144,27 @@ def train_first_task(
     }
     store.save_checkpoint(1, learner.model.state_dict(), state)
     return 0.0
+
+
+@dataclass
+class _SharedTraining:
+    """A training on the first task that is loaded if another job has done it.
+
+    Attributes:
+        store: The store of the training.
+        learner: The learner.
+        loaded_seconds: The seconds that a loaded training took, 0 for a new one.
+    """
+
+    store: Store
+    learner: Learner
+    loaded_seconds: float = 0.0
+
+    def __call__(self, task: Task, data: Examples, meter: OpsMeter) -> None:
+        """Train the learner, or load the training."""
+        self.loaded_seconds = train_first_task(
+            self.store, self.learner, task, data, meter
+        )
 
 
 def first_task_store(
@@ -231,9 +253,9 @@ class LearnedNetworks:
 
     def after(self, step: int) -> TrainedNetwork:
         """Return the learner after `step` tasks, from a checkpoint or by learning."""
-        at = self._steps.index(step)
-        learner, cost = self._latest(at)
-        while learner.learned < at:
+        n_learned = self._steps.index(step)
+        learner, cost = self._latest(n_learned)
+        while learner.learned < n_learned:
             cost = self._learn_next(learner)
         self._now = learner, cost
         return TrainedNetwork(
@@ -268,7 +290,7 @@ class LearnedNetworks:
         Returns:
             The cuts.
         """
-        # A task-aware call is another for each job.
+        # A task-aware call is a function of its own for each job.
         key = tuple(features), self.call, frozenset(architecture(model).items())
         if key not in _LAST:
             _LAST.clear()
@@ -286,12 +308,13 @@ class LearnedNetworks:
 
     @property
     def _steps(self) -> Sequence[int]:
-        """The step before the first task and after each; the last is T even without one task."""
-        return (
-            (*range(self.job.last - 1), self.job.last)
-            if self.job.without
-            else self.job.steps
-        )
+        """The number of tasks seen before the first task that is learned, and after each.
+
+        The last is T, even if one task is left out.
+        """
+        if self.job.without:
+            return (*range(self.job.last - 1), self.job.last)
+        return self.job.steps
 
     def _fresh(self) -> Learner:
         """Return a learner that has learned nothing, its weights drawn from the job's seed."""
@@ -301,12 +324,12 @@ class LearnedNetworks:
         recipe = study.recipe_of(job.learner)
         # Only from the seed: all learners and orders of a seed start from the same
         # weights.
-        drawn = stream(job.seed, "init")
+        generator = stream(job.seed, "init")
         model = network_of(study, job.learner, self.view)
         if job.own_network:
-            initialize(model, recipe.init, drawn)
+            initialize(model, recipe.init, generator)
         else:
-            draw_weights(model, study.network.name, recipe.init, drawn)
+            draw_weights(model, study.network.name, recipe.init, generator)
         device = self.view.tasks[0].train.y.device
         learner = kind(
             model.to(device), recipe, study.all_learners[job.learner], job.seed
@@ -317,23 +340,29 @@ class LearnedNetworks:
             reestimate(learner.model, self.view.merged.train.x)
         return learner
 
-    def _latest(self, at: int) -> tuple[Learner, TrainingCost | None]:
-        """Return the learner after as many of the first tasks as possible, without learning."""
-        for done in range(at, -1, -1):
-            if self._now and self._now[0].learned == done:
+    def _latest(self, n_tasks: int) -> tuple[Learner, TrainingCost | None]:
+        """Return the learner after at most `n_tasks` tasks, as many as it has without training.
+
+        It is the one at hand, or is restored from the latest checkpoint, or has learned
+        nothing; with the cost of its last task, if known.
+        """
+        for learned in range(n_tasks, -1, -1):
+            if self._now and self._now[0].learned == learned:
                 return self._now
-            past = self._tasks[:done]
-            step = self._steps[done]
-            checkpoint = restored(self._fresh, step, past, self.store) if done else None
-            if checkpoint and checkpoint[0].learned == done:
+            past = self._tasks[:learned]
+            step = self._steps[learned]
+            checkpoint = (
+                restored(self._fresh, step, past, self.store) if learned else None
+            )
+            if checkpoint and checkpoint[0].learned == learned:
                 return checkpoint
         return self._fresh(), None
 
     def _learn_next(self, learner: Learner) -> TrainingCost:
         """Let a learner learn its next task, and save it; return the cost."""
-        done = learner.learned + 1
-        task = self._tasks[done - 1]
-        with located(f"task {task.name} ({done} of {len(self._tasks)})"):
+        position = learner.learned + 1
+        task = self._tasks[position - 1]
+        with located(f"task {task.name} ({position} of {len(self._tasks)})"):
             if self.source.study.scenario.task_aware and learner.offline:
                 model = bare(learner.model)[0]
                 cost = train_offline(
@@ -346,30 +375,31 @@ class LearnedNetworks:
         # The checkpoint comes first: a job killed before the measurement does not
         # repeat the task.
         state = {**learner.state(), **cost.to_state()}
-        self.store.save_checkpoint(self._steps[done], learner.model.state_dict(), state)
+        self.store.save_checkpoint(
+            self._steps[position], learner.model.state_dict(), state
+        )
         if self.source.study.probing.checkpoints == "needed":
-            # A resumed run goes on from the one just saved; comparisons read earlier
-            # models.
+            # A resumed run goes on from the checkpoint just saved, so the one before is
+            # dropped; its model stays if comparisons will read it.
             probing = self.source.study.probing
-            compared = (probing.diagnostics or probing.hybrids) and not self.job.without
-            self.store.drop_checkpoint(self._steps[done - 1], model=not compared)
+            is_compared = (
+                probing.diagnostics or probing.hybrids
+            ) and not self.job.without
+            self.store.drop_checkpoint(self._steps[position - 1], model=not is_compared)
         return cost
 
     def _learn(self, learner: Learner, task: Task) -> TrainingCost:
-        """Let a learner learn a task; another job may have done the training on the first task."""
+        """Let a learner learn a task; return the cost and the time, loaded training included."""
         now = clock_on(task.train.y.device)
-        train = None
-        spared = 0.0
+        training = None
         store = first_task_store(self.source.plan, self.job, learner, self.store)
         if store and not learner.learned:
-
-            def train(task: Task, data: Examples, meter: OpsMeter) -> None:
-                nonlocal spared
-                spared = train_first_task(store, learner, task, data, meter)
-
+            training = _SharedTraining(store, learner)
         start = now()
-        cost = learner.learn(task, train)
-        seconds = now() - start + spared
+        cost = learner.learn(task, training)
+        seconds = now() - start
+        if training:
+            seconds += training.loaded_seconds
         return TrainingCost(
             cost=cost, seconds=seconds, stuck=never_left(learner.losses)
         )

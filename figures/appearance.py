@@ -87,6 +87,7 @@ def strategy_appearances(strategies: Iterable[str]) -> dict[str, Appearance]:
 def _with_spare(
     wanted: Iterable[str], fixed: dict[str, Appearance]
 ) -> dict[str, Appearance]:
+    """Return the appearance of each name, fixed if it has one, else the next spare one."""
     names = set(wanted)
     # In the order of `fixed`: figures that list learners by appearance rely on it.
     looks = {name: look for name, look in fixed.items() if name in names}

@@ -47,8 +47,8 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
         InputError: A table is missing or cannot be read; nothing is written then.
     """
     folder = run_directory / "figures"
-    # Before the tables are read: one that is replaced meanwhile is drawn again the next
-    # time.
+    # Hashed before the tables are read: one that is replaced meanwhile has another hash,
+    # and is drawn again the next time.
     hashes = _table_hashes(run_directory)
     files = _recorded_files(folder, hashes) if changed_only else None
     if files is None:
@@ -57,8 +57,8 @@ def build(run_directory: Path, changed_only: bool = False) -> list[Path]:
         from figures.tables import StudyTables
 
         figures = draw_kinds((), StudyTables.read(run_directory), Options())
-        # A run stopped while files are replaced must not leave a record of earlier
-        # ones.
+        # Removed first: a run that is stopped while figures are replaced must not leave a
+        # record of earlier ones.
         discard(folder / RECORD)
         for name in set(KINDS) - set(figures):
             for suffix in (*FORMATS, "txt"):
@@ -185,14 +185,10 @@ def _table_hashes(run_directory: Path) -> dict[str, Any]:
 
 def _recorded_files(folder: Path, hashes: object) -> list[str] | None:
     """Return the files that were drawn from these tables, None if any of them is missing."""
-    with suppress(
-        OSError,
-        ValueError,
-        RecursionError,
-    ):  # there is none, or it was cut off
+    # It raises if there is no record, or it was cut off.
+    with suppress(OSError, ValueError, RecursionError):
         match json.loads((folder / RECORD).read_bytes()):
             case {"from": recorded, "files": list(files)} if recorded == hashes:
-                return (
-                    files if all((folder / file).is_file() for file in files) else None
-                )
+                if all((folder / file).is_file() for file in files):
+                    return files
     return None

@@ -57,10 +57,11 @@ def folded(name: str, width: int = 22) -> str:
     'features.denseblock3.\\nconv2'
     """
     lines = [""]
-    for part in re.findall(r"\n|[^._ \n-]*[._ -]?", name):
-        if part == "\n" or (lines[-1] and len(lines[-1] + part) > width):
+    # Pieces of the name, each up to a place where it may be broken.
+    for piece in re.findall(r"\n|[^._ \n-]*[._ -]?", name):
+        if piece == "\n" or (lines[-1] and len(lines[-1] + piece) > width):
             lines.append("")
-        lines[-1] += part.strip("\n")
+        lines[-1] += piece.strip("\n")
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -133,6 +134,7 @@ def mean_over(rows: pd.DataFrame) -> str:
 
 
 def _of_networks(rows: pd.DataFrame) -> bool:
+    """Return whether intervals speak of these networks, and not of a way of training."""
     return NETWORK in set(rows.get("scope", ()))
 
 
@@ -222,9 +224,9 @@ def caption(
     if learners:
         texts.append(f"Learner{'s' * (len(learners) > 1)}: {together(learners)}")
     if len(measurements):
-        one = "with one order, a task and its position cannot be told apart"
-        several = "orders are averaged within a seed first"
-        orders = one if _counts(measurements)["order"] < 2 else several
+        one_order = "with one order, a task and its position cannot be told apart"
+        several_orders = "orders are averaged within a seed first"
+        orders = one_order if _counts(measurements)["order"] < 2 else several_orders
         texts.append(f"Data: {study(measurements)}; {orders}")
     closed = (f"{text.removesuffix('.')}." for text in (*texts, *doubts) if text)
     return " ".join(closed).replace(r"\$", "$")
@@ -269,17 +271,20 @@ def doubts(
         readouts: The readouts downstream of the learners' layers that are drawn.
     """
     names = {**learners, **{name: name.capitalize() for name in CONTROLS}}
+    # Notes on networks, which have no feature, or on layers by the readouts drawn.
     is_drawn = (notes["feature"] == "") | notes["readout"].isin(readouts)
     notes = notes[is_drawn & notes["learner"].isin(names)]
     sentences = []
     for kind, pattern in sorted(_DOUBTS.items()):
         of_kind = notes[notes["note"].str.match(pattern)]
+        # A sentence on networks, and one on layers.
         for _, rows in of_kind.groupby(of_kind["feature"] != ""):
             runs = rows[["learner", "order", "seed"]].drop_duplicates()
             in_doubt = set(runs["learner"])
-            who = dict.fromkeys(names[name] for name in names if name in in_doubt)
+            shown = dict.fromkeys(names[name] for name in names if name in in_doubt)
             text = kind
             if layers := listed(filter(None, rows["feature"].unique())):
                 text += f" downstream of {layers}"
-            sentences.append(f"{text}: {together(who)} ({counted(len(runs), 'run')})")
+            text += f": {together(shown)} ({counted(len(runs), 'run')})"
+            sentences.append(text)
     return sentences

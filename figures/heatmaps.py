@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from itertools import chain
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 from figures import captions, layout, style
-from figures.maps import BORDERS, HeatMap
+from figures.maps import BORDERS, Cell, HeatMap
 from figures.page import Page
 
 MOST_ANNOTATED = 12
@@ -48,8 +47,8 @@ MARKS = (
 """The sentences of captions on the marks of maps."""
 
 _PAGE = 8.8  # inches: height of a page
-_BESIDE = 1.9  # room beside panels
-_AROUND = 0.5  # room above each
+_BESIDE = 1.9  # inches: room beside panels
+_AROUND = 0.5  # inches: room above each panel
 
 NORM = BoundaryNorm([0, *BORDERS, 100], SHADES.N)
 """The tones of points lost."""
@@ -94,36 +93,36 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
     """
     size = _size(page, blocks)
     maps = _views(blocks)
+    # The rows of the map with the most. Others may have only the first of them: then the
+    # panels at the left name those of all.
     rows = max((list(view.rows) for view in maps), key=len)
     same = all(list(view.rows) == rows[: len(view.rows)] for view in maps)
-    titles = [list(map(itemgetter(0), block)) for block in blocks]
-    panels = page.blocks(
-        titles,
-        size.columns,
-        wide=True,
-        share_y=False,
-    )
+    titles = [_titles(block) for block in blocks]
+    panels = page.blocks(titles, size.columns, wide=True, share_y=False)
     if page.axes is None and page.options.width is None:
         # Legends are as wide as the figure will be.
         page.figure.set_figwidth(size.columns * size.width + _beside(page, maps))
+    # A map in each panel, with the names of its layers.
     grid = list(chain.from_iterable(panels))
-    wide = size.width / max(len(view.columns) for view in maps)
-    decimals = page.axes is None and wide >= 0.32 * page.scale
+    cell_width = size.width / max(len(view.columns) for view in maps)
+    decimals = page.axes is None and cell_width >= 0.32 * page.scale
     for axes, view in zip(grid, maps, strict=True):
         spec = axes.get_subplotspec()
         named = not same or spec is None or spec.is_first_col()
-        mesh = _draw_map(
-            axes,
-            view,
-            numbers=size.legible,
-            decimals=decimals,
-        )
+        mesh = _draw_map(axes, view, numbers=size.legible, decimals=decimals)
         axes.set_ylim(len(rows), 0)
         names = captions.shortened(rows if same else view.rows)[: len(view.rows)]
         texts = names if named else [""] * len(names)
         axes.set_yticks(np.arange(len(names)) + 0.5, texts)
     inches = (size.columns * size.width, len(grid) / size.columns * size.height)
-    page.color_bar(mesh, label, (*BORDERS, 100), grid, inches, beside=True)
+    page.color_bar(
+        mesh,
+        label,
+        (*BORDERS, 100),
+        grid,
+        inches,
+        beside=True,
+    )
     return grid
 
 
@@ -138,18 +137,14 @@ def fit_maps(page: Page, grid: Sequence[Axes], blocks: Sequence[Block]) -> Figur
     size = _size(page, blocks)
     maps = _views(blocks)
     labels = (page.tables.position_label, "Layer")
-    figure = page.fit(
-        grid,
-        labels,
-        height=size.height,
-        width=size.width,
-    )
+    figure = page.fit(grid, labels, height=size.height, width=size.width)
     most = max(len(view.rows) for view in maps)
     for axes, view in zip(grid, maps, strict=True):
         if page.axes is None:
             x, y, width, height = axes.get_position(original=True).bounds
-            part = len(view.rows) / most
-            axes.set_position((x, y + height * (1 - part), width, height * part))
+            # A map of fewer rows ends higher, so that cells have the same height.
+            share = len(view.rows) / most
+            axes.set_position((x, y + height * (1 - share), width, height * share))
         axes.set_ylim(len(view.rows), 0)
     return figure
 
@@ -157,27 +152,42 @@ def fit_maps(page: Page, grid: Sequence[Axes], blocks: Sequence[Block]) -> Figur
 def _size(page: Page, blocks: Sequence[Block]) -> _Size:
     """Return the size for the maps of each block."""
     maps = _views(blocks)
-    most = max(map(len, blocks))
-    tasks = max(len(view.columns) for view in maps)
-    layers = max(len(view.rows) for view in maps)
-    few = tasks <= MOST_ANNOTATED + 1
+    most_panels = max(map(len, blocks))
+    n_tasks = max(len(view.columns) for view in maps)
+    n_layers = max(len(view.rows) for view in maps)
+    is_annotated = n_tasks <= MOST_ANNOTATED + 1
     scale = page.scale
     room = page.max_width - _beside(page, maps)
     # Cells as large as is easily read or, if the page is then too short, as is just
     # legible.
-    for wide, high in ((0.4, 0.2), (0.32, 0.18), (0.25, 0.15), (0.25, 0.12)):
-        height = max(0.6, high * scale * layers)
-        width = max(1.6 * scale, wide * scale * tasks) if few else min(room, 2.4)
-        columns = layout.balanced(most, max(1, int(room / (width + 0.1))))
+    for cell_width, cell_height in (
+        (0.4, 0.2),
+        (0.32, 0.18),
+        (0.25, 0.15),
+        (0.25, 0.12),
+    ):
+        height = max(0.6, cell_height * scale * n_layers)
+        width = (
+            max(1.6 * scale, cell_width * scale * n_tasks)
+            if is_annotated
+            else min(room, 2.4)
+        )
+        columns = layout.balanced(most_panels, max(1, int(room / (width + 0.1))))
         rows = sum(math.ceil(len(block) / columns) for block in blocks)
         if fits := rows * (height + _AROUND) < _PAGE:
             break
     width = min(width, room / columns)
-    legible = few and high >= 0.15 and page.legible(tasks, layers)
+    legible = is_annotated and cell_height >= 0.15 and page.legible(n_tasks, n_layers)
     return _Size(columns, width, height, fits, legible)
 
 
+def _titles(block: Block) -> list[str]:
+    """Return the titles of a block's maps."""
+    return [title for title, _ in block]
+
+
 def _views(blocks: Sequence[Block]) -> list[HeatMap]:
+    """Return the maps of all blocks, in order, without their titles."""
     return [view for _, view in chain.from_iterable(blocks)]
 
 
@@ -189,7 +199,14 @@ def _beside(page: Page, maps: Sequence[HeatMap]) -> float:
 
 
 def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> QuadMesh:
-    """Draw a map, input at the top, and return its colors."""
+    """Draw a map, input at the top, and return its colored mesh.
+
+    Args:
+        axes: The axes.
+        view: The map, of L layers by T task positions and all tasks.
+        numbers: Whether cells show their numbers.
+        decimals: Whether these have a decimal, where they are below 10 points.
+    """
     shape = len(view.rows), len(view.columns)
     points = [100 * cell.value for cell in view.all_cells]
     mesh = axes.pcolormesh(
@@ -214,22 +231,34 @@ def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> Qu
             )
             axes.add_patch(stripes)
         if numbers and cell.tone is not None:
-            lost = 100 * cell.value
-            short = abs(lost) >= 9.95 or not decimals
-            text = str(round(lost)) if short else cell.text
-            number = write(axes, x + 0.5, y + 0.5, text, cell.tone)
-            if cell.weak:
-                number.set_fontstyle("italic")
-                if cell.tone < 3:
-                    number.set_color(WEAK)
+            _write_loss(axes, x + 0.5, y + 0.5, cell, cell.tone, decimals=decimals)
+    _name_tasks(axes, view)
+    strip(axes)
+    return mesh
+
+
+def _write_loss(
+    axes: Axes, x: float, y: float, cell: Cell, tone: int, *, decimals: bool
+) -> None:
+    """Write the points lost into a cell, in italics if the interval includes 0."""
+    lost = 100 * cell.value
+    short = abs(lost) >= 9.95 or not decimals
+    text = str(round(lost)) if short else cell.text
+    number = write(axes, x, y, text, tone)
+    if cell.weak:
+        number.set_fontstyle("italic")
+        if tone < 3:
+            number.set_color(WEAK)
+
+
+def _name_tasks(axes: Axes, view: HeatMap) -> None:
+    """Mark some task positions along x, and always the last column, all tasks."""
     last = len(view.columns) - 1
     ticks = [k - 1 for k in layout.ticks(1, last)]
     if last > MOST_ANNOTATED and ticks[-1] == last - 1:
         ticks.pop()  # the number of the last task would touch "all"
     ticks.append(last)
     axes.set_xticks([k + 0.5 for k in ticks], [view.columns[k] for k in ticks])
-    strip(axes)
-    return mesh
 
 
 def write(axes: Axes, x: float, y: float, number: str, tone: int) -> Text:
@@ -254,7 +283,8 @@ def write(axes: Axes, x: float, y: float, number: str, tone: int) -> Text:
         ha="center",
         va="center_baseline",
     )
-    text.set_in_layout(False)  # it lies within the panel, which is much to find out
+    # It lies within the panel: a layout need not measure it, which takes long.
+    text.set_in_layout(False)
     return text
 
 

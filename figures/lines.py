@@ -67,10 +67,8 @@ def plot_means(
         means = rows["mean"]
         ends = [half_widths(rows)] * 2
     if scale == 100:
-        ends = [
-            np.minimum(end, room)
-            for end, room in zip(ends, (means, 1 - means), strict=True)
-        ]
+        below, above = ends
+        ends = [np.minimum(below, means), np.minimum(above, 1 - means)]
     # matplotlib draws no bar of negative length, as rounding can make one.
     bars = np.maximum(scale * np.array(ends), 0)
     # matplotlib leaves out a bar of NaN, but not the caps of bars that are all NaN.
@@ -113,14 +111,12 @@ def plot_dodged(
         span: The largest distance between the first and the last line, see `dodges`.
         options: The options of `plot_means`.
     """
-    return [
-        plot_means(axes, appearances[key], rows[x].astype(float) + dx, rows, **options)
-        for (key, rows), dx in zip(
-            rows_of.items(),
-            dodges(len(rows_of), most, span),
-            strict=True,
-        )
-    ]
+    drawn = []
+    shifts = dodges(len(rows_of), most, span)
+    for (key, rows), shift in zip(rows_of.items(), shifts, strict=True):
+        positions = rows[x].astype(float) + shift
+        drawn.append(plot_means(axes, appearances[key], positions, rows, **options))
+    return drawn
 
 
 def plot_courses(
@@ -133,11 +129,8 @@ def plot_courses(
         appearances: The appearance of each learner.
         courses: The values of each learner, step by step; NaN = a gap in the line.
     """
-    for (name, values), width in zip(
-        courses.items(),
-        widths(len(courses)),
-        strict=True,
-    ):
+    line_widths = widths(len(courses))
+    for (name, values), width in zip(courses.items(), line_widths, strict=True):
         percent = 100 * np.asarray(values)
         (line,) = axes.plot(range(1, len(percent) + 1), percent)
         dress(line, appearances[name], size=3.6)
@@ -167,12 +160,12 @@ def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance
     few = len(names) <= MOST_NAMED
     unique = few and len(names) == len(pairs)
     texts = captions.shortened(list(names.values())) if unique else [""] * len(names)
-    between = LinearSegmentedColormap.from_list("layers", SHADES)
-    colors = (
-        [SHADES[k] for k in shades(max(names))]
-        if max(names) <= len(SHADES)
-        else [to_hex(between(k / (max(names) - 1))) for k in range(max(names))]
-    )
+    # A color for each depth: one of the shades or, for more depths, between them.
+    depths = max(names)
+    colors = [SHADES[k] for k in shades(min(depths, len(SHADES)))]
+    if depths > len(SHADES):
+        between = LinearSegmentedColormap.from_list("layers", SHADES)
+        colors = [to_hex(between(k / (depths - 1))) for k in range(depths)]
     markers = cycle("osD^vPX" if few else [""])
     return {
         depth: Appearance(text, colors[depth - 1], marker, "-")
@@ -181,7 +174,7 @@ def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance
 
 
 def shades(count: int) -> list[int]:
-    """Return the places in `SHADES` of lines, as far apart as they can be; many share some.
+    """Return an index into `SHADES` for each line, as far apart as they can be.
 
     >>> shades(3), shades(7), shades(1)
     ([0, 3, 6], [0, 1, 2, 3, 4, 5, 6], [0])
@@ -243,10 +236,10 @@ def dress(
 
 
 def keys(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
-    """Return the keys of a legend.
+    """Return the keys of a legend: an appearance becomes a line with its marker.
 
     Args:
-        entries: The entries.
+        entries: The entries; those that are keys already stay as they are.
         joined: Whether a line runs through the markers.
 
     Returns:
@@ -260,8 +253,8 @@ def keys(entries: Iterable[Entry], *, joined: bool = True) -> list[Key]:
     ]
 
 
-# What makes filled markers of equal size look equally large; open ones look larger by
-# their edge.
+# Factors that make filled markers of equal size look equally large; open ones are made
+# smaller, as their edge makes them look larger.
 _MARKER_SCALE: dict[Marker, float] = {
     **{"D": 0.85, "h": 1.1, "P": 1.2, "X": 1.2, "*": 1.5, ".": 1.3},
     **dict.fromkeys([(4, 1, 0), (4, 1, 45), (6, 1, 0)], 1.5),

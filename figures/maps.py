@@ -108,22 +108,31 @@ def missing_maps(layers: pd.DataFrame, statements: pd.DataFrame) -> Iterator[Lay
 def layer_map(
     layers: pd.DataFrame, quantities: Sequence[str], withheld: Collection[str] = ()
 ) -> HeatMap:
-    """Return the first quantity of layers by task position; tips and numbers have all of them."""
+    """Return a map of the first quantity, of layers by task position.
+
+    The tips of the cells and the table of numbers have all quantities.
+
+    Args:
+        layers: The rows of layers.csv of one learner and readout.
+        quantities: The names of the quantities.
+        withheld: The layers on which nothing is stated.
+    """
     features = list(layers["feature"].unique())
     positions = [*sorted(set(layers["task_position"].dropna())), None]
     names = [str(position or ALL) for position in positions]
+    # Rows of the table by layer and task position, then by quantity.
     rows_of = defaultdict[Any, dict[str, Any]](dict)
     for row in records(layers):
         rows_of[row.feature, row.task_position][row.quantity] = row
     cells = []
     lines = []
     for feature in features:
-        of_feature = []
+        row_of_cells = []
         for position, name in zip(positions, names, strict=True):
             rows = [rows_of[feature, position].get(quantity) for quantity in quantities]
-            of_feature.append(_cell(rows, feature in withheld))
+            row_of_cells.append(_cell(rows, feature in withheld))
             lines.append((feature, name, *map(interval, rows)))
-        cells.append(of_feature)
+        cells.append(row_of_cells)
     titles = (name.replace("_", " ") for name in quantities)
     return HeatMap(
         rows=features,
@@ -134,15 +143,22 @@ def layer_map(
 
 
 def _cell(rows: Sequence[Any], withheld: bool) -> Cell:
-    """Return the cell for the quantities of a layer on a task, the first of which it shows."""
+    """Return the cell of a layer on a task, which shows the first of its quantities.
+
+    Args:
+        rows: The row of each quantity, None if it was not measured.
+        withheld: Whether nothing is stated about the layer.
+    """
     row = rows[0]
     if row is None:
         return Cell()
     measured = filter(None, rows)
     texts = "; ".join(f"{q.quantity.replace('_', ' ')} {interval(q)}" for q in measured)
-    at = f"task position {row.task_position}" if row.task_position else "all tasks"
-    networks = counted(row.seeds, "seed") if row.scope == TRAINING else "these networks"
-    tip = f"{row.feature}, {at}: {texts}; {networks}"
+    tasks = f"task position {row.task_position}" if row.task_position else "all tasks"
+    networks = "these networks"
+    if row.scope == TRAINING:
+        networks = counted(row.seeds, "seed")
+    tip = f"{row.feature}, {tasks}: {texts}; {networks}"
     return Cell.lost(row.value, tip, weak=row.low <= 0 <= row.high, withheld=withheld)
 
 

@@ -170,12 +170,7 @@ class Page:
         """
         columns = layout.balanced(len(titles), self.across(most))
         wide = len(titles) > 1 if wide is None else wide
-        (grid,) = self.blocks(
-            [titles],
-            columns,
-            wide=wide,
-            **options,
-        )
+        (grid,) = self.blocks([titles], columns, wide=wide, **options)
         return grid
 
     def blocks(
@@ -200,19 +195,14 @@ class Page:
         """
         rows = sum(math.ceil(len(block) / columns) for block in titles)
         figure = self.blank(rows, wide=wide)
-        # Always an array of rows and columns, also of a single panel.
-        cells = figure.subplots(
-            rows,
-            columns,
-            sharey=share_y,
-            squeeze=False,
-        ).ravel()
+        # All cells row by row, also of a single panel; a block takes some rows of them.
+        cells = figure.subplots(rows, columns, sharey=share_y, squeeze=False).ravel()
         blocks = []
         for block in titles:
             panels = list(cells[: len(block)])
             blocks.append(panels)
             for axes, title in zip(panels, block, strict=True):
-                # Every layout would look for the ticks on each of them anew.
+                # For speed: otherwise every layout would look for the ticks on each.
                 axes.spines[:].set_in_layout(False)
                 if title:
                     axes.set_title(self.fold_title(title, columns if fold else 0))
@@ -239,10 +229,11 @@ class Page:
         """
         figure = self.figure
         keys = lines.keys(entries, joined=joined)
+        # Without any line, keys are as short as a marker.
         length = None if any(key.get_linestyle() != "None" for key in keys) else 1
         room = 0.97 * figure.bbox.width
         title = layout.filled(figure, title, room, "legend.title_fontsize")
-        # The width of a legend is known only when it is there.
+        # The width of a legend is known only once it is made: the most columns that fit.
         for columns in layout.columns(len(keys)):
             legend = figure.legend(
                 handles=keys,
@@ -257,6 +248,7 @@ class Page:
             if columns > 1:
                 legend.remove()
                 continue
+            # Even one column is too wide: names are broken into lines.
             for text in legend.get_texts():
                 name = text.get_text()
                 share = (room - width) / max(1, text.get_window_extent().width) + 1
@@ -289,7 +281,7 @@ class Page:
             beside: Whether the bar is to the right of the panels if the figure is wide.
         """
         beside = beside and self.max_width >= style.NARROW
-        # As far as is known here, panels are as wide as a figure of a requested width.
+        # Of a figure of a requested width, panels and bar are taken to be nearly as wide.
         width = self.options.width - 0.6 if self.options.width else size[0]
         along = size[1] if beside else width
         length = min(along, 3.0 if beside else 2.5)
@@ -338,7 +330,7 @@ class Page:
         self.legend([*layers.values(), *more] if labeled else more, title)
         if not labeled:
             palette = ListedColormap([look.color for look in layers.values()])
-            # From half a step before the first: so each color stands around its number.
+            # From half a step before the first number: each color is around its number.
             scale = ScalarMappable(Normalize(0.5, palette.N + 0.5), palette)
             self._put_bar(
                 scale,
@@ -380,17 +372,24 @@ class Page:
         else:
             width = 0
         label_along = (figure.supxlabel, figure.supylabel)
+        # Labels with their direction: 0 = along x, 1 = along y.
         texts = [
             (label_along[k](text), k) for k, text in enumerate(axis_labels) if text
         ]
-        # Every layout looks for the position of an axis label anew, even of one without
-        # a text.
+        # For speed: otherwise every layout would search the position of axis labels, even
+        # of those without a text.
         for panel in figure.axes:
             for axis in (panel.xaxis, panel.yaxis):
                 if not axis.get_label_text():
                     axis.set_label_coords(0, 0)
-        self._resize(grid[0], texts, height, width, square)
-        # Not "none", with which it is drawn twice when it is saved.
+        self._resize(
+            grid[0],
+            texts,
+            height,
+            width,
+            square,
+        )
+        # The layout is final. With "none" the figure would be drawn twice when saved.
         figure.set_layout_engine(None)
         # In the middle of the panels, not of the figure as matplotlib would have them.
         bounds = Bbox.union([panel.get_position() for panel in grid])
@@ -409,10 +408,18 @@ class Page:
         width: float,
         square: bool,
     ) -> None:
-        """Give the figure the size with which a panel has its own; fold labels of axes."""
+        """Resize the figure until a panel has this width and height; break long labels.
+
+        Args:
+            panel: One of the panels.
+            labels: The labels of the axes with their direction, 0 = x, 1 = y.
+            height: The height of the panel, in inches.
+            width: The width of the panel, in inches; 0 = the figure keeps its width.
+            square: Whether the panel is as high as it is wide.
+        """
         figure = self.figure
         rows, columns = panel.get_gridspec().get_geometry()  # type: ignore[union-attr]
-        # Once would do if the texts around the panels did not depend on the size of the
+        # Repeated, as the size of the texts around the panels depends on that of the
         # figure.
         for _ in range(8 if square else 4):
             layout.arrange(figure)
@@ -433,7 +440,7 @@ class Page:
             return
         figure = self.figure
         width, height = figure.get_size_inches()
-        # Bold letters are wider than those that are measured.
+        # 0.8 of the width: bold letters are wider than those that are measured.
         text = layout.filled(figure, text, 0.8 * figure.bbox.width, "font.size")
         line = figure.text(
             0.5,
@@ -563,6 +570,7 @@ class UserAxes(Page):
             self.axes.set_title(all_titles[index])
         panels = list(Figure().subplots(1, len(all_titles), squeeze=False)[0])
         panels[index] = self.axes
+        # Parted into blocks as long as those of the titles.
         remaining = iter(panels)
         return [list(islice(remaining, len(block))) for block in titles]
 

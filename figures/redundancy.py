@@ -29,7 +29,7 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     non-redundant features.
     """
     columns = layout.balanced(len(tables), MOST_ACROSS)
-    side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]
+    side = {1: 2.5, 2: 2.6, 3: 1.7}[columns]  # inches of a panel, by columns
     methods = dict.fromkeys(table.discretization for table in tables)
     # The number of non-redundant features is on two lines where panels are narrow.
     gap = "\n" if columns == MOST_ACROSS else " "
@@ -39,12 +39,7 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
         for table in tables
     ]
     page = Page()
-    grid = page.panels(
-        titles,
-        MOST_ACROSS,
-        share_y=False,
-        fold=False,
-    )
+    grid = page.panels(titles, MOST_ACROSS, share_y=False, fold=False)
     page.figure.set_layout_engine("constrained", hspace=0.06)
     for axes, table in zip(grid, tables, strict=True):
         # An image, not a mesh: in a vector file a mesh of D x D cells takes hundreds of
@@ -61,9 +56,4 @@ def draw(tables: Sequence[Redundancy]) -> Figure:
     label = f"Symmetric uncertainty ({', '.join(methods)})"
     size = (side * columns, side * len(grid) / columns)
     page.color_bar(image, label, [0, 0.05, 0.2, 0.5, 1], grid, size)
-    return page.fit(
-        grid,
-        ("Feature", "Feature"),
-        height=side,
-        width=side,
-    )
+    return page.fit(grid, ("Feature", "Feature"), height=side, width=side)

@@ -45,8 +45,8 @@ _LOOKS = {
 }
 
 _BEST = 3  # ranks that are named
-_LEFT = 1.04  # of names beside the axes, in widths of the axes
-_THIN = 0.5  # points
+_LEFT = 1.04  # left edge of names beside the axes, in widths of the axes
+_THIN = 0.5  # points: width of lines
 _GRAY = "0.6"
 
 
@@ -123,17 +123,15 @@ def draw_remedies(
 
 
 def _points(remedies: pd.DataFrame, has_new: bool, scale: float) -> pd.DataFrame:
-    """Return the rows with short names, looks, positions, and the ends of bars."""
+    """Return the rows with a short name, an appearance, a position, and the ends of bars.
+
+    The columns are x, x_low, x_high and the same of y: scores on new and on old examples
+    or, without new ones, scores on old examples and the number of the row.
+    """
     rows = remedies.reset_index(drop=True)
     width, height = (28, 2) if has_new else (44, 1)
     lines = [
-        wrap(
-            name,
-            width,
-            max_lines=height,
-            placeholder=" …",
-        )
-        for name in rows["remedy"]
+        wrap(name, width, max_lines=height, placeholder=" …") for name in rows["remedy"]
     ]
     rows["name"] = ["\n".join(map(plain, name)) for name in lines]
     rows["look"] = [_LOOKS.get(kind, _OTHER) for kind in rows["kind"]]
@@ -172,20 +170,15 @@ def _draw_points(axes: Axes, rows: pd.DataFrame) -> list[Entry]:
     for row in rows[rows["kind"] == "as it is"].itertuples():
         axes.axvline(row.x, color="0.8", zorder=0)
         axes.axhline(row.y, color="0.8", zorder=0)
-    # Last, and so on top, the two networks themselves.
+    # In reverse order, so that the two networks themselves, the first rows, are on top.
     for look, members in rows[::-1].groupby("look", sort=False):
         (line,) = axes.plot(members["x"], members["y"])
-        dress(
-            line,
-            look,
-            size=5.2,
-            joined=False,
-        )
+        dress(line, look, size=5.2, joined=False)
     return list(rows["look"].unique())
 
 
 def _draw_front(axes: Axes, rows: pd.DataFrame) -> Entry:
-    """Draw the steps above which there is no remedy, and return their key."""
+    """Draw the front as steps, beyond which there is no remedy, and return its key."""
     corners = rows.sort_values(["x", "y"], ascending=[True, False])
     (line,) = axes.step(
         corners["x"],
@@ -209,6 +202,7 @@ def _place(page: UserAxes, rows: pd.DataFrame, names: Sequence[Text]) -> None:
     """Move names near the heights of their points, and join them by lines."""
     layout.arrange(page.figure)
     axes = page.axes
+    # Heights and wanted centers of names, as shares of the axes' height.
     pixels = [1.1 * name.get_window_extent().height for name in names]
     wanted = axes.transLimits.transform(rows[["x", "y"]])[:, 1]
     heights = np.divide(pixels, axes.bbox.height)
@@ -241,6 +235,9 @@ def spread(wanted: Floats, heights: Floats) -> Floats:
     >>> spread(np.array([0.5, 0.5, 1.0]), np.array([0.2, 0.2, 0.2])).round(2).tolist()
     [0.4, 0.6, 0.9]
     """
+    # The centers if all texts lay at the bottom without gaps. Shifts that never decrease
+    # keep them apart: the mean of the lowest such shifts above the wanted ones, and of the
+    # highest below.
     lowest = heights.cumsum() - heights / 2
     shifts = wanted - lowest
     upward = np.maximum.accumulate(shifts)

@@ -75,7 +75,7 @@ class StudyTables:
 
     @classmethod
     def of(cls, **tables: pd.DataFrame) -> Self:
-        """Return only the rows that are drawn, with names that matplotlib shows as they are."""
+        """Return the rows of tables that are drawn, names escaped for matplotlib (`plain`)."""
         drawn = {}
         for name, table in tables.items():
             rows = _drawn(name, table).copy()
@@ -181,12 +181,7 @@ class StudyTables:
 
 def unjudged(statements: pd.DataFrame, learner: str, readout: str) -> set[str]:
     """Return the features of a learner on which nothing can be stated by a readout."""
-    rows = where(
-        statements,
-        verdict=WITHHELD,
-        learner=learner,
-        readout=readout,
-    )
+    rows = where(statements, verdict=WITHHELD, learner=learner, readout=readout)
     return set(rows["feature"])
 
 
@@ -210,12 +205,14 @@ def architectures(summary: pd.DataFrame) -> list[tuple[FeatureByDepth, list[str]
     for name, rows in summary.groupby("learner", sort=False):
         features_of[name] = rows.set_index("depth")["feature"].to_dict()
     groups: list[tuple[FeatureByDepth, list[str]]] = []
+    # The learners with the most features first.
     for name in sorted(features_of, key=lambda name: -len(features_of[name])):
         for features, learners in groups:
             if _agree(features, features_of[name]):
                 features.update(features_of[name])
                 learners.append(name)
                 break
+        # No group agrees with this learner.
         else:
             groups.append((features_of[name], [name]))
     order = continual(summary)
@@ -242,7 +239,8 @@ def _drawn(name: str, table: pd.DataFrame) -> pd.DataFrame:
         rows = where(table, metric=("accuracy", "pra"))
     else:
         rows = where(table, feature="")
-    return where(rows, head=["", next(filter(None, rows["head"]), "")])
+    first_head = next(filter(None, rows["head"]), "")
+    return where(rows, head=["", first_head])
 
 
 def differ(values: Iterable[float]) -> bool:
@@ -257,5 +255,5 @@ def half_widths(rows: pd.DataFrame) -> pd.Series:
 
 
 def plain(name: str) -> str:
-    """Return a name as matplotlib shows it: it sets a formula between dollar signs."""
+    """Escape dollar signs in a name: matplotlib would set a formula between two of them."""
     return printable(name).replace("$", r"\$")

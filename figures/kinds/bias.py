@@ -14,9 +14,12 @@ import math
 from collections.abc import Sequence
 from itertools import chain
 
+import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import captions, lines
+from figures.appearance import Appearances
 from figures.page import Page
 from figures.style import MANY
 from figures.tables import FeatureByDepth, StudyTables, architectures, continual
@@ -47,22 +50,20 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     f1 = where(tables.summary, metric="f1", learner=continual(tables.summary))
     if tables.crowded or f1.empty:
         return None
+    # Bars of so many points could not be told apart.
     if max(f1["task_position"]) > lines.MOST_BARRED:
         f1 = f1.assign(std=math.nan)
+    # Learners by appearance, and the learners and features of each architecture.
     learners = continual(f1)
     looks = page.appearances(learners)
     trained = architectures(f1)
+    # A block of panels for each architecture.
     titles = [_titles(features) for features, _ in trained]
     columns = _columns(titles, page.across(4 if len(learners) <= MANY else 2))
     blocks = page.blocks(titles, columns, wide=columns > 1)
     for (features, names), block in zip(trained, blocks, strict=True):
         for axes, depth in zip(block, features, strict=True):
-            # Learners of another architecture have features of other names at the same
-            # depths.
-            rows = where(f1, depth=depth).sort_values("task_position", kind="stable")
-            rows_of = {name: where(rows, learner=name) for name in names}
-            lines.plot_dodged(axes, looks, rows_of, "task_position")
-            lines.mark_steps(axes, max(rows["task_position"]))
+            _plot_feature(axes, looks, names, where(f1, depth=depth))
         if len(trained) > 1:
             who = captions.listed(looks[name].label for name in names)
             block[0].set_ylabel(captions.folded(who, width=16))
@@ -87,6 +88,19 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         readouts=[RETRAIN],
     )
     return page.fit(grid, (tables.position_label, "F1 of the task (%)"), height=1.3)
+
+
+def _plot_feature(
+    axes: Axes, looks: Appearances, learners: Sequence[str], f1: pd.DataFrame
+) -> None:
+    """Draw a line over the task positions for each learner, from the F1 at one depth.
+
+    At this depth, learners of another architecture have features of other names.
+    """
+    rows = f1.sort_values("task_position", kind="stable")
+    rows_of = {name: where(rows, learner=name) for name in learners}
+    lines.plot_dodged(axes, looks, rows_of, "task_position")
+    lines.mark_steps(axes, max(rows["task_position"]))
 
 
 def _titles(features: FeatureByDepth) -> list[str]:

@@ -49,13 +49,16 @@ def draw(
     Returns:
         The figure, None if no feature was measured with two amounts.
     """
+    # Accuracies of learners and controls (by `quantity`) for each readout's amount.
     measured = curves(tables.layers, amount_of)
     if tables.crowded or measured.empty:
         return None
     learners = measured["learner"].unique()
     rows = where(measured, quantity=MEASURED)
+    # A line is named by its control, "" for an accuracy of the learner itself.
     control = rows["quantity"].map(MEASURED)
     rows = rows.assign(line=control.where(control != "", rows["learner"]))
+    # Amounts at equal distances along x.
     amounts = sorted(set(measured["amount"]))
     rows["x"] = rows["amount"].map(amounts.index)
     looks = page.appearances(rows["line"].unique())

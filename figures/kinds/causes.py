@@ -47,7 +47,7 @@ _READOUT = Appearance("what its readout forgot", "0.4", "D", "-")
 _KEYS: list[Entry] = [_SHARE, _BROKEN, _RESTORED, _READOUT]
 _OFFSET = 0.24  # of a mark from the middle of its row, in rows
 _ROW = 0.24  # inches: height of a row
-_PAGE = 6.4  # and of all rows of a page
+_PAGE = 6.4  # inches: height of all rows on a page
 _TITLE = 36  # letters in a line
 
 
@@ -66,26 +66,34 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     learners = list(where(causes, quantity="attributed")["learner"].unique())
     if not learners:
         return None
-    of_learners = [where(causes, learner=learner) for learner in learners]
-    contents = [_of_readout(where(tables.layers, learner=k)) for k in learners]
-    titles = list(map(_titles, of_learners, contents, map(page.display_name, learners)))
+    # By learner: its causes, and what a readout of its layers forgot.
+    causes_of = [where(causes, learner=learner) for learner in learners]
+    contents = [_of_readout(where(tables.layers, learner=name)) for name in learners]
+    names = map(page.display_name, learners)
+    titles = list(map(_titles, causes_of, contents, names))
+    # A row of panels for each learner, the right one only where readouts were measured.
     has_readouts = any(map(len, contents))
     columns = 2 if has_readouts and page.max_width >= style.NARROW else 1
-    blocks = page.blocks(titles, columns, wide=has_readouts, share_y=False, fold=False)
+    blocks = page.blocks(
+        titles,
+        columns,
+        wide=has_readouts,
+        share_y=False,
+        fold=False,
+    )
+    looks = page.appearances(learners)
     counts = []
     for k, panels in enumerate(blocks):
-        look = page.appearances(learners)[learners[k]]
-        names = _draw_shares(panels[0], of_learners[k], look.color)
-        counts.append(len(names))
-        rows = contents[k].set_index("feature").reindex(names)
-        for axes in panels[1:]:
-            _draw_marks(axes, rows, _READOUT, width=0.9)
-            axes.set_yticks(range(len(names)), [""] * len(names))
+        color = looks[learners[k]].color
+        features = _draw_learner(panels, causes_of[k], contents[k], color)
+        counts.append(len(features))
         for axes in panels if columns == 1 else panels[:1]:
-            axes.set_yticks(range(len(names)), captions.shortened(names))
+            axes.set_yticks(range(len(features)), captions.shortened(features))
+    # The rows of the learner with the most layers.
     most = max(counts)
     for column in zip_longest(*blocks):
         _align(list(filter(None, column)), most)
+    # The legend, the caption, and the height of all panels.
     page.legend(
         _KEYS if has_readouts else _KEYS[:-1],
         "Lines are 95 % intervals, words at the right edge are verdicts",
@@ -97,6 +105,18 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit(grid, ("Points of accuracy", ""), height=page.scale * row * most)
 
 
+def _draw_learner(
+    panels: Sequence[Axes], causes: pd.DataFrame, content: pd.DataFrame, color: str
+) -> list[str]:
+    """Draw a learner's shares at the left, its readout at the right; return the rows' names."""
+    features = _draw_shares(panels[0], causes, color)
+    rows = content.set_index("feature").reindex(features)
+    for axes in panels[1:]:
+        _draw_marks(axes, rows, _READOUT, width=0.9)
+        axes.set_yticks(range(len(features)), [""] * len(features))
+    return features
+
+
 def _of_readout(layers: pd.DataFrame) -> pd.DataFrame:
     """Return what a readout of each layer forgot of all earlier tasks; the linear one if any."""
     rows = where(layers, quantity="forgotten", task_position=None)
@@ -106,7 +126,7 @@ def _of_readout(layers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _titles(causes: pd.DataFrame, content: pd.DataFrame, name: str) -> list[str]:
-    """Return the titles of a learner's panels."""
+    """Return the titles of a learner's panels: what was forgotten in all, and the readout."""
     totals = where(causes, quantity=["forgotten", "lost"])
     value_of = totals.set_index("quantity")["value"]
     verb = "forgotten" if "forgotten" in value_of else "lost"
@@ -136,7 +156,13 @@ def _draw_shares(axes: Axes, causes: pd.DataFrame, color: str) -> list[str]:
     ends = {"broken": (_BROKEN, -_OFFSET), "restored": (_RESTORED, _OFFSET)}
     for quantity, (look, offset) in ends.items():
         rows = where(causes, quantity=quantity).set_index("feature").reindex(names)
-        _draw_marks(axes, rows, look, width=0.6, offset=offset)
+        _draw_marks(
+            axes,
+            rows,
+            look,
+            width=0.6,
+            offset=offset,
+        )
     for y, word in enumerate(shares["verdict"]):
         axes.text(
             1.02,

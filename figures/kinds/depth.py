@@ -61,12 +61,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         output.
     """
     pra = where(tables.summary, metric="pra")
+    # Features and learners of each architecture with more than the output.
     drawn = [pair for pair in architectures(pra) if len(pair[0]) > 1]
     if tables.crowded or not drawn:
         return None
     in_panels = set(chain(*(names for _, names in drawn)))
     learners = [name for name in continual(pra) if name in in_panels]
-    shown = _shown(tables)
+    # What is drawn, and how learners and controls look.
+    shown = _after_retraining(tables)
     bars = _bars(shown.layers, learners)
     looks = page.appearances([*learners, *CONTROLS])
     wide = max(len(features) for features, _ in drawn) > 8 or len(learners) > MANY
@@ -74,6 +76,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     titles = [""]
     if not single:
         titles = [_title(looks, names) for _, names in drawn]
+    # A panel for each architecture: its controls, then its learners.
     grid = page.panels(titles, most=4, wide=wide or not single)
     keys: dict[str, Line2D] = {}
     for axes, (features, names) in zip(grid, drawn, strict=True):
@@ -103,11 +106,12 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _title(looks: Appearances, learners: Sequence[str]) -> str:
+    """Return the printed names of the learners that share a panel, in one line."""
     return captions.listed(looks[name].label for name in learners)
 
 
-def _shown(tables: StudyTables) -> StudyTables:
-    """Return PRA, and the rows of the layers on all tasks after retraining."""
+def _after_retraining(tables: StudyTables) -> StudyTables:
+    """Return the tables with only PRA, and layers only after retraining, on all tasks."""
     layers = where(tables.layers, readout=["", RETRAIN], task_position=None)
     return replace(
         tables,
@@ -117,7 +121,7 @@ def _shown(tables: StudyTables) -> StudyTables:
 
 
 def _bars(layers: pd.DataFrame, learners: Sequence[str]) -> pd.DataFrame:
-    """Return the accuracies with intervals: of all learners, or of none.
+    """Return the accuracies of layers with intervals, or no rows unless all learners have some.
 
     Bars of two kinds in a figure could not be told apart.
     """
@@ -127,6 +131,7 @@ def _bars(layers: pd.DataFrame, learners: Sequence[str]) -> pd.DataFrame:
 
 
 def _points_are(pra: pd.DataFrame, learners: Sequence[str], bars: pd.DataFrame) -> str:
+    """Describe the points and their bars: of layers.csv, if there are some, else of PRA."""
     if len(bars):
         return captions.over_seeds(bars)
     return captions.points_are(where(pra, learner=learners))
@@ -161,7 +166,7 @@ def _plot_learners(
     for name, offset in zip(learners, lines.dodges(len(learners)), strict=True):
         rows = where(shown.summary, learner=name).sort_values("depth", kind="stable")
         if len(bars):
-            # Where there are intervals, a bar of another kind would be taken for one.
+            # No bar where there is no interval: one of another kind would be taken for it.
             ends = where(bars, learner=name)[["feature", "value", "low", "high"]]
             rows = rows.merge(ends, on="feature", how="left")
             rows["value"] = rows["value"].fillna(rows["mean"])
@@ -173,21 +178,22 @@ def _plot_controls(
 ) -> dict[str, Line2D]:
     """Draw the controls of an architecture; return their legend entries by name."""
     keys = {}
-    percent = {}
+    percents = {}
     for quantity, (name, label) in _CONTROLS.items():
         rows = _of_any(learners, quantity, shown)
         look = looks[name]
         if len(rows):
-            percent[quantity] = 100 * rows.set_index("depth")["value"]
+            percents[quantity] = 100 * rows.set_index("depth")["value"]
             (keys[label],) = axes.plot(
-                percent[quantity],
+                percents[quantity],
                 color=look.color,
                 ls=look.line,
                 lw=0.8,
                 label=label,
             )
-    if len(percent) == 2:
-        room = pd.DataFrame(percent).dropna()
+    # The room between floor and ceiling, if both are known.
+    if len(percents) == 2:
+        room = pd.DataFrame(percents).dropna()
         axes.fill_between(
             room.index,
             room["floor"],
@@ -196,20 +202,18 @@ def _plot_controls(
             lw=0,
             zorder=0,
         )
-    if "ceiling" not in percent:
+    if "ceiling" not in percents:
         keys |= _plot_offline(axes, looks[OFFLINE], shown.summary)
     for chance in _of_any(learners, "chance", shown)["value"][:1]:
-        keys["Chance"] = axes.axhline(
-            100 * chance,
-            color="0.6",
-            lw=0.8,
-            label="Chance",
-        )
+        keys["Chance"] = axes.axhline(100 * chance, color="0.6", lw=0.8, label="Chance")
     return keys
 
 
 def _of_any(learners: Sequence[str], quantity: str, shown: StudyTables) -> pd.DataFrame:
-    """Return a quantity of layers by depth, which the first learner that has it stands for."""
+    """Return a quantity of layers by depth, from the first learner that has it.
+
+    Learners of one architecture share their controls.
+    """
     rows = where(shown.layers, quantity=quantity, learner=learners)
     first = [name for name in learners if name in set(rows["learner"])][:1]
     return where(rows, learner=first).sort_values("depth", kind="stable")
@@ -219,17 +223,11 @@ def _plot_offline(
     axes: Axes, look: Appearance, summary: pd.DataFrame
 ) -> dict[str, Line2D]:
     """Draw the accuracy of the offline network over all layers; return its legend entry."""
-    # It has a row at the output at least; should there be others, the deepest is the
-    # model itself.
+    # Its deepest row is the model itself.
     keys = {}
     for row in where(summary, learner=OFFLINE).sort_values("depth")[-1:].itertuples():
         mean = 100 * row.mean
-        line = axes.axhline(
-            mean,
-            color=look.color,
-            ls=look.line,
-            label=look.label,
-        )
+        line = axes.axhline(mean, color=look.color, ls=look.line, label=look.label)
         keys[look.label] = line
         if row.seeds > 1:
             half = 100 * half_width(row.std, row.seeds)

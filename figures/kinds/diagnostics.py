@@ -47,6 +47,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     """
     rows = tables.diagnostics
     learners = continual(rows)
+    # The name of the layer at each depth.
     features = {}
     for depth, names in rows.groupby("depth")["feature"].unique().items():
         # At one depth, architectures have layers of different names.
@@ -83,15 +84,11 @@ def _means(rows: pd.DataFrame) -> pd.DataFrame:
     is_last = rows["tasks_seen"] == rows["tasks_seen"].max()
     rows = rows[is_last | rows["learner"].isin(CONTROLS)]
     layer = ["learner", "depth", "order", "seed"]
-    # Tables from before `width` examine as many numbers as they count units.
+    # The rank is a share of the values examined, `width`; tables from before it was
+    # written examined as many as there are units.
     width = "width" if "width" in set(rows["metric"]) else "units"
     widths = where(rows, metric=width)[[*layer, "value"]]
-    rows = rows.merge(
-        widths,
-        on=layer,
-        how="left",
-        suffixes=("", "_width"),
-    )
+    rows = rows.merge(widths, on=layer, how="left", suffixes=("", "_width"))
     is_rank = rows["metric"] == "rank"
     rows["value"] = rows["value"].where(~is_rank, rows["value"] / rows["value_width"])
     means = seed_means(where(rows, metric=_PANELS), "metric", "learner", "depth")

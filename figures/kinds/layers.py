@@ -40,22 +40,23 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     for m in missing_maps(tables.layers, tables.statements):
         if m.readout in maps_of:
             maps_of[m.readout].append(m)
-    blocks = list(maps_of.values())
-    if not any(blocks):
+    # A block of maps for each readout that has some.
+    blocks = list(filter(None, maps_of.values()))
+    if not blocks:
         return None
-    several = sum(map(bool, blocks)) > 1
     all_titled = []
-    for block in filter(None, blocks):
-        more = f", {block[0].readout}" * several
+    for block in blocks:
+        suffix = f", {block[0].readout}" if len(blocks) > 1 else ""
         all_titled.append(
-            [(page.display_name(m.learner) + more, m.view) for m in block]
+            [(page.display_name(m.learner) + suffix, m.view) for m in block]
         )
     titled = heatmaps.fitting(page, all_titled)
     grid = heatmaps.draw_maps(page, titled, "Missing (points)")
-    # In a user's axes there is one of them.
+    # The maps that are seen: those that fit and, in a user's axes, only one of them.
     pairs = zip(grid, chain(*blocks), strict=False)
     drawn = [m for axes, m in pairs if page.axes in (None, axes)]
     readouts = list(dict.fromkeys(m.readout for m in drawn))
+    # The rows of these maps, for the caption.
     keys = tables.layers.set_index(["learner", "readout"]).index
     rows = tables.layers[keys.isin({(m.learner, m.readout) for m in drawn})]
     page.describe(

@@ -79,12 +79,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         *captions.of_accuracies(tables, "Numbers"),
     )
     axis_labels = (tables.position_label, "Tasks learned so far")
-    return page.fit(
-        grid,
-        axis_labels,
-        height=height,
-        width=width,
-    )
+    return page.fit(grid, axis_labels, height=height, width=width)
 
 
 def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
@@ -92,19 +87,21 @@ def _sizes(page: Page, learners: int, tasks: int) -> tuple[int, float, float]:
 
     A page is 8.8 inches high.
     """
-    across = min(tasks, MOST_ANNOTATED)
+    n_shown = min(tasks, MOST_ANNOTATED)
     scale = page.scale
-    height = max(1.2, 0.2 * scale * (across + 1))
-    beside = 0.65
-    gap = 0.06
+    height = max(1.2, 0.2 * scale * (n_shown + 1))
+    beside = 0.65  # inches beside all panels
+    gap = 0.06  # inches between two panels
     # Cells as wide as is easily read or, if the page is then too short, as is just
     # legible.
-    for cell in (0.255, 0.2):
-        most = max(1, int((page.max_width - beside) / (across * scale * cell + gap)))
+    for cell_width in (0.255, 0.2):
+        most = max(
+            1, int((page.max_width - beside) / (n_shown * scale * cell_width + gap))
+        )
         columns = layout.balanced(learners, most)
         if math.ceil(learners / columns) * (height + 0.4) < 8.8:
             break
-    return columns, max(across * scale * cell, 1.8 / columns), height
+    return columns, max(n_shown * scale * cell_width, 1.8 / columns), height
 
 
 def _heat_map(
@@ -115,10 +112,12 @@ def _heat_map(
     If `legible`, the cells that are not gray show their numbers.
     """
     T = R.tasks
-    shade = SHADES.with_extremes(under="0.82")
+    colors = SHADES.with_extremes(under="0.82")
+    # Points lost since the task was learned, R[j, j]; gains and tasks to come count as 0.
     tasks_seen, index = np.indices(R.values.shape)
     lost = np.where(tasks_seen <= index, 0, R.values[1:].diagonal() - R.values)
     lost = np.where(np.isnan(R.values), np.nan, lost.clip(0))
+    # Gray is the color of numbers below the scale.
     points = np.where(gray, -1, 100 * lost)
     # The hatched ground shows through cells that the mesh leaves out.
     axes.patch.set(facecolor="0.92", hatch="//////", edgecolor="0.7")
@@ -127,7 +126,7 @@ def _heat_map(
         corners,
         np.arange(T + 2) - 0.5,
         np.ma.masked_invalid(points),
-        cmap=shade,
+        cmap=colors,
         norm=NORM,
         edgecolor="white" if legible else "none",
         linewidth=0.4,

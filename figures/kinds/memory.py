@@ -34,8 +34,8 @@ UNITS = {"per_class": "per class", "total": "in total"}
 """Units of a budget, by its column in the table of learners."""
 
 _Sweep = tuple[str, str]  # a kind of learner and the strategy that chooses its samples
-_SWEEP = ["kind", "sampling", "unit"]
-_GROUP = ["kind", "budget", "unit"]  # number of samples, and unit of their number
+_SWEEP = ["kind", "sampling", "unit"]  # the columns that all points of a line share
+_GROUP = ["kind", "budget", "unit"]  # and those that all strategies of a group share
 _TABLES = ("metrics", "learners")
 
 
@@ -100,6 +100,7 @@ def draw_sampling(tables: StudyTables, page: Page) -> Figure | None:
     rows = rows[rows.groupby(_GROUP)["sampling"].transform("size") > 1]
     if rows.empty:
         return None
+    # A number for each group, from 0, which is its place along x.
     rows = rows.assign(group=rows.groupby(_GROUP, sort=False).ngroup())
     groups = list(rows[_GROUP].drop_duplicates().itertuples(index=False, name=None))
     looks = strategy_appearances(rows["sampling"])
@@ -116,13 +117,9 @@ def draw_sampling(tables: StudyTables, page: Page) -> Figure | None:
         joined=False,
     )
     axes.set_xlim(-0.5, len(groups) - 0.5)
+    # Lines between the groups.
     for group in range(1, len(groups)):
-        axes.axvline(
-            group - 0.5,
-            color="0.8",
-            linewidth=0.6,
-            zorder=0,
-        )
+        axes.axvline(group - 0.5, color="0.8", linewidth=0.6, zorder=0)
     page.legend(looks.values(), captions.over_seeds(rows), joined=False)
     x_label, names = _group_names(groups, page)
     page.name_ticks([axes], [dict(enumerate(names))])
@@ -160,8 +157,8 @@ def _accuracy(T: int, rows: pd.DataFrame) -> str:
 def _stored(learners: pd.DataFrame) -> pd.DataFrame:
     """Return the budgets of learners, in the columns learner, kind, sampling, unit and budget."""
     columns = ["learner", "kind", "sampling"]
-    # Three samples of each of ten classes are not thirty in all: classes come in over
-    # time.
+    # A row for each unit that a learner's budget is given in. The units are not
+    # converted: three per class are thirty in total only once ten classes were learned.
     rows = learners.melt(columns, [*UNITS], "unit", "budget", ignore_index=False)
     rows = rows.dropna(subset="budget").sort_index(kind="stable")
     return rows.assign(unit=rows["unit"].map(UNITS), budget=rows["budget"].astype(int))
@@ -183,6 +180,7 @@ def _sweeps(learners: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     learners = where(learners, learner=results["learner"])
     rows = _stored(learners).drop_duplicates([*_SWEEP, "budget"])
     rows = rows[rows.groupby(_SWEEP)["budget"].transform("size") > 1]
+    # Of each kind the learner that stores nothing, at budget 0 of each of its sweeps.
     nothing = where(learners, per_class=None, total=None).drop_duplicates("kind")
     zero = rows.drop_duplicates(_SWEEP).drop(columns=["learner"]).assign(budget=0)
     zero = zero.merge(nothing[["kind", "learner"]], on="kind")
@@ -201,9 +199,9 @@ def _plot_sweeps(
     closest = min(after - before for before, after in pairwise(x.values()))
     groups = list(rows.groupby(["kind", "sampling"], sort=False))
     for (sweep, points), offset in zip(groups, lines.dodges(len(groups)), strict=True):
-        at = points["budget"].map(x) + closest * offset
-        # Two points tell no course.
-        lines.plot_means(axes, looks[sweep], at, points, joined=len(points) > 2)
+        positions = points["budget"].map(x) + closest * offset
+        # No line through two points, which show no course.
+        lines.plot_means(axes, looks[sweep], positions, points, joined=len(points) > 2)
     page.name_ticks([axes], [dict(zip(x.values(), _budget_names(x), strict=True))])
     if 0 in x:
         # A logarithmic axis has no 0: there is a break between it and the others.
@@ -259,7 +257,11 @@ def _appearances(page: Page, sweeps: Iterable[_Sweep]) -> dict[_Sweep, Appearanc
     Otherwise the legend names both the kind and the strategy.
     """
     kinds = [kind for kind, _ in sweeps]
-    names = {s: s[0] if kinds.count(s[0]) == 1 else ", ".join(s) for s in sweeps}
+    names = {}
+    for kind, strategy in sweeps:
+        names[kind, strategy] = kind
+        if kinds.count(kind) > 1:
+            names[kind, strategy] = f"{kind}, {strategy}"
     looks = learner_appearances(names.values())
     of_kinds = page.appearances(kinds)
     appearances = {}

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
 from figures import captions
 from figures.page import Page
@@ -50,36 +52,18 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     learners = set.intersection(*(set(rows.index) for rows in omegas.values()))
     looks = page.appearances(learners)
     omegas = {name: rows.loc[[*looks]] for name, rows in omegas.items()}
-    # One that all have in common tells nothing of them.
+    # An Omega that is the same for all learners says nothing of them.
     omegas = {name: rows for name, rows in omegas.items() if differ(rows["mean"])}
     if not omegas:
         return None
+    # A bar for each learner and Omega, and a key for each Omega.
     points = pd.concat(omegas.values())
     (axes,) = page.panels([""], wide=len(looks) > MANY)
     entries = []
     for k, (name, rows) in enumerate(omegas.items()):
-        # The middle of a group's bars stands over the learner's name.
+        # The middle of a learner's bars stands over its name.
         x = np.arange(len(looks)) + (k - (len(omegas) - 1) / 2) * _BAR
-        axes.bar(
-            x,
-            rows["mean"],
-            _BAR,
-            color=SHADES[name],
-            **_EDGE,
-        )
-        # Of a single seed there is no interval: matplotlib would draw the caps all the
-        # same.
-        errors = half_widths(rows)
-        if errors.notna().any():
-            axes.errorbar(
-                x,
-                rows["mean"],
-                errors,
-                fmt="none",
-                ecolor="k",
-                elinewidth=0.9,
-                capthick=0.9,
-            )
+        _draw_bars(axes, x, rows, SHADES[name])
         sign = rf"$\Omega_{{\mathrm{{{name.removeprefix('omega_')}}}}}$"
         # The others are shares of Offline's.
         sign += " (accuracy)" * (name == "omega_new")
@@ -104,3 +88,28 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         captions.points_are(points, "Columns"),
     )
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)
+
+
+def _draw_bars(
+    axes: Axes, x: NDArray[np.float64], rows: pd.DataFrame, color: str
+) -> None:
+    """Draw a bar for each learner, with its 95 % interval over seeds."""
+    axes.bar(
+        x,
+        rows["mean"],
+        _BAR,
+        color=color,
+        **_EDGE,
+    )
+    # Without any interval, matplotlib would still draw the caps.
+    errors = half_widths(rows)
+    if errors.notna().any():
+        axes.errorbar(
+            x,
+            rows["mean"],
+            errors,
+            fmt="none",
+            ecolor="k",
+            elinewidth=0.9,
+            capthick=0.9,
+        )

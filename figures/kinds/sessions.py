@@ -57,18 +57,13 @@ def draw(
     if tables.crowded or len(learners) < 2 or T < 2:
         return None
     looks = page.appearances(learners)
-    grid = page.panels(
-        list(panels.values()),
-        most=3,
-        fold=False,
-        wide=True,
-    )
+    grid = page.panels(list(panels.values()), most=3, fold=False, wide=True)
     for axes, metric in zip(grid, metrics, strict=True):
         means = {name: where(metric, learner=name)["mean"] for name in learners}
         lines.plot_courses(axes, looks, means)
         lines.mark_steps(axes, T)
     points = pd.concat(metrics)
-    # No bars: under them the lines of many tasks could not be told apart.
+    # Without bars, under which the lines of many tasks could not be told apart.
     page.legend([looks[name] for name in learners], captions.mean_over(points))
     page.describe(learners, about, captions.means_are(points))
     y_label = captions.with_head("Accuracy (%)", points)

@@ -61,28 +61,33 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     varying = [name for name in NAMES if differ(criteria[name])]
     if tables.crowded or len(varying) < _LEAST:
         return None
+    # The criteria of each learner in which some differ, and the learners that bound others.
     looks = page.appearances(criteria.index)
     learners = list(criteria.index)
     values = {name: criteria.loc[name, varying].to_numpy() for name in learners}
     bounds = [name for name in _bounds(tables.learners) if name in learners]
-    # Small panels compare with a bound; on axes of a user's own there is room for the
-    # large one.
-    compared = bounds and page.axes is None
-    between = [name for name in learners if name not in bounds] if compared else []
+    # A small panel compares a learner with the bounds; a user's axes have room only for
+    # the large panel.
+    between: list[str] = []
+    if bounds and page.axes is None:
+        between = [name for name in learners if name not in bounds]
+    # All learners in the large panel, then one with its bounds in each small panel.
     large, small = _grid(page, varying, [looks[name].label for name in between])
     for name in learners:
         _polygon(large, looks[name], values[name])
-    # The learner last, so that its line lies over those of its bounds.
+    angles = _angles(len(varying))
     for axes, name in zip(small, between, strict=True):
+        # The learner last, so that its line lies over those of its bounds.
         for other in (*bounds, name):
             _polygon(axes, looks[other], values[other])
         axes.fill(
-            _angles(len(varying)),
+            angles,
             values[name],
             color=looks[name].color,
             alpha=0.25,
             lw=0,
         )
+    # The legend and the caption.
     points = where(scores, metric=[NAMES[name] for name in varying], learner=learners)
     note = captions.with_head(captions.mean_over(points), points)
     page.legend([looks[name] for name in learners], note)
@@ -109,22 +114,24 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 
 
 def _listed(text: str, names: Sequence[str]) -> str:
+    """Return a text followed by names as in a sentence, "" without names."""
     return f"{text} {captions.together(names)}" if names else ""
 
 
 def _criteria(scores: pd.DataFrame) -> pd.DataFrame:
     """Return the criteria of each learner that has all of them."""
     criteria = scores.pivot(index="learner", columns="metric", values="mean")
-    # With a spoke missing the line would run straight past it, and look like a value.
+    # A learner without one is left out: its line would run straight past the missing
+    # spoke, as if there were a value.
     criteria = criteria.reindex(scores["learner"].unique(), columns=NAMES.values())
     return criteria.dropna().set_axis([*NAMES], axis=1)
 
 
 def _bounds(learners: pd.DataFrame) -> list[str]:
     """Return the learners that bound the others: no means against forgetting, or all data."""
-    plain = learners["per_class"].isna() & learners["total"].isna()
-    is_plain = (learners["kind"] == "finetune") & plain
-    return list(learners["learner"][is_plain | (learners["kind"] == "cumulative")])
+    stores_nothing = learners["per_class"].isna() & learners["total"].isna()
+    is_lower = (learners["kind"] == "finetune") & stores_nothing
+    return list(learners["learner"][is_lower | (learners["kind"] == "cumulative")])
 
 
 def _angles(spokes: int) -> NDArray[np.float64]:
@@ -151,7 +158,8 @@ def _grid(
     small = len(titles)
     columns = rows = 1
     if small:
-        # The large one takes the room of two.
+        # On a wide page 4 columns, or 3 for one or two small panels; the large panel takes
+        # 4 cells.
         columns = max(2, min(4 if small > 2 else 3, round(4 * page.max_width / DOUBLE)))
         rows = max(2, math.ceil((small + 4) / columns))
     figure = page.blank(rows, wide=small > 0)
@@ -160,6 +168,7 @@ def _grid(
     _web(large, spokes, scale=True)
     if small:
         large.set_title("All learners", pad=_ABOVE)
+    # Those beside and below the large panel, which has rows and columns 0 and 1.
     cells = [cell for cell in np.ndindex(rows, columns) if max(cell) > 1]
     panels = []
     for cell, title in zip(cells, titles, strict=False):
@@ -198,7 +207,7 @@ def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
         )
         if scale and number:
             axes.text(
-                -3 * half,
+                -3 * half,  # between the last two spokes
                 ring * math.cos(half),  # the middle of the rim between two spokes
                 number,
                 color="0.4",
@@ -214,17 +223,27 @@ def _web(axes: Axes, spokes: Sequence[str], *, scale: bool) -> Axes:
         **thin,
     )
     for angle, name in zip(angles, spokes, strict=True):
-        right = math.sin(angle)
-        up = math.cos(angle)
-        axes.annotate(
-            name,
-            (angle, 1),
-            xytext=(5 * right, 5 * up),
-            textcoords="offset points",
-            ha="center" if abs(right) < 0.1 else "left" if right > 0 else "right",
-            va="bottom" if up > 0.5 else "top" if up < -0.5 else "center",
-        )
+        _name_spoke(axes, angle, name)
     return axes
+
+
+def _name_spoke(axes: Axes, angle: float, name: str) -> None:
+    """Write a criterion beyond the end of its spoke, aligned so that it points outward."""
+    right = math.sin(angle)
+    up = math.cos(angle)
+    ha = va = "center"
+    if abs(right) >= 0.1:
+        ha = "left" if right > 0 else "right"
+    if abs(up) > 0.5:
+        va = "bottom" if up > 0 else "top"
+    axes.annotate(
+        name,
+        (angle, 1),
+        xytext=(5 * right, 5 * up),
+        textcoords="offset points",
+        ha=ha,
+        va=va,
+    )
 
 
 def _polygon(axes: Axes, appearance: Appearance, values: NDArray[np.float64]) -> None:

@@ -76,14 +76,10 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     page.layer_legend(grid, looks, note, *[ceiling] * (not offline.empty))
     page.describe(
         learners,
-        (
-            "Accuracy on the tasks learned so far downstream of each layer, by their "
-            "number"
-        ),
-        (
-            f"Readout: {readout}, trained downstream on all tasks at once; the output "
-            "is as trained"
-        ),
+        "Accuracy on the tasks learned so far downstream of each layer, by their "
+        "number",
+        f"Readout: {readout}, trained downstream on all tasks at once; the output is "
+        "as trained",
         captions.points_are(courses),
         "Dashed: the same for the layers of a network trained on all tasks at once"
         * (not offline.empty),
@@ -96,10 +92,14 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
 def _courses(
     measurements: pd.DataFrame, readout: str
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return accuracies of layers on the tasks learned so far, and PRA of the offline network."""
+    """Return accuracies of layers on the tasks learned so far, and PRA of the offline network.
+
+    Both are means over seeds, a row for each learner, layer and number of tasks learned.
+    """
     rows = where(measurements, metric="accuracy", learner=continual(measurements))
     rows = rows[(rows["task_position"] <= rows["tasks_seen"]).fillna(False)]
     of_layers = where(rows, readout=readout)
+    # The output has no readout: R stands for it, under the name and depth that PRA gives.
     outputs = where(measurements, metric="pra", readout="")[_LAYER].drop_duplicates()
     outputs = outputs[~outputs["feature"].isin(of_layers["feature"])]
     R = where(rows, feature="").drop(columns=["feature", "depth"])
@@ -128,16 +128,17 @@ def _plot_learner(
 ) -> None:
     """Draw the layers of one learner, slightly shifted along x, and their ceilings."""
     last = courses["tasks_seen"].max()
-    part = max(1, last / 8)  # so that ceilings are seen beside many tasks, too
+    # The length along x of the ceilings' place: more tasks need more, to be seen.
+    unit = max(1, last / 8)
     layers = dict(list(courses.groupby("depth")))
     drawn = lines.plot_dodged(axes, looks, layers, "tasks_seen", most=0.1)
     widths = lines.widths(len(drawn))
     for line, rows, width in zip(drawn, layers.values(), widths, strict=True):
         line.set_linewidth(width)
         ceiling = offline.merge(rows[["depth", "feature"]].drop_duplicates())
-        # After all tasks; it may have a row for each step.
+        # The last row is that after all tasks.
         for mean in ceiling["mean"][-1:]:
-            x = [last + 0.3 * part, last + 0.7 * part]
+            x = [last + 0.3 * unit, last + 0.7 * unit]
             axes.plot(
                 x,
                 [100 * mean] * 2,
@@ -145,5 +146,5 @@ def _plot_learner(
                 lw=1.4,
                 ls=_DASHES,
             )
-    axes.set_xlim(1 - 0.4 * part, last + 0.8 * part)
+    axes.set_xlim(1 - 0.4 * unit, last + 0.8 * unit)
     axes.set_xticks(layout.ticks(1, last))

@@ -11,6 +11,7 @@ all data so far.
 """
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from figures import captions, lines
@@ -48,6 +49,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     Returns:
         The figure, None if no learner has both numbers.
     """
+    # The learners with both numbers after all T tasks.
     T, forgetting = tables.after_last_task("forgetting")
     _, intransigence = tables.after_last_task("intransigence")
     both = [learner for learner in forgetting.index if learner in intransigence.index]
@@ -61,35 +63,21 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     # Before the markers: the limits of both axes come only from the numbers.
     axes.grid(visible=False)
     for draw_line in (axes.axhline, axes.axvline):
-        draw_line(
-            0,
-            color="0.4",
-            linewidth=0.7,
-            zorder=1,
-        )
+        draw_line(0, color="0.4", linewidth=0.7, zorder=1)
     axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
-    # In the corners of the panel: the limits have made room for them there.
-    for (ha, va), name in QUADRANTS.items():
-        x = 0.985 if ha == "right" else 0.015
-        y = 0.985 if va == "top" else 0.015
-        axes.text(
-            x,
-            y,
-            name,
-            transform=axes.transAxes,
-            ha=ha,
-            va=va,
-            color="0.4",
-        )
+    _name_quadrants(axes)
     for name in both:
         x = F.loc[[name]]
+        look = looks[name]
+        bars = half_widths(x)
+        y = I_T.loc[[name]]
         lines.plot_means(
             axes,
-            looks[name],
+            look,
             x["mean"],
-            I_T.loc[[name]],
-            x_bars=half_widths(x),
+            y,
+            x_bars=bars,
             scale=1,
             joined=False,
         )
@@ -106,13 +94,27 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         "(Chaudhry et al. 2018): how much accuracy on earlier tasks is lost, and how "
         "far the last one is below training on all tasks so far; lower is better in "
         "both",
-        (
-            "PBT and NBT: positive and negative backward transfer; PFT and NFT: the "
-            "same forward"
-        ),
+        "PBT and NBT: positive and negative backward transfer; PFT and NFT: the same "
+        "forward",
         captions.points_are(points),
     )
     return page.fit([axes], axis_labels, height=2.5)
+
+
+def _name_quadrants(axes: Axes) -> None:
+    """Write the names of the quadrants into the corners, where the limits have made room."""
+    for (ha, va), name in QUADRANTS.items():
+        x = 0.985 if ha == "right" else 0.015
+        y = 0.985 if va == "top" else 0.015
+        axes.text(
+            x,
+            y,
+            name,
+            transform=axes.transAxes,
+            ha=ha,
+            va=va,
+            color="0.4",
+        )
 
 
 def _limits(rows: pd.DataFrame, margin: float, least: float) -> tuple[float, float]:
@@ -122,12 +124,13 @@ def _limits(rows: pd.DataFrame, margin: float, least: float) -> tuple[float, flo
     share on either side of 0.
     """
     means = rows["mean"]
-    reach = half_widths(rows).fillna(0)
-    low = min(0.0, *(means - reach))
-    high = max(0.0, *(means + reach))
+    half_bars = half_widths(rows).fillna(0)
+    low = min(0.0, *(means - half_bars))
+    high = max(0.0, *(means + half_bars))
     # With so much room at either end, `margin` of the whole axis is free there.
     room = margin / (1 - 2 * margin) * ((high - low) or 0.1)
     low = low - room
     high = high + room
-    ratio = least / (1 - least)
-    return min(low, -ratio * high), max(high, -ratio * low)
+    # Room on either side of 0, as a multiple of that on the other.
+    side_ratio = least / (1 - least)
+    return min(low, -side_ratio * high), max(high, -side_ratio * low)

@@ -28,7 +28,7 @@ from probe.tables.schemas import CONTROLS
 from probe.tables.summary import summarize
 from probe.tables.table_file import checked, new_table, where
 
-_OF_LAYERS = ("causes", "layers", "depth", "bias", "time")
+_OF_LAYERS = ("answer", "causes", "layers", "depth", "time")
 _FEW_LEARNERS = 4  # of which a matrix shows every number
 _FEW_TASKS = 10
 
@@ -106,7 +106,7 @@ def draw_kinds(
     Raises:
         InputError: There is nothing to draw, or the source lacks a requested name.
     """
-    # By the names that learners have in tables.
+    # Names are requested as the user writes them; tables have them escaped.
     learners = options.learners and [plain(name) for name in options.learners]
     labels = {plain(name): label for name, label in options.labels.items()}
     options = replace(options, learners=learners, labels=labels)
@@ -115,7 +115,8 @@ def draw_kinds(
     selected = select(tables, options)
     figures: dict[str, tuple[Figure, str]] = {}
     for kind in kinds or defaults(selected):
-        if drawn := _draw(kind, tables, selected, options, ax):
+        drawn = _draw(kind, tables, selected, options, ax)
+        if drawn:
             figures[kind] = drawn
         elif kinds:
             raise _nothing(kind, selected, options)
@@ -126,26 +127,26 @@ def defaults(tables: StudyTables) -> list[str]:
     """Return the names of the figures that are drawn for a study, the most telling first.
 
     If layers were measured: which change accounts for what was forgotten, which layers
-    lack accuracy on which task, what retraining reaches, which tasks each layer favors,
+    lack accuracy on which task, what retraining reaches,
     when accuracy was lost, the output. Otherwise the output and, but for Kemker's
     studies, forgetting against intransigence.
 
     The output has one figure: `matrix` for few learners and tasks, `sessions` for many
     of either, and for Kemker's studies. A named figure may have nothing to draw.
     """
-    deep = any(
+    has_layers = any(
         table["feature"].nunique() > 1 for table in (tables.summary, tables.layers)
     )
-    shared = not deep and len(tables.metric("kemker", "omega_all")) > 0
+    is_kemkers = not has_layers and len(tables.metric("kemker", "omega_all")) > 0
     output = "matrix"
     if len(tables.matrices) > 1 and not tables.crowded:
-        long = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
-        many = shared or long or len(tables.matrices) > _FEW_LEARNERS
-        if many and len(tables.metric("kemker", "alpha_all[2]")):
+        has_many_tasks = max(R.tasks for R in tables.matrices.values()) > _FEW_TASKS
+        is_large = is_kemkers or has_many_tasks or len(tables.matrices) > _FEW_LEARNERS
+        if is_large and len(tables.metric("kemker", "alpha_all[2]")):
             output = "sessions"
-    if deep:
+    if has_layers:
         return [*_OF_LAYERS, output]
-    return [output] if shared else [output, "tradeoff"]
+    return [output] if is_kemkers else [output, "tradeoff"]
 
 
 def read_source(source: object) -> StudyTables:
@@ -174,10 +175,15 @@ def read_source(source: object) -> StudyTables:
 
 
 def _with_summary(measurements: Any, **tables: pd.DataFrame) -> StudyTables:
-    """Return the tables that follow from measurements, with the optional tables as they are."""
-    got = type(measurements).__name__
-    if isinstance(measurements, pd.DataFrame):
-        got = "no rows" * measurements.empty
+    """Return measurements, the tables that follow from them, and the optional tables given.
+
+    Raises InputError for anything but a DataFrame with rows.
+    """
+    got = ""
+    if not isinstance(measurements, pd.DataFrame):
+        got = type(measurements).__name__
+    elif measurements.empty:
+        got = "no rows"
     if got:
         raise InputError(
             "figures are drawn from a run directory, a DataFrame of measurements, or "
@@ -248,9 +254,9 @@ def _draw(
     module = figure_of(kind)
     if _lacks_retraining(module, options):
         return None
+    # All learners of the tables, drawn or not, so that a learner has the same appearance in
+    # all figures. In a sweep appearances repeat: there is no figure to agree with.
     learners = set[str]()
-    # In a sweep, where spare appearances would repeat, there is no figure to agree
-    # with.
     if not tables.crowded:
         for name in {*module.TABLES} - {"learners"}:
             learners.update(getattr(tables, name)["learner"])
@@ -275,6 +281,7 @@ def figure_of(kind: str) -> Any:
 
 
 def _lacks_retraining(module: Any, options: Options) -> bool:
+    """Return whether a figure draws only the readout `retrain`, and others were requested."""
     readouts = options.readouts or (RETRAIN,)
     return "summary" in module.TABLES and RETRAIN not in readouts
 
@@ -296,7 +303,7 @@ def _check_formulas(labels: Iterable[str]) -> None:
 
 
 def _nothing(kind: str, tables: StudyTables, options: Options) -> InputError:
-    """Return the error for nothing to draw: a table is missing, or holds too little."""
+    """Return the error for a figure without anything to draw, with the reason."""
     module = figure_of(kind)
     if _lacks_retraining(module, options):
         return InputError(

@@ -48,6 +48,7 @@ class Kind(NamedTuple):
 
 
 _OURS = (
+    "answer",
     "causes",
     "depth",
     "layers",

@@ -14,7 +14,7 @@ from probe.errors import InputError
 from tests.figures import invented
 from tests.figures.invented import write
 
-DEFAULT = ("layers", "depth", "bias", "time", "matrix")
+DEFAULT = ("answer", "layers", "depth", "time", "matrix")
 NAMES = [f"{name}.{kind}" for name in DEFAULT for kind in ("png", "svg")]
 LAYERS = ["conv1", "output"]
 ROWS = invented.rows(["finetune", "offline"], LAYERS, tasks=2)

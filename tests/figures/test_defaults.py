@@ -30,10 +30,10 @@ def outputs(learners, tasks=5, shares=False):
 @pytest.mark.parametrize(
     ("tables", "drawn"),
     [
-        (papers.tables(), ["causes", "layers", "depth", "bias", "time", "sessions"]),
+        (papers.tables(), ["answer", "causes", "layers", "depth", "time", "sessions"]),
         (
             replace(papers.tables(), **NO_LAYERS),
-            ["depth", "bias", "time", "sessions"],
+            ["depth", "time", "sessions"],
         ),
         (outputs(MANY), ["sessions", "tradeoff"]),
         (outputs(MANY[:2]), ["matrix", "tradeoff"]),

@@ -1,0 +1,187 @@
+"""The answer: what the change of each layer accounts for, and what is still there.
+
+x: left, points of accuracy (of 100) that were forgotten, from causes.csv; right,
+accuracy of a readout in %, from layers.csv; y: the layer, from input to output; a pair
+of panels for each learner. Left, bars with 95 % intervals add up to what was forgotten.
+Right, a dot is what is still there, a line goes from an untrained network to one that
+was trained on all tasks at once; its dotted end was never learned.
+
+A bar far to the right and a dot far to the right agree where a readout learns its way
+around a changed layer: the layer cost points, and still holds the tasks.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from figures import captions, style
+from figures.lines import Entry
+from figures.page import Page
+from figures.tables import StudyTables
+from probe.answers.record import Answer, LayerLine
+from probe.answers.study import answers
+from probe.answers.text import points, word_of
+from probe.tables.schemas import CAUSE_VERDICTS
+
+QUESTION = "Which layer forgot what?"
+NEEDS = "a learner whose layers were measured"
+TABLES = ("layers", "causes", "measurements")
+
+_COST = "#D55E00"
+_HELD = "#0072B2"
+_ROW = 0.2  # inches: height of a row
+_KEYS: list[Entry] = [
+    Patch(
+        color=_COST, alpha=0.6, label="forgotten points that its change accounts for"
+    ),
+    Line2D([], [], color=_HELD, marker="o", linestyle="", label="still there"),
+    Line2D([], [], color="0.3", label="untrained to joint (dotted: never learned)"),
+]
+
+
+def draw(tables: StudyTables, page: Page) -> Figure | None:
+    """Draw a pair of panels per continual learner, with a row for each of L layers.
+
+    Args:
+        tables: The tables of the study.
+        page: The page to draw on.
+
+    Returns:
+        The figure, None if no layers were measured.
+    """
+    names = ("layers", "causes", "measurements", "statements", "notes")
+    shown = answers({name: getattr(tables, name) for name in names})
+    if not shown or (tables.crowded and len(shown) > style.MANY):
+        return None
+    has_causes = any(answer.has_causes for answer in shown)
+    titles = []
+    for answer in shown:
+        title = _title(answer, page)
+        titles += [title, "Still there (%)"] if has_causes else [title]
+    each = 2 if has_causes else 1
+    across = each * page.across(2) if len(shown) > 1 else each
+    (grid,) = page.blocks(
+        [titles],
+        across,
+        wide=len(shown) > 1,
+        share_y=False,
+    )
+    for k, answer in enumerate(shown):
+        panels = grid[each * k : each * (k + 1)]
+        _name_layers(panels, answer)
+        if has_causes:
+            _draw_costs(panels[0], answer.layers)
+        _draw_held(panels[-1], answer.layers)
+    if has_causes:
+        _share_range(grid[::2])
+    page.legend(_KEYS if has_causes else _KEYS[1:], "Lines on bars are 95 % intervals")
+    _describe(page, shown)
+    most = max(len(answer.layers) for answer in shown)
+    return page.fit(grid, ("", ""), height=page.scale * _ROW * most)
+
+
+def _title(answer: Answer, page: Page) -> str:
+    """Return the name of the method, and what it forgot."""
+    name = page.display_name(answer.method)
+    if answer.forgotten is None:
+        return name
+    return f"{name}: {points(answer.forgotten.value)} points forgotten"
+
+
+def _name_layers(panels: Sequence[Axes], answer: Answer) -> None:
+    """Give the panels of a method a row for each layer, named at the left."""
+    names = captions.shortened([line.layer for line in answer.layers])
+    for axes in panels:
+        axes.set_yticks(
+            range(len(names)), names if axes is panels[0] else [""] * len(names)
+        )
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.grid(visible=True, axis="x")
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+
+
+def _draw_costs(axes: Axes, layers: Sequence[LayerLine]) -> None:
+    """Draw a bar with its interval, and the verdict, for each layer with a cost."""
+    axes.axvline(0, color="0.3", linewidth=0.8, zorder=0.9)
+    for y, line in enumerate(layers):
+        if line.cost is None:
+            continue
+        value = 100 * line.cost.value
+        ends = [[value - 100 * line.cost.low], [100 * line.cost.high - value]]
+        axes.barh(y, value, height=0.7, color=_COST, alpha=0.6, linewidth=0)
+        axes.errorbar(
+            value,
+            y,
+            xerr=np.maximum(np.nan_to_num(ends), 0),
+            color="0.15",
+            elinewidth=0.9,
+            capsize=1.5,
+        )
+        axes.text(
+            1.02,
+            y,
+            word_of(line.verdict),
+            transform=axes.get_yaxis_transform(),
+            size=style.digits_size(),
+            va="center_baseline",
+            weight="bold" if line.verdict == "costs" else "normal",
+        )
+
+
+def _draw_held(axes: Axes, layers: Sequence[LayerLine]) -> None:
+    """Draw a line from untrained to joint, and a dot where the accuracy is, for each layer."""
+    axes.set_xlim(-3, 103)
+    axes.set_xticks([0, 50, 100])
+    for y, line in enumerate(layers):
+        if line.untrained is not None and line.joint is not None:
+            never = line.never_learned.value if line.never_learned else 0.0
+            learned = max(line.joint - never, line.untrained)
+            ends = [100 * line.untrained, 100 * learned, 100 * line.joint]
+            axes.plot(ends[:2], [y, y], color="0.3", linewidth=1, zorder=1)
+            axes.plot(
+                ends[1:], [y, y], color="0.3", linewidth=1, linestyle=":", zorder=1
+            )
+            marks = [ends[0], ends[-1]]
+            axes.plot(marks, [y, y], color="0.3", marker="|", linestyle="", zorder=1)
+        if line.held is not None:
+            fill = "white" if line.below_untrained else _HELD
+            axes.plot(
+                100 * line.held.value,
+                y,
+                color=_HELD,
+                marker="o",
+                markersize=4,
+                markerfacecolor=fill,
+            )
+
+
+def _share_range(panels: Sequence[Axes]) -> None:
+    """Give panels one range of points."""
+    ends = np.array([axes.get_xlim() for axes in panels])
+    for axes in panels:
+        axes.set_xlim(ends.min(), ends.max())
+
+
+def _describe(page: Page, shown: Sequence[Answer]) -> None:
+    """Describe the panels of answers."""
+    lines = [line for answer in shown for line in answer.layers]
+    words = [word for word in CAUSE_VERDICTS if any(word == x.verdict for x in lines)]
+    readouts = list(dict.fromkeys(answer.readout for answer in shown if answer.readout))
+    page.describe(
+        [answer.method for answer in shown],
+        "Bars: points forgotten of the earlier tasks that the change of each layer "
+        "accounts for; with more classes that compete they add up to what was forgotten",
+        "; ".join(f"{word_of(word)}: {CAUSE_VERDICTS[word]}" for word in words),
+        f"Dots: accuracy of the readout {captions.together(readouts)} after all tasks, "
+        "hollow if it is below that of an untrained network; lines: from there to a "
+        "network that was trained on all tasks at once, dotted where it was never learned"
+        if readouts
+        else "",
+        readouts=readouts,
+    )

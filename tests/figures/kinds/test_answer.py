@@ -1,0 +1,45 @@
+"""The figure of the answer: its marks are the numbers of the record."""
+
+import pytest
+
+import figures
+from figures.tables import StudyTables
+from probe.answers.study import answers
+from probe.tables.table_file import all_tables
+from tests.figures import invented, seen
+
+FEATURES = ["conv1", "hidden", "output"]
+LEARNERS = ["finetune", "er"]
+
+
+def tables():
+    return {
+        "causes": invented.causes(LEARNERS, FEATURES),
+        "layers": invented.layers(LEARNERS, FEATURES, readouts=("linear",)),
+        "measurements": invented.rows(LEARNERS, FEATURES),
+    }
+
+
+@pytest.mark.parametrize("names", [LEARNERS, LEARNERS[:1]])
+def test_bars_are_the_costs_and_dots_what_is_still_there(names):
+    figure = figures.answer(StudyTables(**tables()), learners=names)
+    of_learner = {a.method: a for a in answers(all_tables(**tables()))}
+    panels = iter(figure.axes)
+    for name in names:
+        costs, held = next(panels), next(panels)
+        layers = of_learner[name].layers
+        bars = [bar.get_width() for bar in costs.patches]
+        shares = [100 * line.cost.value for line in layers if line.cost]
+        assert bars == pytest.approx(shares)
+        dots = [x for x in held.lines if x.get_marker() == "o"]
+        expected = [100 * line.held.value for line in layers if line.held]
+        assert [dot.get_xdata()[0] for dot in dots] == pytest.approx(expected)
+        assert [text.get_text() for text in costs.get_yticklabels()] == [
+            line.layer for line in layers
+        ]
+    assert seen.text_faults(figure) + seen.hidden_data(figure) == []
+
+
+def test_without_causes_one_panel_a_method_shows_what_is_still_there():
+    only_layers = {**tables(), "causes": invented.causes(LEARNERS, FEATURES)[:0]}
+    assert len(figures.answer(StudyTables(**only_layers)).axes) == len(LEARNERS)

@@ -2,11 +2,8 @@
 Do the readouts agree?
 ======================
 
-A *readout* is a classifier trained downstream of a frozen layer. Retraining rebuilds
-the network's own layers; a linear classifier asks what is linearly separable; nearest
-class mean (``ncm``) and nearest neighbors (``knn``) ask how close examples of a class
-lie. They answer different questions, and a conclusion that holds for only one of them
-should name it.
+Retraining rebuilds the network's own layers; a linear classifier asks what is
+separable; ``ncm`` and ``knn`` ask how close examples of a class lie.
 """
 
 from collections import OrderedDict
@@ -43,7 +40,6 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# The last networks of three seeds, read in four ways.
 
 readouts = ["retrain", "linear", "ncm", "knn"]
 with TemporaryDirectory() as folder:
@@ -64,7 +60,7 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Accuracy at the end, between floor and ceiling, each with its own readout.
+# Accuracy between untrained and joint, each by its own readout.
 
 layers = result.to_pandas("layers").query("task_position.isna()")
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.8), sharey=True, layout="constrained")
@@ -87,7 +83,7 @@ axes[0].set_ylabel("Accuracy (%), 95 % intervals")
 axes[1].legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 # %%
-# Points below the ceiling, and the verdict of the interval.
+# Points below joint, and the verdict.
 
 for row in result.statements().itertuples():
     if row.statement == "below_ceiling" and row.feature != "output":
@@ -98,10 +94,11 @@ for row in result.statements().itertuples():
         )
 
 # %%
-# All four find something missing in the last hidden layer, but differ on how much: most
-# examples no longer close to their own class can still be separated linearly. By
-# ``ncm`` and ``knn`` the fine-tuned layer lies below an untrained one; by ``linear``
-# the bars overlap. The retraining has not converged: it states what its epochs reach.
-#
-# Readouts cannot be compared if floor and ceiling come from another one: ``ncm`` on the
-# trained network has to be compared with ``ncm`` on the untrained one.
+# All find something missing in ``layer2``, but differ on how much: a conclusion names
+# its readout.
+
+missing = result.statements().query(
+    "statement == 'below_ceiling' and feature == 'layer2'"
+)
+assert (missing["low"] > 0).all()
+assert missing.set_index("readout")["value"].idxmin() == "linear"

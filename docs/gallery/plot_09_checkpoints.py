@@ -2,8 +2,8 @@
 How do I probe checkpoints that are on disk?
 ============================================
 
-With one command, and no change to the code that wrote them. It needs a function that
-builds the network, one that loads the data, and the pattern of the file names.
+With one command: a function that builds the network, one that loads the data, and
+the pattern of the file names.
 """
 
 import subprocess
@@ -17,8 +17,7 @@ import figures
 import probe
 
 # %%
-# ``mynet.py``: the network, the data, and a training that saves the weights after each
-# task and those of a network trained offline. It does not use forgetting-probe.
+# ``mynet.py`` does not use forgetting-probe.
 
 MYNET = """
 import torch
@@ -56,7 +55,7 @@ if __name__ == "__main__":
 """
 
 # %%
-# The second command is ``probe model ...`` in a shell; ``python -m probe`` is the same.
+# In a shell: ``probe model ...``.
 
 with TemporaryDirectory() as folder:
     (Path(folder) / "mynet.py").write_text(MYNET)
@@ -77,13 +76,11 @@ with TemporaryDirectory() as folder:
 print(done.stdout)
 
 # %%
-# The run directory has tables, figures and a page; :func:`probe.load` reads it.
+# The run directory has tables, figures and a page.
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 figures.layers(result, ax=ax)
 
 # %%
-# Without ``--offline`` (or ``--train-offline``) there is no ceiling, and so no measure
-# of what is missing. Without checkpoints after the intermediate tasks, what was
-# forgotten cannot be told from what was never learned. The command names what it could
-# not measure.
+# Without ``--offline`` there is no joint network, and nothing is called missing. Without
+# networks after earlier tasks, forgotten cannot be told from never learned.

@@ -2,10 +2,8 @@
 I have an accuracy matrix. Which metrics does it give?
 ======================================================
 
-All that the literature defines, whatever framework the matrix comes from: R[i, j] is
-the accuracy on task j after learning i tasks. Here are two learners with the same
-average accuracy at the end. One has forgotten what it had learned; the other never
-learned well.
+All of the literature. Two methods with the same average accuracy at the end: one
+forgot, the other never learned well.
 """
 
 import subprocess
@@ -24,7 +22,7 @@ forgets = AccuracyMatrix.square(
 stiff = AccuracyMatrix.square([[0.98, 0.0, 0.0], [0.96, 0.5, 0.0], [0.95, 0.49, 0.36]])
 
 # %%
-# The matrices: forgetting is a column that fades, rigidity a diagonal that fades.
+# Forgetting is a column that fades, rigidity a diagonal that fades.
 
 fig, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 for ax, title, R in zip(axes, ["forgets", "stiff"], [forgets, stiff], strict=True):
@@ -38,8 +36,6 @@ for ax, title, R in zip(axes, ["forgets", "stiff"], [forgets, stiff], strict=Tru
     ax.set_yticks(range(3), [1, 2, 3])
 
 # %%
-# Each metric is a function of the matrix, named by its paper where two define one
-# differently.
 
 print(f"{'':32}{'forgets':>9}{'stiff':>9}")
 for name in (
@@ -54,9 +50,8 @@ for name in (
     print(f"{name:32}{metric(forgets):9.3f}{metric(stiff):9.3f}")
 
 # %%
-# ``probe metrics R.csv`` prints all of them at once. A metric that the cells do not
-# determine is reported as such, never as 0: FWT needs the accuracies before any
-# training, Omega an offline accuracy.
+# ``probe metrics R.csv`` prints all at once. What the cells do not determine is
+# reported, never 0.
 
 with TemporaryDirectory() as folder:
     path = Path(folder) / "R.csv"
@@ -65,8 +60,4 @@ with TemporaryDirectory() as folder:
     print(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 # %%
-# One matrix is one training: with several seeds, compute the metric of each and the
-# interval of these values. And no metric of R tells *where* in the network a task was
-# lost: every number above is about the output. Also compare with the accuracies before
-# any training (``metrics.gem_fwt`` needs them) and with chance; without them, 0.5 on a
-# task of two classes looks like half of the knowledge.
+# No metric of R tells *where* in the network a task was lost.

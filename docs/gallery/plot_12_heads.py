@@ -2,9 +2,8 @@
 My network has a head for each task. How do I probe it?
 =======================================================
 
-Task-incremental learning: the network is told the task and answers with that task's
-head. A ``call`` with three arguments passes the number of the task, also when readouts
-are trained: the readout ``linear`` is then fitted for each task separately.
+A ``call`` with three arguments passes the number of the task, also to readouts:
+``linear`` is then fitted for each task.
 """
 
 from tempfile import TemporaryDirectory
@@ -82,7 +81,6 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# Points below the ceiling, by layer and by task.
 
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 figures.layers(result, ax=ax)
@@ -91,9 +89,5 @@ figures.layers(result, ax=ax)
 print(result)
 
 # %%
-# Told the task, a network has two classes to choose from: chance is 50 %, and so is the
-# floor of the output. With three seeds the interval of what the output forgot still
-# includes 0: this is no finding yet.
-#
-# These numbers must not be compared with those of a single head: the question is
-# easier.
+# Told the task, chance is 50 %. These numbers are not comparable with those of a single
+# head.

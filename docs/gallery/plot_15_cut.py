@@ -2,10 +2,8 @@
 Where can a model be cut?
 =========================
 
-At any module whose output reaches the logits, also in a network with skip connections.
-:func:`probe.split` gives a prefix and a tail with ``tail(prefix(x)) == model(x)``,
-without changing the model's code. The prefix is frozen; its outputs are data for the
-readout trained downstream.
+At any module whose output reaches the logits. :func:`probe.split` gives a prefix and
+a tail with ``tail(prefix(x)) == model(x)``.
 """
 
 import matplotlib.pyplot as plt
@@ -39,9 +37,7 @@ model = nn.Sequential(
 x = torch.randn(16, 3, 32, 32)
 
 # %%
-# Every module at which a cut is possible, with the bytes kept per example: a cut within
-# a block has to keep the skip connection, too, and takes twice as many; where only a
-# pooling follows, the pooled values are enough.
+# Where a cut is possible, with the bytes kept of each example.
 
 found = probe.candidates(model, x)
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -52,8 +48,7 @@ ax.invert_yaxis()
 ax.set(xlabel="Bytes kept of each example", xscale="log")
 
 # %%
-# The identity, bit for bit, at each of them. The tail comes in training mode, ready to
-# be trained.
+# The identity, bit for bit, at each of them.
 
 for each in found:
     if each.left:
@@ -66,8 +61,7 @@ for each in found:
         )
 
 # %%
-# The control: other weights downstream change the logits, but not the values of the
-# prefix.
+# The control: other weights downstream change the logits, not the prefix.
 
 cut = probe.split(model, "3.norm", x)
 with torch.no_grad():
@@ -77,7 +71,3 @@ with torch.no_grad():
     print("the same logits:", torch.equal(cut.tail.eval()(cut.prefix(x)), before[0]))
     kept = [torch.equal(*pair) for pair in zip(cut.prefix(x), before[1], strict=True)]
     print("the same values of the prefix:", all(kept))
-
-# %%
-# ``split`` makes these checks itself, on the examples that it is given. They would mean
-# little on constant inputs or a single example: give it real ones.

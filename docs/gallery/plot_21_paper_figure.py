@@ -2,8 +2,7 @@
 How do I make a figure for my paper?
 ====================================
 
-Give the figures your own axes: they are drawn with your matplotlib settings, in your
-fonts and sizes, beside whatever else your figure shows.
+Give figures your own axes: they are drawn with your matplotlib settings.
 """
 
 from collections import OrderedDict
@@ -41,9 +40,7 @@ def learn(model, data, epochs=20):
 
 
 # %%
-# One training, in memory. ``seeds=3`` repeats the retraining: the intervals cover
-# retrainings and test examples, but not another training of the network. Say so in the
-# caption.
+# One training, in memory; ``seeds=3`` repeats only the retraining: say so in the caption.
 
 torch.manual_seed(0)
 model = build()
@@ -58,7 +55,7 @@ result = probe.analyze(
 )
 
 # %%
-# A two-column figure, 6.75 inches wide, in a 9-point serif font.
+# Two columns, 6.75 inches wide, serif.
 
 settings = {
     "font.family": "serif",
@@ -78,9 +75,5 @@ with plt.rc_context(settings):
     axes[1].set_title("(b) points missing, linear")
 
 # %%
-# ``fig.savefig("figure.pdf")`` writes text as text if ``pdf.fonttype`` is 42. Without
-# your own axes, ``figures.depth(result, width=3.25, font="serif")`` makes a one-column
-# figure, and ``probe figures DIR --only depth --format pdf`` draws it from the command
-# line.
-#
-# Whatever you cut for lack of space, keep floor and ceiling.
+# Without your axes, ``figures.depth(result, width=3.25)`` makes one column, and ``probe
+# figures DIR --only depth --format pdf`` does so from the command line.

@@ -2,8 +2,7 @@
 How do I get the numbers out?
 =============================
 
-Every result gives its measurements as tidy tables: pandas for a table, LaTeX
-for a paper, and a folder without pickles to keep.
+As DataFrames, as LaTeX, and as a folder without pickles.
 """
 
 from collections import OrderedDict
@@ -57,7 +56,7 @@ result = probe.analyze(
 )
 
 # %%
-# **pandas**: a row for each measurement, or for each quantity of a layer.
+# A row for each measurement, or for each quantity of a layer.
 
 print(
     result.to_pandas("measurements").tail(3)[
@@ -69,8 +68,7 @@ wide = layers.pivot(index=["readout", "feature"], columns="quantity", values="va
 print(wide[["accuracy", "floor", "ceiling", "missing", "forgotten"]].round(3))
 
 # %%
-# **A matrix**: the accuracies of one layer by number of tasks learned, here on task 1 over time;
-# dotted: the floor of each readout, which is row 0.
+# The accuracies of one layer after each task; dotted: untrained.
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 for color, readout in zip(("C0", "C1"), result.readouts, strict=True):
@@ -83,7 +81,7 @@ ax.set(
 ax.legend()
 
 # %%
-# **LaTeX**, and a folder from which :func:`probe.load` gives the same numbers back.
+# LaTeX, and a folder that :func:`probe.load` reads.
 
 print(result.latex("linear"))
 with TemporaryDirectory() as folder:
@@ -94,5 +92,4 @@ with TemporaryDirectory() as folder:
     )
 
 # %%
-# There is only one training here, so intervals are over test examples, and speak of
-# this network alone: another training may differ.
+# One training: intervals speak of this network alone.

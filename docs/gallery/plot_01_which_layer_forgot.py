@@ -67,7 +67,7 @@ print(result)
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for panel, ax in enumerate(axes, 1):
-    figures.causes(result, ax=ax, panel=panel)
+    figures.answer(result, ax=ax, panel=panel)
 
 # %%
 # The change of ``layer3`` cost most, and its readout falls below an untrained one. The

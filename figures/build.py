@@ -123,6 +123,7 @@ class Plot:
         self._source = source
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return the function that draws a kind of figure of the source."""
         if name not in KINDS:
             raise AttributeError(
                 f"there is no figure {name!r}: there are {', '.join(KINDS)}"
@@ -160,11 +161,10 @@ def _write(
 
     paths = []
     for name, (figure, caption) in figures.items():
-        paths += [
-            *style.save(figure, folder, name, formats, font),
-            folder / f"{name}.txt",
-        ]
-        write_text(paths[-1], caption + "\n")
+        paths += style.save(figure, folder, name, formats, font)
+        caption_file = folder / f"{name}.txt"
+        write_text(caption_file, caption + "\n")
+        paths.append(caption_file)
     return paths
 
 

@@ -247,6 +247,7 @@ def of_accuracies(tables: StudyTables, what: str) -> Iterator[str]:
     if several := [f"{name}s" for name, count in _counts(rows).items() if count > 1]:
         yield f"{what} are means over {together(several)}"
     if errors:
+        # They are ascending: the middle one is the median, the last one the largest.
         yield (
             "Their 95 % intervals of the seeds reach "
             f"{100 * errors[len(errors) // 2]:.1f} points either way in the median, "

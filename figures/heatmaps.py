@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -97,7 +98,7 @@ def draw_maps(page: Page, blocks: Sequence[Block], label: str) -> list[Axes]:
     # panels at the left name those of all.
     rows = max((list(view.rows) for view in maps), key=len)
     same = all(list(view.rows) == rows[: len(view.rows)] for view in maps)
-    titles = [_titles(block) for block in blocks]
+    titles = [list(map(itemgetter(0), block)) for block in blocks]
     panels = page.blocks(titles, size.columns, wide=True, share_y=False)
     if page.axes is None and page.options.width is None:
         # Legends are as wide as the figure will be.
@@ -181,11 +182,6 @@ def _size(page: Page, blocks: Sequence[Block]) -> _Size:
     return _Size(columns, width, height, fits, legible)
 
 
-def _titles(block: Block) -> list[str]:
-    """Return the titles of a block's maps."""
-    return [title for title, _ in block]
-
-
 def _views(blocks: Sequence[Block]) -> list[HeatMap]:
     """Return the maps of all blocks, in order, without their titles."""
     return [view for _, view in chain.from_iterable(blocks)]
@@ -230,24 +226,24 @@ def _draw_map(axes: Axes, view: HeatMap, *, numbers: bool, decimals: bool) -> Qu
                 lw=0,
             )
             axes.add_patch(stripes)
-        if numbers and cell.tone is not None:
-            _write_loss(axes, x + 0.5, y + 0.5, cell, cell.tone, decimals=decimals)
+        if numbers:
+            _write_loss(axes, x + 0.5, y + 0.5, cell, decimals=decimals)
     _name_tasks(axes, view)
     strip(axes)
     return mesh
 
 
-def _write_loss(
-    axes: Axes, x: float, y: float, cell: Cell, tone: int, *, decimals: bool
-) -> None:
+def _write_loss(axes: Axes, x: float, y: float, cell: Cell, *, decimals: bool) -> None:
     """Write the points lost into a cell, in italics if the interval includes 0."""
+    if cell.tone is None:
+        return
     lost = 100 * cell.value
     short = abs(lost) >= 9.95 or not decimals
     text = str(round(lost)) if short else cell.text
-    number = write(axes, x, y, text, tone)
+    number = write(axes, x, y, text, cell.tone)
     if cell.weak:
         number.set_fontstyle("italic")
-        if tone < 3:
+        if cell.tone < 3:
             number.set_color(WEAK)
 
 

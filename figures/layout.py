@@ -11,7 +11,7 @@ from matplotlib.text import Text
 
 
 def balanced(count: int, most: int) -> int:
-    """Return the number of columns that fills the fewest rows most evenly.
+    """Return the number of columns for panels: of the fewest rows, filled as evenly as can be.
 
     Args:
         count: The number of panels.
@@ -71,6 +71,7 @@ def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
     if length < 0.98 * inches:
         return False
     before = label.get_text()
+    # As many letters in a line as fit, in proportion to the longest line.
     letters = max(map(len, before.split("\n")))
     width = max(8, min(letters - 1, int(0.95 * letters * inches / length)))
     label.set_text("\n".join(fill(line, width) for line in before.split("\n")))
@@ -78,7 +79,7 @@ def fold(figure: Figure, label: Text, inches: float, along: int) -> bool:
 
 
 def center(figure: Figure, label: Text, middle: float, along: int) -> None:
-    """Center a label on the figure.
+    """Move a label so that its center is at a place, or as near as the figure's edges allow.
 
     Args:
         figure: The figure.
@@ -86,9 +87,11 @@ def center(figure: Figure, label: Text, middle: float, along: int) -> None:
         middle: The center, as a share of the figure's width or height.
         along: The direction, 0 = x, 1 = y.
     """
+    # Half the length of the label, as a share of the figure.
     half = 0.001 + label.get_window_extent().size[along] / figure.bbox.size[along] / 2
     position = min(max(middle, half), 1 - half) if half < 0.5 else 0.5
-    label.set(**{"xy"[along]: position}, multialignment="center")
+    coordinate = "xy"[along]
+    label.set(**{coordinate: position}, multialignment="center")
 
 
 def arrange(figure: Figure) -> None:
@@ -113,6 +116,7 @@ def ticks(first: int, last: int) -> list[int]:
     span = last - first
     if span <= 10:
         return list(range(first, last + 1))
+    # The first of 2, 5, 10, 20, 50, ... that gives six intervals or fewer.
     pairs = product(range(9), (2, 5, 10))
     steps = (digit * 10**power for power, digit in pairs)
     step = next(step for step in steps if span / step <= 6)

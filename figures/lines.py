@@ -157,8 +157,8 @@ def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance
     """
     pairs = sorted(set(layers))
     names = dict(pairs)
-    few = len(names) <= MOST_NAMED
-    unique = few and len(names) == len(pairs)
+    is_named = len(names) <= MOST_NAMED
+    unique = is_named and len(names) == len(pairs)
     texts = captions.shortened(list(names.values())) if unique else [""] * len(names)
     # A color for each depth: one of the shades or, for more depths, between them.
     depths = max(names)
@@ -166,7 +166,7 @@ def layer_appearances(layers: Iterable[tuple[int, str]]) -> dict[int, Appearance
     if depths > len(SHADES):
         between = LinearSegmentedColormap.from_list("layers", SHADES)
         colors = [to_hex(between(k / (depths - 1))) for k in range(depths)]
-    markers = cycle("osD^vPX" if few else [""])
+    markers = cycle("osD^vPX" if is_named else [""])
     return {
         depth: Appearance(text, colors[depth - 1], marker, "-")
         for depth, text, marker in zip(names, texts, markers, strict=False)

@@ -283,6 +283,7 @@ class Page:
         beside = beside and self.max_width >= style.NARROW
         # Of a figure of a requested width, panels and bar are taken to be nearly as wide.
         width = self.options.width - 0.6 if self.options.width else size[0]
+        # The length of the panels' side along which the bar runs.
         along = size[1] if beside else width
         length = min(along, 3.0 if beside else 2.5)
         room = length * self.figure.dpi if beside else 0.85 * self.figure.bbox.width
@@ -294,7 +295,7 @@ class Page:
             location="right" if beside else "top",
             shrink=length / along,
             aspect=length / 0.08,
-            pad=0.06 / size[not beside],
+            pad=0.06 / (size[0] if beside else size[1]),
         )
 
     def _put_bar(

@@ -50,7 +50,9 @@ class Drawing:
         self.__name__ = self.kind = kind
         module = import_module(f"figures.kinds.{MODULES[kind]}")
         parts = (module, Drawing.__call__, Options)
-        self.__doc__ = "\n\n".join(cleandoc(part.__doc__ or "") for part in parts)
+        self.__doc__ = "\n\n".join(
+            cleandoc(described.__doc__ or "") for described in parts
+        )
 
     @overload
     def __call__(
@@ -237,10 +239,10 @@ def _check_names(
     column: str, names: Iterable[str], tables: Mapping[str, pd.DataFrame]
 ) -> None:
     """Raise InputError for a name that is in this column of no table."""
-    known = set(pd.concat(table[column] for table in tables.values())) - {""}
+    existing = set(pd.concat(table[column] for table in tables.values())) - {""}
     for name in names:
-        if name not in known:
-            raise unknown(column, name, known, "in these tables")
+        if name not in existing:
+            raise unknown(column, name, existing, "in these tables")
 
 
 def _draw(

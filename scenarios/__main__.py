@@ -18,6 +18,7 @@ def main() -> None:
 
 
 def _stop(*_: object) -> None:
+    """End the process at once, with a sentence on how to continue."""
     os.write(2, b"stopped: run the same command again to go on\n")
     os._exit(130)
 

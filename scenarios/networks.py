@@ -243,10 +243,7 @@ def cnn4(
         stages["output"] = nn.Sequential(nn.Flatten(), nn.Linear(inputs, classes))
         return _chain(**stages)
     stages["dense"] = nn.Sequential(
-        nn.Flatten(),
-        nn.Linear(inputs, hidden),
-        nn.ReLU(),
-        nn.Dropout(0.5),
+        nn.Flatten(), nn.Linear(inputs, hidden), nn.ReLU(), nn.Dropout(0.5)
     )
     return _chain(**stages, output=nn.Linear(hidden, classes))
 
@@ -324,11 +321,7 @@ def _image(shape: Sequence[int], side: int = 1) -> tuple[int, int, int]:
 
 
 ARCHITECTURES = {
-    name: NetworkEntry(
-        name=name,
-        build=build,
-        features=(*stages.split(), "output"),
-    )
+    name: NetworkEntry(name=name, build=build, features=(*stages.split(), "output"))
     for name, build, stages in (
         ("mlp", mlp, "hidden1 hidden2"),
         ("mlp400", partial(mlp, width=400), "hidden1 hidden2"),

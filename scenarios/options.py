@@ -69,7 +69,7 @@ def weightings(texts: Sequence[str]) -> dict[str, tuple[float, ...]]:
     """
     weights: dict[str, tuple[float, ...]] = {}
     for text in texts:
-        name, _, numbers = (part.strip() for part in text.partition("="))
+        name, _, numbers = (piece.strip() for piece in text.partition("="))
         try:
             weights[name] = tuple(map(float, numbers.split(",")))
         except ValueError:
@@ -129,6 +129,7 @@ class JobOptions:
     )
 
     def __post_init__(self) -> None:
+        """Check the values, each by itself."""
         if self.recompute not in (None, "changed"):
             raise InputError(f"--recompute expects changed, got {self.recompute!r}")
         if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
@@ -215,6 +216,7 @@ class RunOptions(JobOptions):
     )
 
     def __post_init__(self) -> None:
+        """Check the executor, and the flags that only some executors have."""
         super().__post_init__()
         if self.executor is not None and self.executor not in EXECUTORS:
             raise unknown("executor", self.executor, EXECUTORS)
@@ -307,6 +309,7 @@ class ModelOptions(JobOptions):
     optimizer: str | None = flag("Optimizer of both: adam, adamw, nadam or sgd.")
 
     def __post_init__(self) -> None:
+        """Check the limit of training examples."""
         super().__post_init__()
         if self.train_limit is not None and self.train_limit < 1:
             raise InputError(f"--train-limit must be 1 or more, got {self.train_limit}")
@@ -314,7 +317,7 @@ class ModelOptions(JobOptions):
     @property
     def networks(self) -> dict[str, str]:
         """The networks by learner, from "a=m:f,b=m:g"; one without a learner is of all, by ""."""
-        return dict(part.rpartition("=")[::2] for part in names(self.network or ""))
+        return dict(entry.rpartition("=")[::2] for entry in names(self.network or ""))
 
     @property
     def of_run(self) -> RunOptions:
@@ -383,6 +386,7 @@ class MetricsOptions:
     )
 
     def __post_init__(self) -> None:
+        """Refuse flags of costs without costs."""
         of_costs = self.ce_epsilon, self.ce_form, self.weights
         if self.costs is None and of_costs != (1.0, "paper", None):
             raise InputError(

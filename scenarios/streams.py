@@ -86,13 +86,7 @@ def group_classes(
     Returns:
         The scenario.
     """
-    examples = assign_tasks(
-        {
-            "train": data.train,
-            "test": data.test,
-        },
-        groups,
-    )
+    examples = assign_tasks({"train": data.train, "test": data.test}, groups)
     return Scenario.of_examples(data.name, examples, kind)
 
 
@@ -161,6 +155,7 @@ def rotate(x: Tensor, angle: float) -> Tensor:
     sine = math.sin(math.radians(angle))
     cosine = math.cos(math.radians(angle))
     ratio = x.shape[2] / x.shape[3]  # as both axes of the grid go from -1 to 1
+    # The matrix that gives each place of the result its place in the image.
     rows = [[cosine, -sine * ratio, 0], [sine / ratio, cosine, 0]]
     theta = torch.tensor([rows], dtype=x.dtype, device=x.device)
     grid = functional.affine_grid(theta, [1, *x.shape[1:]], align_corners=False)
@@ -188,19 +183,8 @@ def relabeled(data: Dataset, size: int) -> Scenario:
     for task in split_by_class(data, size).tasks:
         train = replace(task.train, y=task.train.y % size)
         test = replace(task.test, y=task.test.y % size)
-        tasks.append(
-            replace(
-                task,
-                classes=tuple(range(size)),
-                train=train,
-                test=test,
-            )
-        )
-    return Scenario(
-        name=data.name,
-        kind="domain-incremental",
-        tasks=tuple(tasks),
-    )
+        tasks.append(replace(task, classes=tuple(range(size)), train=train, test=test))
+    return Scenario(name=data.name, kind="domain-incremental", tasks=tuple(tasks))
 
 
 def permuted(data: Dataset, sessions: int = 10, seed: int = 0) -> Scenario:
@@ -272,19 +256,9 @@ def _transformed(
         train = _changed(data.train, transform)
         test = _changed(data.test, transform)
         tasks.append(
-            Task(
-                index=index,
-                name=name,
-                classes=classes,
-                train=train,
-                test=test,
-            )
+            Task(index=index, name=name, classes=classes, train=train, test=test)
         )
-    return Scenario(
-        name=data.name,
-        kind=kind,
-        tasks=tuple(tasks),
-    )
+    return Scenario(name=data.name, kind=kind, tasks=tuple(tasks))
 
 
 def _changed(split: Examples, transform: Callable[[Tensor], Tensor]) -> Examples:
@@ -329,11 +303,7 @@ def multimodal(first: Dataset, second: Dataset) -> Scenario:
         tasks.append(task)
         start += data.classes
     name = f"{first.name} and {second.name}"
-    return Scenario(
-        name=name,
-        kind="multimodal",
-        tasks=tuple(tasks),
-    )
+    return Scenario(name=name, kind="multimodal", tasks=tuple(tasks))
 
 
 def _padded(examples: Examples, width: int, start: int) -> Examples:

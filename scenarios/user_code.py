@@ -338,9 +338,9 @@ def _module_name(path: Path) -> str:
         raise InputError(
             f"{path} cannot be imported, as {name} is not a Python name: rename it"
         )
-    other = sys.modules.get(name) or importlib.util.find_spec(name)
-    file = getattr(other, "__file__", None) or getattr(other, "origin", None)
-    if other and (file is None or not path.samefile(file)):
+    namesake = sys.modules.get(name) or importlib.util.find_spec(name)
+    file = getattr(namesake, "__file__", None) or getattr(namesake, "origin", None)
+    if namesake and (file is None or not path.samefile(file)):
         raise InputError(
             f"{path} has the name of another module, {name}: rename the file"
         )

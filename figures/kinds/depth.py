@@ -180,7 +180,7 @@ def _plot_controls(
     keys = {}
     percents = {}
     for quantity, (name, label) in _CONTROLS.items():
-        rows = _of_any(learners, quantity, shown)
+        rows = _of_first(learners, quantity, shown)
         look = looks[name]
         if len(rows):
             percents[quantity] = 100 * rows.set_index("depth")["value"]
@@ -204,12 +204,15 @@ def _plot_controls(
         )
     if "ceiling" not in percents:
         keys |= _plot_offline(axes, looks[OFFLINE], shown.summary)
-    for chance in _of_any(learners, "chance", shown)["value"][:1]:
+    # One line at most, the same for all layers.
+    for chance in _of_first(learners, "chance", shown)["value"][:1]:
         keys["Chance"] = axes.axhline(100 * chance, color="0.6", lw=0.8, label="Chance")
     return keys
 
 
-def _of_any(learners: Sequence[str], quantity: str, shown: StudyTables) -> pd.DataFrame:
+def _of_first(
+    learners: Sequence[str], quantity: str, shown: StudyTables
+) -> pd.DataFrame:
     """Return a quantity of layers by depth, from the first learner that has it.
 
     Learners of one architecture share their controls.

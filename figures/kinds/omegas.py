@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from figures import captions
 from figures.page import Page
@@ -90,9 +90,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     return page.fit([axes], ("", r"$\Omega$"), height=1.8)
 
 
-def _draw_bars(
-    axes: Axes, x: NDArray[np.float64], rows: pd.DataFrame, color: str
-) -> None:
+def _draw_bars(axes: Axes, x: ArrayLike, rows: pd.DataFrame, color: str) -> None:
     """Draw a bar for each learner, with its 95 % interval over seeds."""
     axes.bar(
         x,

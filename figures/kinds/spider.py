@@ -78,8 +78,8 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     angles = _angles(len(varying))
     for axes, name in zip(small, between, strict=True):
         # The learner last, so that its line lies over those of its bounds.
-        for other in (*bounds, name):
-            _polygon(axes, looks[other], values[other])
+        for drawn_learner in (*bounds, name):
+            _polygon(axes, looks[drawn_learner], values[drawn_learner])
         axes.fill(
             angles,
             values[name],

@@ -59,9 +59,9 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     if max(len(looks), courses.groupby(_LAYER).size().max()) > lines.MOST_NAMED + 1:
         # Under their bars so many lines, or points, could not be told apart.
         courses = courses.assign(std=math.nan)
-    many = len(learners) > MANY
+    is_crowded = len(learners) > MANY
     titles = [page.display_name(name) for name in learners]
-    grid = page.panels(titles, most=4 if many else 3)
+    grid = page.panels(titles, most=4 if is_crowded else 3)
     for axes, learner in zip(grid, learners, strict=True):
         _plot_learner(axes, looks, where(courses, learner=learner), offline)
     ceiling = Line2D(
@@ -86,7 +86,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         readouts=[readout],
     )
     axis_labels = ("Tasks learned so far", "Accuracy on these tasks (%)")
-    return page.fit(grid, axis_labels, height=1.3 if many else 1.6)
+    return page.fit(grid, axis_labels, height=1.3 if is_crowded else 1.6)
 
 
 def _courses(

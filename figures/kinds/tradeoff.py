@@ -52,14 +52,16 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     # The learners with both numbers after all T tasks.
     T, forgetting = tables.after_last_task("forgetting")
     _, intransigence = tables.after_last_task("intransigence")
-    both = [learner for learner in forgetting.index if learner in intransigence.index]
-    if tables.crowded or not both:
+    learners = [
+        learner for learner in forgetting.index if learner in intransigence.index
+    ]
+    if tables.crowded or not learners:
         return None
-    looks = page.appearances(both)
-    F = forgetting.loc[both]
-    I_T = intransigence.loc[both]
+    looks = page.appearances(learners)
+    F = forgetting.loc[learners]
+    I_T = intransigence.loc[learners]
     # So many names have no room above a narrow figure.
-    (axes,) = page.panels([""], wide=len(both) > 2 * MANY)
+    (axes,) = page.panels([""], wide=len(learners) > 2 * MANY)
     # Before the markers: the limits of both axes come only from the numbers.
     axes.grid(visible=False)
     for draw_line in (axes.axhline, axes.axvline):
@@ -67,7 +69,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     axes.set_xlim(_limits(F, margin=0.05, least=_NAME_WIDE))
     axes.set_ylim(_limits(I_T, margin=_NAME_HIGH, least=0))
     _name_quadrants(axes)
-    for name in both:
+    for name in learners:
         x = F.loc[[name]]
         look = looks[name]
         bars = half_widths(x)
@@ -83,13 +85,13 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
         )
     points = pd.concat([F, I_T])
     note = captions.with_head(captions.over_seeds(points), F)
-    page.legend([looks[name] for name in both], note, joined=False)
+    page.legend([looks[name] for name in learners], note, joined=False)
     axis_labels = (
         f"Forgetting $F_{{{T}}}$\n(below 0: positive backward transfer, PBT)",
         f"Intransigence $I_{{{T}}}$\n(below 0: positive forward transfer, PFT)",
     )
     page.describe(
-        both,
+        learners,
         f"Forgetting against intransigence after {captions.counted(T, 'task')} "
         "(Chaudhry et al. 2018): how much accuracy on earlier tasks is lost, and how "
         "far the last one is below training on all tasks so far; lower is better in "

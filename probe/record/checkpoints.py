@@ -51,6 +51,7 @@ class Checkpoints:
     offline: Mapping[int, Path]
 
     def __post_init__(self) -> None:
+        """Check that runs, numbers of tasks and offline networks are complete."""
         # The learners, orders and seeds that occur, and all of their combinations.
         values_of_fields = map(dict.fromkeys, zip(*self.runs, strict=True))
         expected_runs = starmap(Run, product(*values_of_fields))
@@ -227,9 +228,9 @@ def _glob(pattern: Path) -> list[Path]:
 
 def _put(files: dict[int, Path], number: int, path: Path) -> None:
     """Add a file under its number of tasks or seed; raises InputError if another file has it."""
-    if (other := files.setdefault(number, path)) != path:
+    if (existing := files.setdefault(number, path)) != path:
         raise InputError(
-            f"{other} and {path} are for the same run and task: "
+            f"{existing} and {path} are for the same run and task: "
             "remove one, or tell them apart with {learner}, {order} or {seed}"
         )
 

@@ -209,11 +209,10 @@ def _stored(path: Path) -> list[Accuracy]:
             titles, *lines = csv.reader(file)
         if tuple(titles) != Accuracy._fields:
             raise ValueError(titles)
-        rows = []
-        for step, tasks_seen, feature, task, accuracy in lines:
-            numbers = int(task), float(accuracy)
-            rows.append(Accuracy(int(step), int(tasks_seen), feature, *numbers))
-        return rows
+        return [
+            Accuracy(int(step), int(seen), feature, int(task), float(accuracy))
+            for step, seen, feature, task, accuracy in lines
+        ]
     except (ValueError, csv.Error) as error:
         raise InputError(
             f"{path} is damaged: remove it, and its steps are lost"

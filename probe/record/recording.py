@@ -291,12 +291,14 @@ def read_recording(folder: str | Path) -> Recording:
         )
     _check_fit(list(records.values()))
     first = next(iter(records.values()))
+    paths = {seed: offline_file(root, seed) for _, _, seed in records}
+    offline = {seed: path for seed, path in sorted(paths.items()) if path.is_file()}
     return Recording(
         tasks=None if first.numbers else first.tasks,
         orders=_orders(first, records.values()),
         checkpoints=Checkpoints(
             runs={run: _files(root, record) for run, record in records.items()},
-            offline=_offline_files(root, {run.seed for run in records}),
+            offline=offline,
         ),
         data=root / DATA if (root / DATA).exists() else None,
         reference=DataReference.read(root / REFERENCE),
@@ -322,12 +324,6 @@ def _orders(
     for record in records:
         orders[record.run.order] = tuple(index_of[name] for name in record.names)
     return orders
-
-
-def _offline_files(root: Path, seeds: Iterable[int]) -> dict[int, Path]:
-    """Return the files of the offline networks by seed; a seed may have none."""
-    paths = {seed: offline_file(root, seed) for seed in sorted(seeds)}
-    return {seed: path for seed, path in paths.items() if path.is_file()}
 
 
 def _check_fit(records: Sequence[RunRecord]) -> None:

@@ -239,24 +239,24 @@ def _pad_head(model: nn.Module, state: dict[str, Tensor]) -> Fit:
     if len(short) != 1:
         return Fit([], None)
     (bias,) = short
-    few = state[bias].shape
-    many = sizes[bias]
+    short_shape = state[bias].shape
+    full_shape = sizes[bias]
     # The bias, its weight and, in heads of Avalanche, its mask. A layer that reads these
     # outputs has as many inputs, not rows: it is not grown, and will not fit.
     keys = [
         key
         for key in state
-        if (state[key].shape[:1], sizes.get(key, ())[:1]) == (few, many)
+        if (state[key].shape[:1], sizes.get(key, ())[:1]) == (short_shape, full_shape)
     ]
     if f"{bias.removesuffix('bias')}weight" not in keys:
         return Fit([], None)
     for key in keys:
-        state[key] = with_rows(state[key], many[0], key)
+        state[key] = with_rows(state[key], full_shape[0], key)
     text = (
-        f"{bias} has {few[0]} of {many[0]} outputs in its file: the others are never "
+        f"{bias} has {short_shape[0]} of {full_shape[0]} outputs in its file: the others are never "
         "predicted"
     )
-    return Fit([text], few[0])
+    return Fit([text], short_shape[0])
 
 
 def with_rows(tensor: Tensor, rows: int, name: str) -> Tensor:

@@ -86,14 +86,8 @@ def write_diff(diff: Diff, folder: Path) -> None:
 
 def _compare(before: Path, after: Path, options: DiffOptions) -> Diff:
     """Load the user's code and both networks, and compare them."""
-    typed = [
-        options.model,
-        options.call,
-        options.old,
-        options.new,
-        options.train,
-        options.score,
-    ]
+    examples_typed = [options.old, options.new, options.train]
+    typed = [options.model, options.call, *examples_typed, options.score]
     with ExitStack() as stack:
         for target in filter(None, typed):
             stack.enter_context(importing(target))
@@ -176,7 +170,7 @@ def examples(target: str) -> Any:
         raise unknown(
             "object",
             name,
-            [known for known in objects if not known.startswith("_")],
+            [object_name for object_name in objects if not object_name.startswith("_")],
             f"in {module}",
         )
     value = objects[name]

@@ -67,6 +67,7 @@ def draw_requested(directory: Path, flags: FigureOptions) -> None:
 
 
 def _listed(text: str | None) -> list[str] | None:
+    """Return the entries of a comma-separated flag, None if it was not typed."""
     return None if text is None else names(text)
 
 

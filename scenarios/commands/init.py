@@ -17,7 +17,7 @@ from scenarios.study.study_file import check_study, chosen_learners
 _TEMPLATES = files("scenarios.commands") / "templates"
 OWN_FILE = "mynets.py"  # the Python file that `--own` writes
 
-_TASKS = 5  # about as many
+_TASKS = 5  # the number of tasks that is aimed at
 
 
 def show_written(file: Path, options: InitOptions) -> None:
@@ -51,7 +51,7 @@ def show_written(file: Path, options: InitOptions) -> None:
     if existing := [str(path) for path in texts if path.exists()]:
         raise InputError(f"{existing[0]} exists already: name another file")
     for path, content in texts.items():
-        # Never overwrites a file created since the check.
+        # Mode x: a file that was created since the check is not overwritten.
         with path.open("x", encoding="utf-8") as stream:
             stream.write(content)
         show_line(f"wrote {path}")
@@ -62,7 +62,7 @@ def _study_file(command: str, options: InitOptions) -> str:
     """Return the text of the study file; `command` runs it."""
     name = options.data or "digits"
     data = None
-    # Other data are downloaded later.
+    # Other data are not loaded here: they may have to be downloaded.
     if not options.own and (name.endswith(".npz") or name in BUNDLED):
         data = load(name)
     tasks = _tasks(name, data)
@@ -75,16 +75,13 @@ def _study_file(command: str, options: InitOptions) -> str:
         network = "mynet"
     learners = chosen_learners(names(options.learners or "finetune,er,offline"), {})
     tables = [f"[learners.{kind}]\n{_ABOUT.get(kind, '')}" for kind in learners]
-    return (
-        (_TEMPLATES / "study.toml")
-        .read_text("utf-8")
-        .format(
-            command=command,
-            data=json.dumps(name),
-            tasks=tasks,
-            network=json.dumps(network),
-            learners="\n".join(tables),
-        )
+    template = (_TEMPLATES / "study.toml").read_text("utf-8")
+    return template.format(
+        command=command,
+        data=json.dumps(name),
+        tasks=tasks,
+        network=json.dumps(network),
+        learners="\n".join(tables),
     )
 
 
@@ -97,9 +94,9 @@ def _tasks(name: str, data: Dataset | None) -> str:
         size = min(sizes, key=lambda size: abs(classes / size - _TASKS))
         return f"classes_per_task = {size}"
     # A prime number of classes: tasks of two, the last of three.
-    cut = [list(range(at, min(at + 2, classes))) for at in range(0, classes - 1, 2)]
-    cut[-1] = list(range(cut[-1][0], classes))
-    return f"tasks = {cut}"
+    tasks = [[first, first + 1] for first in range(0, classes - 1, 2)]
+    tasks[-1] = list(range(classes - 3, classes))
+    return f"tasks = {tasks}"
 
 
 _ABOUT = {

@@ -52,6 +52,7 @@ def show_layers(target: str, options: LayersOptions) -> None:
             )
         # The user's model may raise anything.
         except BaseException as error:
+            # The model's own error is the cause of a `ModelRaised`.
             raised = error
             if isinstance(error, ModelRaised):
                 raised = error.__cause__ or error
@@ -76,6 +77,7 @@ def _record(modules: Sequence[Candidate]) -> dict[str, Any]:
         entry = {
             renamed.get(name, name): value for name, value in asdict(module).items()
         }
+        # Either the size of the cache is known, or why there is none.
         entry["cached_bytes" if module.slow else "slow"] = None
         features.append(entry)
     suggested = [module.feature for module in modules if module.suggested]
@@ -107,8 +109,8 @@ def _print(modules: Sequence[Candidate]) -> None:
     console = console if console.is_terminal else Console(width=200)
     table = Table(box=SIMPLE, padding=(0, 1))
     columns = ("", "feature", "type", "output", "cached per example", "frozen", "left")
-    for at, column in enumerate(columns):
-        table.add_column(column, overflow="fold", justify="left" if at < 3 else "right")
+    for k, column in enumerate(columns):
+        table.add_column(column, overflow="fold", justify="left" if k < 3 else "right")
     for m in modules:
         shape = "x".join(map(str, m.shape)) or "one number"
         shape = f"{shape}, 1 of {m.tensors}" if m.tensors > 1 else shape
@@ -148,6 +150,7 @@ def sample_inputs(texts: Sequence[str], integers: bool) -> Value:
     """
     generator = stream(0, "sample")
     drawn = [_draw(text, integers, generator) for text in texts]
+    # From pairs to all names and all inputs.
     names, inputs = zip(*drawn, strict=True)
     if any(names) and len(set(filter(None, names))) < len(inputs):
         raise InputError(

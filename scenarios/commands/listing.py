@@ -38,17 +38,18 @@ def show_names(as_json: bool = False) -> None:
         print_json(names)
         return
     for key, entries in names.items():
-        title = (
-            "metrics of"
-            if key == "metrics"
-            else key.removesuffix("s").replace("_", " ")
-        )
+        title = key.removesuffix("s").replace("_", " ")
+        if key == "metrics":
+            title = "metrics of"
         table = Table(title, "")
         for entry in entries:
-            name, about, *rest = entry.values()
+            name, about, *needs = entry.values()
             text = ", ".join(about) if isinstance(about, list) else str(about)
-            needs = f" ({rest[0]})" if rest and rest[0] else ""
-            table.add_row(name, f"{'features: ' * (key == 'networks')}{text}{needs}")
+            if key == "networks":
+                text = f"features: {text}"
+            if any(needs):
+                text += f" ({needs[0]})"
+            table.add_row(name, text)
         Console().print(table)
 
 
@@ -65,18 +66,6 @@ def _names() -> dict[str, list[dict[str, Any]]]:
     data = {name: "bundled" if name in BUNDLED else "needs --data" for name in LOADERS}
     # A placeholder: such files are the user's.
     data["NAME.npz"] = "a feature file: your own data, or made by probe features"
-    papers: list[dict[str, Any]] = []
-    for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper):
-        names = [metric.name for metric in metrics]
-        papers.append({"paper": paper, "metrics": names, "needs": ""})
-    # These are not in the scorecard: they need more than an accuracy matrix.
-    of_features = ["pra", "f1", "forgetting_strength"]
-    of_costs = ["ms", "sss", "ce", "cl_score", "cl_stability"]
-    for paper, names, needs in (
-        ("murata", of_features, "by feature, from a study"),
-        ("diaz_rodriguez", of_costs, "from a study"),
-    ):
-        papers.append({"paper": paper, "metrics": names, "needs": needs})
     return {
         "presets": _entries(presets),
         "data_sets": _entries(data),
@@ -85,8 +74,24 @@ def _names() -> dict[str, list[dict[str, Any]]]:
         ],
         "learners": _entries(LEARNERS),
         "readouts": _entries({name: entry.readout for name, entry in READOUTS.items()}),
-        "metrics": papers,
+        "metrics": _metrics(),
     }
+
+
+def _metrics() -> list[dict[str, Any]]:
+    """Return the metrics of each paper, and what they need besides an accuracy matrix."""
+    papers: list[dict[str, Any]] = []
+    for paper, metrics in groupby(METRICS, key=lambda metric: metric.paper):
+        names = [metric.name for metric in metrics]
+        papers.append({"paper": paper, "metrics": names, "needs": ""})
+    # Not in the scorecard, as an accuracy matrix does not suffice.
+    of_features = ["pra", "f1", "forgetting_strength"]
+    needs = "by feature, from a study"
+    papers.append({"paper": "murata", "metrics": of_features, "needs": needs})
+    of_costs = ["ms", "sss", "ce", "cl_score", "cl_stability"]
+    needs = "from a study"
+    papers.append({"paper": "diaz_rodriguez", "metrics": of_costs, "needs": needs})
+    return papers
 
 
 def _entries(about_by_name: Mapping[str, str | type]) -> list[dict[str, Any]]:

@@ -40,18 +40,17 @@ def score_file(file: Path, options: MetricsOptions) -> None:
         InputError: The values cannot be read, or the matrices have different T.
     """
     R, reading = _matrix(file, options)
-    # R, the reference and the ideal are all in percent or none is: all are from one
-    # experiment.
-    other = _matrix(options.reference, options)[0] if options.reference else None
-    if other and other.tasks != R.tasks:
+    # With --percent, the reference and the ideal are in percent, too.
+    reference = _matrix(options.reference, options)[0] if options.reference else None
+    if reference and reference.tasks != R.tasks:
         raise InputError(
             f"--reference {options.reference}: "
-            f"expected {R.tasks} tasks, as {file} has, got {other.tasks}"
+            f"expected {R.tasks} tasks, as {file} has, got {reference.tasks}"
         )
     ideal = options.ideal and options.ideal / (100 if options.percent else 1)
     card = scorecard(
         R,
-        reference=other,
+        reference=reference,
         ideal=ideal,
         test_sizes=_sizes(options.test_sizes),
         forward=reading.forward,
@@ -61,16 +60,28 @@ def score_file(file: Path, options: MetricsOptions) -> None:
     if options.json:
         print(card.to_json(read=reading._asdict()))
         return
-    table = Table("paper", "metric", "value", "not measured because")
-    for paper, metric, value in card.rows():
-        reason = card.not_measured.get(f"{paper}.{metric}", "")
-        table.add_row(paper, metric, "" if value is None else f"{value:.4f}", reason)
-    Console().print(table)
+    _show_card(card)
     for name, read in reading._asdict().items():
         show_line(f"{name}: {read}")
 
 
+def _show_card(card: Scorecard) -> None:
+    """Print the metrics that were measured, and below them each reason for the others once."""
+    table = Table("paper", "metric", "value")
+    names_of_reason: dict[str, list[str]] = {}
+    for paper, metric, value in card.rows():
+        if value is None:
+            reason = card.not_measured.get(f"{paper}.{metric}", "")
+            names_of_reason.setdefault(reason, []).append(f"{paper}.{metric}")
+        else:
+            table.add_row(paper, metric, f"{value:.4f}")
+    Console().print(table)
+    for reason, metrics in names_of_reason.items():
+        show_line(f"not measured ({reason}): {', '.join(metrics)}")
+
+
 def _matrix(path: Path, options: MetricsOptions) -> tuple[AccuracyMatrix, Reading]:
+    """Return R from a matrix file or, with --from, a framework's log, and how it was read."""
     if options.from_:
         unit = "fractions" if options.from_ == "facil" else "percent"
         return read_log(path, options.from_), Reading(str(path), unit)
@@ -102,10 +113,11 @@ def _with_costs(
     paper = {**card.values["diaz_rodriguez"]}
     paper |= criteria_of_costs(costs, options.ce_epsilon, cast(CeForm, options.ce_form))
     criteria = {name: paper[key] for name, key in NAMES.items()}
+    missing = [name for name, value in criteria.items() if value is None]
     reasons = {**card.not_measured}
     for name, weights in {**WEIGHTS, **weightings(options.weights or ())}.items():
         key = f"cl_score[{name}]"
-        missing = [name for name, value in criteria.items() if value is None]
+        # Every score needs all criteria.
         if missing:
             reasons[f"diaz_rodriguez.{key}"] = f"not measured: {', '.join(missing)}"
             paper[key] = None

@@ -85,6 +85,7 @@ def probe_model(target: str, options: ModelOptions) -> bool:
 
 
 def _prepare(loader: CheckpointLoader, device: torch.device) -> Prepared:
+    """Return the networks in the files, their loader and the sizes of the tasks, on a device."""
     location = Location(files=loader.location.stamps(loader.data))
     networks = loader.networks(device, partial(tracked, label="reading checkpoints"))
     source = NetworkSource(networks, plan_by_reading(networks))
@@ -98,9 +99,7 @@ def _tasks(
     """Return the classes of each task, None if the data have tasks."""
     if options.tasks is not None:
         return as_tasks(classes_of_tasks(options.tasks))
-    if runs is None or runs.tasks is None:
-        return None
-    return as_tasks(runs.tasks)
+    return runs.tasks if runs else None
 
 
 def _runs(target: str, options: ModelOptions) -> Recording | ForeignRuns | None:
@@ -141,7 +140,7 @@ def _user_code(
                 "the recorded network was called by a function: give --call m:f"
             )
     if data is None:
-        # What a recording names may be code, and only what the user types is imported.
+        # The source that a recording names is not imported: only what the user types is.
         reference = recording.reference if recording else None
         raise InputError(
             "there are no data: give --data "
@@ -149,9 +148,11 @@ def _user_code(
             "test), or FILE.npz"
         )
     network, *networks = options.networks.values()
-    functions = [loaded for loaded in options.load or () if re.search(r":\w+$", loaded)]
+    # Of the values of --load, MODULE:FUNCTION reads files, others register objects.
+    loads = options.load or ()
+    functions = [load for load in loads if re.search(r":\w+$", load)]
     return UserCode(
-        loads=tuple(loaded for loaded in options.load or () if loaded not in functions),
+        loads=tuple(load for load in loads if load not in functions),
         more=(*functions, *networks),
         network=network or target,
         output=output,
@@ -193,7 +194,7 @@ def classes_of_tasks(text: str) -> list[list[int]]:
     for task in names(text):
         limits = re.fullmatch(r"(\d{1,9})-(\d{1,9})", task)
         classes = range(int(limits[1]), int(limits[2]) + 1) if limits else range(0)
-        # More is a typing error.
+        # More classes are a typing error.
         if 0 < len(classes) <= 100_000:
             tasks.append(list(classes))
         elif re.fullmatch(r"\d{1,9}(\+\d{1,9})*", task):
@@ -206,7 +207,10 @@ def classes_of_tasks(text: str) -> list[list[int]]:
 
 
 def _orders(recording: Recording | None, options: ModelOptions) -> Any:
-    """Return the orders as a rule or by name, None for only the base order."""
+    """Return the orders: a rule, or their tasks from 1 by name; None for only the base order.
+
+    They are those of the flag, a rule or a TOML file, else those of the recording.
+    """
     if options.orders is None:
         orders = {}
         for name, order in recording.orders.items() if recording else ():

@@ -47,11 +47,16 @@ def with_options(
 
 
 def _typed(command: Callable[..., Any], infos: Sequence[Any]) -> Callable[..., Any]:
-    """Return the command with the signature from which typer builds its command line."""
+    """Return the command as a function of single flags, from whose signature typer reads them.
+
+    Args:
+        command: A function of arguments and, last, an object with all options.
+        infos: The name and the help of each argument, for typer.
+    """
     *first, options = inspect.signature(command, eval_str=True).parameters.values()
     kind = options.annotation
     arguments = [
-        # A flag may have the name of an argument.
+        # Renamed, as a flag may have the name of an argument.
         parameter.replace(
             name=f"argument_{n}", annotation=Annotated[parameter.annotation, info]
         )
@@ -72,7 +77,7 @@ def _typed(command: Callable[..., Any], infos: Sequence[Any]) -> Callable[..., A
     )
     flags = [_parameter(field, hints[field.name]) for field in specific_first]
     typed.__signature__ = inspect.Signature([*arguments, *flags])  # type: ignore[attr-defined]
-    # Else typer would take the argument's plain type from there, without its help.
+    # Typer prefers annotations to the signature: they hold types without the help.
     typed.__annotations__ = {}
     typed.__doc__ = command.__doc__
     typed.__name__ = command.__name__

@@ -117,7 +117,7 @@ def carry_through(
     # Before the files are looked at and the network is cut, which takes half as long
     # again.
     show_line(
-        f"{plan.name}: {len(jobs_of(plan))} jobs, {_rows_of(plan)}results in {root}"
+        f"{plan.name}: {len(jobs_of(plan))} jobs, {_retraining_phrase(plan)}results in {root}"
     )
     plans = _allocations(source, sizes, work)
     if options.dry_run:
@@ -129,7 +129,7 @@ def carry_through(
     try:
         ends, states = _to_the_end(work, executor, options)
     finally:
-        # Its files are gone with those who used them; other processes may use it still.
+        # The files in it are gone with their users; other processes may still use it.
         with suppress(OSError):
             (root / "scratch").rmdir()
     if not any(end.how == "locked" for end in ends):
@@ -149,13 +149,13 @@ def _device(options: RunOptions) -> torch.device:
     return device
 
 
-def _rows_of(plan: Plan) -> str:
-    """Return after which tasks layers are retrained, as a part of the line of the plan."""
+def _retraining_phrase(plan: Plan) -> str:
+    """Return a phrase on the tasks after which layers are retrained, "" if on none."""
     named = {"all": "after every task", "ends": "after the last task alone"}
     if RETRAIN not in plan.readouts:
         return ""
-    rows = named.get(str(plan.readouts[RETRAIN].steps))
-    return f"retraining {rows}, " if rows else ""
+    when = named.get(str(plan.readouts[RETRAIN].steps))
+    return f"retraining {when}, " if when else ""
 
 
 def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
@@ -164,9 +164,7 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
     # No more workers than jobs share the memory.
     workers = min(side_by_side(options, device), len(jobs_of(plan)))
     cache = CacheSettings(
-        budget=options.cache_bytes,
-        storage=plan.storage,
-        scratch=root / "scratch",
+        budget=options.cache_bytes, storage=plan.storage, scratch=root / "scratch"
     )
     # For GPUs of other machines the share is determined there, when a job begins.
     is_here = device.type == "cpu" or torch.cuda.is_available()
@@ -182,7 +180,10 @@ def _work(plan: Plan, loader: Loader, root: Path, options: RunOptions) -> Work:
 
 
 def _allocations(source: Source, sizes: Sizes, work: Work) -> progress.Allocations:
-    """Return where activations are cached, by network: the study's, or a learner's own."""
+    """Return where the activations of each network are cached: the study's, or a learner's own.
+
+    There are none where nothing is left to retrain, or where another machine decides.
+    """
     plans: dict[str, tuple[Allocation, ...]] = {}
     jobs = jobs_of(work.plan)
     keys_left = chain(*map(work.keys_left, jobs))
@@ -220,8 +221,8 @@ def _to_the_end(
     make_folder(work.root)
     with _locked(work.root):
         run_directory.describe(work.root, work.plan)
-    # Floor and ceiling first in each seed, as the other jobs compare their networks
-    # with them.
+    # In each seed the floor and the ceiling first, with whose networks other jobs compare
+    # theirs; jobs that leave out a task last.
     jobs = jobs_of(work.plan)
     ordered = sorted(
         jobs, key=lambda job: (job.seed, not job.offline, bool(job.without))

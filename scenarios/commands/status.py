@@ -49,6 +49,7 @@ def show_status(root: Path, as_json: bool = False) -> None:
         return
     title = f"{status['study']}: jobs and finished measurements"
     keys = ("learner", "jobs", *STATES, "measurements_finished", "measurements")
+    # The values of a learner under these keys, as texts.
     lines = [list(map(str, map(row.get, keys))) for row in status["learners"]]
     columns = (*keys[:-2], "measurements", "of")
     show_sheet(Console(), Sheet(title=title, columns=columns, lines=lines))
@@ -73,26 +74,26 @@ def status_of(root: Path) -> dict[str, Any]:
     """
     plan = read_plan(root)
     states = survey(plan, root, checkpoints=True)
-    now = {state.job: _state(root, state) for state in states}
+    state_of_job = {state.job: _state(root, state) for state in states}
     remaining = {}
     running = []
     failed = []
-    for job, state_now in now.items():
-        if state_now != "finished":
+    for job, present in state_of_job.items():
+        if present != "finished":
             finished = store_of(plan, root, job).finished()
             remaining[job] = [key for key in keys_of(plan, job) if key not in finished]
-        if state_now == "running":
+        if present == "running":
             running.append(job.name)
-        if state_now == "failed":
+        if present == "failed":
             failed.append({"job": job.name, "reason": failure(root, job)})
     corrupt = []
     for state in states:
         corrupt += [{"job": state.job.name, "file": file} for file in state.corrupt]
-    pace = pace_of(plan, root, now)
+    pace = pace_of(plan, root, state_of_job)
     return {
         "study": plan.name,
         "directory": str(root),
-        "learners": _by_learner(states, now),
+        "learners": _by_learner(states, state_of_job),
         "running": running,
         "failed": failed,
         "corrupt": corrupt,
@@ -103,7 +104,7 @@ def status_of(root: Path) -> dict[str, Any]:
 
 
 def _by_learner(
-    states: Sequence[JobState], now: Mapping[Job, str]
+    states: Sequence[JobState], state_of_job: Mapping[Job, str]
 ) -> list[dict[str, Any]]:
     """Return the numbers of jobs and measurements of each learner."""
     counts = ("jobs", *STATES, "measurements", "measurements_finished")
@@ -113,13 +114,14 @@ def _by_learner(
         nothing = {"learner": name, **dict.fromkeys(counts, 0)}
         row = learners.setdefault(name, nothing)
         row["jobs"] += 1
-        row[now[state.job]] += 1
+        row[state_of_job[state.job]] += 1
         row["measurements"] += state.measurements
         row["measurements_finished"] += state.done
     return list(learners.values())
 
 
 def _state(root: Path, state: JobState) -> str:
+    """Return the state of a job, one of `STATES`."""
     if state.done == state.measurements:
         return "finished"
     if is_locked(root / "jobs" / state.job.name):

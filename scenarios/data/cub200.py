@@ -13,8 +13,6 @@ from scenarios.data.image_features import features_of_files, load_network
 
 _NETWORK = "resnet50"
 
-_Column = dict[str, str]  # by the number of an image or class, as the lists have it
-
 
 def prepare_cub200(
     folder: Path, out: Path, weights: str, features: Path | None, device: torch.device
@@ -38,7 +36,18 @@ def prepare_cub200(
     names = _column(folder / "classes.txt")
     labels = _column(folder / "image_class_labels.txt")
     is_train = _column(folder / "train_test_split.txt")
-    _check_lists(folder, paths, names, labels, is_train)
+    if not paths.keys() == labels.keys() == is_train.keys():
+        raise InputError(
+            f"the lists in {folder} name other images ("
+            f"{len(paths)}, {len(labels)} and {len(is_train)}): download it again"
+        )
+    # Classes with images but no name, or the reverse; and flags that are neither.
+    if odd := {*labels.values()} ^ {*names}:
+        raise InputError(f"class {min(odd)!r:.40} has no images or no name in {folder}")
+    if odd := {*is_train.values()} ^ {"0", "1"}:
+        raise InputError(
+            f"train_test_split.txt in {folder}: expected 0 and 1, see {min(odd)!r:.40}"
+        )
     if features is None:
         files = [folder / "images" / path for path in paths.values()]
         network = load_network(_NETWORK, weights).to(device)
@@ -56,28 +65,7 @@ def prepare_cub200(
     print(f"{out}: {x.shape[1]} features of {sizes} (Kemker 2018: 5,994 and 5,794)")
 
 
-def _check_lists(
-    folder: Path,
-    paths: _Column,
-    names: _Column,
-    labels: _Column,
-    is_train: _Column,
-) -> None:
-    """Raise InputError if the release's lists differ in their images or classes."""
-    if not paths.keys() == labels.keys() == is_train.keys():
-        raise InputError(
-            f"the lists in {folder} name other images ("
-            f"{len(paths)}, {len(labels)} and {len(is_train)}): download it again"
-        )
-    if odd := {*labels.values()} ^ {*names}:
-        raise InputError(f"class {min(odd)!r:.40} has no images or no name in {folder}")
-    if odd := {*is_train.values()} ^ {"0", "1"}:
-        raise InputError(
-            f"train_test_split.txt in {folder}: expected 0 and 1, see {min(odd)!r:.40}"
-        )
-
-
-def _column(path: Path) -> _Column:
+def _column(path: Path) -> dict[str, str]:
     """Return the second column of a list, by the image's or class's number."""
     try:
         pairs = [

@@ -138,25 +138,20 @@ def load(name: str, location: Location | None = None) -> Dataset:
     if name.endswith(SUFFIX):
         path = find(name, location.folder)
         train, test, classes = read_features(path, location.checked)
-        title = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
-        return Dataset(
-            name=title,
-            classes=classes,
-            train=train,
-            test=test,
-        )
-    if name in USER_DATA:
+        name = path.stem.replace(TASK, "").strip("-_.") or path.parent.name
+    elif name in USER_DATA:
         train, test = read_user_data(USER_DATA[name])
         classes = 1 + int(max(train.y.max(), test.y.max()))
-        return Dataset(
-            name=name,
-            classes=classes,
-            train=train,
-            test=test,
-        )
-    if name not in LOADERS:
+    elif name in LOADERS:
+        return LOADERS[name](location)
+    else:
         raise unregistered("data set", name, LOADERS, USER_DATA)
-    return LOADERS[name](location)
+    return Dataset(
+        name=name,
+        classes=classes,
+        train=train,
+        test=test,
+    )
 
 
 def held_out(data: Dataset, count: int) -> Dataset:
@@ -188,7 +183,11 @@ def held_out(data: Dataset, count: int) -> Dataset:
             )
     train = _of_each(data.train, slice(-count))
     test = _of_each(data.train, slice(-count, None))
-    return replace(data, train=train, test=test)
+    return replace(
+        data,
+        train=train,
+        test=test,
+    )
 
 
 def limited(
@@ -206,7 +205,11 @@ def limited(
     """
     first_train = data.train if train is None else _of_each(data.train, slice(train))
     first_test = data.test if test is None else _of_each(data.test, slice(test))
-    return replace(data, train=first_train, test=first_test)
+    return replace(
+        data,
+        train=first_train,
+        test=first_test,
+    )
 
 
 def standardized(data: Dataset) -> Dataset:
@@ -360,7 +363,12 @@ def _breast_cancer(_: Location) -> Dataset:
 def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
     """Return a fixed 80/20 split, stratified by class, as float32 inputs and int64 labels.
 
-    scaler: a scaler of scikit-learn, fitted to the training inputs.
+    Args:
+        name: The name of the data set.
+        x: The inputs, (N, ...).
+        y: The labels, (N,).
+        scaler: A scaler of scikit-learn for the inputs, which is fitted to those of the
+            training data; None = they stay as they are.
     """
     train_rows, test_rows = _stratified(y)
     if scaler is not None:
@@ -379,7 +387,8 @@ def _split(name: str, x: Array, y: Array, scaler: Any = None) -> Dataset:
 def _stratified(y: Array) -> tuple[Array, Array]:
     """Return the indices of the training and the test examples, scikit-learn's split of seed 0.
 
-    y: the labels (N,), int64.
+    Args:
+        y: The labels, (N,) int64.
     """
     # As `train_test_split(stratify=y)` of scikit-learn, whose import takes long.
     counts = np.bincount(y)

@@ -137,9 +137,9 @@ def write_features(
     """
     arrays: dict[str, Any] = {}
     for split, examples in (("train", train), ("test", test)):
-        for kind, part in vars(examples).items():
-            if part is not None:
-                arrays[f"{kind}_{split}"] = part.numpy(force=True)
+        for kind, tensor in vars(examples).items():
+            if tensor is not None:
+                arrays[f"{kind}_{split}"] = tensor.numpy(force=True)
     if class_names is not None:
         arrays["class_names"] = np.asarray(class_names, dtype=np.str_)
     # A file that could not be read again is not written.

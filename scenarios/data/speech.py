@@ -135,18 +135,21 @@ def _powers(audio: Array, starts: Array) -> Array:
 
 
 def _averaged(values: Array, firsts: Array, counts: Array) -> Array:
-    """Return the means (N, 24 parts, 24) of each recording's frames (F, 24) over its 24 parts.
+    """Return the means (N, 24 parts, 24) of each recording's frames over its 24 parts.
 
-    firsts, counts: the first frame of each recording, and its number of frames, (N,).
+    Args:
+        values: The values of the bands in all frames, (F, 24).
+        firsts: The first frame of each recording, (N,).
+        counts: The number of frames of each recording, (N,).
     """
     # The running sum gives the integral up to any moment, interpolated between frames.
     sums = np.cumsum(values, 0, dtype=np.float64)
     sums = np.concatenate([np.zeros((1, BANDS)), sums])
     # The borders of the parts (N, 25), in frames; a part may begin and end within one.
     moments = firsts[:, None] + np.linspace(0, counts, PARTS + 1, axis=1)
-    before = np.minimum(moments.astype(np.int64), len(values) - 1)
-    share = (moments - before)[:, :, None]
-    integral = (1 - share) * sums[before] + share * sums[before + 1]
+    frames = np.minimum(moments.astype(np.int64), len(values) - 1)
+    shares = (moments - frames)[:, :, None]
+    integral = (1 - shares) * sums[frames] + shares * sums[frames + 1]
     return np.asarray(np.diff(integral, axis=1) * (PARTS / counts)[:, None, None])
 
 

@@ -48,6 +48,7 @@ def pool(devices: Sequence[str], work: Work, take: Take) -> Generator[Event]:
     workers = tuple(idle)
 
     def start(job: Job) -> Started:
+        """Start a job in an idle worker, which is idle again once `end` has been called."""
         worker = idle.pop()
         future = worker.start(job)
 

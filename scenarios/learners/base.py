@@ -199,7 +199,7 @@ class Learner(Objective):
         elementwise = optimizer_ops(self.recipe) + self.elementwise
         meter.add(meter.steps * trained * elementwise)
         # What this task leaves for the next.
-        kept = [*parameters, *self.model.buffers(), *self.carried().values()]
+        carried_on = [*parameters, *self.model.buffers(), *self.carried().values()]
         return Cost(
             parameter_bytes=bytes_of(parameters),
             carried_bytes=carried,
@@ -207,7 +207,7 @@ class Learner(Objective):
             train_bytes=bytes_of([*tensors(task.train.x), task.train.y]),
             ops_one_pass=one_pass_ops(self.model, task.train, self.recipe.batch_size),
             ops=meter.total,
-            kept_bytes=bytes_of(kept) + self.stored_bytes(),
+            kept_bytes=bytes_of(carried_on) + self.stored_bytes(),
         )
 
     def scores(self, x: Tensor) -> Tensor:

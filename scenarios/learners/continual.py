@@ -94,6 +94,7 @@ class ContinualLearner(base.Learner):
         return self.exemplars.examples if self.exemplars else None
 
     def begin(self, task: Task) -> None:
+        """Prepare the replay of stored samples, and note the task's classes."""
         self._stored = self.stored
         budget = self.settings.budget
         self._joined = budget is not None and budget.replay == "joined"
@@ -103,11 +104,13 @@ class ContinualLearner(base.Learner):
         self._barred: Tensor | None = None
 
     def examples(self, task: Task) -> Examples:
+        """Return the task's examples, joined with the stored ones if they are replayed so."""
         if self._stored is None or not self._joined:
             return task.train
         return join([self._stored, task.train])
 
     def batch(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Append as many stored samples to a batch as it has, unless they are joined already."""
         if self._stored is None or self._joined:
             return x, y
         # Without repeats; all, where there are fewer than new examples.
@@ -115,9 +118,11 @@ class ContinualLearner(base.Learner):
         return torch.cat([x, old.x]), torch.cat([y, old.y])
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        """Return the cross-entropy of a batch (B, ...) with labels (B,)."""
         return self.classification(model(x), y)
 
     def validation_loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        """Return the cross-entropy of a batch of validation examples."""
         return self.classification(model(x), y)
 
     def classification(self, scores: Tensor, y: Tensor) -> Tensor:
@@ -152,10 +157,12 @@ class ContinualLearner(base.Learner):
         return functional.cross_entropy(scores, y, weight=weight)
 
     def end(self, task: Task) -> None:
+        """Choose and store exemplars of the task, if any are stored."""
         if self.exemplars:
             self.exemplars.add(self.model, task, self.stream("memory"))
 
     def stored_bytes(self) -> int:
+        """Return the size of inputs and labels of the exemplars, in bytes."""
         return bytes_of(
             x for name, x in self.state().items() if name in ("memory.x", "memory.y")
         )
@@ -164,17 +171,19 @@ class ContinualLearner(base.Learner):
         """Restore the state that `carried` returned; it is empty before the first task."""
 
     def state(self) -> dict[str, Tensor]:
+        """Return what is carried from task to task, and the exemplars."""
         if not self.exemplars:
             return self.carried()
         return self.carried() | self.exemplars.state()
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+        """Restore the classes seen, the exemplars, and what is carried."""
         super().restore(state, past)
         self._tasks = tuple(task.classes for task in past)
         if self.exemplars:
             self.exemplars.restore(state, past)
-        names = [name for name in state if not name.startswith("memory.")]
-        self.take_over({name: state[name] for name in names})
+        # Without the exemplars, which have restored themselves.
+        self.take_over({k: v for k, v in state.items() if not k.startswith("memory.")})
 
 
 @learner("er")

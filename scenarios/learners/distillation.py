@@ -22,6 +22,7 @@ class DistillingLearner(ContinualLearner):
     _old: nn.Module | None = None
 
     def begin(self, task: Task) -> None:
+        """Prepare for a task; from the second task on, copy the model as the teacher."""
         super().begin(task)
         if self.seen:
             self._old = copied(self.model).requires_grad_(False).eval()
@@ -33,6 +34,7 @@ class DistillingLearner(ContinualLearner):
         return None if self._old is None else self._old(x.clone())
 
     def end(self, task: Task) -> None:
+        """Store what later tasks need, and drop the teacher."""
         super().end(task)
         # The next task copies the model anew, so that a checkpoint needs no copy.
         self._old = None
@@ -73,6 +75,7 @@ class LearningWithoutForgetting(DistillingLearner):
     settings: LwfSettings
 
     def begin(self, task: Task) -> None:
+        """Prepare for a task, with the classes of each term of the distillation."""
         # The classes of each term of the loss, read before this task is among them.
         groups = [self.seen]
         if self.settings.loss_classes == "task":
@@ -84,6 +87,7 @@ class LearningWithoutForgetting(DistillingLearner):
         self._groups = [torch.tensor(group, device=device) for group in groups]
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        """Return the cross-entropy plus, if there is a teacher, strength x the distillation."""
         old = self.old_scores(x)
         scores: Tensor = model(x)
         loss = self.classification(scores, y)
@@ -166,6 +170,7 @@ class IcarlHybrid1(DistillingLearner):
     first_task = "binary cross-entropy"
 
     def begin(self, task: Task) -> None:
+        """Prepare for a task, with the classes learned from the teacher and from labels."""
         super().begin(task)
         device = task.train.y.device
         # A class met again learns from its labels, not from the old model.
@@ -178,6 +183,7 @@ class IcarlHybrid1(DistillingLearner):
         self._present = torch.tensor(task.classes, device=device)
 
     def loss(self, model: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        """Return the binary cross-entropy to labels and, for earlier classes, to the teacher."""
         old = self.old_scores(x)
         scores: Tensor = model(x)
         loss = _binary(scores[:, self._present], y[:, None] == self._present)
@@ -213,6 +219,7 @@ class Icarl(IcarlHybrid1):
         return -torch.cdist(phi, self._means, compute_mode=exact)
 
     def end(self, task: Task) -> None:
+        """Store exemplars, and recompute the means of all classes."""
         super().end(task)
         self._update_means()
 

@@ -184,7 +184,12 @@ class Exemplars:
         """All exemplars, task after task and class after class, None if there are none."""
         return join(self._groups) if self._groups else None
 
-    def add(self, model: nn.Module, task: Task, generator: torch.Generator) -> None:
+    def add(
+        self,
+        model: nn.Module,
+        task: Task,
+        generator: torch.Generator,
+    ) -> None:
         """Choose exemplars of a task's classes, and shrink those of earlier tasks to their quota.
 
         Args:

@@ -63,6 +63,7 @@ class GradientEpisodicMemory(ContinualLearner):
     _memories: tuple[Examples, ...] = ()
 
     def after_backward(self, model: nn.Module) -> None:
+        """Replace the batch's gradient by its projection, if it would raise a memory's loss."""
         if not self._memories:
             return
         trained = [p for p in model.parameters() if p.requires_grad]
@@ -82,6 +83,7 @@ class GradientEpisodicMemory(ContinualLearner):
                 p.grad.copy_(new.view_as(p))
 
     def end(self, task: Task) -> None:
+        """Fill the memory of the task that was learned."""
         super().end(task)
         memory = Exemplars(self.settings.budget)
         memory.add(self.model, task, self.stream("memory"))
@@ -89,6 +91,7 @@ class GradientEpisodicMemory(ContinualLearner):
             self._memories += (memory.examples,)
 
     def state(self) -> dict[str, Tensor]:
+        """Return all memories joined, and the size of each, for `restore`."""
         if not self._memories:
             return {}
         examples = join(self._memories)
@@ -100,6 +103,7 @@ class GradientEpisodicMemory(ContinualLearner):
         }
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+        """Restore the memories that `state` returned."""
         super().restore(state, past)
         self._memories = ()
         if "memory.x" in state:
@@ -163,7 +167,11 @@ def project(gradient: Tensor, past: Tensor, margin: float = 0.0) -> Tensor:
     return (rows.T @ weights).to(gradient.dtype)
 
 
-def dual(gram: Floats, products: Floats, margin: float) -> Floats:
+def dual(
+    gram: Floats,
+    products: Floats,
+    margin: float,
+) -> Floats:
     """Return the v (t,) >= margin that minimizes 1/2 v' G v + c' v, exactly up to rounding.
 
     With the g_k scaled to length 1, v = u + margin, and a square root A of G, this is

@@ -39,12 +39,15 @@ class FullRehearsalLearner(base.Learner):
     past: tuple[Examples, ...] = ()
 
     def end(self, task: Task) -> None:
+        """Store the task's training data."""
         self.past += (task.train,)
 
     def stored_bytes(self) -> int:
+        """Return the size of all stored data, in bytes."""
         return sum(bytes_of([*tensors(past.x), past.y]) for past in self.past)
 
     def restore(self, state: dict[str, Tensor], past: Sequence[Task]) -> None:
+        """Restore the stored data from the tasks."""
         super().restore(state, past)
         self.past = tuple(task.train for task in past)
 
@@ -62,6 +65,7 @@ class Cumulative(FullRehearsalLearner):
 
     @classmethod
     def cannot_freeze(cls) -> str:
+        """Return the reason that layers cannot be frozen."""
         return "starts every task from fresh weights"
 
     def __init__(self, model: nn.Module, *arguments: Any) -> None:
@@ -72,8 +76,10 @@ class Cumulative(FullRehearsalLearner):
 
     @torch.no_grad()
     def begin(self, task: Task) -> None:
+        """Put the first, fresh weights back into the model."""
         for name, tensor in named_state(self.model).items():
             tensor.copy_(self._fresh_weights[name])
 
     def examples(self, task: Task) -> Examples:
+        """Return the training data of all tasks so far."""
         return join([*self.past, task.train])

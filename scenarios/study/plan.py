@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -232,10 +231,9 @@ def _learner(
     """
     settings = study.all_learners[name]
     kind = LEARNERS[settings.kind]
-    network: Any = study.network.name
-    if network_source:
-        network = {"own": network, "source": network_source}
-    steps: tuple[int, ...] = tuple(range(tasks + 1))
+    network = study.network.name
+    record = {"own": network, "source": network_source} if network_source else network
+    steps = tuple(range(tasks + 1))
     if kind.offline:
         steps = (0, tasks)
     if settings.kind == UNTRAINED:
@@ -256,7 +254,7 @@ def _learner(
         features=study.features_of(name),
         steps=steps,
         # A learner that brings its own network does not see the study's.
-        network=None if kind.own_features else network,
+        network=None if kind.own_features else record,
         settings=recorded,
         training=study.recipe_of(name),
         **memory,

@@ -21,8 +21,6 @@ from scenarios import streams
 from scenarios.data import datasets
 from scenarios.user_code import USER_DATA, unregistered
 
-_VAN_DE_VEN = Literal["class-incremental", "task-incremental", "domain-incremental"]
-_KEMKER = Literal["permutation", "incremental", "multimodal"]
 _COMMON = {
     "kind",
     "data",
@@ -108,7 +106,14 @@ class ScenarioSpec(StrictModel):
             [1, 28, 28] }; others are refused. None = any.
     """
 
-    kind: Literal[_VAN_DE_VEN, _KEMKER] = "class-incremental"
+    kind: Literal[
+        "class-incremental",
+        "task-incremental",
+        "domain-incremental",
+        "permutation",
+        "incremental",
+        "multimodal",
+    ] = "class-incremental"
     data: Annotated[tuple[str, ...], BeforeValidator(_data_sets)]
     train_limit: PositiveInt | None = None
     test_limit: PositiveInt | None = None

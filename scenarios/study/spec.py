@@ -244,8 +244,10 @@ class Study(StrictModel):
         features = list(chain(*map(self._all_features, self.learners)))
         for feature in self.network.features or ():
             if feature not in features:
-                known = dict.fromkeys(features)
-                error = unknown("feature", feature, known, "in this study's networks")
+                existing = dict.fromkeys(features)
+                error = unknown(
+                    "feature", feature, existing, "in this study's networks"
+                )
                 raise InputError(f"network.features: {error}")
 
     def _check_task_aware(self, learner: str) -> None:

@@ -176,7 +176,7 @@ def _problem(detail: ErrorDetails, keys: Sequence[str]) -> str:
         detail: The problem as pydantic describes it.
         keys: The keys that are valid there, for the nearest one to a wrong key.
     """
-    path = [str(part) for part in detail["loc"] if part != "[key]"]
+    path = [str(key) for key in detail["loc"] if key != "[key]"]
     text = message(detail, keys)
     if path[:1] == ["orders"]:
         # A union's tag is part of pydantic's path, but of no file.

@@ -92,8 +92,10 @@ def merge_runs(runs_by_folder: Mapping[Path, ForeignRuns]) -> ForeignRuns:
     folder_of_run: dict[Run, Path] = {}
     for folder, runs in runs_by_folder.items():
         for run in runs.files:
-            if (other := folder_of_run.setdefault(run, folder)) != folder:
-                raise InputError(f"{other} and {folder} are both {run}: remove one")
+            if (earlier_folder := folder_of_run.setdefault(run, folder)) != folder:
+                raise InputError(
+                    f"{earlier_folder} and {folder} are both {run}: remove one"
+                )
         if (runs.tasks, runs.class_order) != (first_runs.tasks, first_runs.class_order):
             what = "another order of the classes"
             if runs.tasks != first_runs.tasks:
@@ -205,9 +207,10 @@ def load_with_heads(
         shapes: The shapes of the weight and bias of each head, by name.
         path: The file of the state.
     """
-    fresh = {}
-    for name, shape in shapes.items():
-        fresh[name] = torch.full(shape, NEVER if name.endswith("bias") else 0.0)
+    fresh = {
+        name: torch.full(shape, NEVER if name.endswith("bias") else 0.0)
+        for name, shape in shapes.items()
+    }
     return fresh | load_state(path)
 
 

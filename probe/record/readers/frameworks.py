@@ -49,9 +49,9 @@ def read_mammoth(folder: Path) -> ForeignRuns:
     offline: dict[int, Path] = {}
     for path in sorted(folder.glob("*_joint.pt")):
         run = foreign.run_named("", _arguments(path).get("seed"))
-        if (other := offline.setdefault(run.seed, path)) != path:
+        if (earlier_path := offline.setdefault(run.seed, path)) != path:
             raise InputError(
-                f"{other} and {path} have the same seed: remove one of them"
+                f"{earlier_path} and {path} have the same seed: remove one of them"
             )
     return replace(runs, offline=offline)
 

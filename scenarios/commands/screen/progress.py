@@ -50,23 +50,15 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
     Returns:
         How each job ended.
     """
-    description = bars.TextColumn("{task.description}", markup=False)
-    times = (
-        bars.TimeElapsedColumn(),
-        bars.TextColumn("left"),
-        bars.TimeRemainingColumn(),
-    )
-    columns = description, bars.BarColumn(), bars.TaskProgressColumn(), *times
     name = work.plan.name
     ends = list[Ended]()
-    jobs = jobs_of(work.plan)
     efforts: dict[tuple[Job, Key], float] = {}
     done: set[tuple[Job, Key]] = set()
-    for job in jobs:
+    for job in jobs_of(work.plan):
         for key in keys_of(work.plan, job):
             efforts[job, key] = effort(job, key)
         done |= {(job, key) for key in work.finished(job)}
-    with bars.Progress(*columns) as progress:
+    with _bar() as progress:
         bar = progress.add_task(name, total=sum(efforts.values()), completed=0)
         # Set after the bar has begun: the time left is estimated only from this run.
         progress.update(bar, completed=sum(efforts[measured] for measured in done))
@@ -81,10 +73,23 @@ def show_progress(work: Work, events: Iterable[Event | int]) -> list[Ended]:
             # counted.
             elif event not in done:
                 done.add(event)
-                at = f"{event[0].name}: {event[1]}"
-                progress.update(bar, advance=efforts[event], description=at)
+                job, key = event
+                latest = f"{job.name}: {key}"
+                progress.update(bar, advance=efforts[event], description=latest)
         progress.update(bar, description=name)
     return ends
+
+
+def _bar() -> bars.Progress:
+    """Return a progress bar with a description, the share done, and the time spent and left."""
+    return bars.Progress(
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.TaskProgressColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TextColumn("left"),
+        bars.TimeRemainingColumn(),
+    )
 
 
 def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool:
@@ -109,18 +114,18 @@ def show_ends(root: Path, ends: Sequence[Ended], remarks: Iterable[str]) -> bool
     for end in ends:
         if end.how == "finished":
             discard(failure_file(root, end.job))
-    # It stays as long as a file is in it.
+    # The folder stays as long as a file is in it.
     with suppress(OSError):
         (root / FAILURES).rmdir()
     locked = [end for end in ends if end.how == "locked"]
     failed = [end for end in ends if end.how == "failed"]
-    for part, how in (
+    for group, how in (
         (locked, "running in other processes: the last to finish writes the tables"),
         # Last, so that the end of the output names what needs attention.
         (failed, "failed; run the same command again to try again:"),
     ):
-        if part:
-            show_line(f"{len(part)} {'job' if len(part) == 1 else 'jobs'} {how}")
+        if group:
+            show_line(f"{len(group)} {'job' if len(group) == 1 else 'jobs'} {how}")
     for end in failed:
         show_line(f"  {end.job.name}: {end.reason}")
         path = failure_file(root, end.job)
@@ -170,36 +175,7 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
     jobs = jobs_of(work.plan)
     processes = min(processes, len(jobs))
     keys_left = {job: work.keys_left(job) for job in jobs}
-    columns = (
-        "learner",
-        "jobs",
-        "finished",
-        "left",
-        "measurements left",
-        "training steps left",
-    )
-    lines = []
-    for learner in dict.fromkeys(job.learner for job in jobs):
-        keys_of_job = {
-            job: keys for job, keys in keys_left.items() if job.learner == learner
-        }
-        jobs_left = sum(map(bool, keys_of_job.values()))
-        n_jobs = len(keys_of_job)
-        steps = sum(_steps(plan, sizes, job, keys) for job, keys in keys_of_job.items())
-        numbers = (
-            n_jobs,
-            n_jobs - jobs_left,
-            jobs_left,
-            sum(map(len, keys_of_job.values())),
-        )
-        # It trains its own network by its own rule, which no recipe describes.
-        unknown = jobs_left and next(iter(keys_of_job)).own_network
-        lines.append(
-            (learner, *map(str, numbers), "unknown" if unknown else f"{steps:,}")
-        )
-    show_sheet(
-        Console(), Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines)
-    )
+    show_sheet(Console(), _jobs_sheet(plan, sizes, keys_left))
     show_plan(plans, work.cache)
     seconds = seconds_left(keys_left, pace_of(plan, work.root, jobs), processes)
     time = "unknown: `probe status` estimates it once a measurement is finished"
@@ -213,6 +189,27 @@ def show_dry_run(work: Work, sizes: Sizes, plans: Allocations, processes: int) -
     show_line("a dry run: nothing was written")
 
 
+def _jobs_sheet(
+    plan: Plan, sizes: Sizes, keys_left: Mapping[Job, Sequence[Key]]
+) -> Sheet:
+    """Return a line for each learner: its jobs, those finished, and what is left to do."""
+    columns = ["learner", "jobs", "finished", "left"]
+    columns += ["measurements left", "training steps left"]
+    lines = []
+    for learner in dict.fromkeys(job.learner for job in keys_left):
+        jobs = [job for job in keys_left if job.learner == learner]
+        jobs_left = [job for job in jobs if keys_left[job]]
+        n_keys = sum(len(keys_left[job]) for job in jobs)
+        steps = f"{sum(_steps(plan, sizes, job, keys_left[job]) for job in jobs):,}"
+        # It trains its own network by its own rule, which no recipe describes.
+        if jobs_left and jobs[0].own_network:
+            steps = "unknown"
+        n_finished = len(jobs) - len(jobs_left)
+        numbers = (len(jobs), n_finished, len(jobs_left), n_keys)
+        lines.append((learner, *map(str, numbers), steps))
+    return Sheet(title=f"{plan.name}: jobs to do", columns=columns, lines=lines)
+
+
 def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     """Return the number of optimizer steps that a job still needs, by the recipes of the plan.
 
@@ -223,18 +220,21 @@ def _steps(plan: Plan, all_sizes: Sizes, job: Job, keys: Sequence[Key]) -> int:
     recipe = plan.learners[job.learner].training
     retraining = plan.retraining
     learned = [
-        n for task_position, n in enumerate(sizes, 1) if task_position != job.without
+        size for position, size in enumerate(sizes, 1) if position != job.without
     ]
     steps = 0
+    # The numbers of tasks learned whose network is still to be trained.
     trained = [
         key.tasks_seen for key in keys if key.tasks_seen and key.readout == OUTPUT
     ]
     if job.without and job.last in trained:
-        # Its last evaluation is its only one.
+        # With a task left out, only the last network is evaluated.
         trained = [*range(1, job.last)]
-    for i in () if job.weights else trained:
-        start = 0 if job.offline or job.kind == "cumulative" else i - 1
-        steps += recipe.steps(sum(learned[start:i]))
+    for n_learned in () if job.weights else trained:
+        # Such learners train on all tasks so far, others only on the latest.
+        on_all = job.offline or job.kind == "cumulative"
+        start = 0 if on_all else n_learned - 1
+        steps += recipe.steps(sum(learned[start:n_learned]))
     longest = Counter[tuple[int, str, bool]]()
     for key in keys:
         if key.readout.is_retraining:

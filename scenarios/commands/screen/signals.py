@@ -35,19 +35,21 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
     a run directory are complete at any moment.
     """
     stop = _Stop(grace)
-    here, there = socket.socketpair()
-    # A signal handler must not block; a byte that does not fit is not needed.
-    there.setblocking(False)
+    read_end, write_end = socket.socketpair()
+    # Python writes a byte for each signal; it must not block, and one byte suffices.
+    write_end.setblocking(False)
     try:
-        threading.Thread(target=stop.watch, args=(here,), daemon=True).start()
+        threading.Thread(target=stop.watch, args=(read_end,), daemon=True).start()
     except RuntimeError as error:
-        here.close()
-        there.close()
+        read_end.close()
+        write_end.close()
         raise InputError(
             f"{error}: end other processes, or raise the process limit"
         ) from None
-    before = [(number, signal.signal(number, stop.request)) for number in _SIGNALS]
-    woken = signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
+    old_handlers = [
+        (number, signal.signal(number, stop.request)) for number in _SIGNALS
+    ]
+    old_wakeup_fd = signal.set_wakeup_fd(write_end.fileno(), warn_on_full_buffer=False)
     try:
         yield
     except BaseException:
@@ -57,11 +59,11 @@ def stoppable(grace: float = GRACE) -> Iterator[None]:
         raise Stopped(stop.code) from None
     finally:
         stop.block_ended.set()
-        signal.set_wakeup_fd(woken)
-        for number, handler in before:
+        signal.set_wakeup_fd(old_wakeup_fd)
+        for number, handler in old_handlers:
             # The next signal must not change the exit code of a process that is ending.
             signal.signal(number, handler if stop.code is None else signal.SIG_IGN)
-        there.close()
+        write_end.close()
 
 
 class _Stop:
@@ -95,7 +97,7 @@ class _Stop:
     def watch(self, signals: socket.socket) -> None:
         """Wait for a signal to stop, and end the process after the grace period.
 
-        signals: sends one byte for each signal, its number; ends when the other end
+        signals: Sends one byte for each signal, its number; ends when the other end
             closes.
         """
         with signals:

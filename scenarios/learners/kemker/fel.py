@@ -111,6 +111,7 @@ class FixedExpansion(ContinualLearner):
     def network(
         cls, settings: Any, shape: Sequence[int], classes: int, tasks: int
     ) -> nn.Module:
+        """Build the network: a dense, an expansion and an output layer."""
         dense = nn.Linear(torch.Size(shape).numel(), settings.hidden)
         activation = _ACTIVATIONS[settings.activation]()
         hidden = nn.Sequential(nn.Flatten(), dense, activation)

@@ -6,7 +6,7 @@ GeppNet+STM adds a short-term memory of novel examples, replayed in sleep phases
 import math
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import torch
 from pydantic import Field
@@ -26,6 +26,20 @@ from scenarios.learners.kemker.som import (
     decayed,
     longest_block,
 )
+
+# A number of rows or columns of the map, of examples, and a learning rate of the map.
+Side = Annotated[
+    int,
+    Field(ge=1, le=1_000),
+]
+Iterations = Annotated[
+    int,
+    Field(ge=1, le=100_000_000),
+]
+Rate = Annotated[
+    float,
+    Field(gt=0, lt=1),
+]
 
 Remembered = tuple[bytes, Tensor, int]
 """An example in the short-term memory: a key of its input, the input and the label."""
@@ -53,31 +67,11 @@ class MapSettings(base.Settings):
     """
 
     training: None = None
-    rows: int = Field(
-        default=23,
-        ge=1,
-        le=1_000,
-    )
-    columns: int = Field(
-        default=23,
-        ge=1,
-        le=1_000,
-    )
-    base_iterations: int = Field(
-        default=80_000,
-        ge=1,
-        le=100_000_000,
-    )
-    iterations: int = Field(
-        default=20_000,
-        ge=1,
-        le=100_000_000,
-    )
-    som_rate: float = Field(
-        default=0.1,
-        gt=0,
-        lt=1,
-    )
+    rows: Side = 23
+    columns: Side = 23
+    base_iterations: Iterations = 80_000
+    iterations: Iterations = 20_000
+    som_rate: Rate = 0.1
     readout_rate: PositiveFloat = 1e-3
     threshold: float = Field(
         default=0.5,
@@ -85,11 +79,7 @@ class MapSettings(base.Settings):
         le=1,
     )
     map_share: Share = 0.25
-    final_som_rate: float = Field(
-        default=0.01,
-        gt=0,
-        lt=1,
-    )
+    final_som_rate: Rate = 0.01
     final_radius: PositiveFloat = 0.5
     width: PositiveFloat = 0.3
 
@@ -143,6 +133,7 @@ class Geppnet(FullRehearsalLearner):
         classes: int,
         tasks: int,
     ) -> nn.Module:
+        """Build the network: a map on flattened inputs, and a linear readout of its activity."""
         som = SelfOrganizingMap(
             inputs=torch.Size(shape).numel(),
             rows=settings.rows,
@@ -158,6 +149,7 @@ class Geppnet(FullRehearsalLearner):
         return cast(SelfOrganizingMap, self.model.get_submodule("som"))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
+        """Train by the base session on the first task, by a later session on others."""
         settings = self.settings
         self.meter = meter
         self.lattice = self.som.lattice()
@@ -285,7 +277,11 @@ class Geppnet(FullRehearsalLearner):
         rate = self.settings.readout_rate
         steps = MapSteps(som, x)
         n_novel = 0
-        targets = torch.eye(len(bias), dtype=bias.dtype, device=bias.device)
+        targets = torch.eye(
+            len(bias),
+            dtype=bias.dtype,
+            device=bias.device,
+        )
         for k, label in enumerate(y.tolist()):
             squared = steps.squared_distances(k)
             activity = som.activity(squared)
@@ -345,11 +341,7 @@ class GeppnetStmSettings(MapSettings):
         ge=1,
         le=100_000,
     )
-    sleep_interval: int = Field(
-        default=2000,
-        ge=1,
-        le=100_000_000,
-    )
+    sleep_interval: Iterations = 2000
 
 
 @learner("geppnet_stm")
@@ -375,6 +367,7 @@ class GeppnetStm(Geppnet):
     settings: GeppnetStmSettings
 
     def later_session(self, data: Examples, shares: Tensor) -> None:
+        """Fill the memory with the novel ones of each block of examples, then sleep on it."""
         settings = self.settings
         memory = deque[Remembered](maxlen=settings.memory)
         for x, y in self.draws(data, settings.iterations, settings.sleep_interval):
@@ -400,6 +393,7 @@ class GeppnetStm(Geppnet):
             self.learn_online(inputs, labels, shares)
 
     def stored_bytes(self) -> int:
+        """Return the size of all past data and, after the first session, of the full memory."""
         stored = super().stored_bytes()
         if not self.learned:
             # The memory has no part in the first session.

@@ -154,10 +154,10 @@ class PathNetwork(nn.Module):
     @torch.no_grad()
     def renew(self, fresh: "PathNetwork") -> None:
         """Replace the weights of every module that is not frozen by those in `fresh`."""
-        for layer, other in zip(self.layers, fresh.layers, strict=True):
+        for layer, fresh_layer in zip(self.layers, fresh.layers, strict=True):
             rows = layer.rows((~layer.frozen).nonzero().flatten().tolist())
-            layer.dense.weight[rows] = other.dense.weight[rows]
-            layer.dense.bias[rows] = other.dense.bias[rows]
+            layer.dense.weight[rows] = fresh_layer.dense.weight[rows]
+            layer.dense.bias[rows] = fresh_layer.dense.bias[rows]
 
 
 class LiftedPath(nn.Module):
@@ -205,8 +205,8 @@ class LiftedPath(nn.Module):
         for layer in self.layers:
             # Of each part the sum over its modules.
             sums = []
-            for part in layer.children():
-                units = functional.relu(part(x))
+            for modules in layer.children():
+                units = functional.relu(modules(x))
                 sums.append(units.unflatten(1, (-1, self.width)).sum(1))
             x = reduce(torch.add, sums)
         return cast(Tensor, self.output(x))
@@ -218,7 +218,12 @@ class LiftedPath(nn.Module):
             dense.weight[rows] = copied.weight
             dense.bias[rows] = copied.bias
 
-    def _copied(self, dense: nn.Linear, rows: Tensor, learns: bool) -> nn.Linear:
+    def _copied(
+        self,
+        dense: nn.Linear,
+        rows: Tensor,
+        learns: bool,
+    ) -> nn.Linear:
         """Return a dense layer with copies of some rows of a larger one, noted for `put_back`."""
         copied = nn.Linear(dense.in_features, len(rows), device="meta")
         copied.weight = nn.Parameter(dense.weight.detach()[rows], requires_grad=learns)

@@ -131,6 +131,7 @@ class PathNet(base.Learner):
     def network(
         cls, settings: Any, shape: Sequence[int], classes: int, tasks: int
     ) -> nn.Module:
+        """Build the network of modules and output layers; raises InputError for too many tasks."""
         if tasks > _MOST_TASKS:
             raise InputError(
                 f"PathNet learns up to {_MOST_TASKS} tasks, got {tasks}: leave it out"
@@ -146,9 +147,11 @@ class PathNet(base.Learner):
 
     @classmethod
     def view(cls, scenario: Scenario) -> Scenario:
+        """Return the scenario with the index of the task appended to each input."""
         return replace(scenario, tasks=tuple(map(_with_index, scenario.tasks)))
 
     def train(self, task: Task, data: Examples, meter: OpsMeter) -> None:
+        """Search the best path by tournaments, train it, then freeze its modules."""
         settings = self.settings
         generator = self.stream("search")
         one_epoch = self.recipe.of_epochs(1)
@@ -172,6 +175,7 @@ class PathNet(base.Learner):
         self.model.keep(task.index - 1, best)
 
     def end(self, task: Task) -> None:
+        """Redraw the modules that are not frozen."""
         fresh = copy.deepcopy(self.model)
         initialize(fresh, self.recipe.init, self.stream("modules"))
         self.model.renew(fresh)
@@ -194,7 +198,14 @@ class PathNet(base.Learner):
         total_before = path_meter.total
         steps_before = path_meter.steps
         recorder = HistoryRecorder()
-        fit(lifted, data, recipe, draw, objective=recorder, meter=path_meter)
+        fit(
+            lifted,
+            data,
+            recipe,
+            draw,
+            objective=recorder,
+            meter=path_meter,
+        )
         lifted.put_back()
         trained = sum(p.numel() for p in parameters if p.requires_grad)
         update_ops = (path_meter.steps - steps_before) * trained * optimizer_ops(recipe)
@@ -209,7 +220,11 @@ def _with_index(task: Task) -> Task:
         x = functional.pad(split.x.flatten(1), (0, 1), value=task.index)
         return Examples(x, split.y)
 
-    return replace(task, train=indexed(task.train), test=indexed(task.test))
+    return replace(
+        task,
+        train=indexed(task.train),
+        test=indexed(task.test),
+    )
 
 
 def search_path(

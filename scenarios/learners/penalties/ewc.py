@@ -77,6 +77,7 @@ class Ewc(PenalizedLearner):
     elementwise = 2
 
     def end(self, task: Task) -> None:
+        """Compute the Fisher of the task, and add its penalty to those of earlier tasks."""
         super().end(task)
         generator = self.stream("fisher")
         examples = task.train
@@ -204,6 +205,7 @@ def _squares(
         x: Tensor,
         y: Tensor,
     ) -> tuple[Tensor, Named]:
+        """Return the loss of one example, and the inputs of the dense layers by name."""
         with _watched(dense, shifts) as calls_by_name:
             scores = functional_call(model, parameters, (x[None],))
         inputs = {name: calls[0][0] for name, calls in calls_by_name.items()}
@@ -232,7 +234,10 @@ def _squares(
 def _watched(dense: Dense, shifts: Named) -> Iterator[dict[str, list[Tensor]]]:
     """Collect the inputs of dense layers within the block, by name, and shift their outputs.
 
-    shifts: (H,) by the layer's name; a layer without one is only watched.
+    Args:
+        dense: The layers by name.
+        shifts: The shifts (H,) of outputs by the layer's name; a layer without one is
+            only watched.
     """
     inputs: dict[str, list[Tensor]] = {name: [] for name in dense}
 
@@ -242,6 +247,7 @@ def _watched(dense: Dense, shifts: Named) -> Iterator[dict[str, list[Tensor]]]:
         arguments: tuple[Tensor, ...],
         output: Tensor,
     ) -> Tensor:
+        """Note the input of a layer, and shift its output."""
         inputs[name].append(arguments[0])
         return output + shifts[name] if name in shifts else output
 

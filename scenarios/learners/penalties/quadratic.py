@@ -40,6 +40,7 @@ class PenalizedLearner(ContinualLearner):
                 p.grad.addcmul_(weights[name], p - anchor[name], value=scale)
 
     def carried(self) -> dict[str, Tensor]:
+        """Return the penalty's importance, anchor and constant."""
         if not self.penalty:
             return {}
         penalty = self.penalty
@@ -48,6 +49,7 @@ class PenalizedLearner(ContinualLearner):
         return tensors
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
+        """Restore the penalty."""
         if carried:
             self.penalty = Quadratic(
                 of_kind(carried, "importance"),

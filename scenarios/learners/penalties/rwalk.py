@@ -78,6 +78,7 @@ class EwcOnline(PenalizedLearner):
     _batch = _steps = 0
 
     def begin(self, task: Task) -> None:
+        """Start counting steps, and go on with a copy of the running Fisher."""
         super().begin(task)
         self._steps = 0
         trained = trained_parameters(self.model)
@@ -92,12 +93,14 @@ class EwcOnline(PenalizedLearner):
         x: Tensor,
         y: Tensor,
     ) -> Tensor:
+        """Note the size of the batch, which scales its Fisher, and return its loss."""
         # Replayed examples included.
         self._batch = len(y)
         return super().loss(model, x, y)
 
     @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:
+        """Update the running Fisher if it is due, then add the penalty's gradient."""
         # Before the penalty's gradient is added.
         alpha = self.settings.alpha
         self._steps += 1
@@ -109,6 +112,7 @@ class EwcOnline(PenalizedLearner):
         super().after_backward(model)
 
     def end(self, task: Task) -> None:
+        """Make the penalty of the running Fisher around the parameters as they are."""
         super().end(task)
         importance = self.fisher
         if self.settings.normalized:
@@ -116,12 +120,14 @@ class EwcOnline(PenalizedLearner):
         self.penalty = Quadratic.around(self.model, importance)
 
     def carried(self) -> dict[str, Tensor]:
+        """Return the penalty and, if it is normalized, the Fisher that it was made of."""
         tensors = super().carried()
         if self.settings.normalized:
             tensors |= by_kind(fisher=self.fisher)
         return tensors
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
+        """Restore the penalty and the running Fisher."""
         super().take_over(carried)
         # Unless normalized, the penalty's importance is the Fisher, which continues
         # from there.
@@ -194,15 +200,18 @@ class RWalk(PathIntegralLearner, EwcOnline):
     score: Mapping[str, Tensor] = MappingProxyType({})
 
     def begin(self, task: Task) -> None:
+        """Start the task's score, besides the path integral and the running Fisher."""
         super().begin(task)
         self._new = zeros_for(self.fisher)
 
     def after_step(self, model: nn.Module) -> None:
+        """Add a step to the path integral, and close the interval if it is over."""
         super().after_step(model)
         if self._steps % self.settings.interval == 0:
             self._close_interval()
 
     def end(self, task: Task) -> None:
+        """Average the task's score with that of earlier tasks, and make the penalty."""
         super().end(task)
         # The last interval may be shorter.
         self._close_interval()
@@ -214,6 +223,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
         self._penalize({n: p.detach().clone() for n, p in self._trained.items()})
 
     def carried(self) -> dict[str, Tensor]:
+        """Return Fisher, score and anchor, of which `take_over` makes the penalty."""
         if not self.penalty:
             return {}
         return by_kind(
@@ -223,6 +233,7 @@ class RWalk(PathIntegralLearner, EwcOnline):
         )
 
     def take_over(self, carried: dict[str, Tensor]) -> None:
+        """Restore Fisher and score, and make the penalty."""
         if carried:
             self.fisher = of_kind(carried, "fisher")
             self.score = of_kind(carried, "score")

@@ -47,6 +47,7 @@ class PathIntegralLearner(PenalizedLearner):
     sums: ClassVar[Sequence[str]] = ("drop", "_before", "_start")
 
     def begin(self, task: Task) -> None:
+        """Start the path integral at the present parameters."""
         super().begin(task)
         self._trained = trained_parameters(self.model)
         self._before = {n: p.detach().clone() for n, p in self._trained.items()}
@@ -56,6 +57,7 @@ class PathIntegralLearner(PenalizedLearner):
 
     @torch.no_grad()
     def after_backward(self, model: nn.Module) -> None:
+        """Copy the gradient of the batch's loss, then add the penalty's gradient."""
         # A copy, as a penalty's gradient is added.
         for name, p in self._trained.items():
             if p.grad is None:
@@ -66,6 +68,7 @@ class PathIntegralLearner(PenalizedLearner):
 
     @torch.no_grad()
     def after_step(self, model: nn.Module) -> None:
+        """Add gradient times step to the integral of each parameter."""
         for name, p in self._trained.items():
             # In place, before - after: no minus, and nothing allocated.
             step = self._before[name].sub_(p)
@@ -99,6 +102,7 @@ class SynapticIntelligence(PathIntegralLearner):
     elementwise = 3
 
     def end(self, task: Task) -> None:
+        """Add the task's importance to that of earlier tasks, and make the penalty."""
         super().end(task)
         importance = {}
         for name, drop in self.drop.items():

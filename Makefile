@@ -14,7 +14,7 @@ install = $(if $(UV),uv pip install --python $(1)/bin/python,$(1)/bin/python -m 
 .PHONY: demo test test-all lowest soak zoo bench docs found lint types clean
 
 demo: $(VENV)/installed
-	$(BIN)/probe run digits --device cpu
+	$(BIN)/probe demo
 
 # Tests start hundreds of processes, none of which compiles again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -72,9 +72,9 @@ docs: $(VENV)/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -d build/doctrees docs build/docs
 	! grep -rEn '<(script|link|img|iframe)[^>]+(src|href)="(https?:)?//' build/docs --include='*.html'
 
-# The tables of docs/found.md, from the CSV files of the studies beside it.
+# The pages on our studies and their pictures, from the CSV files in docs/found.
 found: $(VENV)/installed
-	$(BIN)/python docs/found/write.py
+	$(BIN)/python docs/found/write.py --pictures
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

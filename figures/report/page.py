@@ -27,7 +27,7 @@ from probe.answers.study import answers
 from probe.answers.text import answers_as_text, cut, headline, word_of
 from probe.errors import InputError, printable, unknown
 from probe.files import content_of, write_text
-from probe.tables.compared import compared_sheet
+from probe.tables.compared import compared_sheets
 from probe.tables.folder import read_tables
 from probe.tables.schemas import CAUSE_VERDICTS, CONTROLS, Tables
 from probe.tables.sheets import Sheet
@@ -107,8 +107,9 @@ def report(
         axis=_axis(chain(*answered.values())),
         caveats=caveats,
         compared=[
-            compared_sheet(first_run, first_tables, name, tables)
+            sheet
             for name, tables in others
+            for sheet in compared_sheets(first_run, first_tables, name, tables)
         ],
         sections=all_sections,
         choices=_choices(all_sections),

@@ -79,8 +79,8 @@ def as_pair(data: Any, name: str) -> Pair:
     """Read examples.
 
     Args:
-        data: A pair (x, y), a mapping of tensors with a label, a Dataset, or a
-            DataLoader.
+        data: A pair (x, y), a mapping of tensors with a label, a Dataset, a DataLoader
+            or `Examples`.
         name: The name of the examples in messages.
 
     Raises:
@@ -88,6 +88,8 @@ def as_pair(data: Any, name: str) -> Pair:
     """
     if isinstance(data, TensorDataset) and len(data.tensors) == 2:
         data = data.tensors
+    if isinstance(data, Examples):
+        data = data.x, data.y
     if isinstance(data, Mapping):
         data = _pair_in(data, name)
     if isinstance(data, tuple | list) and len(data) == 2:

@@ -287,8 +287,11 @@ class Analysis(ResultBase):
         answered = self.answers
         if not answered:
             return as_text(self.sheets(), self.remarks())
-        more = f"{len(self.remarks())} notes: result.notes; tables: result.sheets()"
-        return f"{answers_as_text(answered)}\n\n{more}"
+        lines = [answers_as_text(answered), ""]
+        if self.notes:
+            lines.append(f"{len(self.notes)} more notes: result.notes")
+        lines.append("tables: result.to_pandas(NAME); a page: result.report(FILE)")
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         matrices = self._matrices

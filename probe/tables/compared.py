@@ -1,5 +1,6 @@
-"""Comparisons of two runs, layer by layer."""
+"""Comparisons of two runs, layer by layer: a sheet for each learner and readout."""
 
+from collections.abc import Mapping
 from statistics import stdev
 from typing import Any
 
@@ -12,7 +13,9 @@ from probe.tables.sheets import Sheet
 _KEY = ["learner", "readout", "feature", "statement"]  # of a statement on a layer
 
 
-def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sheet:
+def compared_sheets(
+    first: str, before: Tables, second: str, after: Tables
+) -> list[Sheet]:
     """Compare two runs layer by layer, in percentage points.
 
     The difference is the second run minus the first. Its 95 % interval is Student's,
@@ -26,46 +29,62 @@ def compared_sheet(first: str, before: Tables, second: str, after: Tables) -> Sh
         after: Tables of the second run.
 
     Returns:
-        The sheet.
+        A sheet for each learner and readout that both runs have.
     """
     seeds = {*before["measurements"]["seed"], *after["measurements"]["seed"]}
+    values_before = _seed_values(before)
+    values_after = _seed_values(after)
     earlier = before["statements"][[*_KEY, "value"]]
-    by_seed = _seed_values(before), _seed_values(after)
-    lines = []
-    for row in (
-        after["statements"]
-        .merge(earlier, on=_KEY, suffixes=("", "_before"))
-        .itertuples()
-    ):
-        difference = row.value - row.value_before
-        interval = ""
-        key = tuple(getattr(row, column) for column in _KEY)
-        old, new = (values.get(key, {}) for values in by_seed)
-        if old.keys() == new.keys() == seeds and len(seeds) > 1:
-            half = half_width(
-                stdev(new[seed] - old[seed] for seed in seeds), len(seeds)
+    both = after["statements"].merge(earlier, on=_KEY, suffixes=("", "_before"))
+    title = f"{second} minus {first}, in points of accuracy{_other_data(before, after)}"
+    sheets = []
+    for (learner, readout), rows in both.groupby(["learner", "readout"], sort=False):
+        lines = []
+        for row in rows.itertuples():
+            key = learner, readout, row.feature, row.statement
+            interval = _interval(values_before.get(key), values_after.get(key), seeds)
+            cells = (
+                row.feature,
+                STATEMENTS[row.statement].replace("_", " "),
+                points(row.value_before),
+                points(row.value),
+                points(row.value - row.value_before) + interval,
             )
-            interval = f" [{points(difference - half)}, {points(difference + half)}]"
-        cells = (
-            *key[:3],
-            STATEMENTS[row.statement].replace("_", " "),
-            points(row.value_before),
-            points(row.value),
-            points(difference) + interval,
+            lines.append(cells)
+        sheet = Sheet(
+            of=f"{learner}, {readout}",
+            title=title,
+            columns=("layer", "quantity", first, second, "difference"),
+            lines=lines,
         )
-        lines.append(cells)
-    columns = ("learner", "readout", "layer", "quantity", first, second, "difference")
+        sheets.append(sheet)
+    return sheets
+
+
+def _other_data(before: Tables, after: Tables) -> str:
+    """Return the names of the data of two runs, if they differ."""
     data = dict.fromkeys(
         name
         for tables in (before, after)
         for name in tables["measurements"]["scenario"][:1]
     )
-    other = f"; of different data: {', '.join(data)}" if len(data) > 1 else ""
-    return Sheet(
-        title=f"{second} minus {first}, in points of accuracy{other}",
-        columns=columns,
-        lines=lines,
-    )
+    return f"; of different data: {', '.join(data)}" if len(data) > 1 else ""
+
+
+def _interval(
+    before: Mapping[int, float] | None,
+    after: Mapping[int, float] | None,
+    seeds: set[int],
+) -> str:
+    """Return the interval of the mean difference, paired by seed, as text."""
+    if before is None or after is None or len(seeds) < 2:
+        return ""
+    if not before.keys() == after.keys() == seeds:
+        return ""
+    differences = [after[seed] - before[seed] for seed in seeds]
+    mean = sum(differences) / len(seeds)
+    half = half_width(stdev(differences), len(seeds))
+    return f" [{points(mean - half)}, {points(mean + half)}]"
 
 
 def _seed_values(tables: Tables) -> dict[Any, dict[int, float]]:

@@ -106,7 +106,8 @@ def _print(modules: Sequence[Candidate]) -> None:
     pipe are not truncated.
     """
     console = Console()
-    console = console if console.is_terminal else Console(width=200)
+    if not console.is_terminal:
+        console = Console(width=200)
     table = Table(box=SIMPLE, padding=(0, 1))
     columns = ("", "feature", "type", "output", "cached per example", "frozen", "left")
     for k, column in enumerate(columns):

@@ -59,14 +59,15 @@ def show_compared(first: Path, second: Path, most: float | None) -> bool:
     Raises:
         InputError: Tables are missing or cannot be read.
     """
-    from probe.tables.compared import compared_sheet
+    from probe.tables.compared import compared_sheets
     from probe.tables.folder import read_tables
     from probe.tables.layer_text import points
     from probe.tables.table_file import where
 
     before = read_tables(_named(first))
     after = read_tables(_named(second))
-    show_sheet(Console(), compared_sheet(first.name, before, second.name, after))
+    for sheet in compared_sheets(first.name, before, second.name, after):
+        show_sheet(Console(), sheet)
     forgets = where(after["statements"], statement="forgets")
     above = forgets[forgets["value"] > (1 if most is None else most)]
     for row in above.itertuples():

@@ -1,0 +1,274 @@
+"""Tables of single studies: differences paired by seed, and rank correlations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from tables import method, table, where, with_interval
+
+PAIR = ["seed", "learner", "feature"]
+Differences = dict[str, pd.Series]
+
+
+def interval(values: pd.Series) -> pd.Series:
+    """Return mean and 95 % t interval over seeds."""
+    seeds = len(values)
+    mean = values.mean()
+    quantile = stats.t.ppf(0.975, seeds - 1)
+    half = quantile * values.std() / seeds**0.5
+    return pd.Series(
+        {
+            "value": mean,
+            "low": mean - half,
+            "high": mean + half,
+        }
+    )
+
+
+def as_points(values: pd.Series) -> str:
+    """Return mean and interval of fractions by seed, in points."""
+    return with_interval(interval(values))
+
+
+def as_fraction(values: pd.Series) -> str:
+    """Return mean and interval of values by seed."""
+    return with_interval(interval(values), scale=1, digits=2)
+
+
+def murata(study: str) -> pd.DataFrame:
+    """Return the findings of Murata 2020, each as differences in points, paired by seed.
+
+    One holds where all 95 % intervals are above 0, and does not where one is below 0.
+    """
+    rows = table(study, "measurements")
+    rows = where(rows, tasks_seen=[rows.tasks_seen.max()])
+    rows = rows[rows.readout.isna() | (rows.readout == "retrain")]
+    order = ["finetune", "er", "si", "lwf", "gem"]
+    learners = [name for name in order if name in set(rows.learner)]
+    layers = list(rows.sort_values("depth").feature.dropna().unique())
+    findings = pra_findings(rows, layers, learners)
+    findings.update(f1_findings(rows, layers, learners))
+    lines = []
+    for finding, differences in findings.items():
+        line = {"finding": finding, **judged(differences)}
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def judged(differences: Differences) -> dict[str, str]:
+    """Return differences as text, and whether all are above 0."""
+    texts = []
+    answer = "yes"
+    for name, by_seed in differences.items():
+        ends = interval(by_seed)
+        texts.append(f"{name} {as_points(by_seed)}")
+        if ends.high < 0:
+            answer = "no"
+        elif not ends.low > 0 and answer == "yes":
+            answer = "cannot tell"
+    return {
+        "differences, in points": "; ".join(texts),
+        "does it hold here?": answer,
+    }
+
+
+def pra_findings(
+    rows: pd.DataFrame, layers: list[str], learners: list[str]
+) -> dict[str, Differences]:
+    """Return what the paper finds of partial retrain accuracy."""
+
+    def pra(learner: str, layer: str) -> pd.Series:
+        chosen = where(rows, metric="pra", learner=learner, feature=layer)
+        return chosen.groupby("seed").value.mean()
+
+    first = layers[0]
+    deepest = layers[-2]
+    output = layers[-1]
+    falls, above, replay_above, others_below = {}, {}, {}, {}
+    for learner in learners:
+        falls[learner] = pra(learner, first) - pra(learner, deepest)
+    for learner in learners[1:]:
+        name = f"{learner} - finetune"
+        above[name] = pra(learner, deepest) - pra("finetune", deepest)
+        gain = pra(learner, output) - pra("finetune", output)
+        if learner in ("er", "gem"):
+            replay_above[name] = gain
+        else:
+            others_below[f"finetune - {learner}"] = -gain
+    return {
+        f"PRA falls from {first} to {deepest}": falls,
+        f"at {deepest} all others are above fine-tuning": above,
+        "at the output replay and GEM are above fine-tuning": replay_above,
+        "at the output SI and LwF are not above fine-tuning": others_below,
+    }
+
+
+def f1_findings(
+    rows: pd.DataFrame, layers: list[str], learners: list[str]
+) -> dict[str, Differences]:
+    """Return what the paper finds of F1 by the task's position."""
+
+    def f1(learner: str, layer: str) -> pd.DataFrame:
+        chosen = where(rows, metric="f1", learner=learner, feature=layer)
+        return chosen.groupby(["seed", "task_position"]).value.mean().unstack()
+
+    third = layers[2]
+    deepest = layers[-2]
+    rises = {}
+    valleys = {}
+    for learner in learners:
+        by_task = f1(learner, deepest)
+        rises[learner] = by_task[5] - by_task[1]
+    for learner in learners[1:]:
+        by_task = f1(learner, third)
+        lower_end = np.minimum(by_task[1], by_task[5])
+        valleys[learner] = lower_end - by_task[[2, 3, 4]].mean(axis=1)
+    replay = f1("er", third)
+    first = {"er": replay[1] - replay[5]}
+    return {
+        f"at {deepest} F1 is higher for the last task than for the first": rises,
+        f"at {third} F1 has a valley, but for fine-tuning": valleys,
+        f"at {third} ER favors the first task over the last": first,
+    }
+
+
+def settings(study: str, head: str) -> pd.DataFrame:
+    """Return how far each single setting moves A5 and F5 of each method, paired by seed."""
+    rows = where(
+        table(study, "measurements"),
+        head=head,
+        metric="accuracy",
+    )
+    rows = rows[rows.learner.str.contains("-")]
+    lines = []
+    for learner in rows.learner.unique():
+        kind, _, setting = learner.partition("-")
+        own = accuracy_and_forgetting(rows, learner)
+        change = own - accuracy_and_forgetting(rows, f"{kind}-ours")
+        line = {
+            "method": method(kind),
+            "setting": setting,
+            "A5 (%)": f"{100 * own.accuracy.mean():.1f}",
+            "change in points": as_points(change.accuracy),
+            "F5": f"{own.forgetting.mean():.2f}",
+            "change of F5": as_fraction(change.forgetting),
+        }
+        if setting == "ours":
+            line["change in points"] = ""
+            line["change of F5"] = ""
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def accuracy_and_forgetting(rows: pd.DataFrame, learner: str) -> pd.DataFrame:
+    """Return Chaudhry's A and F after the last task, by seed."""
+    rows = where(rows, learner=learner)
+    rows = rows[rows.readout.isna()]
+    last = int(rows.tasks_seen.max())
+    by_task = rows.set_index(["seed", "tasks_seen", "task_position"])
+    accuracy = by_task.value.unstack()
+    final = accuracy.xs(last, level="tasks_seen")
+    past = accuracy.drop(index=[0, last], level="tasks_seen", errors="ignore")
+    forgotten = past.groupby("seed").max() - final
+    return pd.DataFrame(
+        {
+            "accuracy": final.mean(axis=1),
+            "forgetting": forgotten.drop(columns=last).mean(axis=1),
+        }
+    )
+
+
+def costly_measures(study: str) -> dict[str, pd.Series]:
+    """Return what takes a retraining or hybrids, by seed, method and layer."""
+    layers = table(study, "layers")
+    causes = table(study, "causes")
+    chosen = {
+        "forgotten (linear)": where(
+            layers,
+            readout="linear",
+            quantity="forgotten",
+        ),
+        "its change accounts for": where(
+            causes,
+            score="accuracy",
+            quantity="attributed",
+        ),
+        "missing (retraining)": where(
+            layers,
+            readout="retrain",
+            quantity="missing",
+        ),
+    }
+    measures = {}
+    for name, rows in chosen.items():
+        rows = rows[rows.task_position.isna()]
+        measures[name] = rows.set_index(PAIR).value
+    return measures
+
+
+def cheap_measures(study: str) -> dict[str, pd.Series]:
+    """Return what takes seconds, and the depth of the layer."""
+    rows = table(study, "diagnostics")
+    rows = rows[rows.order.notna()]  # the controls have none
+    means = rows.groupby([*PAIR, "metric"]).value.mean().unstack()
+    past = means.filter(like="cka.step").mean(axis=1)
+    return {
+        "depth of the layer": rows.groupby(PAIR).depth.first(),
+        "1 - CKA to its past": 1 - past,
+        "1 - CKA to joint": 1 - means["cka.offline"],
+        "less effective rank": -means["rank"],
+    }
+
+
+def spearman(one: pd.Series, other: pd.Series) -> pd.Series:
+    """Return the rank correlation of two measures for each seed."""
+    both = pd.DataFrame({"one": one, "other": other}).dropna()
+    ranks = both.groupby("seed").rank()
+    correlations = ranks.groupby("seed").corr()
+    return correlations.xs("one", level=-1).other
+
+
+def correlations(study: str) -> pd.DataFrame:
+    """Return Spearman's correlation of each cheap and costly measure: mean over seeds, interval.
+
+    Over pairs of method and hidden layer; `above_depth` is what it has above the
+    layer's depth.
+    """
+    measures = cheap_measures(study)
+    depth = measures["depth of the layer"]
+    lines = []
+    for costly, other in costly_measures(study).items():
+        base = spearman(depth, other)
+        for cheap, values in measures.items():
+            rho = spearman(values, other)
+            line = {
+                "cheap": cheap,
+                "costly": costly,
+                "above_depth": "" if values is depth else as_fraction(rho - base),
+            }
+            line.update(interval(rho))
+            lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def cheap(study: str) -> pd.DataFrame:
+    """Return the correlations as text, and whether each lies above one half."""
+    rows = correlations(study)
+    answers = pd.Series("cannot tell", rows.index)
+    answers[rows.low > 0.5] = "yes"
+    answers[rows.high < 0.5] = "no"
+    return pd.DataFrame(
+        {
+            "cheap measure": rows.cheap,
+            "costly measure": rows.costly,
+            "rank correlation": rows.apply(
+                with_interval,
+                axis=1,
+                scale=1,
+                digits=2,
+            ),
+            "above one half?": answers,
+            "above depth's": rows.above_depth,
+        }
+    )

@@ -1,0 +1,135 @@
+"""The pages on our studies follow from the tables beside them."""
+
+import csv
+import importlib
+import re
+from contextlib import suppress
+from functools import reduce
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import figures
+from scenarios.study.study_file import preset_names
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+@pytest.fixture
+def writer(monkeypatch):
+    monkeypatch.syspath_prepend(str(DOCS / "found"))
+    return importlib.import_module("write")
+
+
+def test_every_page_is_as_its_tables_say(writer):
+    """And the pages are those of the studies, and every folder with tables has one."""
+    assert writer.stale(writer.pages()) == []
+    folders = {path.parent.name for path in DOCS.glob("found/*/*.csv.gz")}
+    assert folders == set(writer.STUDIES)
+
+
+def test_a_changed_cell_changes_the_page(writer, monkeypatch):
+    """A number of claim 1, and the verdict that the study's own page shows."""
+    rows = writer.tables.table("cifar10", "layers")
+    cell = rows.task_position.isna() & (rows.quantity == "forgotten")
+    for column, wanted in {
+        "learner": "si",
+        "readout": "linear",
+        "feature": "hidden",
+    }.items():
+        cell &= rows[column] == wanted
+    assert cell.sum() == 1
+    rows.loc[cell, "value"] = 0.123
+
+    def changed(study, name):
+        is_changed = (study, name) == ("cifar10", "layers")
+        return (
+            rows if is_changed else pd.read_csv(DOCS / f"found/{study}/{name}.csv.gz")
+        )
+
+    for module in (writer, writer.tables, writer.published, writer.findings):
+        monkeypatch.setattr(module, "table", changed)
+    stale = [path.name for path in writer.stale(writer.pages())]
+    assert stale == ["cifar10.md", "found.md"]
+
+
+def test_a_number_that_no_row_gives_is_refused(writer):
+    """As are two rows; the table and the query are named."""
+    for query, count in {"learner=nobody": 0, "learner=si,readout=linear": 40}.items():
+        with pytest.raises(ValueError, match=f"cifar10/layers fit {query}") as refusal:
+            writer.value("cifar10", "layers", query, "points")
+        assert (count == 0) == str(refusal.value).startswith("0 rows")
+
+
+def test_a_row_agrees_only_if_all_its_columns_do(writer):
+    """Chaudhry's single-head accuracies agree in part, with F and I no row does."""
+    pairs = writer.published.pairs("chaudhry-single")
+    own = pairs[pairs.setting == "own"]
+    assert own[own.metric == "average_accuracy[5]"].near.any()
+    (count, _) = writer.published.within("chaudhry-single").to_dict("records")
+    assert count == {"setting": "own", "rows": 9, "within": 0}
+    by_hand = own.groupby("learner").near.sum() == 3
+    assert by_hand.sum() == count["within"]
+
+
+def test_prose_by_hand_is_short(writer):
+    """80 words a study; 1,400 on the page of claims, of which no generated list counts."""
+    for study, text in writer.STUDIES.items():
+        words = " ".join(
+            text.get(key, "") for key in ("question", "differences", "notes")
+        )
+        assert len(words.split()) <= 80, study
+    page = (DOCS / "found.md").read_text("utf-8")
+    page = re.sub(
+        r"<!-- studies -->.*?<!-- end -->|<!--.*?-->", "", page, flags=re.DOTALL
+    )
+    assert len(page.split()) <= 1400
+    assert len(re.findall(r"^### \d+\. ", page, re.MULTILINE)) == 10
+
+
+def resolved(name):
+    """Return the object of a dotted name, from its module on."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        with suppress(ImportError):
+            module = importlib.import_module(".".join(parts[:end]))
+            return reduce(getattr, parts[end:], module)
+    raise AssertionError(name)
+
+
+def checklist():
+    """The items of the checklist."""
+    lines = (DOCS / "found/checklist.csv").read_text("utf-8").splitlines()
+    return csv.DictReader(lines)
+
+
+def checked_commands():
+    """Yield the commands of the checklist and those of the studies."""
+    for row in checklist():
+        yield from filter(None, row["command"].split("; "))
+    studies = (DOCS / "found/studies.toml").read_text("utf-8")
+    yield from re.findall(r'^command = "(.*)"', studies, re.MULTILINE)
+
+
+def test_every_command_is_one():
+    """Presets, study files, kinds of figures, names of Python."""
+    for command in checked_commands():
+        preset = re.match(r"probe run ([\w./-]+)", command)
+        if preset and preset[1].endswith(".toml"):
+            assert (DOCS.parent / preset[1]).is_file(), command
+        elif preset:
+            assert preset[1] in {*preset_names(), "PRESET"}, command
+        for kinds in re.findall(r"--only (\S+)", command):
+            assert all(hasattr(figures, kind) for kind in kinds.split(",")), command
+        if dotted := re.match(r"(probe|scenarios)(\.\w+)+", command):
+            assert resolved(dotted[0]) is not None
+
+
+def test_every_item_of_the_checklist_ran_or_says_why_not(writer):
+    """What ran has a page; what has neither a page nor a command has a remark."""
+    for row in checklist():
+        assert bool(row["shipped"]) == (row["ran"] in ("full", "part")), row
+        assert row["ran"] in ("", "full", "part", *writer.NEVER), row
+        assert not row["shipped"] or row["shipped"] in writer.STUDIES, row
+        assert row["command"] or row["remark"], row

@@ -26,6 +26,8 @@ class Options:
             `offline` and `untrained` are always drawn.
         labels: The printed names, by the learner's name in the tables; colors and
             markers do not change.
+        colors: The colors, by the learner's name in the tables; markers do not change.
+        title: Whether the question and the study stand above the panels.
         readouts: The readouts to draw, None = all; the output has no readout and is
             always drawn.
         panel: The panel to draw into given axes, by its number, from 1, or its title;
@@ -43,6 +45,8 @@ class Options:
 
     learners: Names | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    colors: Mapping[str, str] = field(default_factory=dict)
+    title: bool = True
     readouts: Names | None = None
     panel: int | str | None = None
     width: Annotated[float, Field(ge=1, le=30, allow_inf_nan=False)] | None = None

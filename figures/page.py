@@ -92,6 +92,9 @@ class Page:
         for name, label in self.options.labels.items():
             if name in looks:
                 looks[name] = replace(looks[name], label=label)
+        for name, color in self.options.colors.items():
+            if name in looks:
+                looks[name] = replace(looks[name], color=color)
         names = dict.fromkeys((*(self.options.learners or ()), *looks))
         return {name: looks[name] for name in names if name in drawn}
 
@@ -396,9 +399,10 @@ class Page:
         bounds = Bbox.union([panel.get_position() for panel in grid])
         for label, k in texts:
             layout.center(figure, label, (bounds.min[k] + bounds.max[k]) / 2, k)
-        question, study = self.headline
-        self._put_above(study, color="0.3")
-        self._put_above(question, weight="bold", size=style.LABELS)
+        if self.options.title:
+            question, study = self.headline
+            self._put_above(study, color="0.3")
+            self._put_above(question, weight="bold", size=style.LABELS)
         return figure
 
     def _resize(

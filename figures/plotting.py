@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack, overload
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
+from matplotlib.colors import is_color_like
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 
@@ -36,6 +37,8 @@ _FEW_TASKS = 10
 class _Options(TypedDict, total=False):
     learners: Sequence[str] | None
     labels: Mapping[str, str] | None
+    colors: Mapping[str, str] | None
+    title: bool
     readouts: Sequence[str] | None
     panel: int | str | None
     width: float | None
@@ -80,7 +83,8 @@ class Drawing:
         Raises:
             InputError: There is nothing to draw.
         """
-        settings = Options(**{**options, "labels": options.get("labels") or {}})
+        by_learner = {name: options.get(name) or {} for name in ("labels", "colors")}
+        settings = Options(**{**options, **by_learner})
         if ax is None and settings.panel is not None:
             raise InputError(
                 "`panel` chooses what is drawn into your axes: give `ax`, too"
@@ -111,8 +115,10 @@ def draw_kinds(
     # Names are requested as the user writes them; tables have them escaped.
     learners = options.learners and [plain(name) for name in options.learners]
     labels = {plain(name): label for name, label in options.labels.items()}
-    options = replace(options, learners=learners, labels=labels)
+    colors = {plain(name): color for name, color in options.colors.items()}
+    options = replace(options, learners=learners, labels=labels, colors=colors)
     _check_formulas(labels.values())
+    _check_colors(colors.values())
     tables = read_source(source)
     selected = select(tables, options)
     figures: dict[str, tuple[Figure, str]] = {}
@@ -222,7 +228,8 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
             table.
     """
     rows_of = {field.name: getattr(tables, field.name) for field in fields(tables)}
-    _check_names("learner", (*(options.learners or ()), *options.labels), rows_of)
+    names = (*(options.learners or ()), *options.labels, *options.colors)
+    _check_names("learner", names, rows_of)
     if options.learners is not None:
         names = dict.fromkeys((*options.learners, *CONTROLS))
         for table, rows in rows_of.items():
@@ -286,6 +293,15 @@ def _lacks_retraining(module: Any, options: Options) -> bool:
     """Return whether a figure draws only the readout `retrain`, and others were requested."""
     readouts = options.readouts or (RETRAIN,)
     return "summary" in module.TABLES and RETRAIN not in readouts
+
+
+def _check_colors(colors: Iterable[str]) -> None:
+    """Raise InputError for a color that matplotlib does not know."""
+    for color in colors:
+        if not is_color_like(color):
+            raise InputError(
+                f"{color!r} is no color: give a name such as 'black', or '#D55E00'"
+            )
 
 
 def _check_formulas(labels: Iterable[str]) -> None:

@@ -116,12 +116,24 @@ def test_a_name_with_a_dollar_sign_is_found_under_it():
     assert "Learner: a$b." in caption
 
 
+def test_a_color_is_the_users_and_a_title_is_left_out():
+    plain = figures.depth(papers.tables())
+    figure = figures.depth(papers.tables(), colors={"ewc": "#123456"}, title=False)
+    before = looks(plain)
+    after = looks(figure)
+    assert "#123456" in str(after.pop("EWC"))
+    assert after.items() <= before.items()
+    assert figure.get_figheight() < plain.get_figheight()
+
+
 @pytest.mark.parametrize(
     ("options", "value"),
     [
         ({"learners": ["ewcc"]}, "'ewcc'"),
         ({"learners": []}, "learners"),
         ({"labels": {"nobody": "x"}}, "'nobody'"),
+        ({"colors": {"nobody": "black"}}, "'nobody'"),
+        ({"colors": {"ewc": "blackish"}}, "'blackish'"),
         ({"labels": {"ewc": r"$\nosuchsymbol$"}}, "nosuchsymbol"),
         ({"labels": {"ewc": "\udcff"}}, "udcff"),
         ({"readouts": ["none"]}, "'none'"),

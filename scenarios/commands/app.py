@@ -141,7 +141,8 @@ def report(
         typer.Argument(metavar="DIR...", help="Run directories, or saved results."),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The file; DIR/report.html by default.")
+        Path | None,
+        typer.Option(help="FILE.html, .md or .json; DIR/report.html by default."),
     ] = None,
     learners: Annotated[
         str | None, typer.Option(help="Learners, as er,si; 12 by default.")

@@ -1,13 +1,17 @@
 """`probe report`, `probe compare` and `probe explain`: results of runs, and their sources."""
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 
 from probe.errors import unknown
+from probe.files import write_text
 from scenarios.commands.screen.sheets import show_sheet
-from scenarios.commands.screen.terminal import show_line
+from scenarios.commands.screen.terminal import as_json, show_line
 from scenarios.options import names
 
 
@@ -28,7 +32,8 @@ def show_report(
 
     Args:
         directories: The run directories.
-        out: The file to write; None for the page in the first directory.
+        out: The file to write, the answers alone if it ends in .md or .json; None for
+            the page in the first directory.
         learners: The learners to show, separated by commas; None = the first 12.
 
     Raises:
@@ -37,10 +42,34 @@ def show_report(
     from figures.report.page import PAGE, write_report
 
     path = out or directories[0] / PAGE
-    shown = write_report(
-        [*map(_named, directories)], path, names(learners) if learners else None
-    )
-    show_line(str(shown))
+    chosen = names(learners) if learners else None
+    folders = [*map(_named, directories)]
+    if path.suffix in (".md", ".json"):
+        _write_answers(folders, path, chosen)
+    else:
+        write_report(folders, path, chosen)
+    show_line(str(path))
+
+
+def _write_answers(
+    folders: Sequence[Path], path: Path, chosen: Sequence[str] | None
+) -> None:
+    """Write the answers of run directories as Markdown or JSON."""
+    from probe.answers.study import answers
+    from probe.answers.text import as_markdown
+    from probe.tables.folder import read_tables
+
+    answers_of = {}
+    for folder in folders:
+        of_run = answers(read_tables(folder))
+        answers_of[folder.name] = [
+            answer for answer in of_run if chosen is None or answer.method in chosen
+        ]
+    if path.suffix == ".json":
+        plain = {run: [*map(asdict, of_run)] for run, of_run in answers_of.items()}
+        write_text(path, as_json(plain))
+    else:
+        write_text(path, as_markdown(chain(*answers_of.values())))
 
 
 def show_compared(first: Path, second: Path, most: float | None) -> bool:

@@ -46,14 +46,19 @@ def printed() -> Iterator[None]:
         _flush_or_discard(sys.stderr)
 
 
-def print_json(record: object) -> None:
-    """Print one JSON object, with null in place of NaN and Inf.
+def as_json(record: object) -> str:
+    """Return one JSON object as text, with null in place of NaN and Inf.
 
     Args:
         record: The object, as JSON values.
     """
     plain = json.loads(json.dumps(record), parse_constant=lambda name: None)
-    print(json.dumps(plain, indent=2))
+    return json.dumps(plain, indent=2)
+
+
+def print_json(record: object) -> None:
+    """Print one JSON object, see `as_json`."""
+    print(as_json(record))
 
 
 def say(sentence: str) -> None:

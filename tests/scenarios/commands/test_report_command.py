@@ -1,5 +1,6 @@
 """`probe report` and `probe compare`, on hand-made tables."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,16 @@ def test_the_page_lies_in_the_first_directory_unless_told_otherwise(tmp_path, ca
     show_report([b], tmp_path / "own.html")
     page = (tmp_path / "own.html").read_text()
     assert 'aria-label="conv2: still there 82.0' in page
+
+
+def test_answers_are_written_as_markdown_and_as_json(tmp_path):
+    a = folder_of(tmp_path, "a", 0.03)
+    show_report([a], tmp_path / "answer.md")
+    lines = (tmp_path / "answer.md").read_text().splitlines()
+    assert any(line.startswith("| conv2 | - | - | 87.0 ") for line in lines)
+    show_report([a], tmp_path / "answer.json")
+    (answer,) = json.loads((tmp_path / "answer.json").read_text())["a"]
+    assert answer["layers"][0]["held"]["value"] == pytest.approx(0.87)
 
 
 def test_a_limit_that_is_broken_is_told(tmp_path, capsys):

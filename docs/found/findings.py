@@ -87,15 +87,15 @@ def pra_findings(
     output = layers[-1]
     falls, above, replay_above, others_below = {}, {}, {}, {}
     for learner in learners:
-        falls[learner] = pra(learner, first) - pra(learner, deepest)
+        falls[method(learner)] = pra(learner, first) - pra(learner, deepest)
     for learner in learners[1:]:
-        name = f"{learner} - finetune"
+        name = f"{method(learner)} - fine-tuning"
         above[name] = pra(learner, deepest) - pra("finetune", deepest)
         gain = pra(learner, output) - pra("finetune", output)
         if learner in ("er", "gem"):
             replay_above[name] = gain
         else:
-            others_below[f"finetune - {learner}"] = -gain
+            others_below[f"fine-tuning - {method(learner)}"] = -gain
     return {
         f"PRA falls from {first} to {deepest}": falls,
         f"at {deepest} all others are above fine-tuning": above,
@@ -119,13 +119,13 @@ def f1_findings(
     valleys = {}
     for learner in learners:
         by_task = f1(learner, deepest)
-        rises[learner] = by_task[5] - by_task[1]
+        rises[method(learner)] = by_task[5] - by_task[1]
     for learner in learners[1:]:
         by_task = f1(learner, third)
         lower_end = np.minimum(by_task[1], by_task[5])
-        valleys[learner] = lower_end - by_task[[2, 3, 4]].mean(axis=1)
+        valleys[method(learner)] = lower_end - by_task[[2, 3, 4]].mean(axis=1)
     replay = f1("er", third)
-    first = {"er": replay[1] - replay[5]}
+    first = {"ER": replay[1] - replay[5]}
     return {
         f"at {deepest} F1 is higher for the last task than for the first": rises,
         f"at {third} F1 has a valley, but for fine-tuning": valleys,

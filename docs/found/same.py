@@ -12,8 +12,17 @@ from pathlib import Path
 
 import pandas as pd
 
-KEYS = ["learner", "order", "seed", "tasks_seen", "head", "feature", "metric", "task_position",
-        "readout"]  # fmt: skip
+KEYS = [
+    "learner",
+    "order",
+    "seed",
+    "tasks_seen",
+    "head",
+    "feature",
+    "metric",
+    "task_position",
+    "readout",
+]
 
 
 def differences(own: pd.DataFrame, shipped: pd.DataFrame) -> pd.Series:

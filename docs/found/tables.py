@@ -19,6 +19,8 @@ NAMES = {
     "rwalk": "RWalk",
     "si": "SI",
     "finetune": "fine-tuning",
+    "icarl": "iCaRL",
+    "icarl_hybrid1": "iCaRL hybrid",
     "pathnet": "PathNet",
     "geppnet": "GeppNet",
     "geppnet_stm": "GeppNet+STM",
@@ -230,7 +232,8 @@ def multimodal(study: str) -> pd.DataFrame:
 def markdown(shown: pd.DataFrame, folded_above: int = 12) -> str:
     """Return a table in Markdown; a long one is folded."""
     rule = ["---"] * len(shown.columns)
-    lines = [shown.columns, rule, *shown.to_numpy()]
+    cells = shown.replace(r"\|", r"\\|", regex=True)
+    lines = [shown.columns, rule, *cells.to_numpy()]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     if len(shown) <= folded_above:
         return text

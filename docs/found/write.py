@@ -120,7 +120,7 @@ def page(study: str) -> str:
         parts.append(f"![{PICTURES[kind]}]({study}/{picture.name})")
     for title, content in sections(study):
         parts += [f"## {title}", content]
-    parts.append("[All studies](../found.md)")
+    parts.append("[All studies](../found.md) · [What columns mean](../tables.md)")
     return "\n\n".join(parts) + "\n"
 
 
@@ -150,8 +150,8 @@ def sections(study: str) -> Iterator[tuple[str, str]]:
         kind, *arguments = call.split()
         title = " ".join([TITLES[kind], *arguments])
         yield title, markdown(EXTRA_TABLES[kind](study, *arguments))
-    if study == "cheap":  # its tables are by seed
-        return
+    if has(study, "layers") and "seed" in table(study, "layers"):
+        return  # one table for each seed: nothing to state
     if has(study, "causes"):
         yield "Whose change it was, in points", markdown(tables.causes(study))
     if has(study, "layers"):

@@ -1,4 +1,4 @@
-"""Maps of layers by tasks, from input to output and from the first task on: the page and files.
+"""Heat maps of layers by tasks as data, which the page and the figures draw.
 
 A cell is a number in points of accuracy and a tone of one color: the more was lost, the
 darker; nothing lost, or more there than before, is white. A number whose interval

@@ -61,7 +61,7 @@ def draw(tables: StudyTables, page: Page) -> Figure | None:
     varying = [name for name in NAMES if differ(criteria[name])]
     if tables.crowded or len(varying) < _LEAST:
         return None
-    # The criteria of each learner in which some differ, and the learners that bound others.
+    # The values of the criteria with a spoke, and the learners that bound the others.
     looks = page.appearances(criteria.index)
     learners = list(criteria.index)
     values = {name: criteria.loc[name, varying].to_numpy() for name in learners}

@@ -245,7 +245,7 @@ class Geppnet(FullRehearsalLearner):
         share = torch.empty_like(self.lattice[0])
         for k, (rate, radius) in enumerate(zip(rates, radii, strict=True)):
             winner = int(steps.squared_distances(k).argmin())
-            # rate exp(-g^2 / (2 radius^2))
+            # The share of each unit, rate exp(-g^2 / (2 radius^2)), in place.
             torch.mul(self.lattice[winner], -0.5 / radius**2, out=share)
             share.exp_().mul_(rate)
             steps.move(k, share)

@@ -228,8 +228,8 @@ def select(tables: StudyTables, options: Options) -> StudyTables:
             table.
     """
     rows_of = {field.name: getattr(tables, field.name) for field in fields(tables)}
-    names = (*(options.learners or ()), *options.labels, *options.colors)
-    _check_names("learner", names, rows_of)
+    named = (*(options.learners or ()), *options.labels, *options.colors)
+    _check_names("learner", named, rows_of)
     if options.learners is not None:
         names = dict.fromkeys((*options.learners, *CONTROLS))
         for table, rows in rows_of.items():

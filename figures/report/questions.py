@@ -15,7 +15,6 @@ from figures.report import views
 from figures.report.courses import budget, course
 from figures.report.views import ReportFigure, Section
 from figures.tables import unjudged
-from probe.answers.study import widest_scope
 from probe.extensions import spread_over
 from probe.metrics.murata import RETRAIN
 from probe.metrics.registry import registered
@@ -48,20 +47,10 @@ _RATIOS = (
 _UNITS = dict.fromkeys(_RATIOS, "ratio") | {"model_size_mb": "MB"}
 _REACHED = {
     "accuracy": "accuracy",
-    "floor": "floor: untrained",
-    "ceiling": "ceiling: offline",
-}
-_LACKING = {
-    "missing": "missing",
-    "never_learned": "never learned",
-    "forgotten": "forgotten",
+    "floor": "untrained",
+    "ceiling": "joint",
 }
 _STATEMENTS = {"never_learned": "learns_less", "forgotten": "forgets"}
-_CAUSES = {
-    "attributed": "accounts for",
-    "broken": "breaks by itself",
-    "restored": "returns, only it put back",
-}
 
 
 def sections(runs: Mapping[str, Tables]) -> list[Section]:
@@ -70,7 +59,6 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
     The names of runs are shown where there are several.
     """
     matrices = {name: Matrices(tables["measurements"]) for name, tables in runs.items()}
-    has_layers = any(len(tables["layers"]) for tables in runs.values())
     answered = []
     for ask in _QUESTIONS:
         asked = []
@@ -82,8 +70,7 @@ def sections(runs: Mapping[str, Tables]) -> list[Section]:
         asked = _in_order(asked)
         more = [figure for figure in asked if figure.more]
         figures = [figure for figure in asked if not figure.more]
-        # That a repair was not measured is an answer, too.
-        if figures or (ask is repaired and has_layers):
+        if figures:
             answered.append(Section(ask.__name__, figures, more))
     return answered
 
@@ -97,49 +84,21 @@ def _in_order(figures: Sequence[ReportFigure]) -> list[ReportFigure]:
     )
 
 
-def readable(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what a readout of each layer reaches, between floor and ceiling."""
-    for _, rows in tables["layers"].groupby("learner", sort=False):
-        readouts = sorted(rows["readout"].unique(), key=lambda name: name != maps.FIRST)
-        yield from _reached(where(rows, readout=readouts[:1]), _REACHED | _LACKING)
-
-
 def repaired(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
     """Ask what a new head on each layer reaches with a few examples of each class."""
     examples = tables["layers"]["readout"].map(per_class_of, na_action="ignore")
-    yield from _reached(tables["layers"][examples < math.inf], _REACHED)
-
-
-def _reached(
-    layers: pd.DataFrame, title_of: Mapping[str, str]
-) -> Iterator[ReportFigure]:
-    """Yield quantities of layers over all tasks, a table for each learner and readout."""
-    for (learner, readout), rows in maps.of_layers(where(layers, task_position=None)):
+    layers = where(tables["layers"][examples < math.inf], task_position=None)
+    for (learner, readout), rows in maps.of_layers(layers):
         features = rows["feature"].unique()
         names = dict(zip(features, views.short(features), strict=True))
-        rows = rows.assign(feature=rows["feature"].map(names))
-        view = _by_layer(rows, title_of, "retained", retained)
+        lines = []
+        for feature, of_layer in rows.groupby("feature", sort=False):
+            row_of = {row.quantity: row for row in of_layer.itertuples()}
+            cells = (interval(row_of.get(quantity)) for quantity in _REACHED)
+            lines.append((names[feature], *cells, retained(row_of)))
+        view = Sheet(columns=["layer", *_REACHED.values(), "retained"], lines=lines)
         # It stays, whatever readout a reader chooses for the maps.
-        yield ReportFigure(
-            learner=learner,
-            title=readout,
-            view=view,
-        )
-
-
-def _by_layer(
-    rows: pd.DataFrame,
-    title_of: Mapping[str, str],
-    last: str,
-    text_of: Callable[[Mapping[str, Any]], str],
-) -> Sheet:
-    """Return a line for each layer, with its quantities and a last text about them."""
-    lines = []
-    for feature, of_layer in rows.groupby("feature", sort=False):
-        row_of = {row.quantity: row for row in of_layer.itertuples()}
-        cells = (interval(row_of.get(quantity)) for quantity in title_of)
-        lines.append((feature, *cells, text_of(row_of)))
-    return Sheet(columns=["layer", *title_of.values(), last], lines=lines)
+        yield ReportFigure(learner=learner, title=readout, view=view)
 
 
 def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
@@ -153,24 +112,6 @@ def missing(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
             title="missing",
             view=view,
         )
-
-
-def causes(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
-    """Ask what the change of each layer accounts for, and what its two ends say of it."""
-    rows = where(
-        widest_scope(tables["causes"]),
-        score="accuracy",
-        task_position=None,
-    )
-    rows = rows[rows["feature"] != ""]
-    for learner, of_learner in rows.groupby("learner", sort=False):
-        by_depth = of_learner.sort_values("depth", kind="stable")
-        view = _by_layer(by_depth, _CAUSES, "verdict", _verdict)
-        yield ReportFigure(learner=learner, view=view)
-
-
-def _verdict(row_of: Mapping[str, Any]) -> str:
-    return str(row_of["attributed"].verdict)
 
 
 def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
@@ -189,7 +130,7 @@ def parted(tables: Tables, matrices: Matrices) -> Iterator[ReportFigure]:
                 yield ReportFigure(
                     learner=learner,
                     readout=readout,
-                    title=_LACKING[quantity],
+                    title=quantity.replace("_", " "),
                     view=maps.layer_map(rows, [quantity], withheld),
                 )
 
@@ -325,9 +266,7 @@ def diagnostics(tables: Tables, _: Matrices) -> Iterator[ReportFigure]:
 
 
 _QUESTIONS: tuple[Callable[[Tables, Matrices], Iterator[ReportFigure]], ...] = (
-    causes,
     missing,
-    readable,
     parted,
     repaired,
     retrained,

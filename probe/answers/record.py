@@ -54,8 +54,8 @@ class LayerLine:
 
     layer: str
     cost: Interval | None = None
-    alone: float | None = None
-    all_but: float | None = None
+    alone: Interval | None = None
+    all_but: Interval | None = None
     verdict: str = ""
     held: Interval | None = None
     untrained: float | None = None

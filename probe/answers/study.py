@@ -113,8 +113,8 @@ def _lines(row_of: _Rows, layers: list[str]) -> Iterator[LayerLine]:
         yield LayerLine(
             layer=layer,
             cost=_interval(cause),
-            alone=_value(quantities.get("restored")),
-            all_but=_value(quantities.get("broken")),
+            alone=_interval(quantities.get("restored")),
+            all_but=_interval(quantities.get("broken")),
             verdict=cause.verdict if cause else "",
             held=_interval(quantities.get("accuracy")),
             untrained=untrained,

@@ -43,8 +43,8 @@ def compare_turned() -> "probe.Diff":
     train = data.train
     test = data.test
     with global_stream(stream(0, "demo")):
-        before = narrow((1, 8, 8), 10)
-    before = _trained(before, train)
+        untrained = narrow((1, 8, 8), 10)
+    before = _trained(untrained, train)
     after = _trained(before, _turned(train))
     stored = {"old": train, "new": _turned(train)}
     return probe.diff(before, after, test, _turned(test), train=stored)

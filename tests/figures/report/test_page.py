@@ -19,8 +19,7 @@ from figures.report.questions import sections
 from figures.report.views import Chart, ChartPoint, ReportFigure
 from probe.errors import InputError
 from probe.extensions import spread_over
-from probe.tables.layer_text import interval
-from probe.tables.table_file import new_table, where, write_table
+from probe.tables.table_file import new_table, write_table
 from tests.figures import invented
 from tests.figures.report.hand_made import (
     by_seed,
@@ -105,7 +104,7 @@ def test_every_control_names_what_it_chooses_and_every_cell_says_its_number() ->
     titles = re.findall("<summary><h2>(.*?)</h2>", report({"a": study()}, {}))
     assert titles[:2] == [
         "What is missing of each task?",
-        "What is still there in each layer?",
+        "Never learned, or forgotten?",
     ]
 
 
@@ -262,19 +261,9 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
     causes = invented.causes(["ft"], ["conv1", "output"], tasks=3)
     found = study(causes=causes, layers=new_table("layers", forgot))
     figures = {section.name: section.figures for section in sections({"toy": found})}
-    (ends,), (table, content) = figures["causes"], figures["parted"]
+    table, content = figures["parted"]
     assert [line[0][4:9] for line in table.view.lines] == ["right", "after"]
     assert [cell.text for cell in content.view.cells[0]] == ["12.0"] * 3
-    rows = where(
-        causes,
-        task_position=None,
-        feature="conv1",
-    ).set_index("quantity")
-    assert ends.view.lines[0] == (
-        "conv1",
-        *(interval(rows.loc[end]) for end in ("attributed", "broken", "restored")),
-        rows.loc["attributed", "verdict"],
-    )
     page = report({"toy": found}, {})
     doubted = {
         **tables([stated("output", "near chance", 0.6)], MISSING),
@@ -290,4 +279,4 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
         "conv2",
     ]
     assert page.index("accounts for, points") < page.index("still there, %")
-    assert page.index("still there, %") < page.index("cost it?")
+    assert page.index("still there, %") < page.index("What is missing of each task?")

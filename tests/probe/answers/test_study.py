@@ -61,7 +61,7 @@ def test_each_line_holds_the_numbers_of_the_tables():
     for line in result.layers:
         share = SHARES[line.layer]
         assert line.cost == Interval(value=share, low=share - 0.01, high=share + 0.01)
-        assert (line.alone, line.all_but) == (share / 2, 2 * share)
+        assert (line.alone.value, line.all_but.value) == (share / 2, 2 * share)
         assert (line.untrained, line.joint) == (0.4, 0.9)
         assert line.held.value == pytest.approx(
             0.9 - {"conv2": 0.3, "output": 0.6}.get(line.layer, 0)

@@ -73,6 +73,86 @@ def test_a_row_agrees_only_if_all_its_columns_do(writer):
     assert by_hand.sum() == count["within"]
 
 
+@pytest.fixture
+def ends(writer):
+    """Return value and ends of a row of a study's table, as numbers."""
+
+    def read(study, name, query):
+        return [
+            float(writer.value(study, name, query, end))
+            for end in ("value", "low", "high")
+        ]
+
+    return read
+
+
+def test_what_claims_say_of_layers_holds_in_the_tables(ends):
+    """Claims 1, 3, 4, 5 and 6: their words follow from intervals."""
+
+    def layer(study, learner, feature, quantity):
+        query = (
+            f"learner={learner},readout=linear,feature={feature},quantity={quantity}"
+        )
+        return ends(study, "layers", query)
+
+    finetune = layer("cifar10", "finetune", "output", "forgotten")
+    si = layer("cifar10", "si", "output", "forgotten")
+    assert finetune[1] < si[0] < finetune[2]
+    finetune = layer("cifar10", "finetune", "hidden", "forgotten")
+    si = layer("cifar10", "si", "hidden", "forgotten")
+    assert finetune[1] > si[2]
+    assert si[2] < 0.01
+    missing = layer("mnist", "finetune", "conv3", "missing")
+    never = layer("mnist", "finetune", "conv3", "never_learned")
+    assert never[0] > missing[0] / 2
+    assert layer("mnist", "finetune", "conv3", "forgotten")[1] < 0
+    assert layer("mnist", "finetune", "conv3", "acquired")[1] < 0
+    assert layer("replay-gap", "finetune", "hidden2", "acquired")[1] < 0
+    assert layer("claims", "finetune", "conv3", "forgotten")[1] > 0
+    for learner in ("finetune", "er-2", "er-20", "er-200"):
+        assert layer("replay-gap", learner, "hidden2", "forgotten")[1] < 0
+    si = layer("cifar10", "si", "hidden", "never_learned")
+    for learner in ("er", "gem"):
+        assert si[1] > layer("cifar10", learner, "hidden", "never_learned")[2]
+
+
+@pytest.mark.parametrize(
+    ("study", "feature"),
+    [
+        ("cifar10", "hidden"),
+        ("mnist", "conv3"),
+        ("mnist-full", "conv3"),
+        ("digits-four", "conv3"),
+    ],
+)
+def test_what_claims_say_of_causes_holds_in_the_tables(ends, study, feature):
+    """Claims 2, 7 and 8."""
+
+    def change(learner, layer, quantity):
+        query = f"learner={learner},score=accuracy,feature={layer},quantity={quantity}"
+        return ends(study, "causes", query)
+
+    query = f"learner=si,readout=linear,feature={feature},quantity=forgotten"
+    assert ends(study, "layers", query)[2] < 0.01
+    assert change("si", feature, "attributed")[1] > 0
+    assert change("si", feature, "restored")[1] > 0
+    share = change("finetune", feature, "attributed")
+    output = change("finetune", "output", "attributed")
+    assert share[0] > output[0]
+    assert share[2] > output[1]
+    if study.startswith("mnist"):
+        assert change("er", "output", "restored")[2] < 0
+        assert change("er", "output", "broken")[1] > 0
+    if study == "cifar10":
+        assert change("si", feature, "broken")[1] < 0
+
+
+def test_what_claim_9_says_of_cheap_measures_holds(writer):
+    rows = writer.findings.correlations("cheap").set_index(["costly", "cheap"])
+    assert rows.low["missing (retraining)"].min() > 0.5
+    assert rows.low["forgotten (linear)"].max() < 0.5
+
+
 def test_prose_by_hand_is_short(writer):
     """80 words a study; 1,400 on the page of claims, of which no generated list counts."""
     for study, text in writer.STUDIES.items():

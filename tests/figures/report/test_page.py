@@ -279,4 +279,4 @@ def test_causes_come_before_what_a_readout_of_the_same_layer_forgot() -> None:
         "conv2",
     ]
     assert page.index("accounts for, points") < page.index("still there, %")
-    assert page.index("still there, %") < page.index("What is missing of each task?")
+    assert page.index("still there, %") < page.index("Never learned, or forgotten?")

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from figures.report.page import report
-from tests.figures.report.hand_made import stated, tables, with_layers
+from tests.figures.report.hand_made import causes, stated, tables, with_layers
 
 playwright = pytest.importorskip("playwright.sync_api")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
@@ -35,7 +35,7 @@ def browser():
 def page_file(tmp_path_factory):
     layers = [stated("conv2", "yes", 0.3), stated("output", "yes", 0.6)]
     missing = {"conv1": -0.02, "conv2": 0.3, "output": 0.6}
-    found = tables(layers, missing, measurements=with_layers())
+    found = tables(layers, missing, measurements=with_layers(), causes=causes())
     path = tmp_path_factory.mktemp("page") / "report.html"
     path.write_text(report({"first": found, "second": found}, {}))
     return path
@@ -50,6 +50,12 @@ def opened(browser, path, said, **context):
     return page
 
 
+def unfold(page):
+    page.evaluate(
+        "for (const one of document.querySelectorAll('details')) one.open = true"
+    )
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_asks_for_nothing_and_everybody_can_read_it(
@@ -60,26 +66,25 @@ def test_it_asks_for_nothing_and_everybody_can_read_it(
     page = opened(browser, page_file, said, viewport=viewport, color_scheme=scheme)
     assert said == [page_file.as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    page.evaluate(
-        "for (const one of document.querySelectorAll('details')) one.open = true"
-    )
+    unfold(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert axe.Axe().run(page).response["violations"] == []
 
 
-def test_the_answer_and_its_heat_map_are_on_the_first_screen(browser, page_file):
-    page = opened(browser, page_file, [], viewport={"width": 1280, "height": 800})
-    for one in (
-        page.locator("h1"),
-        page.locator(".answer"),
-        page.locator("#missing > .views svg"),
-    ):
-        box = one.last.bounding_box()
-        assert box["y"] + box["height"] <= 800
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_the_picture_of_the_answer_is_on_the_first_screen(
+    browser, page_file, width, height
+):
+    size = {"width": width, "height": height}
+    page = opened(browser, page_file, [], viewport=size)
+    for part in (page.locator("h1"), page.locator("svg.answer-rows")):
+        box = part.first.bounding_box()
+        assert box["y"] + box["height"] <= height
 
 
 def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, page_file):
     page = opened(browser, page_file, [])
+    unfold(page)
     shown = page.locator("figure:visible")
     every = shown.count()
     page.get_by_role("button", name="second").click()
@@ -87,7 +92,9 @@ def test_buttons_choose_and_cells_tell_by_mouse_and_by_keyboard(browser, page_fi
     page.get_by_role("button", name="all").first.press("Enter")
     assert shown.count() == every
     tip = page.locator("#tip")
-    cells = page.locator(".cell[aria-label]")
+    page.locator(".answer-rows .cell").nth(1).hover()
+    assert tip.inner_text().startswith("conv2: accounts for 50.0 [49.0, 51.0] points")
+    cells = page.locator("#missing .cell[aria-label]")
     cells.nth(1).hover()
     assert (
         tip.inner_text() == "conv1, task position 2: missing -2.0 [-3.0, -1.0]; 5 seeds"

@@ -11,6 +11,7 @@ from probe.tables.table_file import all_tables, new_table
 
 T, SEEDS = 3, 5
 LAYERS = ("conv1", "conv2", "output")
+SHARES = {"conv1": 0.05, "conv2": 0.5, "output": 0.2}
 
 
 def stated(
@@ -130,6 +131,38 @@ def with_layers() -> pd.DataFrame:
     return pd.concat(
         [rows(orders=1), new_table("measurements", of_layers)], ignore_index=True
     )
+
+
+def cause(feature, quantity, value, **cells):
+    depth = 1 + LAYERS.index(feature) if feature in LAYERS else None
+    return {
+        "learner": "ft",
+        "score": "accuracy",
+        "feature": feature,
+        "depth": depth,
+        "quantity": quantity,
+        "value": value,
+        "low": value - 0.01,
+        "high": value + 0.01,
+        "seeds": 5,
+        "scope": "training",
+        **cells,
+    }
+
+
+def causes(verdicts=("none", "costs", "repairs"), competition=0.0, **cells):
+    total = sum(SHARES.values())
+    result = [
+        cause("", "forgotten", total + competition, **cells),
+        cause("", "competition", competition, **cells),
+    ]
+    for (feature, share), verdict in zip(SHARES.items(), verdicts, strict=True):
+        result += [
+            cause(feature, "attributed", share, verdict=verdict, **cells),
+            cause(feature, "restored", share / 2, **cells),
+            cause(feature, "broken", 2 * share, **cells),
+        ]
+    return new_table("causes", result)
 
 
 def tables(

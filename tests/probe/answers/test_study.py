@@ -11,41 +11,16 @@ from probe.answers.study import answers
 from probe.answers.text import answers_as_text, as_markdown, headline
 from probe.tables.schemas import CAUSE_VERDICTS
 from probe.tables.table_file import new_table
-from tests.figures.report.hand_made import LAYERS, layer, layers, rows, stated, tables
-
-SHARES = {"conv1": 0.05, "conv2": 0.5, "output": 0.2}
-
-
-def cause(feature, quantity, value, **cells):
-    depth = 1 + LAYERS.index(feature) if feature in LAYERS else None
-    return {
-        "learner": "ft",
-        "score": "accuracy",
-        "feature": feature,
-        "depth": depth,
-        "quantity": quantity,
-        "value": value,
-        "low": value - 0.01,
-        "high": value + 0.01,
-        "seeds": 5,
-        "scope": "training",
-        **cells,
-    }
-
-
-def causes(verdicts=("none", "costs", "repairs"), competition=0.0, **cells):
-    total = sum(SHARES.values())
-    result = [
-        cause("", "forgotten", total + competition, **cells),
-        cause("", "competition", competition, **cells),
-    ]
-    for (feature, share), verdict in zip(SHARES.items(), verdicts, strict=True):
-        result += [
-            cause(feature, "attributed", share, verdict=verdict, **cells),
-            cause(feature, "restored", share / 2, **cells),
-            cause(feature, "broken", 2 * share, **cells),
-        ]
-    return new_table("causes", result)
+from tests.figures.report.hand_made import (
+    LAYERS,
+    SHARES,
+    causes,
+    layer,
+    layers,
+    rows,
+    stated,
+    tables,
+)
 
 
 def answer(statements=(), missing=None, **others):

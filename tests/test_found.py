@@ -6,6 +6,7 @@ import re
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -75,13 +76,13 @@ def test_a_row_agrees_only_if_all_its_columns_do(writer):
 
 @pytest.fixture
 def ends(writer):
-    """Return value and ends of a row of a study's table, as numbers."""
+    """Return value and ends of a row of a study's table."""
 
     def read(study, name, query):
-        return [
-            float(writer.value(study, name, query, end))
-            for end in ("value", "low", "high")
-        ]
+        numbers = {}
+        for end in ("value", "low", "high"):
+            numbers[end] = float(writer.value(study, name, query, end))
+        return SimpleNamespace(**numbers)
 
     return read
 
@@ -97,23 +98,23 @@ def test_what_claims_say_of_layers_holds_in_the_tables(ends):
 
     finetune = layer("cifar10", "finetune", "output", "forgotten")
     si = layer("cifar10", "si", "output", "forgotten")
-    assert finetune[1] < si[0] < finetune[2]
+    assert finetune.low < si.value < finetune.high
     finetune = layer("cifar10", "finetune", "hidden", "forgotten")
     si = layer("cifar10", "si", "hidden", "forgotten")
-    assert finetune[1] > si[2]
-    assert si[2] < 0.01
+    assert finetune.low > si.high
+    assert si.high < 0.01
     missing = layer("mnist", "finetune", "conv3", "missing")
     never = layer("mnist", "finetune", "conv3", "never_learned")
-    assert never[0] > missing[0] / 2
-    assert layer("mnist", "finetune", "conv3", "forgotten")[1] < 0
-    assert layer("mnist", "finetune", "conv3", "acquired")[1] < 0
-    assert layer("replay-gap", "finetune", "hidden2", "acquired")[1] < 0
-    assert layer("claims", "finetune", "conv3", "forgotten")[1] > 0
+    assert never.value > missing.value / 2
+    assert layer("mnist", "finetune", "conv3", "forgotten").low < 0
+    assert layer("mnist", "finetune", "conv3", "acquired").low < 0
+    assert layer("replay-gap", "finetune", "hidden2", "acquired").low < 0
+    assert layer("claims", "finetune", "conv3", "forgotten").low > 0
     for learner in ("finetune", "er-2", "er-20", "er-200"):
-        assert layer("replay-gap", learner, "hidden2", "forgotten")[1] < 0
+        assert layer("replay-gap", learner, "hidden2", "forgotten").low < 0
     si = layer("cifar10", "si", "hidden", "never_learned")
     for learner in ("er", "gem"):
-        assert si[1] > layer("cifar10", learner, "hidden", "never_learned")[2]
+        assert si.low > layer("cifar10", learner, "hidden", "never_learned").high
 
 
 @pytest.mark.parametrize(
@@ -133,18 +134,18 @@ def test_what_claims_say_of_causes_holds_in_the_tables(ends, study, feature):
         return ends(study, "causes", query)
 
     query = f"learner=si,readout=linear,feature={feature},quantity=forgotten"
-    assert ends(study, "layers", query)[2] < 0.01
-    assert change("si", feature, "attributed")[1] > 0
-    assert change("si", feature, "restored")[1] > 0
+    assert ends(study, "layers", query).high < 0.01
+    assert change("si", feature, "attributed").low > 0
+    assert change("si", feature, "restored").low > 0
     share = change("finetune", feature, "attributed")
     output = change("finetune", "output", "attributed")
-    assert share[0] > output[0]
-    assert share[2] > output[1]
+    assert share.value > output.value
+    assert share.high > output.low
     if study.startswith("mnist"):
-        assert change("er", "output", "restored")[2] < 0
-        assert change("er", "output", "broken")[1] > 0
+        assert change("er", "output", "restored").high < 0
+        assert change("er", "output", "broken").low > 0
     if study == "cifar10":
-        assert change("si", feature, "broken")[1] < 0
+        assert change("si", feature, "broken").low < 0
 
 
 def test_what_claim_9_says_of_cheap_measures_holds(writer):

@@ -84,6 +84,7 @@ lint: $(VENV)/installed-dev
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
+	$(BIN)/mypy tests/user_program.py
 
 clean:
 	rm -rf $(VENV) $(LOWEST) build dist *.egg-info docs/auto_gallery

@@ -10,9 +10,11 @@ Class = TypeVar("Class")
 
 
 @overload
-def immutable(cls: type[Class], /) -> type[Class]: ...
+def immutable(cls: type[Class], /) -> type[Class]: ...  # as @immutable
 @overload
-def immutable(*, eq: bool) -> Callable[[type[Class]], type[Class]]: ...
+def immutable(
+    *, eq: bool
+) -> Callable[[type[Class]], type[Class]]: ...  # as @immutable(eq=...)
 @dataclass_transform(
     frozen_default=True, kw_only_default=True, field_specifiers=(field,)
 )

@@ -262,6 +262,7 @@ class FileRows(Tensor):
         return rows.to(self.device, non_blocking=True)
 
     def _read(self, indices: Tensor | slice) -> Tensor:
+        """Return copies of rows (B, ...) from the sources, decoded to the tensor's type."""
         if self.form is not None and len(self.sources) == 1:
             raw = torch.from_numpy(self.sources[0]).index_select(
                 0, self.places[1, indices]

@@ -101,6 +101,7 @@ class _Code:
         self.versions: set[str] = set()
 
     def hash(self) -> str:
+        """Return the hash of all code that was added, and of the code that it uses."""
         while self.unread:
             self._read(*self.unread.pop())
         metrics = {file: self.metrics.get(file, set()) for file in self.trees}

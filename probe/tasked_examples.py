@@ -207,6 +207,7 @@ def _labels_in(parts: Iterable[AnyExamples]) -> set[int]:
 
 
 def _by_class(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples:
+    """Give each example the task whose class list holds its label."""
     classes = as_tasks(tasks)
     n_classes = sum(map(len, classes))
     check_tasks(classes, n_classes)
@@ -222,6 +223,10 @@ def _by_class(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples
 
 
 def _by_number(splits: Mapping[str, AnyExamples], tasks: Tasks) -> TaskedExamples:
+    """Use the examples' own task ids: tasks in the asked order, classes from the labels met.
+
+    Raises InputError unless the ids are 0..T-1 and the labels 0..K-1.
+    """
     numbers = {
         name: cast(Tensor, split.task).unique().tolist()
         for name, split in splits.items()

@@ -143,11 +143,8 @@ def _features(traced: Trace) -> list[Feature]:
     return features
 
 
-def _candidate(
-    feature: Feature,
-    plan: CutPlan | str,
-    chosen: bool,
-) -> Candidate:
+def _candidate(feature: Feature, plan: CutPlan | str, chosen: bool) -> Candidate:
+    """Describe a feature as users see it: sizes, cost, and whether it is suggested."""
     traced = feature.trace
     visit = feature.visit
     names = feature.readable or visit.names
@@ -282,6 +279,7 @@ def _end(parent: Mapping[str, str], block: Sequence[Feature]) -> Feature:
 
 
 def _gives_logits(feature: Feature) -> bool:
+    """Return whether the feature's value is the model's logits."""
     return feature.trace.large.logits in feature.visit.names
 
 

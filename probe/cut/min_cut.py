@@ -113,10 +113,7 @@ def minimum_cut(
 
 
 def _frozen(
-    trained_pass: Pass,
-    upstream: Calls,
-    state: Calls,
-    steady: Calls,
+    trained_pass: Pass, upstream: Calls, state: Calls, steady: Calls
 ) -> set[int]:
     """Return the calls whose values neither training nor chance changes.
 
@@ -154,12 +151,7 @@ def _depending(trained_pass: Pass, roots: Calls) -> set[int]:
     return depending
 
 
-def _sources(
-    trained_pass: Pass,
-    varying: Calls,
-    fixed: Calls,
-    cheap: bool,
-) -> Sources:
+def _sources(trained_pass: Pass, varying: Calls, fixed: Calls, cheap: bool) -> Sources:
     """Return the values that each frozen value can be computed from again, empty if it cannot be.
 
     Values that use the `fixed` calls, which are or come from parameters, are not

@@ -42,15 +42,15 @@ class ModelCall:
     output: Output = None
 
     def __post_init__(self) -> None:
-        call = type(self.call).__name__
-        output = type(self.output).__name__
         if self.call is not None and not callable(self.call):
             raise InputError(
-                f"call= must be a function of the model and a batch x, got {call}"
+                "call= must be a function of the model and a batch x, got "
+                f"{type(self.call).__name__}"
             )
         if not isinstance(self.output, str | int | None):
             raise InputError(
-                f"output= must be a name or a position in the output, got {output}"
+                "output= must be a name or a position in the output, got "
+                f"{type(self.output).__name__}"
             )
 
     def __call__(self, model: nn.Module, x: Value) -> Tensor:
@@ -265,7 +265,29 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
     Returns:
         The positions by length; lengths of which all positions are read are left out.
     """
-    values, count = list[Tensor](), len(tensors(x)[0])
+    redraw_zeros(model)
+    read: dict[int, Positions] = {}
+    for gradient in _sequence_gradients(model, x, call):
+        if len(gradient) != len(tensors(x)[0]) or not gradient.any():
+            continue
+        reached = gradient.abs().sum(2) > 0  # (B, L)
+        length = reached.shape[1]
+        # A later value of the same length replaces an earlier one.
+        read.pop(length, None)
+        if (reached == reached[:1]).all() and not reached.all():
+            read[length] = tuple(reached[0].nonzero()[:, 0].tolist())
+        elif (reached.sum(1) == 1).all() and _are_last(reached, x):
+            read[length] = "last"
+    return read
+
+
+def _sequence_gradients(model: nn.Module, x: Value, call: ModelCall) -> list[Tensor]:
+    """Return the gradient of the logits by each module's output (B, L, C), in execution order.
+
+    Outputs that the logits do not depend on are left out. Each module's output is cut off
+    from what came before, so that its gradient shows only what the next modules read.
+    """
+    values = list[Tensor]()
 
     def note(module: nn.Module, inputs: object, output: object) -> object:
         if (
@@ -278,8 +300,7 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
         # A clone: what follows may write into it.
         return values[-1].clone()
 
-    redraw_zeros(model)
-    with torch.enable_grad(), full_precision(x), undisturbed(x):
+    with torch.enable_grad(), undisturbed(x):
         for module in model.modules():
             module.register_forward_hook(note)
         logits = call(model.eval(), x)
@@ -290,17 +311,7 @@ def positions_read(model: nn.Module, x: Value, call: ModelCall) -> dict[int, Pos
         gradients = torch.autograd.grad(
             (logits * weights).sum(), values, allow_unused=True
         )
-    read: dict[int, Positions] = {}
-    for gradient in (
-        g for g in gradients if g is not None and len(g) == count and g.any()
-    ):
-        reached = gradient.abs().sum(2) > 0
-        read.pop(reached.shape[1], None)
-        if (reached == reached[:1]).all() and not reached.all():
-            read[reached.shape[1]] = tuple(reached[0].nonzero()[:, 0].tolist())
-        elif (reached.sum(1) == 1).all() and _are_last(reached, x):
-            read[reached.shape[1]] = "last"
-    return read
+    return [gradient for gradient in gradients if gradient is not None]
 
 
 @torch.no_grad()
@@ -311,10 +322,9 @@ def redraw_zeros(model: nn.Module) -> None:
     trained.
     """
     draw = stream(0, "zeros")
-    for matrix in (
-        p for p in model.parameters() if p.ndim > 1 and p.is_floating_point()
-    ):
-        if not matrix.any():
+    for matrix in model.parameters():
+        is_matrix = matrix.ndim > 1 and matrix.is_floating_point()
+        if is_matrix and not matrix.any():
             matrix.copy_(torch.randn(matrix.shape, generator=draw, device="cpu") / 10)
 
 

@@ -127,12 +127,7 @@ class Naming(TorchFunctionMode):
         met: Function to call with each new value and its name.
     """
 
-    def __init__(
-        self,
-        names: Names,
-        state: Mapping[int, Tag],
-        met: OnValue,
-    ) -> None:
+    def __init__(self, names: Names, state: Mapping[int, Tag], met: OnValue) -> None:
         super().__init__()
         self.names = names
         self.met = met
@@ -168,16 +163,7 @@ class Naming(TorchFunctionMode):
             # numbers.
             self._before[func, parents] += 1
             number = self.names.call(func, parents, self._before[func, parents])
-        return self.perform(
-            TorchCall(
-                func,
-                args,
-                kwargs,
-                inputs,
-                parents,
-                number,
-            )
-        )
+        return self.perform(TorchCall(func, args, kwargs, inputs, parents, number))
 
     def perform(self, call: TorchCall) -> Any:
         """Run a call, and name the values that it overwrites and returns.
@@ -319,6 +305,7 @@ class Naming(TorchFunctionMode):
         return tag
 
     def _tag_of(self, tensor: Tensor) -> Tag | None:
+        """Return a tensor's tag in this run, None if the run has not named it."""
         # Parameters are found by their ids: a tag on them would stay there when the run
         # is over.
         inner = innermost(tensor)

@@ -170,13 +170,7 @@ def _training_pass(feature: Feature) -> Pass:
         return composed
     partly = PartlyEval(copied(trace.model), feature).train()
     sample = first(trace.sample, trace.examples)
-    return follow(
-        partly.model,
-        trace.names,
-        trace.state,
-        sample,
-        trace.call,
-    )
+    return follow(partly.model, trace.names, trace.state, sample, trace.call)
 
 
 def _composed(feature: Feature) -> Pass | None:
@@ -232,9 +226,7 @@ _SUMS = words("add add_ __add__ __iadd__ __radd__")
 
 
 def _plan_cut(
-    feature: Feature,
-    trained_pass: Pass,
-    barred: Collection[Name],
+    feature: Feature, trained_pass: Pass, barred: Collection[Name]
 ) -> CutPlan:
     """Plan how the model runs downstream of the feature in the modes in which it is trained.
 
@@ -259,34 +251,18 @@ def _plan_cut(
         raise Failed("training downstream of it writes to a buffer that it depends on")
     costs = _costs(trained_pass, trace, barred)
     steady = _steady(trace, trained_pass)
-    cut = minimum_cut(
-        trained_pass,
-        feature.upstream,
-        state,
-        costs,
-        steady,
-    )
+    cut = minimum_cut(trained_pass, feature.upstream, state, costs, steady)
     if cut is None:
         raise Failed("no values with one row per example stand between its two parts")
     steps = {**steps, **trained_pass.steps}
     form = first(trace.sample, 0)
     frozen = {call: trace.state[call] for call in feature.upstream & state}
     writes = not written <= state  # batch norm writes too, but into buffers
-    return CutPlan(
-        trace.names,
-        *cut,
-        steps,
-        trace.shapes,
-        frozen,
-        form,
-        writes,
-    )
+    return CutPlan(trace.names, *cut, steps, trace.shapes, frozen, form, writes)
 
 
 def _costs(
-    trained_pass: Pass,
-    trace: Trace,
-    barred: Collection[Name],
+    trained_pass: Pass, trace: Trace, barred: Collection[Name]
 ) -> dict[Name, int]:
     """Return the cost of each value that may be kept, which must have a row per example.
 

@@ -295,11 +295,7 @@ def planned(cuts: Sequence[PlannedCut]) -> tuple[PlannedCut, ...]:
         return tuple(checked)
 
 
-def _tensor_facts(
-    trace: Trace,
-    name: Name,
-    facts: TensorFacts,
-) -> TensorFacts:
+def _tensor_facts(trace: Trace, name: Name, facts: TensorFacts) -> TensorFacts:
     """Return the facts on a value, with its channels and the positions that the head reads."""
     axis = None if facts.dim is None else channels_of(trace, name)
     index = name[1] if of_input(name) else None

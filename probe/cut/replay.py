@@ -73,12 +73,7 @@ class Prefix(nn.Module):
 class Replay(PartlyEval):
     """A tail: the model's own forward on kept values, without the calls that compute them."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        feature: Feature,
-        plan: CutPlan,
-    ) -> None:
+    def __init__(self, model: nn.Module, feature: Feature, plan: CutPlan) -> None:
         super().__init__(model, feature)
         self._plan = plan
         self._tags: dict[int, Tag] = {}

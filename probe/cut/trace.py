@@ -314,17 +314,7 @@ def trace(
     modules.check_values(model)
     check_value(sample, "the sample")
     model = modules.unwrapped(model)
-    for name, module in model.named_modules():
-        if isinstance(module, torch.jit.ScriptModule):
-            raise InputError(
-                f"{name or 'the model'} is scripted: use the module it comes from"
-            )
-    for name, parameter in model.named_parameters():
-        if not (parameter.is_floating_point() or parameter.is_complex()):
-            raise InputError(
-                f"{name!r} holds {parameter.dtype}, which cannot be trained: make it "
-                "a buffer"
-            )
+    _check_modules(model)
     if (n := len(tensors(sample)[0])) <= _SMALL:
         raise InputError(f"the sample has {n} examples: give {_SMALL + 1} or more")
     with undisturbed(sample), explained(sample):
@@ -360,6 +350,21 @@ def trace(
         call,
         frozen,
     )
+
+
+def _check_modules(model: nn.Module) -> None:
+    """Raise InputError for a scripted module or a parameter of integers."""
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            raise InputError(
+                f"{name or 'the model'} is scripted: use the module it comes from"
+            )
+    for name, parameter in model.named_parameters():
+        if not (parameter.is_floating_point() or parameter.is_complex()):
+            raise InputError(
+                f"{name!r} holds {parameter.dtype}, which cannot be trained: make it "
+                "a buffer"
+            )
 
 
 @torch.no_grad()
@@ -605,6 +610,7 @@ class _Tracing(Naming):
         self._running.append(name)
 
     def _leaving(self, module: nn.Module, inputs: object, output: object) -> None:
+        """Record that a module has returned: its tensors, their shapes and the work so far."""
         with torch._C.DisableTorchFunction():  # these questions are not the model's
             names = tuple(map(self.name_of, tensors_of(output)))
             shapes = tuple(map(TensorFacts.of, tensors_of(output)))
@@ -618,6 +624,7 @@ class _Tracing(Naming):
 
 
 def _is_packed(value: object) -> bool:
+    """Return whether a value is a packed sequence, whose parts belong together."""
     return isinstance(value, PackedSequence)
 
 

@@ -80,6 +80,7 @@ def as_batch(
 
 
 def _named_parts(item: object, names: Sequence[str]) -> dict[str, object]:
+    """Return the parts of an item by their names; raises InputError unless the names fit."""
     count = len(item) if isinstance(item, tuple | list) else 0
     if (
         not isinstance(names, Sequence)
@@ -93,6 +94,7 @@ def _named_parts(item: object, names: Sequence[str]) -> dict[str, object]:
 
 
 def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, object]:
+    """Return the input and the label of an item; raises InputError if it has no clear label."""
     if isinstance(item, Mapping):
         if label is None:
             labels = [name for name in ("label", "labels") if name in item]
@@ -111,17 +113,16 @@ def _pair(item: object, label: str | None, has_tasks: bool) -> tuple[object, obj
         raise InputError(
             f"got label={label!r}, but the data have no names: leave it out"
         )
-    if isinstance(item, tuple | list) and (
-        len(item) == 2 or (has_tasks and len(item) > 2)
-    ):
-        return item[0], item[1]
-    many = f" of {len(item)}" if isinstance(item, tuple | list) else ""
+    parts = item if isinstance(item, tuple | list) else ()
+    if len(parts) == 2 or (has_tasks and len(parts) > 2):
+        return parts[0], parts[1]
+    many = f" of {len(parts)}" if isinstance(item, tuple | list) else ""
     what = (
         f"a {type(item).__name__}{many} is neither a pair (x, y) nor a mapping with a "
         "label"
     )
     remedy = "wrap the data so that they give pairs, several inputs as ((a, b), y)"
-    if isinstance(item, tuple | list) and len(item) > 2:
+    if len(parts) > 2:
         remedy = "say which part is which: Examples.of(data, item=('x', 'y', 'task'))"
     raise InputError(f"{what}: {remedy}")
 

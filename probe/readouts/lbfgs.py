@@ -66,13 +66,7 @@ class LogisticLoss:
     (1.386294, [[-1.0, 0.0], [1.0, 0.0]])
     """
 
-    def __init__(
-        self,
-        x: Tensor,
-        y: Tensor,
-        classes: int,
-        C: float,
-    ) -> None:
+    def __init__(self, x: Tensor, y: Tensor, classes: int, C: float) -> None:
         count, width = x.shape
         size = _LARGE_CHUNK
         if x.device.type == "cpu":
@@ -252,21 +246,10 @@ def _next_point(
         direction = _direction(gradient, steps, curvature)
         numbers[1] = float(_product(direction, gradient))
     parameters = before.parameters + move
-    return _Point(
-        parameters,
-        numbers[0],
-        gradient,
-        steps,
-        direction,
-        numbers[1],
-    )
+    return _Point(parameters, numbers[0], gradient, steps, direction, numbers[1])
 
 
-def _direction(
-    gradient: Tensor,
-    steps: tuple[_Step, ...],
-    curvature: Tensor,
-) -> Tensor:
+def _direction(gradient: Tensor, steps: tuple[_Step, ...], curvature: Tensor) -> Tensor:
     """Return -H g (K, D + 1): the two loops over the remembered steps.
 
     Each loop is a triangular system with an unknown for each step. curvature: (K, D +

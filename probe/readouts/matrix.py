@@ -89,14 +89,7 @@ def feature_matrices(
         size += added
     for group in groups:
         group_cuts = Cuts(tuple(group))
-        matrices |= _one_pass(
-            group_cuts,
-            layouts,
-            x,
-            mask,
-            batch_size,
-            activities,
-        )
+        matrices |= _one_pass(group_cuts, layouts, x, mask, batch_size, activities)
     return matrices
 
 
@@ -149,11 +142,7 @@ def _may_be_mask(tensor: Tensor) -> bool:
     return bool(is_binary.all() or (tensor <= 0).all())
 
 
-def _layouts(
-    facts: CutFacts,
-    pooling: Pooling,
-    length: int | None,
-) -> list[Layout]:
+def _layouts(facts: CutFacts, pooling: Pooling, length: int | None) -> list[Layout]:
     """Return the layout of each tensor of a feature."""
     if not facts.value:
         raise InputError(
@@ -165,11 +154,7 @@ def _layouts(
     return [_layout(tensor, pooling, length) for tensor in facts.value]
 
 
-def _layout(
-    tensor: TensorFacts,
-    pooling: Pooling,
-    length: int | None,
-) -> Layout:
+def _layout(tensor: TensorFacts, pooling: Pooling, length: int | None) -> Layout:
     """Return the layout of one tensor of a value, with the channel axis that its module implies.
 
     If no module implies it, a tensor of four or more dimensions is read as (B, C, H, W,

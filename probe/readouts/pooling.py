@@ -112,6 +112,7 @@ class Layout:
         """
         value = value.float()
         if self.projected:
+            # Each number, signed at random, goes to one sum; zeros fill the last group.
             order, signs = (part.to(value.device) for part in self._projection)
             mixed = value.flatten(1)[:, order] * signs
             mixed = F.pad(mixed, (0, -len(order) % self.projected))
@@ -126,12 +127,7 @@ class Layout:
             values = value[:, :, list(self.read)]
             return values.mean(2) if self.bins == (1,) else values.flatten(1)
         if self.masked and mask is not None:
-            positions = value.shape[2]
-            if positions < mask.shape[1]:
-                mask = F.adaptive_max_pool1d(mask.float(), positions) > 0
-            mask = F.pad(mask, (positions - mask.shape[1], 0))
-            kept = value.masked_fill(~mask[:, None], 0.0)
-            return kept.sum(2) / mask.sum(1, keepdim=True).clamp(min=1)
+            return _masked_mean(value, mask)
         if set(self.bins) == {1}:
             return value.flatten(2).mean(2)
         return F.interpolate(value, self.bins, mode="area").flatten(1)
@@ -142,14 +138,23 @@ class Layout:
         count = prod(self.shape)
         draws = stream(0, "projection", count, self.projected)
         order = permutation(count, draws)
-        bits = torch.randint(
-            0,
-            2,
-            (count,),
-            generator=draws,
-            device="cpu",
-        )
+        bits = torch.randint(0, 2, (count,), generator=draws, device="cpu")
         return order, bits.float() * 2 - 1
+
+
+def _masked_mean(value: Tensor, mask: Tensor) -> Tensor:
+    """Average a sequence (B, C, P) over the positions that a mask (B, L) keeps: (B, C).
+
+    A network that shortens its sequence (P < L) gives a position for several of the
+    mask: it counts if any of them does. One that lengthens it adds positions in front,
+    which do not count.
+    """
+    positions = value.shape[2]
+    if positions < mask.shape[1]:
+        mask = F.adaptive_max_pool1d(mask.float(), positions) > 0
+    mask = F.pad(mask, (positions - mask.shape[1], 0))
+    masked = value.masked_fill(~mask[:, None], 0.0)
+    return masked.sum(2) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
 def layout_of(

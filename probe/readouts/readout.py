@@ -299,11 +299,7 @@ def read_each(
     return Read(predicted=torch.cat(predicted), notes=tuple(notes))
 
 
-def _of_each_class(
-    y: Tensor,
-    per_class: int,
-    seed: int,
-) -> Tensor:
+def _of_each_class(y: Tensor, per_class: int, seed: int) -> Tensor:
     """Return the indices of k examples of each class, or of all if there are fewer.
 
     With a seed, more examples include fewer, and a class has the same whatever the
@@ -353,13 +349,7 @@ def read(
         products("fp32"),
         chance,
     ):
-        result = _predicted(
-            settings,
-            x,
-            y,
-            test,
-            classes,
-        )
+        result = _predicted(settings, x, y, test, classes)
     if not isinstance(result, Read):
         result = Read(predicted=result)
     predicted: object = result.predicted
@@ -395,12 +385,7 @@ def _predicted(
         raise InputError(f"the readout {name!r} raised {described(error)}") from error
 
 
-def _nearest(
-    test: Tensor,
-    rows: Tensor,
-    offset: Tensor,
-    k: int,
-) -> Tensor:
+def _nearest(test: Tensor, rows: Tensor, offset: Tensor, k: int) -> Tensor:
     """Return the numbers (B, k) of the rows (N, D) that are nearest to each test row (B, D).
 
     offset: half the squared norms of the rows (N,).

@@ -177,15 +177,18 @@ class Chain:
 def chained(model: nn.Module, precision: Precision) -> Iterator[Chain | None]:
     """Prepare a model that is a chain of layers for training passes, within the block.
 
-    Its parameters stay the same objects; weights of convolutions become channels-last
-    in memory.
+    Within the block, the model's `forward` runs a `Chain`: layers whose gradients are
+    computed by formulas into memory that is used again, which is faster on a CPU than
+    autograd. The parameters stay the same objects; weights of convolutions become
+    channels-last in memory. At the end of the block `forward` and the memory of the
+    parameters are what they were, with the trained values, and gradients are dropped.
 
     Args:
         model: The model.
         precision: The precision of the training.
 
     Yields:
-        The chain, None for any other model.
+        The chain; None for any other model, which trains by autograd.
     """
     inner = model.network if isinstance(model, SelectedOutputs) else model
     if type(inner) is not nn.Sequential or precision != "fp32" or not _is_chain(inner):
@@ -220,6 +223,7 @@ def _is_trained(layer: nn.Module) -> bool:
 
 
 def _is_chain(model: nn.Sequential) -> bool:
+    """Return whether a model is plain layers that each run once, of one kind of CPU parameters."""
     layers = _layers(model)
     if not {*map(type, layers)} <= _KINDS or _masks_images(layers):
         return False

@@ -140,13 +140,7 @@ def windows(
     if x.ndim != 4 or isinstance(module.padding, str) or not _is_plain(module):
         return None
     sides = list(
-        map(
-            side,
-            x.shape[2:],
-            module.kernel_size,
-            module.stride,
-            module.padding,
-        )
+        map(side, x.shape[2:], module.kernel_size, module.stride, module.padding)
     )
     (H, high, *_), (W, wide, *_) = sides
     live = module.weight.detach().permute(0, 2, 3, 1)[
@@ -209,24 +203,10 @@ def _windows(
         padded_W,
         x.shape[1],
     )
-    image, dimage = padded[:, :, image_rows, image_columns].permute(
-        0,
-        1,
-        4,
-        2,
-        3,
-    )
+    image, dimage = padded[:, :, image_rows, image_columns].permute(0, 1, 4, 2, 3)
     in_rows = padded.unfold(2, taps[0], strides[0])[:, :, :H]
     in_windows = in_rows.unfold(3, taps[1], strides[1])[:, :, :, :W]
-    in_windows = in_windows.permute(
-        0,
-        1,
-        2,
-        3,
-        5,
-        6,
-        4,
-    )
+    in_windows = in_windows.permute(0, 1, 2, 3, 5, 6, 4)
     windows, dwindows = in_windows.unbind()  # (B, H', W', taps, taps, C)
     copied = windows.contiguous()
     dcopied = windows.new_empty(windows.shape)

@@ -62,13 +62,7 @@ def initialize(
     if not all(tensor.is_cpu for tensor in state.values()):
         # Drawn on the CPU: a seed gives the same weights on every device.
         on_cpu = copied(model).cpu()
-        initialize(
-            on_cpu,
-            rule,
-            generator,
-            keep,
-            unread,
-        )
+        initialize(on_cpu, rule, generator, keep, unread)
         with torch.no_grad():
             for name, value in named_state(on_cpu).items():
                 state[name].copy_(value)
@@ -248,11 +242,8 @@ def _by_murata(module: nn.Module, rule: Rule) -> bool:
     )
 
 
-def _fill(
-    module: nn.Module,
-    rule: Rule,
-    generator: torch.Generator,
-) -> None:
+def _fill(module: nn.Module, rule: Rule, generator: torch.Generator) -> None:
+    """Draw fresh values for a module by the rule; modules without a rule stay unchanged."""
     if _by_murata(module, rule):
         weight = module.get_parameter("weight")
         # He et al. 2015: variance 2 over the inputs of a unit; weight: (out, in, ...).

@@ -158,7 +158,7 @@ def fit(
     """
     steps = objective or Objective()
     stopping = EarlyStopping(data, recipe, generator, steps)
-    left = recipe.steps(len(data))
+    steps_left = recipe.steps(len(data))
     by_scores = vars(type(steps)).get("by_scores", False)
     with (
         torch.enable_grad(),
@@ -174,38 +174,32 @@ def fit(
         # Made where a chain's parameters lie as they will. Adam's moments start at 0
         # with each training: none are carried over from another task.
         trained = [p for p in model.parameters() if p.requires_grad]
-        update = no_other_draws()(updates(trained, recipe, left))
+        update = no_other_draws()(updates(trained, recipe, steps_left))
         spared = chain.spared if chain else int
         losses: list[float] = []
-        while left:
+        while steps_left:
             epoch_losses = []
             for x, y in islice(
-                _batches(data, stopping.training, recipe.batch_size, generator), left
+                _batches(data, stopping.training, recipe.batch_size, generator),
+                steps_left,
             ):
                 with meter.step(len(y), spared) if meter else nullcontext():
                     # An objective sees what its data hold; a tuple only where a tail is
                     # trained.
                     batch = steps.batch(cast(Tensor, x), y)
-                    epoch_losses.append(
-                        _gradients(
-                            model,
-                            *batch,
-                            recipe,
-                            steps,
-                            chain,
-                        )
-                    )
+                    epoch_losses.append(_gradients(model, *batch, recipe, steps, chain))
                     steps.after_backward(model)
                     update()
                     steps.after_step(model)
             # One look an epoch: NaN and Inf stay in the mean, and a GPU is not stopped
             # every step.
             numbers = torch.stack(epoch_losses).double().cpu()
+            # First the loss of the first step, then the mean of each epoch.
             losses += ([] if losses else [float(numbers[0])]) + [float(numbers.mean())]
             if not math.isfinite(losses[-1]):
                 raise _diverged(losses, len(data), recipe, trained[0].dtype)
             steps.after_epoch(model, losses)
-            left = 0 if stopping.stops(model) else left - len(epoch_losses)
+            steps_left = 0 if stopping.stops(model) else steps_left - len(epoch_losses)
         stopping.restore_best(model)
 
 

@@ -104,12 +104,7 @@ def store_values(
         layout = value_layout(value, layouts, settings.storage)
         if locations[name] == "recomputed":
             prefix = partial(_value_of, cut)
-            rows[name] = RecomputedRows(
-                layout,
-                prefix,
-                inputs,
-                size,
-            )
+            rows[name] = RecomputedRows(layout, prefix, inputs, size)
         else:
             scratch = settings.scratch if locations[name] == "memory-mapped" else None
             rows[name] = cached = CachedRows(layout, inputs, scratch)
@@ -137,10 +132,7 @@ class CachedRows:
     """
 
     def __init__(
-        self,
-        layout: ValueLayout,
-        inputs: Inputs,
-        scratch: Path | None,
+        self, layout: ValueLayout, inputs: Inputs, scratch: Path | None
     ) -> None:
         self._layout = layout
         self._n = len(inputs)

@@ -213,13 +213,7 @@ def tensor_layout(
     stored = part.dtype
     if input_index is None:
         stored = stored_type(part.dtype, storage)
-    return TensorLayout(
-        shape,
-        strides,
-        part.dtype,
-        stored,
-        input_index,
-    )
+    return TensorLayout(shape, strides, part.dtype, stored, input_index)
 
 
 def stored_type(dtype: torch.dtype, storage: Storage) -> torch.dtype:
